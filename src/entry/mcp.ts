@@ -1,3 +1,15 @@
+// The tools of MCP servers
+
+export { type ImportedServer, type McpImports, type McpOptions, openMcp } from "../mcp/import/open-mcp.ts";
+export type {
+  HttpServerOptions,
+  McpServerOptions as ImportedServerOptions,
+  StdioServerOptions,
+} from "../mcp/import/server-options.ts";
+export type { ToolClasses } from "../mcp/import/tool-class.ts";
+export type { McpNotice, OnMcpNotice } from "../sandboxes/remote/mcp-client/notice.ts";
+export type { McpServerInfo } from "../sandboxes/remote/mcp-client/wire.ts";
+
 // Serving MCP
 
 export type {

@@ -13,9 +13,14 @@ export interface ListedTool {
   readonly inputSchema: JsonObject;
   readonly outputSchema?: JsonObject;
   readonly annotations?: JsonObject;
+  /** The whole definition, as it was sent. */
+  readonly listed: JsonObject;
   /** Everything else that the server says about it, such as `icons`, `_meta` and `execution`. */
   readonly others: JsonObject;
 }
+
+/** The longest description, in characters. A model reads it with every message. */
+const MAX_DESCRIPTION = 65_536;
 
 /** The tools of a list that can be registered, and why the others cannot. */
 export interface ReadTools {
@@ -57,6 +62,9 @@ function readTool(server: string, item: JsonValue): ListedTool | string {
   if (typeof name !== "string" || name === "") return "it has no name";
   if (title !== undefined && typeof title !== "string") return `the title of '${name}' is not a string`;
   if (typeof description !== "string") return `the description of '${name}' is not a string`;
+  if (description.length > MAX_DESCRIPTION) {
+    return `the description of '${name}' has more than ${MAX_DESCRIPTION} characters`;
+  }
   if (!isJsonObject(inputSchema)) return `the input schema of '${name}' is not an object`;
   if (outputSchema !== undefined && !isJsonObject(outputSchema)) {
     return `the output schema of '${name}' is not an object`;
@@ -69,6 +77,7 @@ function readTool(server: string, item: JsonValue): ListedTool | string {
     original: name,
     description,
     inputSchema,
+    listed: item,
     others: others as JsonObject,
     ...(title !== undefined && { title }),
     ...(outputSchema !== undefined && { outputSchema }),

@@ -1,0 +1,171 @@
+import { race } from "../../base/timers/race.ts";
+import { Egress, type EgressOptions } from "../../egress/egress.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { LockPins } from "../../pins/lock-pins.ts";
+import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
+import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
+import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
+import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
+import { FollowedServer } from "./followed-server.ts";
+import { connectionTo } from "./open-connection.ts";
+import { checkServer, type McpServerOptions } from "./server-options.ts";
+import { ServerTools } from "./server-tools.ts";
+import { Shared } from "./shared.ts";
+import { ImportedClasses, type ToolClasses } from "./tool-class.ts";
+import { ToolNames } from "./tool-names.ts";
+
+/** Options of {@link openMcp}. */
+export interface McpOptions {
+  /** By name: 1 to 32 letters, digits, `_` and `-`. A tool is registered as `mcp_<server>_<tool>`. */
+  readonly servers: Readonly<Record<string, McpServerOptions>>;
+  /** Where the tools are registered. Its pins hold for them too. */
+  readonly registry: ToolRegistry;
+  /** Start the servers that are programs. */
+  readonly sandboxes: Pick<Sandboxes, "startConfinedProgram">;
+  /** The classes of tools, by patterns of their names. Default: all are `destructive`. */
+  readonly classes?: ToolClasses;
+  /** How requests to HTTP servers are sent. */
+  readonly egress?: EgressOptions;
+  /** Gets what operators may want to know. Must not throw. */
+  readonly onNotice?: OnMcpNotice;
+  /** Milliseconds to wait for each server at first. One that takes longer gets its tools registered later. Default: 30,000. */
+  readonly connectTimeoutMs?: number;
+  /** Imports of which the connections are taken over, for servers whose options are the same. Close them afterwards. */
+  readonly reuse?: McpImports | undefined;
+}
+
+/** One of the servers. */
+export interface ImportedServer {
+  /** What it says about itself; `undefined` if it was never connected. Its texts are hostile. */
+  readonly info: McpServerInfo | undefined;
+  /** Why it had no tools at first; `undefined` if it had. For operators. */
+  readonly problem: string | undefined;
+  /** The names of its registered tools. */
+  readonly tools: readonly string[];
+  /** Sends requests other than calls of tools. @internal */
+  readonly connection: McpConnection;
+}
+
+/** The imported tools of MCP servers. Closing it ends the servers, and leaves the tools registered: their calls fail. */
+export interface McpImports extends AsyncDisposable {
+  /** By name, in the order of the options. */
+  readonly servers: ReadonlyMap<string, ImportedServer>;
+  /** What the servers say about themselves to a model, as it is pinned: by name, only of those that say something. */
+  definitions(): ReadonlyMap<string, JsonObject>;
+  /** The instructions of servers, by name. With the pins of a lock, only those that were approved. */
+  instructions(): ReadonlyMap<string, string>;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to MCP servers, and registers their tools: `mcp_<server>_<tool>`. They are called like all others, through policy
+ * and journal. A server that cannot be reached costs its own tools, and is tried again.
+ *
+ * @throws {TypeError} if an option is invalid.
+ */
+export async function openMcp(options: McpOptions): Promise<McpImports> {
+  for (const [name, server] of Object.entries(options.servers)) checkServer(name, server);
+  const imports = new Imports(options);
+  await imports.open(options.connectTimeoutMs ?? 30_000);
+  return imports;
+}
+
+interface Followed {
+  readonly shared: Shared<McpConnection>;
+  /** The options as canonical text: only a server with the same ones is the same. */
+  readonly key: string;
+  readonly server: FollowedServer;
+  problem: string | undefined;
+}
+
+class Imports implements McpImports {
+  readonly #registry: ToolRegistry;
+  readonly #egress: Shared<Egress>;
+  readonly #followed = new Map<string, Followed>();
+  #isClosed = false;
+
+  constructor({ servers, registry, sandboxes, classes, egress, onNotice, reuse }: McpOptions) {
+    this.#registry = registry;
+    const before = reuse instanceof Imports ? reuse : undefined;
+    // The egress of the first import, which its connections go on using.
+    this.#egress =
+      before === undefined ? new Shared(new Egress(egress), (each) => each.close()) : before.#egress.retain();
+    const services = { sandboxes, egress: this.#egress.value, onNotice };
+    const imported = new ImportedClasses(classes);
+    const names = new ToolNames();
+    for (const [name, server] of Object.entries(servers)) {
+      const key = canonicalText(JSON.parse(JSON.stringify(server)));
+      const known = before === undefined ? undefined : before.#followed.get(name);
+      const shared =
+        known?.key === key
+          ? known.shared.retain()
+          : new Shared(connectionTo(name, server, services), (each) => each.close());
+      const connection = shared.value;
+      const tools = new ServerTools({ connection, registry, classes: imported, names });
+      const followed = new FollowedServer(connection, tools, onNotice, () => {
+        const entry = this.#followed.get(name);
+        if (entry !== undefined) entry.problem = undefined;
+      });
+      this.#followed.set(name, { shared, key, server: followed, problem: undefined });
+    }
+  }
+
+  async open(timeoutMs: number): Promise<void> {
+    let turn: Promise<unknown> = Promise.resolve();
+    const opening = [...this.#followed.values()].map((followed) => {
+      // The servers answer at once; their tools are registered in the order of the options.
+      const opened = race(followed.server.open(turn), { timeoutMs });
+      turn = opened;
+      return opened.then((problem) => {
+        followed.problem = problem === "timeout" ? "it did not answer in time" : problem;
+      });
+    });
+    await Promise.all(opening);
+  }
+
+  get servers(): ReadonlyMap<string, ImportedServer> {
+    return new Map(
+      [...this.#followed].map(([name, { server, problem }]) => [
+        name,
+        { info: server.tools.info, problem, tools: server.tools.names, connection: server.connection },
+      ]),
+    );
+  }
+
+  definitions(): ReadonlyMap<string, JsonObject> {
+    const definitions = new Map<string, JsonObject>();
+    for (const [name, { info }] of this.servers) {
+      const { instructions } = info ?? {};
+      if (instructions !== undefined) definitions.set(name, { serverName: info?.name ?? null, instructions });
+    }
+    return definitions;
+  }
+
+  instructions(): ReadonlyMap<string, string> {
+    const { pins } = this.#registry;
+    const approved = new Map<string, string>();
+    for (const [name, definition] of this.definitions()) {
+      // Other pins than those of a lock know nothing of servers.
+      const isApproved =
+        pins === undefined || (pins instanceof LockPins && pins.isApprovedServer(name, definition));
+      if (isApproved) approved.set(name, definition["instructions"] as string);
+    }
+    return approved;
+  }
+
+  async close(): Promise<void> {
+    const followed = [...this.#followed.values()];
+    this.#followed.clear();
+    for (const { server } of followed) server.close();
+    await Promise.all(followed.map(({ shared }) => shared.release()));
+    if (!this.#isClosed) await this.#egress.release();
+    this.#isClosed = true;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

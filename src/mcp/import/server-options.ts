@@ -1,0 +1,83 @@
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
+import { checkNetGrant, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
+import type { LongRunningLimits } from "../../sandboxes/process/long-running/confined-program.ts";
+
+/** A server that is a program, spoken to over its standard streams. It runs in the sandbox `process`. */
+export interface StdioServerOptions {
+  /** A path in the sandbox, or a name that is looked up in `/usr/bin` and `/bin`. */
+  readonly command: string;
+  /** Default: none. */
+  readonly args?: readonly string[];
+  /** All its variables besides `PATH`, `HOME` and `LANG`. Default: none. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Relative to the first granted directory. Default: that directory; `/tmp` if there is none. */
+  readonly cwd?: string;
+  /** Files and directories that it sees besides the system's. Default: none. */
+  readonly fs?: readonly FsGrant[];
+  /** Origins that it can reach. Default: none. */
+  readonly net?: readonly NetGrant[];
+  /** Default: `netBytes` 256 MiB, and no others. */
+  readonly limits?: LongRunningLimits;
+}
+
+/** A server that is spoken to over HTTP (MCP, "Streamable HTTP"). */
+export interface HttpServerOptions {
+  /** An `http:` or `https:` URL without credentials. */
+  readonly url: string;
+  /** Sent with each request, such as `authorization`. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Address ranges that the host may have although they are not public, such as `127.0.0.1/32`. Default: none. */
+  readonly addresses?: readonly string[];
+}
+
+/** How a server is reached. */
+export type McpServerOptions = StdioServerOptions | HttpServerOptions;
+
+const NAME = /^[A-Za-z0-9_-]{1,32}$/;
+
+/** Whether a server is spoken to over HTTP. */
+export function isHttpServer(options: McpServerOptions): options is HttpServerOptions {
+  return "url" in options;
+}
+
+/**
+ * Checks the name of a server and how it is reached.
+ *
+ * @throws {TypeError} if they are invalid. The message does not repeat values of `env` and `headers`.
+ */
+export function checkServer(name: string, options: McpServerOptions): void {
+  if (!NAME.test(name)) {
+    throw new TypeError("the name of an MCP server must be 1 to 32 letters, digits, '_' and '-'");
+  }
+  if (!isHttpServer(options)) {
+    if (typeof options.command !== "string" || options.command === "") {
+      throw new TypeError(`the MCP server '${name}' must have either command or url`);
+    }
+    return;
+  }
+  if ("command" in options) throw new TypeError(`the MCP server '${name}' must have either command or url`);
+  const url = URL.parse(options.url);
+  if (
+    url === null ||
+    !["http:", "https:"].includes(url.protocol) ||
+    url.username !== "" ||
+    url.password !== ""
+  ) {
+    throw new TypeError(
+      `the url of the MCP server '${name}' must be an http: or https: URL without credentials`,
+    );
+  }
+  grantOf(options);
+}
+
+/**
+ * Returns the one origin that the requests to a server may go to.
+ *
+ * @throws {TypeError} if the addresses are invalid.
+ */
+export function grantOf({ url, addresses = [] }: HttpServerOptions): NetGrant {
+  const { origin } = new URL(url);
+  const grant = checkNetGrant(addresses.length === 0 ? origin : { origin, addresses });
+  parseOrigin(originOf(grant));
+  return grant;
+}
