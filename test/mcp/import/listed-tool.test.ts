@@ -17,6 +17,7 @@ describe("The tools that a server lists", () => {
         {
           ...{ name: "mcp_s_a_b", original: "a.b", title: "A", description: "Does a.", inputSchema },
           ...{ outputSchema: { type: "string" }, annotations: { readOnlyHint: true } },
+          listed: tool,
           others: { icons, _meta: { x: 1 }, "x-own": true },
         },
       ],

@@ -1,0 +1,174 @@
+import { describe, expect, test } from "vitest";
+import { hostile, open } from "./open-hostile.ts";
+
+/** The result of a call of the tool of a server in a mode. */
+async function called(mode: string, args = {}, more: { readonly wallTimeMs?: number } = {}) {
+  await using opened = await open({ h: hostile(mode) });
+  const execution = await opened.call("mcp_h_x", args, more);
+  return { ...execution, seen: opened.seen, notices: opened.notices };
+}
+
+const problemsOf = ({ notices }: { readonly notices: readonly { kind: string; message: string }[] }) =>
+  notices.filter(({ kind }) => kind === "problem").map(({ message }) => message);
+
+describe("A call of a hostile server", () => {
+  test("passes arguments and returns the content", async () => {
+    const { success, output, metadata, sandbox } = await called("ok", { a: "é" });
+    expect({ success, sandbox }).toEqual({ success: true, sandbox: "remote" });
+    expect(output).toEqual({ content: [{ type: "text", text: 'ok: x {"a":"é"}' }] });
+    expect(metadata).toEqual({ mcp: { content: [{ type: "text", text: 'ok: x {"a":"é"}' }] } });
+  });
+
+  test("shows the model what it can, and keeps the whole result", async () => {
+    const { output, metadata } = await called("call-rich");
+    expect(output).toEqual({
+      content: [
+        { type: "text", text: "one" },
+        { type: "image", data: "AAAA", mimeType: "image/png" },
+        { type: "text", text: "[audio, audio/wav, 3 bytes]" },
+        { type: "text", text: "[resource file:///a, a]" },
+        { type: "text", text: "of b" },
+        { type: "text", text: "[content of the type later, which cannot be shown]" },
+      ],
+    });
+    expect(metadata?.["mcp"]).toMatchObject({
+      content: [{ annotations: { audience: ["user"] } }, {}, {}, {}, {}, { type: "later", what: 1 }],
+      structuredContent: { n: 1 },
+      _meta: { "example.com/x": [1, 2] },
+    });
+  });
+
+  test("fails with the text of the content if the tool says that it failed", async () => {
+    const { error, output, metadata } = await called("call-is-error");
+    expect(error).toMatchObject({ code: "execution_error", message: "it did not work", effect: "unknown" });
+    expect(output).toEqual({ content: [{ type: "text", text: "it did not work" }] });
+    expect(metadata).toMatchObject({ mcp: { isError: true } });
+  });
+
+  test("fails with the server's message if the server answers with an error", async () => {
+    expect((await called("call-error")).error).toMatchObject({
+      code: "execution_error",
+      message: "out of order",
+      effect: "unknown",
+    });
+  });
+
+  test("had no effect if the server says that it did not call the tool", async () => {
+    expect((await called("call-unknown-tool")).error).toMatchObject({
+      message: "no such tool",
+      effect: "none",
+    });
+  });
+
+  test("that gets no answer ends at its deadline, and the server is told", async () => {
+    await using opened = await open({ h: hostile("call-hang") });
+    const { error, receipt } = await opened.call("mcp_h_x", {}, { wallTimeMs: 300 });
+    expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    expect(receipt).toMatchObject({ mayStillRun: true, ended: "told" });
+    await opened.notice(({ kind, message }) => kind === "stderr" && message.startsWith("cancelled: "));
+  });
+
+  test("that is cancelled ends at once, and the server is told", async () => {
+    await using opened = await open({ h: hostile("call-hang") });
+    const cancelling = new AbortController();
+    const calling = opened.call("mcp_h_x", {}, { signal: cancelling.signal });
+    setTimeout(() => cancelling.abort(), 200);
+    expect((await calling).error).toMatchObject({ code: "cancelled", effect: "unknown" });
+    await opened.notice(({ kind, message }) => kind === "stderr" && message.startsWith("cancelled: "));
+  });
+
+  test.each([
+    "call-exit",
+    "call-kill",
+  ])("during which the server dies has an unknown effect (%s)", async (mode) => {
+    const { error } = await called(mode);
+    expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "unknown" });
+  });
+
+  test("is not answered by other answers", async () => {
+    const execution = await called("call-other-id", {}, { wallTimeMs: 500 });
+    expect(execution.error?.code).toBe("timeout");
+    expect(problemsOf(execution)).toEqual([
+      "it answered a request that is not open",
+      "it answered a request that is not open",
+      "the message has an id that is no string and no number",
+    ]);
+  });
+
+  test("is answered once", async () => {
+    const { output, notices } = await called("call-twice");
+    expect(output).toEqual({ content: [{ type: "text", text: "first" }] });
+    expect(problemsOf({ notices })).toEqual(["it answered a request that is not open"]);
+  });
+
+  test("whose answer is no JSON ends at its deadline", async () => {
+    expect((await called("call-half-line", {}, { wallTimeMs: 500 })).error?.code).toBe("timeout");
+  });
+
+  test("is answered in pieces", async () => {
+    expect((await called("call-pieces")).output).toEqual({
+      content: [{ type: "text", text: "in pieces é🙂" }],
+    });
+  });
+
+  test.each([
+    "call-bad-content",
+    "call-no-object",
+    "call-big-number",
+    "call-same-member",
+    "call-proto",
+  ])("whose result is malformed fails at once, and may have had an effect (%s)", async (mode) => {
+    const { error } = await called(mode);
+    expect(error).toMatchObject({
+      code: "execution_error",
+      message: "The tool's server returned no valid result",
+      effect: "unknown",
+    });
+  });
+
+  test("keeps the numbers that a double can hold", async () => {
+    const { metadata } = await called("call-numbers");
+    expect(metadata).toMatchObject({ mcp: { structuredContent: { n: 1, e: 1e300 } } });
+  });
+
+  test("whose answer exceeds the output limit fails, and the whole answer is dropped", async () => {
+    await using opened = await open({ h: hostile("call-huge-line") });
+    const { error } = await opened.call("mcp_h_x");
+    // A line of more than 16 MiB ends the connection.
+    expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "unknown" });
+    expect(problemsOf(opened)).toContain("it sent more than 16777216 bytes in a line");
+  });
+
+  test("with structured content succeeds only if it is what the tool declares", async () => {
+    await using opened = await open({ h: hostile("structured") });
+    const right = await opened.call("mcp_h_x");
+    expect(right.output).toEqual({ content: [{ type: "text", text: '{"n":1}' }] });
+    const wrong = await opened.call("mcp_h_x", { a: "wrong" });
+    expect(wrong.error).toMatchObject({
+      code: "execution_error",
+      message: "The tool's server returned structured content that is not what the tool declares",
+      effect: "unknown",
+    });
+  });
+
+  test("reports progress as output and log lines", async () => {
+    const { seen, success } = await called("call-progress");
+    expect(success).toBe(true);
+    expect(seen.filter(({ type }) => type === "tool.output" || type === "tool.log")).toMatchObject([
+      { type: "tool.log", level: "info", message: "progress: 1 of 2" },
+      { type: "tool.output", chunk: "half way\n" },
+    ]);
+  });
+
+  test("answers no request of the server for a model, a person or directories", async () => {
+    await using opened = await open({ h: hostile("call-asks-back") });
+    const calling = opened.call("mcp_h_x", {}, { wallTimeMs: 2_000 });
+    for (const id of ["s1", "s2", "s3"]) {
+      const { message } = await opened.notice(
+        (each) => each.kind === "stderr" && each.message.includes(`"${id}"`),
+      );
+      expect(message).toContain("-32601");
+    }
+    expect((await calling).error?.code).toBe("timeout");
+  });
+});
