@@ -1,0 +1,81 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { toNodeHandler } from "@modelcontextprotocol/node";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import type { HttpServerOptions } from "../../../src/mcp/import/server-options.ts";
+
+/** A server of HTTP in this process. */
+export interface Served extends AsyncDisposable {
+  readonly options: HttpServerOptions;
+  readonly requests: IncomingMessage[];
+  readonly server: Server;
+}
+
+/** Serves on a free port of this machine. */
+export async function serve(listener: RequestListener): Promise<Served> {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    listener(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    options: { url: `http://127.0.0.1:${port}/mcp`, addresses: ["127.0.0.1/32"] },
+    requests,
+    server,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Serves tools with the SDK, in both revisions, unless one is refused. */
+export function serveTools(register: (server: McpServer) => void): Promise<Served> {
+  const handler = createMcpHandler(() => {
+    const server = new McpServer(
+      { name: "of the SDK", version: "1" },
+      { capabilities: { tools: { listChanged: true } } },
+    );
+    register(server);
+    return server;
+  });
+  return serve(toNodeHandler(handler) as RequestListener);
+}
+
+/** Reads the JSON body of a request. */
+export async function bodyOf(
+  request: IncomingMessage,
+): Promise<{ id?: number | string; method: string; params: { name?: string } }> {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  return text === "" ? { method: "", params: {} } : JSON.parse(text);
+}
+
+/** Serves 2026-07-28 by hand: `server/discover` and `tools/list` as they should be, and calls as a test says. */
+export function serveByHand(
+  tools: readonly object[],
+  call: (id: number | string, response: Parameters<RequestListener>[1], request: IncomingMessage) => void,
+  more: object = {},
+): Promise<Served> {
+  return serve(async (request, response) => {
+    const { id = 0, method } = await bodyOf(request);
+    const json = (result: object): void => {
+      response.setHeader("content-type", "application/json");
+      response.end(
+        JSON.stringify({
+          jsonrpc: "2.0",
+          id,
+          result: { resultType: "complete", ttlMs: 60_000, cacheScope: "private", ...result },
+        }),
+      );
+    };
+    const serverInfo = { "io.modelcontextprotocol/serverInfo": { name: "by hand", version: "1" } };
+    if (method === "server/discover") {
+      json({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, _meta: serverInfo, ...more });
+    } else if (method === "tools/list") json({ tools });
+    else if (method === "tools/call") call(id, response, request);
+    else response.writeHead(404).end();
+  });
+}

@@ -1,0 +1,285 @@
+import { once } from "node:events";
+import { fromJsonSchema } from "@modelcontextprotocol/server";
+import { describe, expect, test } from "vitest";
+import { serve, serveByHand, serveTools } from "./http-servers.ts";
+import { open } from "./open-hostile.ts";
+
+const ADD = {
+  description: "Adds.",
+  inputSchema: fromJsonSchema<{ a: number; b: number }>({
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  }),
+};
+const X = { name: "x", inputSchema: { type: "object" } };
+const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
+
+describe("An MCP server of 2026-07-28 over HTTP", () => {
+  test("is spoken to without a session, with its headers", async () => {
+    await using served = await serveTools((server) => {
+      server.registerTool("add", ADD, ({ a, b }) => text(String(a + b)));
+    });
+    const headers = { authorization: "Bearer secret" };
+    await using opened = await open({ web: { ...served.options, headers } });
+    expect(opened.mcp.servers.get("web")?.info).toMatchObject({
+      protocolVersion: "2026-07-28",
+      name: "of the SDK",
+    });
+    expect((await opened.call("mcp_web_add", { a: 1, b: 2 })).output).toEqual(text("3"));
+    const sent = served.requests.map(({ headers }) => headers);
+    expect(sent.at(-1)).toMatchObject({
+      authorization: "Bearer secret",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call",
+      "mcp-name": "add",
+    });
+    expect(sent.every((each) => each["mcp-session-id"] === undefined)).toBe(true);
+  });
+
+  test("is told of a cancellation by the end of the stream", async () => {
+    const cancelled = Promise.withResolvers<void>();
+    await using served = await serveTools((server) => {
+      server.registerTool("wait", { description: "Waits." }, async (ctx) => {
+        await once(ctx.mcpReq.signal, "abort");
+        cancelled.resolve();
+        return text("too late");
+      });
+    });
+    await using opened = await open({ web: served.options });
+    const { error } = await opened.call("mcp_web_wait", {}, { wallTimeMs: 300 });
+    expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    await cancelled.promise;
+  });
+
+  test("reports progress", async () => {
+    await using served = await serveTools((server) => {
+      server.registerTool("slow", { description: "Slow." }, async (ctx) => {
+        const { progressToken } = ctx.mcpReq._meta ?? {};
+        if (progressToken !== undefined) {
+          await ctx.mcpReq.notify({
+            method: "notifications/progress",
+            params: { progressToken, progress: 1, message: "one" },
+          });
+        }
+        return text("done");
+      });
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_slow")).success).toBe(true);
+    expect(opened.seen).toContainEqual(expect.objectContaining({ type: "tool.output", chunk: "one\n" }));
+  });
+
+  test("has tools with an invalid x-mcp-header left out, and the arguments of others sent as headers", async () => {
+    const schema = (header: unknown, type = "string") => ({
+      type: "object",
+      properties: { region: { type, "x-mcp-header": header } },
+    });
+    const tools = [
+      { name: "right", inputSchema: schema("Region") },
+      { name: "space", inputSchema: schema("Re gion") },
+      { name: "empty", inputSchema: schema("") },
+      { name: "object", inputSchema: schema("Region", "object") },
+      {
+        name: "nested",
+        inputSchema: {
+          type: "object",
+          properties: { a: { type: "array", items: { type: "string", "x-mcp-header": "A" } } },
+        },
+      },
+    ];
+    let header: unknown;
+    await using served = await serveByHand(tools, (id, response, request) => {
+      header = request.headers["mcp-param-region"];
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { resultType: "complete", ...text("ok") } }));
+    });
+    await using opened = await open({ web: served.options });
+    expect(opened.registry.names).toEqual(["mcp_web_right"]);
+    expect((await opened.call("mcp_web_right", { region: "eu" })).success).toBe(true);
+    expect(header).toBe("eu");
+  });
+
+  test.each<[string, object]>([
+    ["without resultType", text("ok")],
+    ["with resultType", { resultType: "complete", ...text("ok") }],
+  ])("answers %s", async (_, result) => {
+    await using served = await serveByHand([X], (id, response) => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).metadata).toEqual({ mcp: text("ok") });
+  });
+
+  test("that answers with an unknown resultType, or wants what cannot be given, fails the call", async () => {
+    let result: object = { resultType: "later" };
+    await using served = await serveByHand([X], (id, response) => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      code: "execution_error",
+      effect: "unknown",
+    });
+    result = {
+      resultType: "input_required",
+      inputRequests: { a: { method: "elicitation/create", params: { message: "?" } } },
+    };
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      code: "execution_error",
+      effect: "unknown",
+    });
+  });
+});
+
+describe("An MCP server of 2025-11-25 over HTTP", () => {
+  test("is found out by a 400, and gets a session", async () => {
+    await using served = await serve(async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += String(chunk);
+      const { id, method, params } =
+        body === "" ? { id: 0, method: request.method, params: {} } : JSON.parse(body);
+      const json = (result: object): void => {
+        response.setHeader("content-type", "application/json");
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+      };
+      if (method === "server/discover") response.writeHead(400).end("Bad Request: no session");
+      else if (method === "initialize") {
+        response.setHeader("mcp-session-id", "s1");
+        json({
+          protocolVersion: params.protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: "old", version: "1" },
+        });
+      } else if (method === "tools/list") json({ tools: [X] });
+      else if (method === "tools/call") json(text(String(request.headers["mcp-session-id"])));
+      else response.writeHead(method === "notifications/initialized" ? 202 : 405).end();
+    });
+    await using opened = await open({ web: served.options });
+    expect(opened.mcp.servers.get("web")?.info).toMatchObject({ protocolVersion: "2025-11-25", name: "old" });
+    expect((await opened.call("mcp_web_x")).output).toEqual(text("s1"));
+  });
+});
+
+describe("A hostile MCP server over HTTP", () => {
+  test.each<[string, string, string]>([
+    [
+      "a number that a double cannot hold",
+      "application/json",
+      '{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[],"structuredContent":{"n":9007199254740993}}}',
+    ],
+    [
+      "such a number in an event",
+      "text/event-stream",
+      'data: {"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[],"structuredContent":{"n":9007199254740993}}}\n\n',
+    ],
+    [
+      "one member twice",
+      "application/json",
+      '{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[],"content":[]}}',
+    ],
+    [
+      "content that is not a list",
+      "application/json",
+      '{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":"x"}}',
+    ],
+    ["no JSON", "application/json", '{"jsonrpc":"2.0",'],
+  ])("whose answer has %s fails the call at once", async (_, type, body) => {
+    await using served = await serveByHand([X], (id, response) => {
+      response.setHeader("content-type", type);
+      response.end(body.replace("ID", String(id)));
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      code: "execution_error",
+      message: "The tool's server returned no valid result",
+      effect: "unknown",
+    });
+  });
+
+  test("whose document never ends fails the call when it is too large", async () => {
+    await using served = await serveByHand([X], (_id, response) => {
+      response.setHeader("content-type", "application/json");
+      const more = (): boolean => !response.destroyed && response.write("x".repeat(1_000_000), more);
+      more();
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      code: "sandbox_unavailable",
+      effect: "unknown",
+    });
+  });
+
+  test("whose event never ends ends at the deadline, and is not kept", async () => {
+    await using served = await serveByHand([X], (_id, response) => {
+      response.setHeader("content-type", "text/event-stream");
+      const more = (): boolean =>
+        !response.destroyed && response.write("data: xxxxxxxx\n".repeat(10_000), more);
+      more();
+    });
+    await using opened = await open({ web: served.options });
+    const { error } = await opened.call("mcp_web_x", {}, { wallTimeMs: 5_000 });
+    expect(error?.effect).toBe("unknown");
+  });
+
+  test("is not followed to another place", async () => {
+    await using other = await serve((_request, response) => response.end("{}"));
+    await using served = await serveByHand([X], (_id, response) => {
+      response.writeHead(307, { location: other.options.url }).end();
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({ code: "sandbox_unavailable" });
+    expect(other.requests).toEqual([]);
+  });
+
+  test("at an address that is not public is reached only if it is named", async () => {
+    await using served = await serveByHand([X], () => {});
+    const { url } = served.options;
+    await using opened = await open({ web: { url } });
+    expect(opened.mcp.servers.get("web")?.problem).toContain("the server cannot be connected to");
+    expect(served.requests).toEqual([]);
+  });
+
+  test("that is gone has no effect, and one that hangs up may have had one", async () => {
+    const served = await serveByHand([X], (_id, response) => response.destroy());
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      code: "sandbox_unavailable",
+      effect: "unknown",
+    });
+    await served[Symbol.asyncDispose]();
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      code: "sandbox_unavailable",
+      effect: "none",
+    });
+  });
+
+  test("that hangs up is asked once more if the tool only reads", async () => {
+    let calls = 0;
+    await using served = await serveByHand([X], (id, response) => {
+      if (calls++ === 0) return response.destroy();
+      response.setHeader("content-type", "application/json");
+      return response.end(
+        JSON.stringify({ jsonrpc: "2.0", id, result: { resultType: "complete", ...text("ok") } }),
+      );
+    });
+    await using opened = await open({ web: served.options }, { classes: { "mcp_web_*": "read" } });
+    expect((await opened.call("mcp_web_x")).output).toEqual(text("ok"));
+    expect(calls).toBe(2);
+  });
+
+  test("that asks to be asked again at once gets a pause", async () => {
+    await using served = await serveByHand([X], (_id, response) => {
+      response.setHeader("content-type", "text/event-stream");
+      response.end("id: 1\nretry: 0\ndata:\n\n");
+    });
+    await using opened = await open({ web: served.options });
+    await opened.call("mcp_web_x", {}, { wallTimeMs: 1_000 });
+    expect(served.requests.length).toBeLessThan(10);
+    expect(opened.notices.map(({ message }) => message)).toContain(
+      "it asks for a pause of 0 ms, and gets one of 500 ms",
+    );
+  });
+});
