@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { fromJsonSchema } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import { serve, serveByHand, serveTools } from "./http-servers.ts";
@@ -12,6 +13,12 @@ const ADD = {
     required: ["a", "b"],
   }),
 };
+
+/** Writes until the client has gone. */
+function writeForever(response: ServerResponse, piece: string): void {
+  if (!response.destroyed) response.write(piece, () => setImmediate(() => writeForever(response, piece)));
+}
+
 const X = { name: "x", inputSchema: { type: "object" } };
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
 
@@ -202,8 +209,7 @@ describe("A hostile MCP server over HTTP", () => {
   test("whose document never ends fails the call when it is too large", async () => {
     await using served = await serveByHand([X], (_id, response) => {
       response.setHeader("content-type", "application/json");
-      const more = (): boolean => !response.destroyed && response.write("x".repeat(1_000_000), more);
-      more();
+      writeForever(response, "x".repeat(1_000_000));
     });
     await using opened = await open({ web: served.options });
     expect((await opened.call("mcp_web_x")).error).toMatchObject({
@@ -212,16 +218,16 @@ describe("A hostile MCP server over HTTP", () => {
     });
   });
 
-  test("whose event never ends ends at the deadline, and is not kept", async () => {
+  test("whose event never ends fails the call when it is too large", async () => {
     await using served = await serveByHand([X], (_id, response) => {
       response.setHeader("content-type", "text/event-stream");
-      const more = (): boolean =>
-        !response.destroyed && response.write("data: xxxxxxxx\n".repeat(10_000), more);
-      more();
+      writeForever(response, "data: xxxxxxxx\n".repeat(10_000));
     });
     await using opened = await open({ web: served.options });
-    const { error } = await opened.call("mcp_web_x", {}, { wallTimeMs: 5_000 });
-    expect(error?.effect).toBe("unknown");
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      code: "sandbox_unavailable",
+      effect: "unknown",
+    });
   });
 
   test("is not followed to another place", async () => {

@@ -3,7 +3,7 @@ import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/m
 import { type McpConnection, NotConnectedError } from "./connection.ts";
 import { UnsentError } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
-import { UNUSABLE_ANSWER } from "./wire-filter.ts";
+import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
 
 /** Errors of JSON-RPC and MCP that a server gives before it calls a tool. */
 const REFUSALS: ReadonlySet<unknown> = new Set([
@@ -83,6 +83,7 @@ function endOf(error: unknown): McpCallEnd {
     return { status: "unavailable", sent: false, detail };
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === UNUSABLE_ANSWER) return { ...MALFORMED, detail };
+  if (code === STREAM_ENDED) return { status: "unavailable", sent: true, detail };
   // The SDK numbers the errors of servers, and names its own.
   if (typeof code === "number")
     return { status: "error", message: detail, code, refused: REFUSALS.has(code) };

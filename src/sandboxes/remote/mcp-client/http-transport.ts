@@ -38,7 +38,12 @@ export class HttpTransport implements Transport {
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     this.#filter.sending(message, options?.requestSignal);
     try {
-      await this.#inner.send(message, options as InnerOptions);
+      const onRequestStreamEnd = (): void => {
+        options?.onRequestStreamEnd?.();
+        const answer = this.#filter.ended(message);
+        if (answer !== undefined) this.onmessage?.(answer as unknown as JSONRPCMessage);
+      };
+      await this.#inner.send(message, { ...options, onRequestStreamEnd } as InnerOptions);
     } catch (error) {
       this.#filter.unsent(message);
       throw error;

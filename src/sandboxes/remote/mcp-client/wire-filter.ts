@@ -9,6 +9,9 @@ export const WHOLE = "sandgate/whole";
 /** What the SDK reports of an answer that {@link readMessage} refuses. */
 export const UNUSABLE_ANSWER = -32_603_001;
 
+/** What the SDK reports of a request whose stream ended without an answer. */
+export const STREAM_ENDED = -32_603_002;
+
 /** Messages in a second besides answers. Above it, they are ignored. */
 const MAX_UNASKED = 1_000;
 
@@ -47,6 +50,17 @@ export class WireFilter {
   unsent(message: object): void {
     const { id, method } = message as WireMessage;
     if (id !== undefined && method !== undefined) this.#open.delete(id);
+  }
+
+  /** The stream of a request ended. Returns an answer in place of the one that did not come; `undefined` if one did. */
+  ended(message: object): WireMessage | undefined {
+    const { id } = message as WireMessage;
+    if (id === undefined || !this.#open.delete(id)) return undefined;
+    return {
+      jsonrpc: "2.0",
+      id,
+      error: { code: STREAM_ENDED, message: "the stream ended without an answer" },
+    };
   }
 
   /** Reads a message. Returns it as the SDK may get it; `undefined` if it must not. */
