@@ -21,10 +21,11 @@ import {
 import { checkGrants } from "./check-grants.ts";
 import { checkPrincipals, principalIds } from "./check-principals.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
+import { ConfiguredServers } from "./mcp/servers.ts";
 
 /**
  * Loads everything that a config names, prepares each tool in each of its sandboxes, checks what the policy grants it,
- * and prints every problem and a summary. No tool runs.
+ * and prints every problem and a summary. MCP servers are started and list their tools. No tool runs.
  *
  * @throws {ConfigError} if the config's file cannot be read.
  */
@@ -32,7 +33,8 @@ export async function check(
   { config: file }: Extract<Command, { name: "check" }>,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const config = await loadConfig(file, { policy: "optional" });
+  await using servers = new ConfiguredServers("error");
+  const config = await loadConfig(file, { policy: "optional", importTools: servers.importTools });
   const { lock, registry, source, tools } = config;
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
   if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));

@@ -5,6 +5,7 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import { redactExecution } from "../../engine/call/redacted.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { logCalls } from "../../log/call-log.ts";
+import { mcpEntry } from "../../log/mcp-entry.ts";
 import { Redaction } from "../../redaction/redaction.ts";
 import { toTerminalLines } from "../../rendering/lines.ts";
 import { toPrintableJson } from "../../rendering/printable-json.ts";
@@ -20,6 +21,7 @@ import { showProblems } from "../terminal/problems.ts";
 import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { foresee, showForeseen } from "./dry-run.ts";
+import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
 
@@ -39,6 +41,7 @@ const DEFAULT_COLUMNS = 120;
  * @throws {MessageError} if the message is invalid.
  */
 export async function dispatch(command: DispatchCommand, terminal: Terminal): Promise<ExitCode> {
+  await using servers = new ConfiguredServers("warning");
   const {
     problems,
     registry,
@@ -46,7 +49,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     sandboxOptions,
     context: options,
     ...loaded
-  } = await loadConfig(command.config);
+  } = await loadConfig(command.config, servers);
   if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
     throw new ConfigError(problems);
   }
@@ -73,7 +76,10 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     if (event.type === "tool.display") void print(terminal.stderr, showDisplay(event, options.redaction));
   });
   await using log = openLog(terminal, loaded.log, options.redaction);
-  if (command.events) events.on(logCalls(log));
+  if (command.events) {
+    events.on(logCalls(log));
+    servers.listen((notice) => log.write(mcpEntry(notice)));
+  }
   const { toAlias: toolAlias } = input.protocol;
   const sessionId = randomUUID();
   const context = {

@@ -11,6 +11,7 @@ import { logCalls } from "../../log/call-log.ts";
 import type { Log } from "../../log/log.ts";
 import type { LogEntry, LogFields } from "../../log/log-entry.ts";
 import { LoggedWarnings } from "../../log/logged-warnings.ts";
+import { mcpEntry } from "../../log/mcp-entry.ts";
 import { refusalEntry } from "../../log/refusal-entry.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { shown } from "../../rendering/shown.ts";
@@ -29,6 +30,7 @@ import { openLog } from "../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 import { withShadow } from "./log-differences.ts";
+import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { Reloads } from "./reloads.ts";
 
@@ -45,7 +47,9 @@ export async function serve(
 ): Promise<ExitCode> {
   using termination = new Termination(terminal);
   using reloads = new Reloads();
-  const loaded = await load(config);
+  await using servers = new ConfiguredServers("warning");
+  const loaded = await load(config, servers);
+  await servers.accept();
   if (listen !== undefined && parseListenAddress(listen) === undefined) {
     throw new UsageError(shown`--listen must be ${LISTEN_FORM}`);
   }
@@ -55,6 +59,7 @@ export async function serve(
   const tools = toolsOf(loaded, log);
   logWarnings(loaded.warnings, log);
   using _warnings = new LoggedWarnings(log);
+  servers.listen((notice) => log.write(mcpEntry(notice)));
   const recorded = { ...tools, redaction: context.redaction };
   await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, (notice) =>
     log.write(noticeEntry(notice)),
@@ -74,7 +79,7 @@ export async function serve(
   const serving = { ...options, ...dispatching, listen: where, onRefusal };
   await using server = await start(serving, admin, loaded, log);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
-  reloads.begin(() => reload(server, config, loaded, log, journal));
+  reloads.begin(() => reload(server, config, loaded, log, journal, servers));
   const { address } = server;
   log.write({ level: "info", event: "server.started", fields: { address, ...fieldsOf(tools) } });
   await print(terminal.stdout, shown`listening on ${address}`);
@@ -104,11 +109,16 @@ interface LoadedConfig {
 }
 
 /**
+ * @param servers Connect to the MCP servers of the config.
  * @param before What the server runs with; `undefined` if it does not run yet.
  * @throws {ConfigError} if the config has errors, or the server would have to be another one.
  */
-async function load(file: string, before?: Pick<LoadedConfig, "served">): Promise<LoadedConfig> {
-  const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file);
+async function load(
+  file: string,
+  servers: ConfiguredServers,
+  before?: Pick<LoadedConfig, "served">,
+): Promise<LoadedConfig> {
+  const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file, servers);
   const { sandboxOptions, journalOptions, sessions, shadow } = loaded;
   const warnings = [...problems];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
@@ -141,9 +151,10 @@ async function reload(
   before: LoadedConfig,
   log: Log,
   journal: Journal | undefined,
+  servers: ConfiguredServers,
 ): Promise<void> {
   try {
-    const loaded = await load(file, before);
+    const loaded = await load(file, servers, before);
     const { options, served, warnings } = loaded;
     const tools = toolsOf(loaded, log);
     await journal?.keep(tools.policy, tools.registry.subjects);
@@ -152,10 +163,12 @@ async function reload(
       ...credentialsOf(options),
       ...(served && { credentials: served.credentials, modes: loaded.sessions.confirmations.modes ?? {} }),
     });
+    await servers.accept();
     logWarnings(warnings, log);
     log.write({ level: "info", event: "config.reloaded", fields: fieldsOf(tools) });
   } catch (error) {
     // Whatever is wrong with the files, the server goes on.
+    await servers.refuse();
     const problems =
       error instanceof ConfigError
         ? error.problems.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`)

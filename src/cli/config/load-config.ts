@@ -13,6 +13,7 @@ import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadJournalOptions } from "./load-journal.ts";
 import { type LocatedLock, loadLock } from "./load-lock.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
+import { type ImportTools, loadMcp } from "./load-mcp.ts";
 import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
@@ -23,6 +24,7 @@ const CONFIG_SHAPE: Shape = compileShape({
   ...mapOf({
     tools: { type: "array" },
     toolsets: { type: "array" },
+    mcp: {},
     policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
     shadow: { type: "string" },
     lock: { type: "string" },
@@ -49,7 +51,7 @@ export interface Config {
   readonly source: ConfigSource;
   /** A config with errors cannot be used. Warnings are only reported. */
   readonly problems: readonly ConfigProblem[];
-  /** The number of tools in the file, and in its toolsets that could be loaded. */
+  /** The number of tools in the file, in its toolsets that could be loaded, and in its MCP servers that were connected. */
   readonly toolCount: number;
   /** The tools that are registered. */
   readonly tools: readonly ConfiguredTool[];
@@ -74,31 +76,46 @@ export interface Config {
   readonly journalOptions: JournalOptions | undefined;
 }
 
+/** Options of {@link loadConfig}. */
+export interface LoadOptions {
+  /** Whether a config with `agents` needs a policy as well. Default: it does. */
+  readonly policy?: "required" | "optional";
+  /** Connects to MCP servers. Default: `mcp` is checked, and its tools are not there. */
+  readonly importTools?: ImportTools;
+}
+
 /**
  * Loads `sandgate.yaml` and the files that it names: schemas, host modules, the policy. It continues after a problem,
  * so that all problems are reported at once.
  *
- * @param options.policy Whether a config with `agents` needs a policy as well. Default: it does.
  * @throws {ConfigError} if the file itself cannot be read or is not valid YAML.
  */
 export async function loadConfig(
   file: string,
-  { policy: need = "required" }: { readonly policy?: "required" | "optional" } = {},
+  { policy: need = "required", importTools }: LoadOptions = {},
 ): Promise<Config> {
   const source = await readConfigFile(file);
   const problems = source.check(CONFIG_SHAPE);
-  if (isJsonObject(source.value) && !["tools", "toolsets"].some((key) => source.at([key]) !== undefined)) {
-    problems.push(source.problem([], "tools or toolsets is missing"));
+  if (
+    isJsonObject(source.value) &&
+    !["tools", "toolsets", "mcp"].some((key) => source.at([key]) !== undefined)
+  ) {
+    problems.push(source.problem([], "tools, toolsets or mcp is missing"));
   }
   const hasPolicy = source.at(["policy"]) !== undefined;
   if (!hasPolicy && need === "required" && source.at(["agents"]) !== undefined)
     problems.push(source.problem([], "policy is missing: only sandgate supervise does without one"));
-  const { toolCount, tools, registry } = await loadTools(source, problems);
+  const { toolCount: ownTools, tools, registry } = await loadTools(source, problems);
   const lock = await loadLock(source, registry, problems);
+  const sandboxOptions = await loadSandboxOptions(source, problems);
+  const mcp = await loadMcp(source, problems);
+  const registeredBefore = registry.size;
+  // Policies are checked against the imported tools as well.
+  if (importTools) problems.push(...(await importTools({ source, mcp, sandboxOptions, registry })));
+  const toolCount = ownTools + registry.size - registeredBefore;
   const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, registry.subjects);
   problems.push(...loaded.problems);
   const shadow = await loadShadow(source, registry.subjects, problems);
-  const sandboxOptions = await loadSandboxOptions(source, problems);
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);
   const agents = loadAgents(source, problems);

@@ -45,16 +45,17 @@ export async function loadLock(
   }
 }
 
-/** Returns a warning for each configured tool whose definition the lock does not have. */
+/** Returns a warning for each tool, configured or imported, whose definition the lock does not have. */
 export function unapprovedTools(
   source: ConfigSource,
   registry: ToolRegistry,
   tools: readonly ConfiguredTool[],
 ): readonly ConfigProblem[] {
-  return tools.flatMap(({ tool: { name }, path }) => {
+  const paths = new Map(tools.map(({ tool: { name }, path }) => [name, path]));
+  return registry.names.flatMap((name) => {
     const found = registry.find(name);
     if (found === undefined || registry.isApproved(found)) return [];
     const message = `the definition of tool '${name}' is not the one in the lock: its calls are denied`;
-    return [source.problem(path, message, "warning")];
+    return [source.problem(paths.get(name) ?? ["mcp"], message, "warning")];
   });
 }

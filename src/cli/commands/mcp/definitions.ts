@@ -5,6 +5,7 @@ import { loadConfig } from "../../config/load-config.ts";
 import type { LocatedLock } from "../../config/load-lock.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
+import { ConfiguredServers } from "./servers.ts";
 
 /** The definitions of a config as they are now, and as they were approved. */
 export interface FoundDefinitions {
@@ -13,15 +14,16 @@ export interface FoundDefinitions {
 }
 
 /**
- * Loads the tools of a config and its lock, and prints warnings.
+ * Loads the tools of a config, those of its MCP servers included, and its lock, and prints warnings.
  *
  * @throws {ConfigError} if the config is invalid. A lock that does not exist is no problem.
  */
 export async function findDefinitions(config: string, { stderr }: Terminal): Promise<FoundDefinitions> {
-  const { lock: located, problems: all, registry } = await loadConfig(config);
+  await using servers = new ConfiguredServers("error");
+  const { lock: located, problems: all, registry } = await loadConfig(config, servers);
   const problems = all.filter((problem) => problem !== located.missing);
   // Tools that cannot be loaded would be missing from the lock.
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
   await print(stderr, showProblems(problems));
-  return { current: registeredDefinitions(registry), located };
+  return { current: registeredDefinitions(registry, servers.definitions()), located };
 }

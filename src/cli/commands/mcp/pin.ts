@@ -5,7 +5,7 @@ import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "..
 import { findDefinitions } from "./definitions.ts";
 
 /**
- * Writes the definitions of a config's tools to its lock. A lock that exists stays as it is: its changes are accepted with
+ * Writes the definitions of a config's tools and MCP servers to its lock. A lock that exists stays as it is: its changes are accepted with
  * `mcp diff --accept`, which shows them.
  *
  * @throws {ConfigError} if the config is invalid.

@@ -1,0 +1,91 @@
+import type { ConfigProblem } from "../../../config/problem.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import type { McpImports } from "../../../mcp/import/open-mcp.ts";
+import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import type { McpNotice, OnMcpNotice } from "../../../sandboxes/remote/mcp-client/notice.ts";
+import type { ImportTools } from "../../config/load-mcp.ts";
+
+/** Notices that are kept until there is a log. */
+const MAX_KEPT = 1_000;
+
+/** The MCP servers of a config, while a command runs. */
+export class ConfiguredServers implements AsyncDisposable {
+  readonly #severity: "error" | "warning";
+  #sandboxes: Sandboxes | undefined;
+  #current: McpImports | undefined;
+  #next: McpImports | undefined;
+  #kept: McpNotice[] = [];
+  #listener: OnMcpNotice | undefined;
+
+  /** @param severity What it is that a server cannot be reached. */
+  constructor(severity: "error" | "warning") {
+    this.#severity = severity;
+  }
+
+  /** Passes on all notices, also those that came before. */
+  listen(listener: OnMcpNotice): void {
+    this.#listener = listener;
+    for (const notice of this.#kept) listener(notice);
+    this.#kept = [];
+  }
+
+  /** For `loadConfig`. Servers whose config did not change stay connected. */
+  readonly importTools: ImportTools = async ({ source, mcp, sandboxOptions, registry }) => {
+    if (Object.keys(mcp.servers).length === 0) return [];
+    this.#sandboxes ??= await openSandboxes(sandboxOptions);
+    this.#sandboxes.ensureExit();
+    const problems: ConfigProblem[] = [];
+    let isOpening = true;
+    const onNotice = (notice: McpNotice): void => {
+      const { kind, server, message } = notice;
+      if (isOpening && kind === "problem") {
+        problems.push(source.problem(["mcp", "servers", server], message, "warning", "key"));
+      }
+      if (this.#listener !== undefined) this.#listener(notice);
+      else if (this.#kept.length < MAX_KEPT) this.#kept.push(notice);
+    };
+    // Loaded only for configs with servers.
+    const { openMcp } = await import("../../../mcp/import/open-mcp.ts");
+    const reuse = this.#current;
+    const imports = await openMcp({
+      ...mcp,
+      registry,
+      sandboxes: this.#sandboxes,
+      onNotice,
+      ...(reuse && { reuse }),
+    });
+    isOpening = false;
+    this.#next = imports;
+    for (const [name, { problem }] of imports.servers) {
+      if (problem === undefined) continue;
+      problems.push(source.problem(["mcp", "servers", name], problem, this.#severity, "key"));
+    }
+    return problems;
+  };
+
+  /** What the servers say about themselves, as it is pinned. */
+  definitions(): ReadonlyMap<string, JsonObject> {
+    return (this.#next ?? this.#current)?.definitions() ?? new Map();
+  }
+
+  /** The config is used from now on: servers that it no longer has are ended. */
+  async accept(): Promise<void> {
+    const before = this.#current;
+    this.#current = this.#next;
+    this.#next = undefined;
+    await before?.close();
+  }
+
+  /** The config is not used: servers that only it has are ended. */
+  async refuse(): Promise<void> {
+    const refused = this.#next;
+    this.#next = undefined;
+    await refused?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#next?.close();
+    await this.#current?.close();
+    await this.#sandboxes?.close();
+  }
+}
