@@ -1,0 +1,31 @@
+import { readFileSync, realpathSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { createFolder, sandgate } from "../cli/sandgate.ts";
+
+const text = readFileSync(new URL("../../docs/mcp.md", import.meta.url), "utf8");
+const NODE = realpathSync(process.execPath);
+const PACKAGES = realpathSync(resolve(import.meta.dirname, "../../node_modules"));
+
+test("the config of docs/mcp.md reads a file through the reference server", async () => {
+  const files = Array.from(text.matchAll(/```yaml file=(\S+)\n(.*?)```/gs), ([, name = "", content = ""]) => [
+    name,
+    content
+      .replace("command: /usr/bin/node", `command: ${NODE}`)
+      .replace("      fs:\n", `      fs:\n        - { file: ${NODE}, at: ${NODE} }\n`)
+      .replaceAll("/srv/mcp/node_modules", PACKAGES),
+  ]);
+  const folder = await createFolder(Object.fromEntries(files));
+  await mkdir(join(folder, "data"));
+  await writeFile(join(folder, "data/a.txt"), "of a");
+  const use = (name: string, path: string) => ({ type: "tool_use", id: path, name, input: { path } });
+  const content = [use("mcp_files_read_text_file", "/data/a.txt"), use("mcp_files_list_directory", "/data")];
+  await writeFile(join(folder, "message.json"), JSON.stringify({ role: "assistant", content }));
+  const [, command = ""] = /```sh\nsandgate (.*?)\n```/.exec(text) ?? [];
+  const argv = command.split(" ").map((word) => (/\.(yaml|json)$/.test(word) ? join(folder, word) : word));
+  const { code, stdout, stderr } = await sandgate(argv);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain("of a");
+  expect(stdout).toContain("permission_denied");
+});
