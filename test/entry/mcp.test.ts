@@ -3,13 +3,19 @@ import { exportedNames } from "./names.ts";
 
 test("sandgate/mcp exports exactly these names", async () => {
   expect(await exportedNames("mcp")).toEqual({
-    values: ["openMcpServer"],
+    values: ["openMcp", "openMcpServer"],
     types: [
       "ClientCapabilities",
+      "HttpServerOptions",
+      "ImportedServer",
+      "ImportedServerOptions",
       "McpClient",
       "McpComplete",
+      "McpImports",
       "McpInputRequest",
+      "McpNotice",
       "McpOffers",
+      "McpOptions",
       "McpPrompt",
       "McpPromptArgument",
       "McpPromptMessages",
@@ -19,9 +25,13 @@ test("sandgate/mcp exports exactly these names", async () => {
       "McpResourceTraits",
       "McpSender",
       "McpServer",
+      "McpServerInfo",
       "McpServerOptions",
       "McpStdio",
+      "OnMcpNotice",
+      "StdioServerOptions",
       "StdioStreams",
+      "ToolClasses",
     ],
   });
 });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { fromJsonSchema } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
-import { serve, serveByHand, serveTools } from "./http-servers.ts";
+import { bodyOf, serve, serveByHand, serveTools } from "./http-servers.ts";
 import { open } from "./open-hostile.ts";
 
 const ADD = {
@@ -105,6 +105,33 @@ describe("An MCP server of 2026-07-28 over HTTP", () => {
     expect(opened.registry.names).toEqual(["mcp_web_right"]);
     expect((await opened.call("mcp_web_right", { region: "eu" })).success).toBe(true);
     expect(header).toBe("eu");
+  });
+
+  test("that finds other headers than it wants has its tools listed again", async () => {
+    let lists = 0;
+    await using served = await serve(async (request, response) => {
+      const { id = 0, method } = await bodyOf(request);
+      if (method === "tools/list") lists++;
+      const error = { code: -32_020, message: "Header mismatch" };
+      const results: Record<string, object> = {
+        "server/discover": { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } },
+        "tools/list": { tools: [X] },
+      };
+      const result = results[method] && {
+        resultType: "complete",
+        ttlMs: 0,
+        cacheScope: "private",
+        ...results[method],
+      };
+      response.writeHead(result ? 200 : 400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }));
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).error).toMatchObject({
+      message: "Header mismatch",
+      effect: "none",
+    });
+    await expect.poll(() => lists).toBe(2);
   });
 
   test.each<[string, object]>([

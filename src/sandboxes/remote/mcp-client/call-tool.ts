@@ -11,7 +11,7 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
 ]);
 
 /** The code of a request whose headers do not match its body. */
-export const HEADER_MISMATCH = -32_020;
+const HEADER_MISMATCH = -32_020;
 
 /** A tool, as a call needs it. */
 export interface CalledTool {
@@ -34,6 +34,8 @@ export async function callTool(
   options: McpCallOptions,
 ): Promise<McpCallEnd> {
   const first = await callOnce(connection, tool, args, options);
+  // The tool may name other headers now. Its new definition has to be approved before it is called.
+  if (first.end.status === "error" && first.end.code === HEADER_MISMATCH) connection.expireTools();
   const isBroken = first.end.status === "unavailable" && first.end.sent;
   if (!isBroken || !tool.isRepeatable || first.wire?.isModern !== true || options.signal.aborted)
     return first.end;

@@ -100,6 +100,11 @@ export class McpConnection {
     });
   }
 
+  /** Has those who use the connection list the tools again. */
+  expireTools(): void {
+    this.#tell((listener) => listener.onListChanged?.("tools"));
+  }
+
   /** Opens the wire once, after a pause unless it is the first time. */
   async #connect(): Promise<Wire> {
     if (this.#hasBegun) await this.#pause();
