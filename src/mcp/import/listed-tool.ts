@@ -66,6 +66,7 @@ function readTool(server: string, item: JsonValue): ListedTool | string {
     return `the description of '${name}' has more than ${MAX_DESCRIPTION} characters`;
   }
   if (!isJsonObject(inputSchema)) return `the input schema of '${name}' is not an object`;
+  if (inputSchema["type"] !== "object") return `the input schema of '${name}' is not one of objects`;
   if (outputSchema !== undefined && !isJsonObject(outputSchema)) {
     return `the output schema of '${name}' is not an object`;
   }

@@ -24,7 +24,7 @@ describe("The tools of a hostile server", () => {
   test("do not include those whose definitions are malformed, or refer to files or the network", async () => {
     const { names, problems } = await listed("bad-schemas");
     expect(names).toEqual(["mcp_h_good"]);
-    expect(problems).toHaveLength(9);
+    expect(problems).toHaveLength(10);
   });
 
   test("can be ten thousand", async () => {

@@ -39,6 +39,11 @@ describe("The tools that a server lists", () => {
       { name: "x", inputSchema: [] },
       "the input schema of 'x' is not an object",
     ],
+    [
+      "has a schema of lists",
+      { name: "x", inputSchema: { type: "array" } },
+      "the input schema of 'x' is not one of objects",
+    ],
     ["has no schema", { name: "x" }, "the input schema of 'x' is not an object"],
     ["has a title that is no text", { name: "x", title: 1, inputSchema }, "the title of 'x' is not a string"],
     [

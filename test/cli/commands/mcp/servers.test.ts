@@ -1,9 +1,12 @@
 import { realpathSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { createFolder, sandgate } from "../../sandgate.ts";
+import { start } from "../../serve.ts";
 
 const NODE = realpathSync(process.execPath);
 const SERVER = fileURLToPath(new URL("../../../fixtures/mcp/hostile-server.mjs", import.meta.url));
@@ -89,5 +92,39 @@ describe("sandgate mcp pin and diff", () => {
   test("write no lock while a server cannot be reached", async () => {
     const { code, stderr } = await run("mcp pin", await folderWith(config("exit-at-once")));
     expect([code, stderr]).toEqual([2, expect.stringContaining("the server cannot be connected to")]);
+  });
+});
+
+describe("sandgate serve", () => {
+  test("keeps a server whose entry did not change when it reloads its config, and starts one that did", async () => {
+    const folder = await createFolder({
+      "sandgate.yaml": `${config("exit-once")}\nserver: { token: { file: token } }\n`,
+      token: "secret-of-this-test-which-is-long-enough",
+    });
+    const { child } = await start(folder);
+    const lines = createInterface(child.stderr as Readable)[Symbol.asyncIterator]();
+    const seen: string[] = [];
+    const until = async (expected: string): Promise<void> => {
+      for (;;) {
+        const { value } = await lines.next();
+        const { event } = JSON.parse(value ?? "") as { event: string };
+        seen.push(event);
+        if (event === expected) return;
+      }
+    };
+    await until("server.started");
+    child.kill("SIGHUP");
+    await until("config.reloaded");
+    expect(seen.filter((event) => event === "mcp.connected")).toHaveLength(1);
+    await writeFile(join(folder, "sandgate.yaml"), "policy: {");
+    child.kill("SIGHUP");
+    await until("config.refused");
+    await writeFile(
+      join(folder, "sandgate.yaml"),
+      `${config("exit-once", "another")}\nserver: { token: { file: token } }\n`,
+    );
+    child.kill("SIGHUP");
+    await until("config.reloaded");
+    expect(seen.filter((event) => event === "mcp.connected")).toHaveLength(2);
   });
 });
