@@ -3,7 +3,7 @@
 export { type ImportedServer, type McpImports, type McpOptions, openMcp } from "../mcp/import/open-mcp.ts";
 export type {
   HttpServerOptions,
-  McpServerOptions as ImportedServerOptions,
+  ImportedServerOptions,
   StdioServerOptions,
 } from "../mcp/import/server-options.ts";
 export type { ToolClasses } from "../mcp/import/tool-class.ts";

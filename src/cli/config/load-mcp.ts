@@ -5,7 +5,7 @@ import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
 import {
   checkServer,
-  type McpServerOptions,
+  type ImportedServerOptions,
   type StdioServerOptions,
 } from "../../mcp/import/server-options.ts";
 import type { ToolClasses } from "../../mcp/import/tool-class.ts";
@@ -89,7 +89,7 @@ interface McpEntry {
 
 /** The MCP servers of a config, with their secrets. */
 export interface McpConfig {
-  readonly servers: Readonly<Record<string, McpServerOptions>>;
+  readonly servers: Readonly<Record<string, ImportedServerOptions>>;
   readonly classes: ToolClasses;
 }
 
@@ -109,7 +109,7 @@ export type ImportTools = (given: {
 export async function loadMcp(source: ConfigSource, problems: ConfigProblem[]): Promise<McpConfig> {
   if (source.at(["mcp"]) === undefined) return { servers: {}, classes: {} };
   const entry = source.read<McpEntry>(MCP_SHAPE, problems, ["mcp"]);
-  const servers: Record<string, McpServerOptions> = {};
+  const servers: Record<string, ImportedServerOptions> = {};
   for (const [name, server] of Object.entries(entry?.value.servers ?? {})) {
     if (entry === undefined) break;
     const options = await loadServer(name, server, entry, problems);
@@ -128,7 +128,7 @@ async function loadServer(
   { env = {}, headers = {}, bearer, fs, url, addresses, ...program }: ServerEntry,
   entry: ConfigEntry<McpEntry>,
   problems: ConfigProblem[],
-): Promise<McpServerOptions> {
+): Promise<ImportedServerOptions> {
   const path = ["servers", name];
   const beside = (grant: FsGrant): FsGrant =>
     "file" in grant

@@ -8,8 +8,8 @@ import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio-transpor
 import {
   grantOf,
   type HttpServerOptions,
+  type ImportedServerOptions,
   isHttpServer,
-  type McpServerOptions,
   type StdioServerOptions,
 } from "./server-options.ts";
 
@@ -23,7 +23,7 @@ export interface ConnectionServices {
 /** Makes the connection to a server, which is opened on first use. */
 export function connectionTo(
   name: string,
-  options: McpServerOptions,
+  options: ImportedServerOptions,
   { sandboxes, egress, onNotice }: ConnectionServices,
 ): McpConnection {
   const open = isHttpServer(options) ? httpOpener(options, egress) : stdioOpener(options, sandboxes);

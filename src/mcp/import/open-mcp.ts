@@ -10,7 +10,7 @@ import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
 import { FollowedServer } from "./followed-server.ts";
 import { connectionTo } from "./open-connection.ts";
-import { checkServer, type McpServerOptions } from "./server-options.ts";
+import { checkServer, type ImportedServerOptions } from "./server-options.ts";
 import { ServerTools } from "./server-tools.ts";
 import { Shared } from "./shared.ts";
 import { ImportedClasses, type ToolClasses } from "./tool-class.ts";
@@ -19,7 +19,7 @@ import { ToolNames } from "./tool-names.ts";
 /** Options of {@link openMcp}. */
 export interface McpOptions {
   /** By name: 1 to 32 letters, digits, `_` and `-`. A tool is registered as `mcp_<server>_<tool>`. */
-  readonly servers: Readonly<Record<string, McpServerOptions>>;
+  readonly servers: Readonly<Record<string, ImportedServerOptions>>;
   /** Where the tools are registered. Its pins hold for them too. */
   readonly registry: ToolRegistry;
   /** Start the servers that are programs. */

@@ -31,12 +31,12 @@ export interface HttpServerOptions {
 }
 
 /** How a server is reached. */
-export type McpServerOptions = StdioServerOptions | HttpServerOptions;
+export type ImportedServerOptions = StdioServerOptions | HttpServerOptions;
 
 const NAME = /^[A-Za-z0-9_-]{1,32}$/;
 
 /** Whether a server is spoken to over HTTP. */
-export function isHttpServer(options: McpServerOptions): options is HttpServerOptions {
+export function isHttpServer(options: ImportedServerOptions): options is HttpServerOptions {
   return "url" in options;
 }
 
@@ -45,7 +45,7 @@ export function isHttpServer(options: McpServerOptions): options is HttpServerOp
  *
  * @throws {TypeError} if they are invalid. The message does not repeat values of `env` and `headers`.
  */
-export function checkServer(name: string, options: McpServerOptions): void {
+export function checkServer(name: string, options: ImportedServerOptions): void {
   if (!NAME.test(name)) {
     throw new TypeError("the name of an MCP server must be 1 to 32 letters, digits, '_' and '-'");
   }

@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { toNodeHandler } from "@modelcontextprotocol/node";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
+import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import type { HttpServerOptions } from "../../../src/mcp/import/server-options.ts";
 
@@ -41,16 +44,35 @@ export function serveTools(register: (server: McpServer) => void): Promise<Serve
     register(server);
     return server;
   });
-  return serve(toNodeHandler(handler) as RequestListener);
+  return serve(async (request, response) => {
+    const hangUp = new AbortController();
+    response.once("close", () => hangUp.abort());
+    const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [
+      name,
+      String(value),
+    ]);
+    const body = request.method === "POST" ? await text(request) : null;
+    const { method = "GET", url = "/" } = request;
+    const asked = new Request(new URL(url, "http://localhost"), {
+      method,
+      headers,
+      body,
+      signal: hangUp.signal,
+    });
+    const answered = await handler.fetch(asked);
+    response.writeHead(answered.status, Object.fromEntries(answered.headers));
+    // The client may hang up.
+    if (answered.body === null) response.end();
+    else await pipeline(Readable.fromWeb(answered.body as NodeReadableStream), response).catch(() => {});
+  });
 }
 
 /** Reads the JSON body of a request. */
 export async function bodyOf(
   request: IncomingMessage,
 ): Promise<{ id?: number | string; method: string; params: { name?: string } }> {
-  let text = "";
-  for await (const chunk of request) text += String(chunk);
-  return text === "" ? { method: "", params: {} } : JSON.parse(text);
+  const sent = await text(request);
+  return sent === "" ? { method: "", params: {} } : JSON.parse(sent);
 }
 
 /** Serves 2026-07-28 by hand: `server/discover` and `tools/list` as they should be, and calls as a test says. */
