@@ -4,6 +4,7 @@ import { EventStream } from "../../../engine/call/events.ts";
 import { LOCAL_ID } from "../../../executor/http/authentication.ts";
 import { logCalls } from "../../../log/call-log.ts";
 import { LoggedWarnings } from "../../../log/logged-warnings.ts";
+import { mcpEntry } from "../../../log/mcp-entry.ts";
 import { openMcpServer } from "../../../mcp/server/mcp-server.ts";
 import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { openSessions } from "../../../sessions/sessions.ts";
@@ -13,9 +14,10 @@ import type { McpCommand } from "../../mcp-command.ts";
 import { openLog } from "../../terminal/open-log.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal/terminal.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
+import { ConfiguredServers } from "./servers.ts";
 
 /**
- * Serves the tools of a config to one client over standard input and output, until the client closes its end. The log goes to
+ * Serves the tools of a config, and those of its MCP servers, to one client over standard input and output, until the client closes its end. The log goes to
  * standard error. The sessions are kept in memory.
  *
  * @throws {ConfigError} if the config is invalid.
@@ -24,7 +26,8 @@ export async function serveMcp(
   { config, workspace }: Extract<McpCommand, { name: "mcp serve" }>,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const loaded = await loadConfig(config);
+  await using servers = new ConfiguredServers("warning");
+  const loaded = await loadConfig(config, servers);
   const { source, registry, policy, context } = loaded;
   const problems = [...loaded.problems];
   const { mcp = {} } = await loadServer(source, problems);
@@ -33,6 +36,7 @@ export async function serveMcp(
   }
   await using log = openLog(terminal, loaded.log, context.redaction);
   using _warnings = new LoggedWarnings(log);
+  servers.listen((notice) => log.write(mcpEntry(notice)));
   const recorded = { registry, policy, redaction: context.redaction };
   await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, ({ kind, message }) =>
     log.write({ level: "warn", event: `journal.${kind}`, fields: { message } }),
