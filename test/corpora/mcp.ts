@@ -1,8 +1,10 @@
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { nodeServer, open } from "../mcp/import/open-hostile.ts";
 
-const SCRIPT = join(process.env["SANDGATE_CORPORA"] ?? "", "mcp/hostile-stdio.mjs");
+// A granted path must not lead through a link.
+const SCRIPT = realpathSync(join(process.env["SANDGATE_CORPORA"] ?? "", "mcp/hostile-stdio.mjs"));
 
 /** What becomes of the server in each mode: its tools, and the code of a call of `x` (`ok` if it succeeds). */
 const MODES: readonly (readonly [mode: string, tools: number, call?: string])[] = [
