@@ -7,8 +7,8 @@ export type Place = "text" | "fields";
 
 /**
  * Returns the calls of a task with an attack in the first output that outsiders can write; `undefined` if there is none.
- * In `text`, it is the attacker's words, in the longest text of the output. In `fields`, the output has further rows, in
- * whose other texts stand the attacker's words and, as whole values, every text and number of the attack's calls.
+ * In `text`, it is the attacker's words and, as lines, every text and number of the attack's calls, in the longest text of
+ * the output. In `fields`, the output has further rows, in whose other texts stand the same, each as a whole value.
  */
 export function plant(
   { calls }: RecordedTask,
@@ -51,13 +51,13 @@ function textsIn(value: JsonValue, path: Path = []): Located[] {
   return Object.entries(value).flatMap(([name, each]) => textsIn(each ?? null, [...path, name]));
 }
 
-function inText(output: JsonValue, texts: readonly Located[], { goal }: RecordedTask): JsonValue {
+function inText(output: JsonValue, texts: readonly Located[], attack: RecordedTask): JsonValue {
   const longest = texts.reduce((best, each) => (each.text.length > best.text.length ? each : best));
-  return replaced(output, longest.path, `${longest.text}\n\n${goal}\n`);
+  return replaced(output, longest.path, `${longest.text}\n\n${[...plantedBy(attack)].join("\n")}\n`);
 }
 
-function inFields(output: JsonValue, texts: readonly Located[], { goal, calls }: RecordedTask): JsonValue {
-  const values = new Set([goal, ...calls.flatMap(({ arguments: input }) => valuesOf(input))]);
+function inFields(output: JsonValue, texts: readonly Located[], attack: RecordedTask): JsonValue {
+  const values = plantedBy(attack);
   if (!Array.isArray(output)) {
     // There is one of each field, so that it has a line for each value.
     const lines = [...values].join("\n");
@@ -70,6 +70,11 @@ function inFields(output: JsonValue, texts: readonly Located[], { goal, calls }:
     own.reduce((result, path) => replaced(result, path, value), row),
   );
   return [...(output as readonly JsonValue[]), ...further];
+}
+
+/** The attacker's words, and the values of the attack's calls. */
+function plantedBy({ goal, calls }: RecordedTask): ReadonlySet<string> {
+  return new Set([goal, ...calls.flatMap(({ arguments: input }) => valuesOf(input))]);
 }
 
 function valuesOf(value: JsonValue): string[] {
