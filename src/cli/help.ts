@@ -16,7 +16,7 @@ export const HELP_TEXT = `Usage:
                           [--user-text TEXT] [--earlier JSON]
                           [--workspace DIR] [--json]
   sandgate policy test [CASES.yaml] [--config sandgate.yaml]
-  sandgate policy diff OLD NEW --journal DIR... [--accept-wider]
+  sandgate policy diff OLD NEW --journal DIR|FILE... [--accept-wider]
   sandgate policy prove --config sandgate.yaml
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
   sandgate supervise [--config sandgate.yaml] [--agent NAME] [--fd 3] [--unconfined]

@@ -30,7 +30,7 @@ export type PolicyCommand =
       /** Policy files, or configs. */
       readonly before: string;
       readonly after: string;
-      /** Directories of journals. At least one. */
+      /** Directories of journals, or files of them. At least one. */
       readonly journals: readonly string[];
       readonly acceptsWider: boolean;
     }
@@ -90,10 +90,10 @@ function parseDiff(args: readonly string[]): PolicyCommand | undefined {
   if (before === undefined || after === undefined) {
     throw new UsageError(shown`OLD or NEW is missing: the policy files to compare`);
   }
-  // A shell expands `--journal records/*` to several arguments.
+  // A shell expands `--journal records/*.jsonl` to several arguments.
   const journals = [...(values.journal ?? []), ...more];
   if (values.journal === undefined)
-    throw new UsageError(shown`--journal is missing: the directory of a journal`);
+    throw new UsageError(shown`--journal is missing: the directory or a file of a journal`);
   return { name: "policy diff", before, after, journals, acceptsWider: values["accept-wider"] === true };
 }
 

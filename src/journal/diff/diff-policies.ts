@@ -19,7 +19,7 @@ export interface PolicyDiffOptions {
   readonly before: RuntimePolicy;
   /** Another such policy. */
   readonly after: RuntimePolicy;
-  /** The directories of journals. */
+  /** The directories of journals, or single files of them. */
   readonly directories: readonly string[];
 }
 

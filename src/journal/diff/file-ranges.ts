@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { JournalError } from "../journal-error.ts";
-import { listFiles } from "../storage/file-names.ts";
+import { directoryOf, listFiles, parseFileName } from "../storage/file-names.ts";
 import { type FileLine, LineReader } from "../storage/line-reader.ts";
 
 /** A part of a journal's file: the lines that begin in it. */
@@ -19,11 +19,14 @@ const RANGE_BYTES = 16_777_216;
 /**
  * Splits the files of a journal into ranges, in the order of its records.
  *
+ * @param place The directory of a journal, or one of its files.
  * @throws {JournalError} if the directory or a file cannot be read, or the directory has no journal.
  */
-export async function rangesOf(directory: string): Promise<readonly FileRange[]> {
+export async function rangesOf(place: string): Promise<readonly FileRange[]> {
   try {
-    const files = await listFiles(directory);
+    const directory = directoryOf(place);
+    const file = parseFileName(place);
+    const files = file === undefined ? await listFiles(place) : [file];
     if (files.length === 0) throw new Error("it has no files of a journal");
     const ranges: FileRange[] = [];
     for (const { path } of files) {
@@ -34,7 +37,7 @@ export async function rangesOf(directory: string): Promise<readonly FileRange[]>
     }
     return ranges;
   } catch (error) {
-    throw new JournalError(`the journal in '${directory}' cannot be read: ${(error as Error).message}`);
+    throw new JournalError(`the journal in '${place}' cannot be read: ${(error as Error).message}`);
   }
 }
 

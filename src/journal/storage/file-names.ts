@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 /** A file of a journal. */
 export interface JournalFileName {
@@ -33,4 +33,9 @@ export async function listFiles(directory: string): Promise<JournalFileName[]> {
     .sort()
     .map((name) => parseFileName(join(directory, name)))
     .filter((file) => file !== undefined);
+}
+
+/** Returns the directory of a journal, given itself or one of its files. */
+export function directoryOf(place: string): string {
+  return parseFileName(place) === undefined ? place : dirname(place);
 }

@@ -3,6 +3,7 @@ import { appendFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { diffPolicies } from "../../../src/journal/diff/diff-policies.ts";
+import type { PolicyDiff } from "../../../src/journal/diff/policy-diff.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { replayJournal } from "../../../src/journal/read/replay-journal.ts";
 import { forgetSession } from "../../../src/journal/sealed/forget-session.ts";
@@ -124,6 +125,26 @@ describe("A difference of two policies", () => {
         { change: "allow → deny", before: ["docs"], count: 4_000, witness: { callId: "call-1" } },
       ],
     });
+  });
+
+  test("is about the calls of some files of a journal, if these are given", async () => {
+    using directory = new TemporaryDirectory();
+    const { path } = directory;
+    await record(path, ["lib/a", "src/a", "lib/b", "lib/c"], {}, { maxBytes: 1_024 });
+    const files = readdirSync(path).filter((name) => name.endsWith(".jsonl"));
+    expect(files.length).toBeGreaterThan(2);
+    const after = policyOf({ ...USE, name: "all" });
+    const found = await Promise.all(
+      files.map((name) => diffPolicies({ before: BEFORE, after, directories: [join(path, name)] })),
+    );
+    const sum = (count: (each: PolicyDiff) => number): number =>
+      found.reduce((total, each) => total + count(each), 0);
+    expect([sum(({ same }) => same), sum(({ different }) => different)]).toEqual([1, 3]);
+    expect(Math.max(...found.map(({ different }) => different))).toBeLessThan(3);
+    const [witness] = found.flatMap(({ changes }) => changes.map((each) => each.witness));
+    expect(witness).toMatchObject({ directory: path, callId: "call-0" });
+    const all = { before: BEFORE, after, directories: files.map((name) => join(path, name)) };
+    expect(await diffPolicies(all)).toEqual(await diffPolicies({ ...all, directories: [path] }));
   });
 
   test("counts what cannot be decided again by its cause, and calls that failed before the decision", async () => {

@@ -31,5 +31,10 @@ describe("The ranges of a file", () => {
     using directory = new TemporaryDirectory();
     await expect(rangesOf(directory.path)).rejects.toThrow(JournalError);
     await expect(rangesOf(join(directory.path, "missing"))).rejects.toThrow("cannot be read");
+    const missing = join(directory.path, "journal-0000000000000001.jsonl");
+    await expect(rangesOf(missing)).rejects.toThrow("cannot be read");
+    const other = join(directory.path, "lock");
+    await writeFile(other, "");
+    await expect(rangesOf(other)).rejects.toThrow("cannot be read");
   });
 });

@@ -2,6 +2,7 @@ import { ConfigError } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/read-file.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { KeptInputs } from "../../../journal/kept-inputs.ts";
+import { directoryOf } from "../../../journal/storage/file-names.ts";
 import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
@@ -34,7 +35,7 @@ export async function loadConfiguredPolicy(
  * checked against tools. The schema of policies in Cedar is made of the tools of the config, and of those that were kept
  * for calls that were recorded.
  *
- * @param journals The directories of the journals that kept tools.
+ * @param journals The directories of the journals that kept tools, or files of them.
  * @throws {ConfigError} if it is invalid.
  */
 export async function loadAnyPolicy(file: string, journals: readonly string[]): Promise<RuntimePolicy> {
@@ -51,7 +52,7 @@ export async function loadAnyPolicy(file: string, journals: readonly string[]): 
 }
 
 async function keptTools(journals: readonly string[]): Promise<readonly PolicyTool[]> {
-  const kept = await Promise.all(journals.map((directory) => new KeptInputs(directory).tools()));
+  const kept = await Promise.all(journals.map((place) => new KeptInputs(directoryOf(place)).tools()));
   return byName(kept.flatMap((tools) => [...tools.values()]));
 }
 

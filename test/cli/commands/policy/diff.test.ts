@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { sandgate } from "../../sandgate.ts";
@@ -66,9 +66,13 @@ rules:
     const config = await readFile(join(folder, "sandgate.yaml"), "utf8");
     const tools = config.slice(0, config.indexOf("policy:"));
     await write("config.yaml", `${tools}policy: [libraries.yaml, everything.yaml]\n`);
-    const diff = async (before: string, after: string): Promise<{ code: number; lines: string[] }> => {
+    const diff = async (
+      before: string,
+      after: string,
+      file = "",
+    ): Promise<{ code: number; lines: string[] }> => {
       const argv = ["policy", "diff", join(folder, before), join(folder, after), "--journal"];
-      const { code, stdout, stderr } = await sandgate([...argv, join(folder, "records")]);
+      const { code, stdout, stderr } = await sandgate([...argv, join(folder, "records", file)]);
       expect(stderr).toBe("");
       return { code, lines: stdout.split("\n").map((line) => line.replace(/;.*/, "")) };
     };
@@ -93,6 +97,11 @@ rules:
       ],
     });
     expect((await diff("config.yaml", "config.yaml")).code).toBe(0);
+    // The tools of a policy in Cedar are those beside the file, too.
+    const [file = ""] = (await readdir(join(folder, "records"))).filter((name) => name.endsWith(".jsonl"));
+    expect(await diff("sandgate.yaml", "sources.yaml", file)).toEqual(
+      await diff("sandgate.yaml", "sources.yaml"),
+    );
   });
 
   test("reports what is wrong with a policy in Cedar", async () => {
