@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { createFolder, sandgate } from "../cli/sandgate.ts";
 
 const root = dirname(dirname(import.meta.dirname));
 const text = readFileSync(`${root}/docs/cedar.md`, "utf8");
@@ -21,5 +22,28 @@ describe("docs/cedar.md", () => {
       "Permission denied: tool 'transfer' is disabled by policy",
     ]);
     expect(lines[3]).toContain('action "transfer" appliesTo');
+  });
+
+  test("has a policy of a config that allows a call of its program, with its limit", async () => {
+    const [, policy = ""] = /^```yaml\n(.*?)^```$/ms.exec(text) ?? [];
+    const [, policies = ""] = /policies: `\n(.*?)`,/ms.exec(text) ?? [];
+    const folder = await createFolder({
+      "sandgate.yaml": `tools:
+  - name: transfer
+    description: Transfers money
+    inputSchema: { type: object, properties: { to: { type: string }, cents: { type: integer } }, required: [to, cents] }
+    host: { module: tools.mjs, export: run, thread: false }
+${policy}`,
+      "policies.cedar": policies,
+      "tools.mjs": "export const run = () => 'done';",
+    });
+    const config = ["--config", join(folder, "sandgate.yaml")];
+    expect(await sandgate(["check", ...config])).toMatchObject({ code: 0, stderr: "" });
+    const principal = JSON.stringify({ id: "ann", kind: "user", roles: ["payer"] });
+    const call = JSON.stringify({ tool: "transfer", arguments: { to: "bob", cents: 500 } });
+    const argv = ["policy", "explain", ...config, "--principal", principal, "--call", call];
+    const { stdout } = await sandgate(argv);
+    expect(stdout).toContain("allow: transfer runs in host\n");
+    expect(stdout).toContain("  limit wallTime 5s: from 'small amounts'\n");
   });
 });
