@@ -12,8 +12,8 @@ const MESSAGE = JSON.stringify({
 });
 
 /** Records calls under the project's policy. Returns the folder. */
-async function record(): Promise<string> {
-  const folder = await createProject({ "message.json": MESSAGE });
+async function record(message = MESSAGE): Promise<string> {
+  const folder = await createProject({ "message.json": message });
   const config = join(folder, "sandgate.yaml");
   await writeFile(config, `${await readFile(config, "utf8")}journal: { directory: records }\n`);
   const dispatched = await sandgate(["dispatch", join(folder, "message.json"), "--config", config]);
@@ -48,6 +48,23 @@ rules:
     expect(await sandgate(["policy", "diff", file, file, "--journal", records])).toMatchObject({
       code: 0,
       stdout: "4 calls are decided as before, 0 otherwise\n",
+    });
+  });
+
+  test("prints how many calls cannot be decided again, by the cause, and how many were not decided on", async () => {
+    const calls = [{ path: "AKIAIOSFODNN7EXAMPLE" }, { path: "src/a.ts" }, { path: 1 }];
+    const toolCalls = calls.map((each, index) => ({ id: `${index}`, name: "read_file", arguments: each }));
+    const folder = await record(JSON.stringify({ role: "assistant", toolCalls }));
+    const config = join(folder, "sandgate.yaml");
+    const argv = ["policy", "diff", config, config, "--journal", join(folder, "records")];
+    expect(await sandgate(argv)).toMatchObject({
+      code: 0,
+      stdout: [
+        "1 calls are decided as before, 0 otherwise",
+        "1 calls failed before the policy decided",
+        "1 calls cannot be decided again: arguments redacted",
+        "",
+      ].join("\n"),
     });
   });
 
