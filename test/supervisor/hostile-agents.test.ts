@@ -51,6 +51,7 @@ describe("A line that is no good call", () => {
   test.each([
     ["an empty id", line("")],
     ["an id of 257 characters", line("i".repeat(257))],
+    ["an id of 257 UTF-16 code units in 256 characters", line(`😀${"i".repeat(255)}`)],
     ["an id that is a number", line(7)],
     ["no id", '{"op":"tool_call","tool":"Echo","args":{"text":"x"}}\n'],
     ["another op", '{"op":"tool_cancel","tool_call_id":"x"}\n'],
@@ -69,9 +70,10 @@ describe("A line that is no good call", () => {
   });
 });
 
-test("An id of 256 characters is echoed as it is", async () => {
+test("An id of 256 UTF-16 code units is echoed as it is", async () => {
   await using scene = await SupervisorScene.open();
-  const id = `"\\ \u2028é😀${"i".repeat(248)}`;
+  const id = `"\\ \u2028é😀${"i".repeat(249)}`;
+  expect(id).toHaveLength(256);
   const { answers } = await scene.play(raw([line(id)], 1), EVERYTHING);
   expect(answers).toMatchObject([{ tool_call_id: id, ok: true }]);
 });

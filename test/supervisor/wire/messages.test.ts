@@ -10,6 +10,15 @@ test("a call of exactly 2 MiB is read", () => {
   expect(readLine(bytes)).toEqual({ kind: "call", id: "a", tool: "Echo", args: { text } });
 });
 
+test("the id of a call that is not UTF-8 is read with replacement characters", () => {
+  const bytes = Buffer.from('{"op":"tool_call","tool_call_id":"a\xff","tool":"Echo","args":{}}', "latin1");
+  expect(readLine(bytes)).toEqual({
+    kind: "bad",
+    id: "a\ufffd",
+    message: "Invalid tool call: the line is not UTF-8",
+  });
+});
+
 test("no bytes make it throw, and it never takes for a call what has no id", () => {
   const piece = fc.constantFrom(
     '{"op":"tool_call"',
