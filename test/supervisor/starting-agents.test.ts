@@ -1,5 +1,39 @@
-import { expect, test } from "vitest";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { ISOLATIONS } from "../sandboxes/process/availability.ts";
 import { SupervisorScene } from "./scene.ts";
+
+/** Tries to read a file, to write one in its own folder, and to connect to a port, and prints what became of each. */
+const trying = (secret: string, port: number): string => `
+  import { readFileSync, writeFileSync } from "node:fs";
+  const attempt = (act) => { try { act(); return "done"; } catch { return "refused"; } };
+  const read = attempt(() => readFileSync(${JSON.stringify(secret)}));
+  const write = attempt(() => writeFileSync("own.txt", "x"));
+  const connect = await fetch("http://127.0.0.1:${port}").then(() => "done", () => "refused");
+  console.log(read, write, connect);
+`;
+
+describe.skipIf(ISOLATIONS.length === 0)("What an agent can do itself", () => {
+  test.each([
+    ["nothing, unless it is said that it is not confined", {}, "refused refused refused"],
+    ["what its supervisor can, if it is not confined", { confinement: "none" as const }, "done done done"],
+  ])("is %s", async (_what, options, expected) => {
+    await using scene = await SupervisorScene.open();
+    const server = createServer((_request, response) => response.end());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const [secret, cwd] = [join(scene.directory, "secret"), join(scene.directory, "own")];
+    writeFileSync(secret, "secret");
+    mkdirSync(cwd);
+    const { port } = server.address() as AddressInfo;
+    const args = ["--input-type=module", "--eval", trying(secret, port)];
+    const { log } = await scene.play("", { tools: ["*"] }, { args, cwd, ...options });
+    expect(log.map(({ text }) => text)).toEqual([expected]);
+  });
+});
 
 test.each([
   ["confined", "process"],
