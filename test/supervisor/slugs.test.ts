@@ -81,7 +81,7 @@ test.each([
   ],
   [
     "no person answers in time",
-    { confirm: async () => ({ decision: "timeout" }) as const },
+    { confirm: async () => ({ decision: "timeout", afterMs: 300_000 }) as const },
     "Nobody confirmed",
   ],
   ["no person can be asked", {}, "Permission denied"],
