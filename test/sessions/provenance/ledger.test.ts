@@ -180,6 +180,23 @@ describe("At its bounds, provenance is unknown", () => {
     expect([many.isFrom("user", "ann"), many.isFrom("user", "eve")]).toEqual([true, undefined]);
   });
 
+  test("for words beyond 262,144 characters, and for values beyond 50,000", () => {
+    const first = "write to eve";
+    const most = [first, ...Array.from({ length: 4 }, () => "y".repeat(65_533))];
+    expect(most.join("")).toHaveLength(262_144);
+    expect(ledger(...most).isFrom("user", "eve")).toBe(true);
+    expect(ledger(...most, "y").isFrom("user", "eve")).toBeUndefined();
+    const learnt = (count: number): ProvenanceLedger => {
+      const seen = ledger("hi");
+      const contacts = Array.from({ length: count }, (_, index) => ({ email: `a${index}` }));
+      seen.observe(call("list_contacts", {}, contacts));
+      return seen;
+    };
+    expect(learnt(50_000).isFrom(emails, "a49999")).toBe(true);
+    expect(learnt(50_000).isFrom(emails, "eve")).toBe(false);
+    expect(learnt(50_001).isFrom(emails, "a50000")).toBeUndefined();
+  });
+
   test("for contents when they are too long", () => {
     const seen = ledger("hi");
     seen.observe(call("get_profile", {}, { passport: "x".repeat(300_000) }));
