@@ -68,6 +68,21 @@ rules:
     });
   });
 
+  test("prints fifty combinations of rules for each change, and how many more there are", async () => {
+    const paths = Array.from({ length: 52 }, (_, index) => `lib/${index}.ts`);
+    const toolCalls = paths.map((path) => ({ id: path, name: "read_file", arguments: { path } }));
+    const folder = await record(JSON.stringify({ role: "assistant", toolCalls }));
+    const rule = { tools: ["read_file"], effect: "allow", sandboxes: ["host"] };
+    const rules = paths.map((path) => ({ ...rule, name: path, when: { "/path": { equals: path } } }));
+    await writeFile(join(folder, "new.yaml"), JSON.stringify({ rules }));
+    const argv = ["policy", "diff", join(folder, "sandgate.yaml"), join(folder, "new.yaml")];
+    const { stdout } = await sandgate([...argv, "--journal", join(folder, "records")]);
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines[1]).toBe("deny → allow, which permits more: 52 calls");
+    expect(lines.filter((line) => line.startsWith("  1 by "))).toHaveLength(50);
+    expect(lines.at(-1)).toBe("  and 2 more combinations of rules");
+  });
+
   test("compares policies in Cedar with each other and with rules, in files and in configs", async () => {
     const folder = await record();
     const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
