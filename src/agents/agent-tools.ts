@@ -34,7 +34,7 @@ const MAX_TOOLS = 100;
 
 /**
  * Returns tools with which a model has agents run: `spawn_agent`, and `delegate_task` if there is a worker. Each agent has a
- * session of its own, with no more than the session of the call has: see docs/sessions.md.
+ * session of its own, with no more than the session of the call has: see docs/agents.md.
  *
  * @throws {TypeError} if an option is invalid.
  */
