@@ -5,12 +5,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/json/value.ts";
+import { allow } from "../../src/policy/decision.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import type { PolicyRequest } from "../../src/policy/policy.ts";
 import { BASE_MODES } from "../../src/sessions/deciding/levels.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
+import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { answerTo, call, tool } from "../sessions/harness.ts";
 import { agentSessions, run } from "./harness.ts";
 
@@ -166,6 +168,36 @@ describe("a child never has more than its parent", () => {
     expect(child).toMatchObject({ principal, workspace: "/tmp", kind: "worker" });
     // The call has ended, and with it the session of the agent.
     expect(() => child?.turn()).toThrow("the session is closed");
+    await sessions.close();
+  });
+
+  test("in its upper bound: a sandbox that no call of the session gets, no call of the agent gets", async () => {
+    const ended: unknown[] = [];
+    const { sessions } = await agentSessions(
+      async ({ session }) => {
+        ended.push((await run(session, "read")).success, (await run(session, "guest")).error?.code);
+        return "done";
+      },
+      {
+        tools: [
+          tool("read", "read"),
+          {
+            ...{ name: "guest", description: "", inputSchema: { type: "object" }, sideEffects: "none" },
+            quickjs: { source: "export default () => 1" },
+          },
+        ],
+        policy: {
+          check: ({ tool: { sandboxes } }) =>
+            allow({ sandbox: sandboxes[0] as SandboxMode, capabilities: {} }),
+        },
+        upperBound: { limits: {}, capabilities: {}, sandboxes: ["host"] },
+      },
+    );
+    const session = await sessions.open({ mode: "autonomous" });
+    const { error } = await run(session, "guest");
+    expect((await run(session, "spawn_agent", { prompt: "Run it." })).output).toBe("done");
+    expect(ended).toEqual([true, error?.code]);
+    expect(error?.code).toBe("permission_denied");
     await sessions.close();
   });
 
