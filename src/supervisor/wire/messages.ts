@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { wellFormed } from "../../base/text.ts";
+import { beginning, wellFormed } from "../../base/text.ts";
 import type { JsonBounds } from "../../json/bounds.ts";
 import { parseJson } from "../../json/parse.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
@@ -81,7 +81,7 @@ export function answerLine(id: string, answer: Answer): Buffer {
     return answerLine(id, { ok: false, error: "tool_failed", message });
   }
   const { error, message } = answer;
-  return toLine({ ...head, ok: false, error, message: wellFormed(message).slice(0, MAX_MESSAGE_LENGTH) });
+  return toLine({ ...head, ok: false, error, message: beginning(wellFormed(message), MAX_MESSAGE_LENGTH) });
 }
 
 const MAX_MESSAGE_LENGTH = 65_536;

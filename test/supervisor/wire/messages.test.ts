@@ -62,3 +62,19 @@ test("a result that is longer than a line is a failure that says so", () => {
     message: "The result is longer than 2 MiB, the most of one line: ask for less",
   });
 });
+
+test("an answer of exactly 2 MiB is sent whole, and one of a byte more is not", () => {
+  const answer = (result: string): Buffer => answerLine("a", { ok: true, result, durationMs: 1 });
+  const frame = answer("").length;
+  const longest = answer("x".repeat(MAX_LINE_BYTES + 1 - frame));
+  expect(longest).toHaveLength(MAX_LINE_BYTES + 1);
+  expect(longest.toString()).toContain('"ok":true');
+  expect(answer("x".repeat(MAX_LINE_BYTES + 2 - frame)).toString()).toContain('"error":"tool_failed"');
+});
+
+test("a message is cut to 65,536 code units, and not within a character", () => {
+  const message = `x${"😀".repeat(40_000)}`;
+  const line = answerLine("a", { ok: false, error: "tool_failed", message }).toString();
+  const { message: sent } = JSON.parse(line) as { message: string };
+  expect(sent).toBe(`x${"😀".repeat(32_767)}`);
+});
