@@ -64,8 +64,10 @@ export async function openShadow(
   options: Omit<OpenSessionOptions, "workspace" | "principal">,
   open: (options: OpenSessionOptions) => Promise<Session>,
 ): Promise<SessionShadow> {
-  const { realWorkspace, shadowPlace, principal, kind, modeState, mode, tools } = session;
+  const { realWorkspace, shadowPlace, principal, kind, modeState, mode, tools, origin } = session;
   if (realWorkspace === undefined) throw new TypeError("the session has no workspace");
+  // A session that is opened here is one of its own: what holds for an agent would not hold for it.
+  if (origin !== undefined) throw new TypeError("an agent works in the shadow of the session above it");
   if (shadowPlace !== undefined) throw new TypeError("the session works in a shadow itself");
   const { ShadowTree } = await import("../changes/shadow/shadow.ts");
   const tree = await ShadowTree.open(realWorkspace, checkId(taskId, "task"));

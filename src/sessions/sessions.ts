@@ -118,7 +118,7 @@ export class Sessions implements AsyncDisposable {
    *
    * @param options Of the other session. Default: those of the first one. Its mode is `cautious` if that of the first one
    *   holds changes, since the copy does so already.
-   * @throws {TypeError} as a rejection, if the session has no workspace, or works in a shadow itself.
+   * @throws {TypeError} as a rejection, if the session has no workspace, works in a shadow itself, or is that of an agent.
    * @throws {TooLargeError} as a rejection, if the workspace has more than 100,000 entries or 4 GiB.
    */
   async shadow(

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -77,4 +77,24 @@ test("an agent of a session in a shadow works in the shadow", async () => {
   expect(await run(shadow.session, "spawn_agent", { prompt: "Write." })).toMatchObject({ output: "done" });
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("A\n");
   expect((await shadow.pending()).map(({ path }) => path)).toEqual(["a.txt", "agent-1.txt"]);
+});
+
+test("the session of an agent has no shadow of its own, in which it would have tools and quotas that it does not have", async () => {
+  const root = workspace();
+  let refused: unknown;
+  const { sessions } = await agentSessions(
+    async ({ session }) => {
+      refused = await sessions.shadow(session, "task-2").catch((error: unknown) => error);
+      return "done";
+    },
+    { worker: { model: "small", backend: { isPaid: true } } },
+  );
+  onTestFinished(() => sessions.close());
+  const session = await sessions.open({ workspace: root, mode: "autonomous" });
+  for (const name of ["spawn_agent", "delegate_task"]) {
+    refused = undefined;
+    expect(await run(session, name, { prompt: "Copy it." })).toMatchObject({ output: "done" });
+    expect(refused).toBeInstanceOf(TypeError);
+  }
+  expect(readdirSync(root)).toEqual(["a.txt"]);
 });
