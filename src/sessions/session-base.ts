@@ -57,6 +57,8 @@ export abstract class SessionBase {
   readonly ledger: LedgerScope;
   /** The changes that wait for a person: see the modes `review` and `audit`. */
   readonly changes: SessionChanges;
+  /** Keeps its calls; `undefined` if they are not kept. @internal */
+  readonly store: GuardedStore | undefined;
   /** @internal */
   protected readonly shared: Shared;
   /** @internal */
@@ -69,7 +71,7 @@ export abstract class SessionBase {
   /** @internal */
   constructor(
     shared: Shared,
-    { id, principal, workspace, kind, tools, mode }: SessionRecord,
+    { id, principal, workspace, kind, tools, mode, durable }: SessionRecord,
     state: SessionState,
   ) {
     this.id = id;
@@ -77,6 +79,7 @@ export abstract class SessionBase {
     this.workspace = workspace;
     this.kind = kind;
     this.tools = tools;
+    this.store = durable !== false ? shared.store : undefined;
     this.shared = shared;
     this.state = state;
     this.currentMode = new CurrentMode(mode, shared.settings.modes, (text) => shared.table.setMode(id, text));
@@ -156,11 +159,6 @@ export abstract class SessionBase {
   /** @internal */
   get inquiries(): Inquiries {
     return this.shared.inquiries;
-  }
-
-  /** @internal */
-  get store(): GuardedStore | undefined {
-    return this.shared.store;
   }
 
   /** @internal */

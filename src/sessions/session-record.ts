@@ -21,6 +21,11 @@ export interface OpenSessionOptions {
   readonly kind?: "main" | "worker";
   /** Names of the tools that the session can see, in which `*` matches any number of characters. Default: all. */
   readonly tools?: readonly string[];
+  /**
+   * Whether a store keeps the calls of the session beyond this process. `false` saves writing each call to the disk, for a client
+   * that cannot ask for results again. Quotas then begin anew with the process; approvals and the ledgers do not. Default: `true`.
+   */
+  readonly durable?: boolean;
 }
 
 /**
@@ -29,7 +34,15 @@ export interface OpenSessionOptions {
  * @throws {TypeError} if an option is invalid.
  */
 export function recordOf(
-  { id = newId(), principal, workspace, mode: given = "cautious", kind = "main", tools }: OpenSessionOptions,
+  {
+    id = newId(),
+    principal,
+    workspace,
+    mode: given = "cautious",
+    kind = "main",
+    tools,
+    durable = true,
+  }: OpenSessionOptions,
   modes: Modes,
 ): SessionRecord {
   checkId(id, "session");
@@ -41,5 +54,6 @@ export function recordOf(
     ...(principal !== undefined && { principal: checkPrincipal(principal) }),
     ...(workspace !== undefined && { workspace: absolutePath(workspace, "the workspace") }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
+    ...(!durable && { durable: false }),
   });
 }

@@ -130,7 +130,8 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #create(record: SessionRecord): Promise<Session> {
-    const { settings, store } = this.#shared;
+    const { settings } = this.#shared;
+    const store = record.durable === false ? undefined : this.#shared.store;
     const { trustedWorkspaces, trustedClasses } = settings;
     const { workspace } = record;
     const realWorkspace = workspace === undefined ? undefined : await realPath(workspace);

@@ -36,7 +36,9 @@ export class ClientSessions {
   open(principal: Principal | undefined): Promise<Session> {
     const { sessions, session } = this.#options;
     const given = session?.(principal) ?? {};
-    return sessions.open({ ...given, id: PREFIX + newId(), ...(principal !== undefined && { principal }) });
+    const id = PREFIX + newId();
+    // The sessions are closed when the process begins again: no client could ask for what a store kept.
+    return sessions.open({ durable: false, ...given, id, ...(principal !== undefined && { principal }) });
   }
 
   /** The session that all requests of a principal share. */

@@ -60,7 +60,7 @@ export async function originOf(
 
 /** What is kept of the session of an agent: that of the session above, as a worker. */
 export function recordOfAgent(
-  { principal, workspace, modeState }: Session,
+  { principal, workspace, modeState, store }: Session,
   { parent, callId }: AgentOrigin,
   tools: readonly string[] | undefined,
 ): SessionRecord {
@@ -69,6 +69,7 @@ export function recordOfAgent(
     ...(principal !== undefined && { principal }),
     ...(workspace !== undefined && { workspace }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
+    ...(store === undefined && { durable: false }),
     parent: Object.freeze({ sessionId: parent.id, callId }),
   });
 }

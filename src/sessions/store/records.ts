@@ -13,6 +13,8 @@ export interface SessionRecord {
   readonly kind: "main" | "worker";
   /** Patterns of the tools that the session may see. Default: all. */
   readonly tools?: readonly string[];
+  /** Absent if a store keeps the calls of the session. */
+  readonly durable?: false;
   /** The call of another session that runs the agent whose session this is; absent for the session of a person. */
   readonly parent?: { readonly sessionId: string; readonly callId: string };
   /** In milliseconds since the epoch. */
