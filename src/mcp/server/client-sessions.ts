@@ -1,3 +1,5 @@
+import { canonicalText } from "../../json/canonical.ts";
+import { copyJson } from "../../json/copy.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Principal } from "../../tool/principal.ts";
@@ -7,6 +9,21 @@ import type { McpServerOptions } from "./options.ts";
 const PREFIX = "mcp-";
 /** How many principals have a session on the wire without sessions. */
 const MAX_SHARED = 1_000;
+/** How many of these have the same id, but other roles or attributes. */
+const MAX_SHARED_OF_ID = 16;
+
+interface Shared {
+  readonly id: string;
+  readonly session: Promise<Session>;
+}
+
+/**
+ * What tells principals apart: not only their ids. The access tokens of one user have different scopes, and a session has the
+ * principal with which it was opened.
+ */
+export function principalKey(principal: Principal | undefined): string {
+  return principal === undefined ? "" : canonicalText(copyJson(principal));
+}
 
 /**
  * The sessions of clients. A session of MCP 2025-11-25 has one of its own. MCP 2026-07-28 has no sessions, and what a
@@ -14,8 +31,8 @@ const MAX_SHARED = 1_000;
  */
 export class ClientSessions {
   readonly #options: Pick<McpServerOptions, "sessions" | "session">;
-  /** By the ids of principals; `""` for those that are not known. */
-  readonly #shared = new Map<string, Promise<Session>>();
+  /** By the keys of principals. */
+  readonly #shared = new Map<string, Shared>();
 
   constructor(options: Pick<McpServerOptions, "sessions" | "session">) {
     this.#options = options;
@@ -43,34 +60,35 @@ export class ClientSessions {
 
   /** The session that all requests of a principal share. */
   async shared(principal: Principal | undefined): Promise<Session> {
-    const key = principal?.id ?? "";
+    const key = principalKey(principal);
     const known = this.#shared.get(key);
     if (known !== undefined) {
-      const session = await known;
+      const session = await known.session;
       // A client of the sessions' own API, or the embedder, may have closed it.
       if (this.#options.sessions.get(session.id) === session) return session;
     }
     const current = this.#shared.get(key);
-    if (current !== undefined && current !== known) return current;
-    this.#makeRoom();
-    const opening = this.open(principal);
-    this.#shared.set(key, opening);
-    opening.catch(() => this.#shared.delete(key));
-    return opening;
+    if (current !== undefined && current !== known) return current.session;
+    const id = principal?.id ?? "";
+    if (current === undefined) this.#makeRoom(id);
+    const session = this.open(principal);
+    this.#shared.set(key, { id, session });
+    session.catch(() => this.#shared.delete(key));
+    return session;
   }
 
-  /** Closes the session that was opened first. Its principal gets another one, with new quotas. */
-  #makeRoom(): void {
-    if (this.#shared.size < MAX_SHARED) return;
-    const [oldest] = this.#shared;
-    if (oldest === undefined) return;
+  /** Closes the session that was opened first, of the same id if that has too many. Its principal gets another one, with new quotas. */
+  #makeRoom(id: string): void {
+    const own = [...this.#shared].filter(([, shared]) => shared.id === id);
+    const [oldest] = own.length >= MAX_SHARED_OF_ID ? own : this.#shared;
+    if (oldest === undefined || (own.length < MAX_SHARED_OF_ID && this.#shared.size < MAX_SHARED)) return;
     this.#shared.delete(oldest[0]);
-    oldest[1].then((session) => session.close()).catch(() => {});
+    oldest[1].session.then((session) => session.close()).catch(() => {});
   }
 
   /** Closes the shared sessions. */
   async close(): Promise<void> {
-    const opened = await Promise.allSettled(this.#shared.values());
+    const opened = await Promise.allSettled(Array.from(this.#shared.values(), ({ session }) => session));
     this.#shared.clear();
     await Promise.allSettled(
       opened.map((each) => (each.status === "fulfilled" ? each.value.close() : undefined)),

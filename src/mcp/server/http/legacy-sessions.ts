@@ -5,7 +5,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import type { Session } from "../../../sessions/session.ts";
 import type { Principal } from "../../../tool/principal.ts";
-import type { ClientSessions } from "../client-sessions.ts";
+import { type ClientSessions, principalKey } from "../client-sessions.ts";
 import { peerServer, type ServerParts } from "../peer-server.ts";
 
 /** Milliseconds after which a session that is not used ends. */
@@ -17,7 +17,9 @@ const MAX_SESSIONS = 1_000;
 
 /** A session of MCP 2025-11-25. */
 interface McpSession {
-  readonly principal: string;
+  /** The key of its principal, and its id. */
+  readonly key: string;
+  readonly id: string;
   readonly server: SdkServer;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   /** Opened with the first call or list. */
@@ -57,7 +59,7 @@ export class LegacySessions {
     if (id === null) return this.#begin(request, principal, body);
     const session = this.#sessions.get(id);
     // The same for a session of another principal, which must not show that it exists.
-    if (session === undefined || session.principal !== keyOf(principal)) {
+    if (session === undefined || session.key !== principalKey(principal)) {
       return errorResponse(404, -32_001, "The session does not exist: initialize again");
     }
     return this.#respond(session, request, body);
@@ -68,14 +70,14 @@ export class LegacySessions {
     if (request.method !== "POST" || !sdk.isInitializeRequest(body)) {
       return errorResponse(400, -32_600, "The request needs the header mcp-session-id of a session");
     }
-    const key = keyOf(principal);
-    const own = [...this.#sessions.values()].filter((each) => each.principal === key).length;
+    const principalId = principal?.id ?? "";
+    const own = [...this.#sessions.values()].filter((each) => each.id === principalId).length;
     if (own >= MAX_OF_PRINCIPAL || this.#sessions.size + this.#starting >= MAX_SESSIONS) {
       return errorResponse(429, -32_603, "There are too many sessions: end some with DELETE");
     }
     this.#starting++;
     try {
-      const { session, transport, server } = this.#create(key, principal);
+      const { session, transport, server } = this.#create(principal);
       await server.connect(transport);
       return await this.#respond(session, request, body);
     } finally {
@@ -83,7 +85,7 @@ export class LegacySessions {
     }
   }
 
-  #create(key: string, principal: Principal | undefined) {
+  #create(principal: Principal | undefined) {
     const { sdk } = this.#parts;
     let opened: Promise<Session> | undefined;
     const open = (): Promise<Session> => {
@@ -98,7 +100,8 @@ export class LegacySessions {
       },
     });
     const session: McpSession = {
-      ...{ principal: key, server, transport, session: open, open: 0, usedAt: Date.now() },
+      ...{ key: principalKey(principal), id: principal?.id ?? "" },
+      ...{ server, transport, session: open, open: 0, usedAt: Date.now() },
     };
     // After `connect`, which sets it, the SDK calls this one, too.
     server.onclose = () => {
@@ -132,10 +135,6 @@ export class LegacySessions {
     clearInterval(this.#sweep);
     await Promise.allSettled(this.servers().map((server) => server.close()));
   }
-}
-
-function keyOf(principal: Principal | undefined): string {
-  return principal?.id ?? "";
 }
 
 /** A response with an error of JSON-RPC that belongs to no request. */
