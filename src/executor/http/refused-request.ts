@@ -14,7 +14,7 @@ export interface RefusedRequest {
   /** What the client reads. */
   readonly message: string;
   readonly method: string;
-  /** The path, as the client sent it. */
+  /** The path, as the client sent it. The query is left out: some clients send their tokens there. */
   readonly path: string;
   /** The client's address; absent on a unix socket. */
   readonly address?: string;
@@ -56,7 +56,7 @@ export function refusedRequest(
 ): RefusedRequest {
   const { remoteAddress: address } = socket;
   return Object.freeze({
-    ...{ code, status: kind.status, message, method, path: url },
+    ...{ code, status: kind.status, message, method, path: url.split("?", 1)[0] ?? "" },
     ...(address !== undefined && { address }),
     ...(principal && { principal }),
     ...(body && { call: callOf(body) }),
