@@ -1,0 +1,66 @@
+import { copyJson } from "../json/copy.ts";
+import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../json/pointer.ts";
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import { checkPrincipal, type Principal } from "../policy/principal.ts";
+import type { AccessTokenOptions } from "./options.ts";
+
+/** The beginning of the ids of principals with an access token: no credential of the server is meant by them. */
+const ID_PREFIX = "oauth:";
+/** The beginning of the roles that stand for the scopes of a token. */
+const SCOPE_PREFIX = "scope:";
+
+/** Who sends an access token, and for what. */
+export interface TokenSubject {
+  readonly principal: Principal;
+  readonly scopes: readonly string[];
+}
+
+/**
+ * Makes the principal of a verified access token. Its id is `oauth:SUB`; its roles are `scope:SCOPE` for each scope, and those
+ * of the mapped claim; its attributes are `issuer`, `scopes`, `clientId` if the token says it, and the mapped ones. A token that
+ * a client got for itself has the client as its subject (RFC 9068, section 2.2): its principal is a service.
+ *
+ * @throws {TypeError} if a claim has not the form that it must have.
+ */
+export function tokenSubject(
+  claims: Readonly<Record<string, unknown>>,
+  { issuer, principal: mapped = {} }: Pick<AccessTokenOptions, "issuer" | "principal">,
+): TokenSubject {
+  const { sub, client_id: clientId, scope = "" } = copyJson(claims) as JsonObject;
+  if (typeof sub !== "string" || sub === "") throw new TypeError("the claim sub is not a string");
+  if (clientId !== undefined && typeof clientId !== "string")
+    throw new TypeError("client_id is not a string");
+  if (typeof scope !== "string") throw new TypeError("the claim scope is not a string");
+  // The order of scopes means nothing: sessions belong to principals that are equal.
+  const scopes = [...new Set(scope.split(" ").filter(Boolean))].sort();
+  const roles = mapped.roles === undefined ? [] : textsOf(claimAt(claims, mapped.roles) ?? []);
+  const attributes = Object.entries(mapped.attributes ?? {}).flatMap(([name, pointer]) => {
+    const value = claimAt(claims, pointer);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const principal = checkPrincipal({
+    id: ID_PREFIX + sub,
+    kind: sub === clientId ? "service" : "user",
+    roles: [...scopes.map((each) => SCOPE_PREFIX + each), ...roles],
+    attributes: {
+      ...Object.fromEntries(attributes),
+      ...{ issuer, scopes },
+      ...(clientId !== undefined && { clientId }),
+    },
+  });
+  return { principal, scopes };
+}
+
+function claimAt(claims: Readonly<Record<string, unknown>>, pointer: string): JsonValue | undefined {
+  const found = lookUp(claims as JsonObject, parsePointer(pointer));
+  return found === MISSING || found === UNREACHABLE ? undefined : found;
+}
+
+/** A claim must not make a scope of itself: which scopes a token has is what its `scope` says. */
+function textsOf(roles: JsonValue): readonly string[] {
+  const isValid = (role: JsonValue): role is string =>
+    typeof role === "string" && !role.startsWith(SCOPE_PREFIX);
+  if (!Array.isArray(roles) || !roles.every(isValid))
+    throw new TypeError("the roles are not a list of strings");
+  return [...new Set(roles)].sort();
+}
