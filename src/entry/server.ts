@@ -1,9 +1,14 @@
 // Running a server
 
+export type {
+  AccessTokenOptions,
+  PrincipalClaims,
+  SignatureAlgorithm,
+  TokenType,
+} from "../access-tokens/options.ts";
 export type { Receiver } from "../base/receiver.ts";
 export type { Credential, Role } from "../server/access/credential.ts";
 export type { AdminAction, AdminEvent, AdminOptions } from "../server/admin.ts";
-export type { ProtectedResourceOptions } from "../server/mcp/protected-resource.ts";
 export {
   type ServedMcp,
   type ServedSessions,

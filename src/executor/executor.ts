@@ -116,12 +116,13 @@ export class Executor implements AsyncDisposable {
       onRefusal,
       ...context
     } = options;
-    const authentication = new Authentication({
+    const own = {
       ...(keys && { keys }),
       ...(token !== undefined && { token }),
       ...(tokenName !== undefined && { tokenName }),
       ...(tokens && { tokens }),
-    });
+    };
+    const authentication = new Authentication(own, undefined, more?.hasCredentials);
     const executor = new Executor(
       context,
       authentication,

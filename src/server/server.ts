@@ -1,3 +1,4 @@
+import type { AccessTokenOptions } from "../access-tokens/options.ts";
 import { checkReceiver, type Receiver } from "../base/receiver.ts";
 import { checkResultBudget, type ResultBudget } from "../engine/bounds/result-budget.ts";
 import { EventStream } from "../engine/call/events.ts";
@@ -18,7 +19,6 @@ import { type Credential, withCredentials } from "./access/credential.ts";
 import { Admin, type AdminOptions } from "./admin.ts";
 import { Origins } from "./http/origins.ts";
 import { McpRoutes } from "./mcp/mcp-routes.ts";
-import type { ProtectedResourceOptions } from "./mcp/protected-resource.ts";
 import { ReloadableTools } from "./reloadable-tools.ts";
 import { SessionService } from "./service.ts";
 import { SessionRoutes } from "./session-routes.ts";
@@ -47,8 +47,11 @@ export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
 
 /** The MCP server of a server. */
 export type ServedMcp = Omit<McpServerOptions, "sessions" | "registry" | "events" | "session"> & {
-  /** Where clients get tokens. Default: clients are not told. */
-  readonly oauth?: ProtectedResourceOptions;
+  /**
+   * Accepts access tokens of an authorization server at `/mcp`, besides the credentials of callers. The resource is the URL of
+   * the MCP server as clients reach it: `https://host/mcp`. Needs the package `jose`. Default: only credentials are accepted.
+   */
+  readonly oauth?: AccessTokenOptions;
 };
 
 /** The sessions of a server. */
@@ -202,9 +205,10 @@ export function startServer<Embedder = unknown>(options: ServerOptions<Embedder>
 }
 
 async function openMcp({ oauth, ...options }: ServedMcp, common: CommonMcpOptions): Promise<McpRoutes> {
-  // Loaded only for those who serve MCP.
+  // Loaded only for those who need them.
+  const tokens = oauth && (await (await import("./mcp/token-senders.ts")).TokenSenders.open(oauth));
   const { openMcpServer } = await import("../mcp/server/mcp-server.ts");
-  return new McpRoutes(await openMcpServer({ ...options, ...common }), oauth);
+  return new McpRoutes(await openMcpServer({ ...options, ...common }), tokens);
 }
 
 type CommonMcpOptions = Pick<McpServerOptions, "sessions" | "registry" | "events" | "session">;

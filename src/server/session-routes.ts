@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FairBudget } from "../base/fair-budget.ts";
+import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
 import type { Sender } from "../executor/http/authentication.ts";
 import type { Guards, MoreRoutes } from "../executor/http/more-routes.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
@@ -10,7 +11,6 @@ import { Origins } from "./http/origins.ts";
 import { forbidden, notFound } from "./http/refusals.ts";
 import { sendResponse } from "./http/send-response.ts";
 import { McpRoutes } from "./mcp/mcp-routes.ts";
-import { ProtectedResource } from "./mcp/protected-resource.ts";
 import { sessionApp } from "./routes/app.ts";
 import type { App } from "./routes/session-app.ts";
 import type { SessionService } from "./service.ts";
@@ -20,6 +20,9 @@ const PATH = /^\/v1\/(?:sessions|confirmations|policy|pause|resume)(?:[/?]|$)/;
 
 /** The methods of the routes. `Request` would throw for some of the others, such as TRACE. */
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/** The method of MCP 2026-07-28 whose response lasts. The header has the method of the message, or the request is refused. */
+const LISTEN_METHOD = "subscriptions/listen";
 
 /** Options of {@link SessionRoutes}. */
 export interface SessionRoutesOptions {
@@ -63,7 +66,11 @@ export class SessionRoutes implements MoreRoutes {
     const { url = "" } = request;
     if (PATH.test(url)) return true;
     if (this.#mcp === undefined) return false;
-    return McpRoutes.has(request) || (this.#mcp.resource !== undefined && ProtectedResource.has(url));
+    return McpRoutes.has(request) || this.#mcp.isPublic(request);
+  }
+
+  get hasCredentials(): boolean {
+    return this.#mcp?.tokens !== undefined;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
@@ -80,61 +87,71 @@ export class SessionRoutes implements MoreRoutes {
     guards: Guards,
     mcp: McpRoutes,
   ): Promise<void> {
-    const { resource } = mcp;
-    let exchange: Exchange | undefined;
+    let authority: string | undefined;
     try {
-      exchange = this.#admit(request, response, guards, !McpRoutes.has(request));
+      authority = this.#pass(request, response, guards);
     } catch (thrown) {
-      if (!(thrown instanceof RemoteProblem)) throw thrown;
       // What MCP says about hosts and origins of other sites.
-      if (thrown.code === "misdirected") throw forbidden(thrown.message);
-      if (thrown.code === "unauthenticated" && resource !== undefined) throw resource.refusal(thrown.message);
+      if (thrown instanceof RemoteProblem && thrown.code === "misdirected") throw forbidden(thrown.message);
       throw thrown;
     }
-    // A preflight has been answered.
-    if (response.headersSent) return;
-    const never = new AbortController().signal;
-    if (exchange === undefined) {
+    if (authority === undefined) return;
+    if (mcp.tokens !== undefined && mcp.isPublic(request)) {
       if (request.method !== "GET") throw notFound();
-      await sendResponse(resource?.respond() ?? new Response(null, { status: 404 }), response, never);
+      await sendResponse(mcp.tokens.resource.respond(), response, new AbortController().signal);
       return;
     }
+    const sender = await this.#mcpSender(request, authority, guards, mcp);
+    // The connection was closed while the access token was verified.
+    if (response.destroyed) return;
+    const exchange = this.#begin(request, response, sender);
+    endWithCredential(exchange, response);
     const answer = await mcp.handle(exchange);
     answer.headers.set("cache-control", "no-store");
     await sendResponse(answer, response, exchange.revoked);
   }
 
-  /**
-   * Checks the host, the origin and the sender of a request.
-   *
-   * @param isPublic Whether everybody may send it.
-   * @returns `undefined` if it is public, or a preflight, which is answered.
-   */
-  #admit(
+  async #mcpSender(
     request: IncomingMessage,
-    response: ServerResponse,
-    guards: Guards,
-    isPublic: boolean,
-  ): Exchange | undefined {
-    const { host = "" } = request.headers;
-    const authority = guards.hostCheck.check({ host });
-    this.#origins.check(request, response);
-    if (request.method === "OPTIONS" && request.headers.origin !== undefined) {
-      Origins.preflight(response);
-      return undefined;
+    authority: string,
+    { authentication }: Guards,
+    { tokens }: McpRoutes,
+  ): Promise<Sender> {
+    try {
+      return authentication.check(request, authority);
+    } catch (problem) {
+      if (tokens === undefined) throw problem;
+      return await tokens.senderOf(request, problem);
     }
-    if (isPublic) return undefined;
-    const sender = guards.authentication.check(request, authority);
-    const client = this.#clients.of(sender);
-    const exchange = new Exchange(request, response, sender, client, this.#bodies);
+  }
+
+  /**
+   * Checks the host and the origin of a request.
+   *
+   * @returns the host; `undefined` for a preflight, which is answered.
+   */
+  #pass(request: IncomingMessage, response: ServerResponse, { hostCheck }: Guards): string | undefined {
+    const { host = "" } = request.headers;
+    const authority = hostCheck.check({ host });
+    this.#origins.check(request, response);
+    if (request.method !== "OPTIONS" || request.headers.origin === undefined) return authority;
+    Origins.preflight(response);
+    return undefined;
+  }
+
+  /** Begins to serve a sender. */
+  #begin(request: IncomingMessage, response: ServerResponse, sender: Sender): Exchange {
+    const exchange = new Exchange(request, response, sender, this.#clients.of(sender), this.#bodies);
     this.#open.add(exchange);
     exchange.closed.addEventListener("abort", () => this.#open.delete(exchange), { once: true });
     return exchange;
   }
 
   async #handleSessions(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
-    const exchange = this.#admit(request, response, guards, false);
-    if (exchange === undefined) return;
+    const authority = this.#pass(request, response, guards);
+    if (authority === undefined) return;
+    const sender = guards.authentication.check(request, authority);
+    const exchange = this.#begin(request, response, sender);
     const { client } = exchange;
     const { method = "GET", url = "/" } = request;
     if (!METHODS.includes(method)) throw notFound();
@@ -154,7 +171,9 @@ export class SessionRoutes implements MoreRoutes {
     this.#clients = clients;
     for (const exchange of this.#open) {
       const { sender, client } = exchange;
-      if (!authentication.isCurrent(sender) || !clients.of(sender).equals(client)) exchange.revoke();
+      // Access tokens are none of the credentials that were replaced.
+      const isCurrent = sender.expiresAt !== undefined || authentication.isCurrent(sender);
+      if (!isCurrent || !clients.of(sender).equals(client)) exchange.revoke();
     }
   }
 
@@ -172,4 +191,19 @@ export class SessionRoutes implements MoreRoutes {
     await this.#mcp?.drain(this.#drainMs);
     await this.#service.close(this.#drainMs);
   }
+}
+
+/**
+ * Ends a stream that would last, and not the response to a call, when its credential is revoked or expires: the client has to
+ * begin another one, with a new credential.
+ */
+function endWithCredential(exchange: Exchange, response: ServerResponse): void {
+  const { request, sender, revoked, closed } = exchange;
+  const { method, headers } = request;
+  if (method !== "GET" && headers["mcp-method"] !== LISTEN_METHOD) return;
+  revoked.addEventListener("abort", () => response.end(), { once: true });
+  if (sender.expiresAt === undefined) return;
+  const delay = Math.min(Math.max(sender.expiresAt - Date.now(), 0), MAX_DELAY_MS);
+  const timer = setTimeout(() => exchange.revoke(), delay);
+  closed.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }

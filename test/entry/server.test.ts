@@ -5,17 +5,20 @@ test("sandgate/server exports exactly these names", async () => {
   expect(await exportedNames("server")).toEqual({
     values: ["startServer"],
     types: [
+      "AccessTokenOptions",
       "AdminAction",
       "AdminEvent",
       "AdminOptions",
       "Credential",
-      "ProtectedResourceOptions",
+      "PrincipalClaims",
       "Receiver",
       "Role",
       "ServedMcp",
       "ServedSessions",
       "Server",
       "ServerOptions",
+      "SignatureAlgorithm",
+      "TokenType",
     ],
   });
 });

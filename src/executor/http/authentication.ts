@@ -37,6 +37,8 @@ export interface Sender {
   readonly principal: Principal | undefined;
   /** Whether the request is signed, which means that its digest must be checked. */
   readonly isSigned: boolean;
+  /** When its credential expires, in milliseconds since the epoch. Default: it lasts until it is replaced. */
+  readonly expiresAt?: number;
 }
 
 /** Minimum length of a token, against brute force. */
@@ -58,17 +60,22 @@ export class Authentication {
   readonly #tokens: { readonly digest: Buffer; readonly sender: Sender }[] = [];
   /** The senders with keys, by the ids of the keys. */
   readonly #signers = new Map<string, Sender>();
+  /** Whether requests without credentials are refused although there are none of these. */
+  readonly #hasOthers: boolean;
   #unknownSender: Sender = { caller: "", credential: "", principal: undefined, isSigned: false };
 
   /**
    * @param before The authentication that this one replaces.
+   * @param hasOthers Whether credentials are also checked elsewhere. Default: as before; `false` at first.
    * @throws {TypeError} if a key is not a public Ed25519 key, a token is too short or not the only one of its kind, or the
    *   name of `token` is empty or the id of a key.
    */
   constructor(
     { keys, token, tokenName = DEFAULT_TOKEN_NAME, tokens = [] }: Credentials,
     before?: Authentication,
+    hasOthers: boolean = before === undefined ? false : before.#hasOthers,
   ) {
+    this.#hasOthers = hasOthers;
     if (keys !== undefined && keys.size > 0) {
       const verifier = before === undefined ? undefined : before.#verifier;
       this.#verifier = new SignatureVerifier(keys, Date.now(), verifier);
@@ -103,7 +110,7 @@ export class Authentication {
 
   /** Whether requests without credentials are refused. */
   get isRequired(): boolean {
-    return this.#verifier !== undefined || this.#tokens.length > 0;
+    return this.#hasOthers || this.#verifier !== undefined || this.#tokens.length > 0;
   }
 
   /** Whether a sender that was authenticated before a reload still has its credential, for the same principal. */
@@ -147,7 +154,8 @@ export class Authentication {
     const ways = [this.#verifier && "a signature", this.#tokens.length > 0 && "a bearer token"].filter(
       Boolean,
     );
-    throw new RemoteProblem("unauthenticated", `the request must have ${ways.join(" or ")}`);
+    const way = ways.length === 0 ? "a credential, and the server has none for this path" : ways.join(" or ");
+    throw new RemoteProblem("unauthenticated", `the request must have ${way}`);
   }
 }
 

@@ -13,6 +13,8 @@ export interface MoreRoutes {
    * @throws {RouteRefusal | RemoteProblem} as a rejection.
    */
   handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void>;
+  /** Whether they accept credentials of their own: a request without any is then never accepted. */
+  readonly hasCredentials: boolean;
   /**
    * Checks whether an authenticated sender may dispatch calls over the remote protocol.
    *

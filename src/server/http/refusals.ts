@@ -59,6 +59,13 @@ export function invalidPolicy(problems: readonly object[]): RouteRefusal {
   return new RouteRefusal(422, "invalid_policy", "the policy has errors, and was not replaced", { problems });
 }
 
+/** @param cause Why, for the operator. */
+export function unavailable(message: string, cause: unknown): RouteRefusal {
+  const refusal = new RouteRefusal(503, "unavailable", message);
+  refusal.cause = cause;
+  return refusal;
+}
+
 /** @param cause What the store threw, for the operator. */
 export function storeFailed(cause: SessionStoreError): RouteRefusal {
   const refusal = new RouteRefusal(

@@ -5,24 +5,31 @@ import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { draining, forbidden, notFound } from "../http/refusals.ts";
 import { MCP_PATH } from "./mcp-path.ts";
-import { ProtectedResource, type ProtectedResourceOptions } from "./protected-resource.ts";
+import { ProtectedResource } from "./protected-resource.ts";
+import type { TokenSenders } from "./token-senders.ts";
 
 const METHODS: readonly string[] = ["GET", "POST", "DELETE"];
 
 /** The routes of an MCP server. */
 export class McpRoutes {
-  readonly resource: ProtectedResource | undefined;
+  /** Those with access tokens; `undefined` if only the server's own credentials are accepted. */
+  readonly tokens: TokenSenders | undefined;
   readonly server: McpServer;
   #isEnding = false;
 
-  constructor(server: McpServer, resource: ProtectedResourceOptions | undefined) {
+  constructor(server: McpServer, tokens: TokenSenders | undefined) {
     this.server = server;
-    this.resource = resource && new ProtectedResource(resource);
+    this.tokens = tokens;
   }
 
   /** Whether a request is for the MCP server. */
   static has({ url = "" }: IncomingMessage): boolean {
     return url === MCP_PATH || url.startsWith(`${MCP_PATH}?`);
+  }
+
+  /** Whether a request is for the metadata, which need no credentials. */
+  isPublic({ url = "" }: IncomingMessage): boolean {
+    return this.tokens !== undefined && ProtectedResource.has(url);
   }
 
   /**
@@ -58,5 +65,6 @@ export class McpRoutes {
     this.#isEnding = true;
     await race(this.server.idle(), { timeoutMs: maxMs });
     await this.server.close();
+    await this.tokens?.close();
   }
 }

@@ -1,37 +1,28 @@
+import type { AccessTokenProblem } from "../../access-tokens/access-token-error.ts";
+import { type AccessTokenOptions, checkAccessTokenOptions } from "../../access-tokens/options.ts";
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { MCP_PATH } from "./mcp-path.ts";
 
-/** What clients learn about where to get tokens for the MCP server (RFC 9728). */
-export interface ProtectedResourceOptions {
-  /** The URL of the MCP server, as clients reach it: `https://host/mcp`. */
-  readonly resource: string;
-  /** The issuers of authorization servers, whose tokens the server accepts as credentials. At least one. */
-  readonly authorizationServers: readonly string[];
-  /** The scopes that a client can ask for. Default: not said. */
-  readonly scopes?: readonly string[];
-}
-
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
-/** The metadata of the MCP server as a protected resource of OAuth. */
+/** What clients learn about where to get tokens for the MCP server: its metadata (RFC 9728), and challenges (RFC 6750). */
 export class ProtectedResource {
-  /** What a response without credentials says in `www-authenticate`. */
-  readonly challenge: string;
+  readonly #parameters: string;
   readonly #document: string;
 
   /** @throws {TypeError} if an option is invalid. */
-  constructor({ resource, authorizationServers, scopes }: ProtectedResourceOptions) {
-    const url = checkUrl(resource, "resource");
+  constructor(options: AccessTokenOptions) {
+    checkAccessTokenOptions(options);
+    const { resource, issuer, scopes = [] } = options;
+    const url = new URL(resource);
     if (url.pathname !== MCP_PATH)
       throw new TypeError(`the resource must be a URL with the path ${MCP_PATH}`);
-    if (authorizationServers.length === 0) throw new TypeError("there must be an authorization server");
-    for (const server of authorizationServers) checkUrl(server, "authorization server");
-    const scope = scopes === undefined ? "" : `, scope="${scopes.map(checkScope).join(" ")}"`;
-    this.challenge = `Bearer resource_metadata="${url.origin}${WELL_KNOWN}${MCP_PATH}"${scope}`;
+    const scope = scopes.length === 0 ? "" : `, scope="${scopes.join(" ")}"`;
+    this.#parameters = `resource_metadata="${url.origin}${WELL_KNOWN}${MCP_PATH}"${scope}`;
     this.#document = JSON.stringify({
       resource,
-      authorization_servers: authorizationServers,
-      ...(scopes !== undefined && { scopes_supported: scopes }),
+      authorization_servers: [issuer],
+      ...(scopes.length > 0 && { scopes_supported: scopes }),
       bearer_methods_supported: ["header"],
     });
   }
@@ -41,9 +32,17 @@ export class ProtectedResource {
     return url === WELL_KNOWN || url === WELL_KNOWN + MCP_PATH;
   }
 
-  /** Refuses a request without credentials, and says where clients get some. */
-  refusal(message: string): RouteRefusal {
-    return new Challenge(message, this.challenge);
+  /**
+   * Refuses a request, and says where its client gets a token that would do.
+   *
+   * @param problem What is wrong with its token. Default: it has none.
+   */
+  refusal(message: string, problem?: Exclude<AccessTokenProblem, "unavailable">): RouteRefusal {
+    const error = problem === undefined ? "" : `error="${problem}", error_description="${message}", `;
+    const challenge = `Bearer ${error}${this.#parameters}`;
+    return problem === "insufficient_scope"
+      ? new Challenge(403, "forbidden", message, challenge)
+      : new Challenge(401, "unauthenticated", message, challenge);
   }
 
   /** The metadata, which needs no credentials. */
@@ -54,25 +53,12 @@ export class ProtectedResource {
   }
 }
 
-function checkUrl(text: string, what: string): URL {
-  const url = URL.parse(text);
-  const isLocal = url !== null && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
-  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return url;
-  throw new TypeError(`the ${what} '${text}' must be an https: URL`);
-}
-
-/** RFC 6749, section 3.3. */
-function checkScope(scope: string): string {
-  if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) return scope;
-  throw new TypeError(`the scope '${scope}' has characters that a scope cannot have`);
-}
-
-/** Responds with 401. */
+/** Says in `www-authenticate` what a client can do. */
 class Challenge extends RouteRefusal {
   override readonly headers: Readonly<Record<string, string>>;
 
-  constructor(message: string, challenge: string) {
-    super(401, "unauthenticated", message);
+  constructor(status: number, code: string, message: string, challenge: string) {
+    super(status, code, message);
     this.headers = {
       "content-type": "application/json",
       "cache-control": "no-store",

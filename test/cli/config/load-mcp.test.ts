@@ -17,8 +17,16 @@ server: { mcp: ${mcp} }
 test.each([
   ["{ confirm: always }", "must be one of elicitation, none"],
   ["{ approvalUrl: console }", "must be a URL with http: or https:"],
-  ["{ oauth: { resource: 'https://a.example/mcp' } }", "authorizationServers"],
-  ["{ oauth: { resource: 'https://a.example/x', authorizationServers: [https://b.example] } }", "/mcp"],
+  ["{ oauth: { resource: 'https://a.example/mcp' } }", "issuer"],
+  ["{ oauth: { resource: 'https://a.example/x', issuer: https://b.example } }", "/mcp"],
+  [
+    "{ oauth: { resource: 'https://a.example/mcp', issuer: https://b.example, algorithms: [HS256] } }",
+    "ES256",
+  ],
+  [
+    "{ oauth: { resource: 'https://a.example/mcp', issuer: https://b.example } }, dropNetwork: true",
+    "network",
+  ],
   ["{ unknown: 1 }", "unknown"],
 ])("a config with server.mcp: %s has a problem that says what is wrong", async (mcp, message) => {
   expect(await check(mcp)).toContain(message);

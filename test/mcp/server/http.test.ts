@@ -103,7 +103,7 @@ describe("The path /mcp", () => {
   test("says where to get tokens", async () => {
     const oauth = {
       resource: "https://tools.example.com/mcp",
-      authorizationServers: ["https://login.example.com"],
+      issuer: "https://login.example.com",
       scopes: ["tools"],
     };
     const server = await startMcpServer([], { oauth });
@@ -125,16 +125,10 @@ describe("The path /mcp", () => {
   });
 
   test.each([
-    [{ resource: "http://tools.example.com/mcp", authorizationServers: ["https://a.example"] }],
-    [{ resource: "https://tools.example.com/other", authorizationServers: ["https://a.example"] }],
-    [{ resource: "https://tools.example.com/mcp", authorizationServers: [] }],
-    [
-      {
-        resource: "https://tools.example.com/mcp",
-        authorizationServers: ["https://a.example"],
-        scopes: ['"'],
-      },
-    ],
+    [{ resource: "http://tools.example.com/mcp", issuer: "https://a.example" }],
+    [{ resource: "https://tools.example.com/other", issuer: "https://a.example" }],
+    [{ resource: "https://tools.example.com/mcp", issuer: "" }],
+    [{ resource: "https://tools.example.com/mcp", issuer: "https://a.example", scopes: ['"'] }],
   ])("refuses metadata that clients could not use: %j", async (oauth) => {
     await expect(startMcpServer([], { oauth })).rejects.toThrow(TypeError);
   });

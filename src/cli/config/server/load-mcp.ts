@@ -1,3 +1,4 @@
+import { SIGNATURE_ALGORITHMS, TOKEN_TYPES } from "../../../access-tokens/options.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { mapOf, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
@@ -13,10 +14,15 @@ export const MCP: JsonObject = mapOf({
   approvalUrl: TEXT,
   instructions: TEXT,
   logs: { type: "boolean" },
-  oauth: mapOf({ resource: TEXT, authorizationServers: TEXTS, scopes: TEXTS }, [
-    "resource",
-    "authorizationServers",
-  ]),
+  oauth: mapOf(
+    {
+      ...{ resource: TEXT, issuer: TEXT, jwksUri: TEXT, scopes: TEXTS },
+      tokenType: { enum: [...TOKEN_TYPES] },
+      algorithms: { type: "array", items: { enum: [...SIGNATURE_ALGORITHMS] }, minItems: 1 },
+      principal: mapOf({ roles: TEXT, attributes: { type: "object", additionalProperties: TEXT } }),
+    },
+    ["resource", "issuer"],
+  ),
 });
 
 /** The `server.mcp` of a config: how MCP is served, at `/mcp` and by `sandgate mcp serve`. */
@@ -24,10 +30,10 @@ export type McpEntry = Pick<ServedMcp, "confirm" | "approvalUrl" | "instructions
 
 /** Returns how MCP is served; `undefined` if the config does not say. */
 export function loadMcp(
-  entry: ConfigEntry<{ readonly mcp?: McpEntry }>,
+  entry: ConfigEntry<{ readonly mcp?: McpEntry; readonly dropNetwork?: boolean }>,
   problems: ConfigProblem[],
 ): McpEntry | undefined {
-  const { mcp } = entry.value;
+  const { mcp, dropNetwork } = entry.value;
   if (mcp === undefined) return undefined;
   const { approvalUrl, oauth } = mcp;
   if (approvalUrl !== undefined && !/^https?:$/.test(URL.parse(approvalUrl)?.protocol ?? "")) {
@@ -37,6 +43,11 @@ export function loadMcp(
     if (oauth !== undefined) new ProtectedResource(oauth);
   } catch (error) {
     problems.push(entry.problem(["mcp", "oauth"], (error as Error).message));
+  }
+  if (oauth !== undefined && dropNetwork === true) {
+    problems.push(
+      entry.problem(["mcp", "oauth"], "the keys of the issuer are on the network: see dropNetwork"),
+    );
   }
   return mcp;
 }

@@ -1,0 +1,54 @@
+import { hash } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { AccessTokenError } from "../../access-tokens/access-token-error.ts";
+import { AccessTokens } from "../../access-tokens/access-tokens.ts";
+import type { AccessTokenOptions } from "../../access-tokens/options.ts";
+import type { Sender } from "../../executor/http/authentication.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { unavailable } from "../http/refusals.ts";
+import { ProtectedResource } from "./protected-resource.ts";
+
+const BEARER = /^Bearer +([^ ]+)$/i;
+
+/** Authenticates the senders of requests to the MCP server that have an access token. They are callers, and nothing else. */
+export class TokenSenders {
+  readonly resource: ProtectedResource;
+  readonly #tokens: AccessTokens;
+
+  private constructor(resource: ProtectedResource, tokens: AccessTokens) {
+    this.resource = resource;
+    this.#tokens = tokens;
+  }
+
+  /** @throws {TypeError} as a rejection, if an option is invalid, or the package `jose` is not installed. */
+  static async open(options: AccessTokenOptions): Promise<TokenSenders> {
+    return new TokenSenders(new ProtectedResource(options), await AccessTokens.open(options));
+  }
+
+  /**
+   * Authenticates a sender who has none of the server's own credentials.
+   *
+   * @param problem What the server's own authentication said.
+   * @throws {RouteRefusal | RemoteProblem} as a rejection: the problem itself unless an access token could be the answer to it.
+   */
+  async senderOf({ headers }: IncomingMessage, problem: unknown): Promise<Sender> {
+    if (!(problem instanceof RemoteProblem) || problem.code !== "unauthenticated") throw problem;
+    const [, token] = BEARER.exec(headers.authorization ?? "") ?? [];
+    if (token === undefined) throw this.resource.refusal("the request must have an access token");
+    try {
+      const { principal, expiresAt } = await this.#tokens.verify(token);
+      const { id, attributes = {} } = principal;
+      const caller = `oauth ${JSON.stringify([id, attributes["clientId"] ?? null])}`;
+      return { caller, credential: hash("sha256", token), principal, isSigned: false, expiresAt };
+    } catch (error) {
+      if (!(error instanceof AccessTokenError)) throw error;
+      const { code, message } = error;
+      throw code === "unavailable" ? unavailable(message, error.cause) : this.resource.refusal(message, code);
+    }
+  }
+
+  /** Closes the connections to the authorization server. */
+  close(): Promise<void> {
+    return this.#tokens.close();
+  }
+}
