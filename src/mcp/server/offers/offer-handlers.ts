@@ -11,6 +11,7 @@ import type {
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
 import type { McpComplete, McpOffers } from "../mcp-offers.ts";
+import { pageOf } from "../paging.ts";
 import { findPromptProblem } from "./check-prompt.ts";
 import { findResource, GET_PROMPT, type MatchTemplate, READ_RESOURCE } from "./offer-tools.ts";
 
@@ -24,13 +25,15 @@ export function addOffers(server: SdkServer, parts: ExchangeParts, offers: McpOf
   const { sdk, isModern } = parts;
   const match = templateMatcher(parts);
   if (offers.resources !== undefined || offers.resourceTemplates !== undefined) {
-    server.setRequestHandler("resources/list", () => {
-      const resources = (offers.resources ?? []).map(({ read, ...listed }) => listed);
-      return { resources } as unknown as ListResourcesResult;
+    server.setRequestHandler("resources/list", ({ params }) => {
+      const listed = (offers.resources ?? []).map(({ read, ...resource }) => resource);
+      const { items: resources, next } = pageOf(sdk, listed, params?.cursor, ({ uri }) => uri);
+      return { resources, ...next } as unknown as ListResourcesResult;
     });
-    server.setRequestHandler("resources/templates/list", () => {
+    server.setRequestHandler("resources/templates/list", ({ params }) => {
       const listed = (offers.resourceTemplates ?? []).map(({ read, complete, ...template }) => template);
-      return { resourceTemplates: listed } as unknown as ListResourceTemplatesResult;
+      const { items, next } = pageOf(sdk, listed, params?.cursor, ({ uriTemplate }) => uriTemplate);
+      return { resourceTemplates: items, ...next } as unknown as ListResourceTemplatesResult;
     });
     server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
       if (findResource(offers, uri, match) === undefined) throw new sdk.ResourceNotFoundError(uri);
@@ -39,12 +42,13 @@ export function addOffers(server: SdkServer, parts: ExchangeParts, offers: McpOf
     if (!isModern) addSubscriptions(server, parts, offers, match);
   }
   if (offers.prompts !== undefined) {
-    server.setRequestHandler("prompts/list", () => {
-      const prompts = (offers.prompts ?? []).map(({ get, arguments: args, ...listed }) => ({
+    server.setRequestHandler("prompts/list", ({ params }) => {
+      const all = (offers.prompts ?? []).map(({ get, arguments: args, ...listed }) => ({
         ...listed,
         ...(args && { arguments: args.map(({ complete, ...argument }) => argument) }),
       }));
-      return { prompts } as unknown as ListPromptsResult;
+      const { items: prompts, next } = pageOf(sdk, all, params?.cursor, ({ name }) => name);
+      return { prompts, ...next } as unknown as ListPromptsResult;
     });
     server.setRequestHandler("prompts/get", async ({ params }, context) => {
       const { name, arguments: args = {} } = params;

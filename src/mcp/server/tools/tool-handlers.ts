@@ -2,6 +2,7 @@ import type { CallToolResult, ListToolsResult, Server as SdkServer } from "@mode
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
 import type { McpServerOptions } from "../options.ts";
+import { pageOf } from "../paging.ts";
 import { listedTools } from "./listed-tools.ts";
 import { toolResult } from "./tool-result.ts";
 
@@ -13,9 +14,10 @@ export function addTools(
 ): void {
   const { sdk, isModern } = parts;
   const hint = approvalUrl && `A person can confirm it at ${approvalUrl} while the call waits: call again.`;
-  server.setRequestHandler("tools/list", async () => {
-    const tools = listedTools(await parts.session(), isModern);
-    return { tools } as unknown as ListToolsResult;
+  server.setRequestHandler("tools/list", async ({ params }) => {
+    const listed = listedTools(await parts.session(), isModern);
+    const { items: tools, next } = pageOf(sdk, listed, params?.cursor, ({ name }) => name);
+    return { tools, ...next } as unknown as ListToolsResult;
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const { name, arguments: given = {} } = params;
