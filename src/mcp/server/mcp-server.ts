@@ -4,6 +4,7 @@ import type { HostContext } from "../../tool/implementations/host-implementation
 import type { Principal } from "../../tool/principal.ts";
 import { ClientSessions } from "./client-sessions.ts";
 import { errorResponse, LegacySessions } from "./http/legacy-sessions.ts";
+import { Listeners } from "./http/listeners.ts";
 import { readBody } from "./http/read-body.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { isSubscribed, templateMatcher } from "./offers/offer-handlers.ts";
@@ -38,6 +39,9 @@ export class McpServer implements AsyncDisposable {
   readonly #legacy: LegacySessions;
   readonly #modern: McpHttpHandler;
   readonly #stdio = new Set<McpStdio>();
+  readonly #listeners = new Listeners();
+  /** By the requests that follow their signals, which they do only as long as both are held. */
+  readonly #sources = new WeakMap<Request, Request>();
   #isClosed = false;
 
   /** @internal */
@@ -73,11 +77,23 @@ export class McpServer implements AsyncDisposable {
     const { method, headers, url, signal } = request;
     // The body was read: the SDK gets the parsed one.
     const bare = new Request(url, { method, headers, signal });
+    this.#sources.set(bare, request);
     if (await sdk.isLegacyRequest(bare, body)) return this.#legacy.handle(bare, principal, body);
-    const refused = await this.#refuseParams(bare, body, principal);
+    const refused =
+      this.#refuseListening(bare, body, principal) ?? (await this.#refuseParams(bare, body, principal));
     if (refused !== undefined) return refused;
     const authInfo = { token: "", clientId: principal?.id ?? "", scopes: [], extra: { principal } };
     return this.#modern.fetch(bare, { authInfo, ...(body !== undefined && { parsedBody: body }) });
+  }
+
+  #refuseListening(
+    request: Request,
+    body: JsonValue | undefined,
+    principal: Principal | undefined,
+  ): Response | undefined {
+    if (!isJsonObject(body) || body["method"] !== "subscriptions/listen") return undefined;
+    if (this.#listeners.begin(principal?.id ?? "", request)) return undefined;
+    return errorResponse(429, -32_603, "There are too many subscriptions: end some first", body["id"]);
   }
 
   async #refuseParams(

@@ -9,6 +9,15 @@ const INITIALIZE = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
 };
 
+const LISTEN = {
+  notifications: { toolsListChanged: true },
+  _meta: {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  },
+};
+
 function post(
   server: Server,
   body: string,
@@ -217,4 +226,28 @@ describe("A request of MCP 2026-07-28", () => {
     const answer = await send(await start(), "tools/forget", {});
     expect(answer).toMatchObject({ status: 404, body: { error: { code: -32_601 } } });
   });
+});
+
+test("A principal listens on at most 32 streams at once, while others still get one", async () => {
+  const server = await start();
+  const listen = async (name: ClientName): Promise<Response> => {
+    const message = { ...{ jsonrpc: "2.0", id: 7, method: "subscriptions/listen" }, params: LISTEN };
+    return fetch(urlOf(server), {
+      method: "POST",
+      headers: {
+        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+        ...{ authorization: `Bearer ${TOKENS[name]}`, "mcp-protocol-version": "2026-07-28" },
+        "mcp-method": "subscriptions/listen",
+      },
+      body: JSON.stringify(message),
+    });
+  };
+  const first = await listen("alice");
+  for (let count = 1; count < 32; count++) expect((await listen("alice")).status).toBe(200);
+  const refused = await listen("alice");
+  expect([refused.status, await refused.json()]).toMatchObject([429, { id: 7, error: { code: -32_603 } }]);
+  expect((await listen("bob")).status).toBe(200);
+  // One that has ended makes room.
+  await first.body?.cancel();
+  await expect.poll(async () => (await listen("alice")).status, { timeout: 10_000 }).toBe(200);
 });

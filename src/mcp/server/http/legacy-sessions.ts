@@ -3,6 +3,7 @@ import type {
   Server as SdkServer,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import type { JsonValue } from "../../../json/value.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { Principal } from "../../../tool/principal.ts";
 import { type ClientSessions, principalKey } from "../client-sessions.ts";
@@ -24,8 +25,8 @@ interface McpSession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   /** Opened with the first call or list. */
   readonly session: () => Promise<Session>;
-  /** Requests whose responses have not ended. */
-  open: number;
+  /** Those whose responses have not ended. A request that nothing holds would not be aborted with the connection. */
+  readonly open: Set<Request>;
   usedAt: number;
 }
 
@@ -101,7 +102,7 @@ export class LegacySessions {
     });
     const session: McpSession = {
       ...{ key: principalKey(principal), id: principal?.id ?? "" },
-      ...{ server, transport, session: open, open: 0, usedAt: Date.now() },
+      ...{ server, transport, session: open, open: new Set(), usedAt: Date.now() },
     };
     // After `connect`, which sets it, the SDK calls this one, too.
     server.onclose = () => {
@@ -112,10 +113,10 @@ export class LegacySessions {
   }
 
   async #respond(session: McpSession, request: Request, body: unknown): Promise<Response> {
-    session.open++;
+    session.open.add(request);
     session.usedAt = Date.now();
     const close = (): void => {
-      session.open--;
+      session.open.delete(request);
       session.usedAt = Date.now();
     };
     if (request.signal.aborted) close();
@@ -126,7 +127,7 @@ export class LegacySessions {
   #closeIdle(): void {
     const before = Date.now() - IDLE_MS;
     for (const { open, usedAt, server } of this.#sessions.values()) {
-      if (open === 0 && usedAt < before) void server.close();
+      if (open.size === 0 && usedAt < before) void server.close();
     }
   }
 
@@ -137,7 +138,11 @@ export class LegacySessions {
   }
 }
 
-/** A response with an error of JSON-RPC that belongs to no request. */
-export function errorResponse(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
+/**
+ * A response with an error of JSON-RPC.
+ *
+ * @param id That of the request. Default: it belongs to none.
+ */
+export function errorResponse(status: number, code: number, message: string, id: JsonValue = null): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code, message }, id }, { status });
 }
