@@ -79,7 +79,7 @@ export async function exchange(
 }
 
 function takeOrStart(
-  { sdk, runs, held, capabilities }: ExchangeParts,
+  { sdk, runs, held, capabilities, isModern }: ExchangeParts,
   call: RequestedCall,
   context: ServerContext,
   session: Session,
@@ -91,7 +91,7 @@ function takeOrStart(
   if (state === undefined) {
     return runs.start({
       ...{ session, name: call.tool, arguments: call.arguments },
-      ...{ capabilities: capabilities(context), early: responses, watch: watchOf(context) },
+      ...{ capabilities: capabilities(context), early: responses, watch: watchOf(context), isModern },
     });
   }
   const run = typeof state === "string" ? held.take(state, principal, binding) : undefined;

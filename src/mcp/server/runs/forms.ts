@@ -6,6 +6,7 @@ import type { ShownText } from "../../../rendering/shown-text.ts";
 import type { InquiryAnswer } from "../../../sessions/confirmations/answer.ts";
 import type { CallInquiry, Inquiry, QuestionInquiry } from "../../../sessions/confirmations/inquiry.ts";
 import type { McpInputRequest } from "./input-requests.ts";
+import type { InquiryWay } from "./inquiry-forms.ts";
 
 /** The most characters of arguments that a form shows. A person cannot open the rest of it, so there is no form for more. */
 export const MAX_FORM_CHARS = 16_000;
@@ -14,7 +15,7 @@ export const MAX_FORM_CHARS = 16_000;
  * The form that asks the person at a client about an inquiry; `undefined` if a form cannot show all of it. What the tool or
  * the model wrote is rendered, and each of its lines has a prefix.
  */
-export function formOf(inquiry: Inquiry): McpInputRequest | undefined {
+function formOf(inquiry: Inquiry): McpInputRequest | undefined {
   const form = inquiry.kind === "question" ? questionForm(inquiry) : callForm(inquiry);
   if (form === undefined) return undefined;
   const { message, properties, required } = form;
@@ -66,7 +67,7 @@ function questionForm({ shown: asked }: QuestionInquiry): Form | undefined {
 }
 
 /** What a response to the form answers. Whatever does not clearly allow a call denies it. */
-export function answerOf(inquiry: Inquiry, response: JsonObject, by: string): InquiryAnswer {
+function answerOf(inquiry: Inquiry, response: JsonObject, by: string): InquiryAnswer {
   const { action, content } = response as { action?: string; content?: JsonObject };
   const { digest } = inquiry;
   if (action !== "accept") return { decision: "deny", digest, by };
@@ -78,3 +79,6 @@ export function answerOf(inquiry: Inquiry, response: JsonObject, by: string): In
   }
   return { decision: content?.["decision"] === "allow" ? "allow" : "deny", digest, by };
 }
+
+/** A person at the client answers, in a form. */
+export const FORM: InquiryWay = Object.freeze({ requestOf: formOf, answerOf });

@@ -23,6 +23,8 @@ const CAPABILITIES = {
 const SECRET_WORDS =
   /pass(?:word|code|phrase)|secret|token|api.?key|private.?key|credential|\bpin\b|\bcvv\b/i;
 
+const PAGE: McpInputRequest = { method: "elicitation/create", params: { mode: "url" } };
+
 /** The capability that a client needs to answer a request, if it did not declare it. */
 export function missingCapability(
   { method, params }: McpInputRequest,
@@ -36,6 +38,11 @@ export function missingCapability(
   // An empty object means forms, as before there were modes.
   const has = declared[mode] !== undefined || (mode === "form" && declared["url"] === undefined);
   return has ? undefined : { elicitation: { [mode]: {} } };
+}
+
+/** Whether a client can send a person to an address. */
+export function showsPages(capabilities: ClientCapabilities): boolean {
+  return missingCapability(PAGE, capabilities) === undefined;
 }
 
 /** Whether a client can show forms to a person. */

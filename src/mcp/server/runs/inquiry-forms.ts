@@ -1,39 +1,54 @@
+import type { JsonObject } from "../../../json/value.ts";
+import type { InquiryAnswer } from "../../../sessions/confirmations/answer.ts";
 import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
 import type { Principal } from "../../../tool/principal.ts";
-import { answerOf, formOf } from "./forms.ts";
+import type { McpInputRequest } from "./input-requests.ts";
 import type { Run } from "./run.ts";
 
 /** The beginning of the keys of forms. A tool's own requests have other keys. */
 const PREFIX = "sandgate:";
 
-/** The inquiries of one call as forms of its client. The first answer wins, also if an approver gives it. */
+/** A way in which a client has a person answer. */
+export interface InquiryWay {
+  /** Returns the request to the client; `undefined` if this way cannot show all of the inquiry. */
+  readonly requestOf: (inquiry: Inquiry) => McpInputRequest | undefined;
+  /** Returns what the client's response answers; `undefined` if the answer comes from elsewhere. */
+  readonly answerOf: (inquiry: Inquiry, response: JsonObject, by: string) => InquiryAnswer | undefined;
+}
+
+/** The inquiries of one call as requests to its client. The first answer wins, also if an approver gives it. */
 export class InquiryForms {
   readonly #run: Run;
   readonly #sessions: Sessions;
   readonly #by: string;
   /** What withdraws each form, by the id of its inquiry. */
   readonly #open = new Map<string, () => void>();
+  readonly #ways: readonly InquiryWay[];
   #count = 0;
 
-  constructor(run: Run, sessions: Sessions, principal: Principal | undefined) {
+  /** @param ways The first that can show an inquiry does. */
+  constructor(run: Run, sessions: Sessions, principal: Principal | undefined, ways: readonly InquiryWay[]) {
     this.#run = run;
+    this.#ways = ways;
     this.#sessions = sessions;
     // Says by which way the answer came: it is not an approver's.
     this.#by = `elicitation:${principal?.id ?? ""}`;
   }
 
-  /** Shows an inquiry as a form. Returns `false` if a form cannot show all of it. */
+  /** Shows an inquiry. Returns `false` if no way can show all of it. */
   offer(inquiry: Inquiry): boolean {
-    const form = formOf(inquiry);
-    if (form === undefined) return false;
+    const way = this.#ways.find((each) => each.requestOf(inquiry) !== undefined);
+    const request = way?.requestOf(inquiry);
+    if (way === undefined || request === undefined) return false;
     const key = `${PREFIX}${++this.#count}`;
     const withdraw = this.#run.open(
       key,
-      form,
+      request,
       (response) => {
         this.#open.delete(inquiry.id);
-        void this.#sessions.answer(inquiry.id, answerOf(inquiry, response, this.#by)).catch(() => {});
+        const answer = way.answerOf(inquiry, response, this.#by);
+        if (answer !== undefined) void this.#sessions.answer(inquiry.id, answer).catch(() => {});
       },
       () => this.deny(inquiry),
     );

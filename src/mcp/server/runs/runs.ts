@@ -4,9 +4,10 @@ import type { InquiryEvent } from "../../../sessions/confirmations/inquiry-liste
 import { newId } from "../../../sessions/ids.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { McpServerOptions } from "../options.ts";
-import { MAX_FORM_CHARS } from "./forms.ts";
-import { type ClientCapabilities, showsForms } from "./input-requests.ts";
+import { FORM, MAX_FORM_CHARS } from "./forms.ts";
+import { type ClientCapabilities, showsForms, showsPages } from "./input-requests.ts";
 import { InquiryForms } from "./inquiry-forms.ts";
+import { pageAt, waitingText } from "./pages.ts";
 import { type InputResponses, Run } from "./run.ts";
 
 /** A call to be made for a client. */
@@ -17,6 +18,7 @@ export interface ClientCall {
   readonly capabilities: ClientCapabilities;
   readonly early: InputResponses;
   readonly watch: RunWatch;
+  readonly isModern: boolean;
 }
 
 /** Receives what a client can be notified of while its call is under way. Must not throw. */
@@ -52,15 +54,17 @@ export class Runs {
   }
 
   /** Makes a call through the whole pipeline. */
-  start({ session, name, arguments: args, capabilities, early, watch }: ClientCall): Run {
+  start({ session, name, arguments: args, capabilities, early, watch, isModern }: ClientCall): Run {
     const { confirm = "elicitation", approvalUrl, sessions } = this.#options;
     const fits = JSON.stringify(args).length <= MAX_FORM_CHARS;
     const asks = confirm === "elicitation" && fits && showsForms(capabilities);
+    const sends = approvalUrl !== undefined && showsPages(capabilities);
+    const ways = [...(asks ? [FORM] : []), ...(sends ? [pageAt(approvalUrl, isModern)] : [])];
     const id = newId();
     const turn = session.turn({ id, unattended: !asks && approvalUrl === undefined });
     const cancel = (): void => void turn.cancel();
     const run = new Run({ capabilities, early, cancel, lendPlace: () => turn.lendPlace(id) });
-    const forms = asks ? new InquiryForms(run, sessions, session.principal) : undefined;
+    const forms = ways.length > 0 ? new InquiryForms(run, sessions, session.principal, ways) : undefined;
     this.#active.set(id, { run, sessionId: session.id, forms, watch });
     const execution = turn.dispatch({ id, name, arguments: args }).finally(() => {
       this.#active.delete(id);
@@ -120,9 +124,4 @@ export class Runs {
     for (const { run } of [...this.#active.values()]) run.cancel();
     await this.idle();
   }
-}
-
-/** The progress message of a call that waits for an approver. */
-export function waitingText(approvalUrl: string): string {
-  return `Waiting for a person to confirm the call at ${approvalUrl}`;
 }
