@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { DeadlineTimer } from "../base/timers/deadline-timer.ts";
+import type { NetGrant } from "../policy/grant/net-grant.ts";
 import { type ResolveHost, systemResolve } from "./connections/checked-lookup.ts";
 import { ConnectionPools } from "./connections/pools.ts";
 import { RawConnections } from "./connections/raw-connections.ts";
@@ -57,6 +58,11 @@ export class Egress {
     return new Promise((resolve, reject) => {
       new Exchange(this.#pools, this.#deadlines, request, resolve, reject).start();
     });
+  }
+
+  /** Whether the grants name the origin of a URL. Its addresses are checked when a request is sent. */
+  allows(url: URL, grants: readonly NetGrant[]): boolean {
+    return netRulesOf(grants).ruleFor(url) !== undefined;
   }
 
   /**

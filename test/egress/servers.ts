@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { onTestFinished } from "vitest";
 import { Egress, type EgressOptions } from "../../src/egress/egress.ts";
 import { EgressError } from "../../src/egress/egress-error.ts";
-import type { EgressRequest, EgressResponse } from "../../src/egress/request.ts";
+import type { EgressRequest } from "../../src/egress/request.ts";
 
 /** A self-signed certificate of `secure.test`, and its key: for tests only. */
 export const SECURE_TEST: { readonly cert: string; readonly key: string } = {
@@ -76,7 +76,7 @@ export function request(url: string, more: Partial<EgressRequest> = {}): EgressR
 }
 
 /** Returns the error of a request that must fail. */
-export async function failureOf(sending: Promise<EgressResponse>): Promise<EgressError> {
+export async function failureOf(sending: Promise<unknown>): Promise<EgressError> {
   const outcome = await sending.catch((error: unknown) => error);
   if (outcome instanceof EgressError) return outcome;
   throw new Error(`expected an EgressError, not ${String(outcome)}`);
