@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { type McpConnection, NotConnectedError } from "./connection.ts";
-import { UnsentError } from "./unsent.ts";
+import { unsentErrorIn } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
 
@@ -80,9 +80,9 @@ function isResult({ content, isError }: JsonObject): boolean {
 }
 
 function endOf(error: unknown): McpCallEnd {
+  const unsent = error instanceof NotConnectedError ? error : unsentErrorIn(error);
+  if (unsent !== undefined) return { status: "unavailable", sent: false, detail: unsent.message };
   const detail = messageOf(error);
-  if (error instanceof NotConnectedError || isUnsent(error))
-    return { status: "unavailable", sent: false, detail };
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === UNUSABLE_ANSWER) return { ...MALFORMED, detail };
   if (code === STREAM_ENDED) return { status: "unavailable", sent: true, detail };
@@ -98,14 +98,6 @@ function endOf(error: unknown): McpCallEnd {
   }
   if (code === "INVALID_RESULT" || error instanceof SyntaxError) return { ...MALFORMED, detail };
   return { status: "unavailable", sent: true, detail };
-}
-
-/** `fetch` and the SDK may wrap it. */
-function isUnsent(error: unknown): boolean {
-  for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
-    if (each instanceof UnsentError) return true;
-  }
-  return false;
 }
 
 function messageOf(error: unknown): string {

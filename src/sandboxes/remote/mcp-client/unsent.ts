@@ -1,4 +1,20 @@
 /** A message was not written: the server cannot have got it. */
 export class UnsentError extends Error {
-  override readonly name = "UnsentError";
+  override readonly name: string = "UnsentError";
+}
+
+/**
+ * A request has no usable tokens, so that the server did not carry it out. `message` is for operators: it says what to do, and
+ * has no token or secret.
+ */
+export class AuthorizationError extends UnsentError {
+  override readonly name = "AuthorizationError";
+}
+
+/** Finds what made a request fail before it was carried out. `fetch` and the SDK may wrap it. */
+export function unsentErrorIn(error: unknown): UnsentError | undefined {
+  for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
+    if (each instanceof UnsentError) return each;
+  }
+  return undefined;
 }
