@@ -7,6 +7,7 @@ export type {
   StdioServerOptions,
 } from "../mcp/import/server-options.ts";
 export type { ToolClasses } from "../mcp/import/tool-class.ts";
+export type { OAuthOptions } from "../mcp/oauth/oauth-options.ts";
 export type { McpNotice, OnMcpNotice } from "../sandboxes/remote/mcp-client/notice.ts";
 export type { McpServerInfo } from "../sandboxes/remote/mcp-client/wire.ts";
 

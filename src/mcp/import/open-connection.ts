@@ -5,6 +5,9 @@ import { httpFetch } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
 import { HttpTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio-transport.ts";
+import { WireFilter } from "../../sandboxes/remote/mcp-client/wire-filter.ts";
+import { oauthFetch } from "../oauth/oauth-fetch.ts";
+import { LOGIN_MS, OAuthSession } from "../oauth/oauth-session.ts";
 import {
   grantOf,
   type HttpServerOptions,
@@ -26,8 +29,18 @@ export function connectionTo(
   options: ImportedServerOptions,
   { sandboxes, egress, onNotice }: ConnectionServices,
 ): McpConnection {
-  const open = isHttpServer(options) ? httpOpener(options, egress) : stdioOpener(options, sandboxes);
-  return new McpConnection({ name, open, onNotice });
+  if (isHttpServer(options)) return httpConnection(name, options, { egress, onNotice });
+  return new McpConnection({ name, open: stdioOpener(options, sandboxes), onNotice });
+}
+
+/** Makes the connection to a server that is spoken to over HTTP. */
+export function httpConnection(
+  name: string,
+  options: HttpServerOptions,
+  { egress, onNotice }: Pick<ConnectionServices, "egress" | "onNotice">,
+): McpConnection {
+  const connectTimeoutMs = options.oauth?.onAuthorize === undefined ? undefined : LOGIN_MS;
+  return new McpConnection({ name, open: httpOpener(name, options, egress), connectTimeoutMs, onNotice });
 }
 
 function stdioOpener(
@@ -40,13 +53,26 @@ function stdioOpener(
   };
 }
 
-function httpOpener(options: HttpServerOptions, egress: Egress): OpenTransport {
+function httpOpener(name: string, options: HttpServerOptions, egress: Egress): OpenTransport {
+  const { url, headers } = options;
   const grants = [grantOf(options)];
+  const session = sessionFor(name, options, egress);
+  const redact = session && ((text: string): string => session.redact(text));
   return async (sdk, filter) => {
-    const inner = new sdk.StreamableHTTPClientTransport(new URL(options.url), {
-      fetch: httpFetch({ egress, grants, filter }),
-      ...(options.headers && { requestInit: { headers: { ...options.headers } } }),
+    const fetch = httpFetch({ egress, grants, filter });
+    const inner = new sdk.StreamableHTTPClientTransport(new URL(url), {
+      fetch: session === undefined ? fetch : oauthFetch(sdk, fetch, session),
+      ...(headers && { requestInit: { headers: { ...headers } } }),
     });
-    return new HttpTransport(inner, filter);
+    return new HttpTransport(inner, filter, redact);
   };
+}
+
+/** One for all connections to the server, so that they have the same tokens. */
+function sessionFor(server: string, options: HttpServerOptions, egress: Egress): OAuthSession | undefined {
+  const { url, oauth } = options;
+  if (oauth === undefined) return undefined;
+  const grants = [grantOf(options), ...(oauth.net ?? [])];
+  const fetch = httpFetch({ egress, grants, filter: new WireFilter(() => {}) });
+  return new OAuthSession({ server, url, oauth, fetch, isGranted: (asked) => egress.allows(asked, grants) });
 }

@@ -1,6 +1,7 @@
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { checkNetGrant, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { LongRunningLimits } from "../../sandboxes/process/long-running/confined-program.ts";
+import { checkOAuth, type OAuthOptions } from "../oauth/oauth-options.ts";
 
 /** A server that is a program, spoken to over its standard streams. It runs in the sandbox `process`. */
 export interface StdioServerOptions {
@@ -28,6 +29,8 @@ export interface HttpServerOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Address ranges that the host may have although they are not public, such as `127.0.0.1/32`. Default: none. */
   readonly addresses?: readonly string[];
+  /** How tokens for it are got. Default: it gets none besides those of `headers`. */
+  readonly oauth?: OAuthOptions;
 }
 
 /** How a server is reached. */
@@ -68,6 +71,11 @@ export function checkServer(name: string, options: ImportedServerOptions): void 
     );
   }
   grantOf(options);
+  if (options.oauth === undefined) return;
+  checkOAuth(name, options.oauth);
+  if (Object.keys(options.headers ?? {}).some((header) => header.toLowerCase() === "authorization")) {
+    throw new TypeError(`the MCP server '${name}' must have either oauth or an authorization header`);
+  }
 }
 
 /**

@@ -5,8 +5,13 @@ import { type ListedTools, listTools } from "./list-tools.ts";
 import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
 import { Restarts } from "./restarts.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
-import { type ListKind, type McpServerInfo, Wire } from "./wire.ts";
+import { keepSubscribed } from "./subscription.ts";
+import { AuthorizationError, unsentErrorIn } from "./unsent.ts";
+import { LIST_KINDS, type ListKind, type McpServerInfo, Wire } from "./wire.ts";
 import { WireFilter } from "./wire-filter.ts";
+
+/** Milliseconds until a server that wants a login is tried again: someone may have logged in meanwhile. */
+const LOGIN_RETRY_MS = 60_000;
 
 /** Opens a transport to a server. The filter checks what it sends and receives. */
 export type OpenTransport = (sdk: Sdk, filter: WireFilter, notify: Notify) => Promise<Transport>;
@@ -16,6 +21,8 @@ export interface McpConnectionOptions {
   /** The name of the server in the configuration. */
   readonly name: string;
   readonly open: OpenTransport;
+  /** Milliseconds for the first answer, in which a person may have to log in. Default: those of each other request. */
+  readonly connectTimeoutMs?: number | undefined;
   readonly onNotice?: OnMcpNotice | undefined;
 }
 
@@ -38,6 +45,7 @@ export class NotConnectedError extends Error {
 export class McpConnection {
   readonly name: string;
   readonly #open: OpenTransport;
+  readonly #connectTimeoutMs: number | undefined;
   readonly #notify: Notify;
   readonly #listeners = new Set<McpConnectionListener>();
   readonly #restarts = new Restarts();
@@ -50,9 +58,10 @@ export class McpConnection {
   #current: Transport | undefined;
   #hasBegun = false;
 
-  constructor({ name, open, onNotice }: McpConnectionOptions) {
+  constructor({ name, open, connectTimeoutMs, onNotice }: McpConnectionOptions) {
     this.name = name;
     this.#open = open;
+    this.#connectTimeoutMs = connectTimeoutMs;
     this.#notify = noticesOf(name, onNotice);
   }
 
@@ -118,9 +127,14 @@ export class McpConnection {
       queueMicrotask(() => this.#tell((listener) => listener.onConnected?.()));
       return wire;
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const unsent = unsentErrorIn(error);
+      const why = unsent?.message ?? (error instanceof Error ? error.message : String(error));
       if (!this.#closing.signal.aborted) this.#notify("ended", `it cannot be connected to: ${why}`);
-      setImmediate(() => this.#reopen());
+      if (unsent instanceof AuthorizationError) {
+        // It is not the server that failed: each call may try at once, and that counts as no restart.
+        this.#hasBegun = false;
+        setTimeout(() => this.#reopen(), LOGIN_RETRY_MS).unref();
+      } else setImmediate(() => this.#reopen());
       throw new NotConnectedError(`the server cannot be connected to: ${why}`);
     }
   }
@@ -141,7 +155,8 @@ export class McpConnection {
         },
       };
       this.#current = transport;
-      return await Wire.connect(sdk, transport, events, this.#isLegacy);
+      const timeoutMs = this.#connectTimeoutMs;
+      return await Wire.connect(sdk, transport, events, { isLegacy: this.#isLegacy, timeoutMs });
     };
     try {
       return await attempt();
@@ -184,9 +199,11 @@ export class McpConnection {
   /** A subscription that cannot be opened is no reason to do without the server. */
   async #subscribe(wire: Wire): Promise<void> {
     try {
-      await wire.listen();
+      await keepSubscribed(wire, this.#closing.signal, () => {
+        for (const kind of LIST_KINDS) this.#tell((listener) => listener.onListChanged?.(kind));
+      });
     } catch {
-      this.#notify("problem", "it does not tell when its lists change");
+      if (!this.#closing.signal.aborted) this.#notify("problem", "it does not tell when its lists change");
     }
   }
 

@@ -10,7 +10,7 @@ import type { WireMessage } from "./wire-message.ts";
 /** The SDK's own declarations do not agree under `exactOptionalPropertyTypes`. */
 type InnerOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
 
-/** Lets a filter check what the SDK's transport for HTTP sends and receives. */
+/** Lets a filter check what the SDK's transport for HTTP sends and receives, and hides the tokens that a server repeats. */
 export class HttpTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -18,8 +18,15 @@ export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
   readonly #inner: StreamableHTTPClientTransport;
   readonly #filter: WireFilter;
+  readonly #redact: (text: string) => string;
 
-  constructor(inner: StreamableHTTPClientTransport, filter: WireFilter) {
+  /** @param redact Returns a text without the tokens. Default: there are none. */
+  constructor(
+    inner: StreamableHTTPClientTransport,
+    filter: WireFilter,
+    redact: (text: string) => string = (text) => text,
+  ) {
+    this.#redact = redact;
     this.#inner = inner;
     this.#filter = filter;
     inner.onmessage = (message) => this.#receive(message);
@@ -59,8 +66,14 @@ export class HttpTransport implements Transport {
     await this.#inner.close();
   }
 
+  #hidden(message: WireMessage): WireMessage {
+    const text = JSON.stringify(message);
+    const hidden = this.#redact(text);
+    return hidden === text ? message : JSON.parse(hidden);
+  }
+
   #receive(message: JSONRPCMessage): void {
     const checked = this.#filter.check(message as unknown as WireMessage);
-    if (checked !== undefined) this.onmessage?.(checked as unknown as JSONRPCMessage);
+    if (checked !== undefined) this.onmessage?.(this.#hidden(checked) as unknown as JSONRPCMessage);
   }
 }

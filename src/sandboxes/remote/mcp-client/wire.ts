@@ -27,7 +27,8 @@ export interface McpServerInfo {
 }
 
 /** Which lists a server says have changed. */
-export type ListKind = "tools" | "prompts" | "resources";
+export const LIST_KINDS = ["tools", "prompts", "resources"] as const;
+export type ListKind = (typeof LIST_KINDS)[number];
 
 /** Events of a {@link Wire}. */
 export interface WireEvents {
@@ -35,6 +36,14 @@ export interface WireEvents {
   /** A message that the server logged. */
   onLog(message: string): void;
   onClose(): void;
+}
+
+/** How a {@link Wire} is connected. */
+export interface ConnectOptions {
+  /** Whether it is known that the server does not know `server/discover`. */
+  readonly isLegacy: boolean;
+  /** Milliseconds for an answer over HTTP, and for `initialize`. Default: {@link REQUEST_MS}. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** A live connection to a server, over any transport. It ends once, and is not opened again. */
@@ -51,15 +60,19 @@ export class Wire {
   /**
    * Connects to a server. `server/discover` comes first; a server that does not know it is spoken to in 2025-11-25.
    *
-   * @param legacy Whether it is known that the server does not know `server/discover`.
    * @throws if it cannot be connected to.
    */
-  static async connect(sdk: Sdk, transport: Transport, events: WireEvents, legacy: boolean): Promise<Wire> {
+  static async connect(
+    sdk: Sdk,
+    transport: Transport,
+    events: WireEvents,
+    { isLegacy, timeoutMs = REQUEST_MS }: ConnectOptions,
+  ): Promise<Wire> {
     const isStdio = "pid" in transport;
     const client = new sdk.Client(CLIENT_INFO, {
       versionNegotiation: {
-        mode: legacy ? "legacy" : "auto",
-        probe: { timeoutMs: isStdio ? PROBE_MS : REQUEST_MS },
+        mode: isLegacy ? "legacy" : "auto",
+        probe: { timeoutMs: isStdio ? PROBE_MS : timeoutMs },
       },
       inputRequired: { autoFulfill: false },
     });
@@ -81,7 +94,7 @@ export class Wire {
       events.onLog(typeof params.data === "string" ? params.data : JSON.stringify(params.data));
     });
     try {
-      await client.connect(transport, { timeout: REQUEST_MS });
+      await client.connect(transport, { timeout: timeoutMs });
     } catch (error) {
       await transport.close().catch(() => {});
       throw error;

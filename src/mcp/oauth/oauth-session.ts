@@ -1,0 +1,212 @@
+import type { FetchLike } from "@modelcontextprotocol/client";
+import { race } from "../../base/timers/race.ts";
+import { loadSdk, type Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";
+import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
+import { type AuthorizationChannel, authorizationChannel } from "./authorization-channel.ts";
+import { CredentialFile, type Credentials } from "./credential-file.ts";
+import { Loopback } from "./loopback.ts";
+import type { OAuthOptions } from "./oauth-options.ts";
+import { configuredClient, LoginProvider } from "./oauth-provider.ts";
+
+/** Milliseconds in which a person can give access. */
+export const LOGIN_MS: number = 5 * 60_000;
+
+/** What a server says with a 401, or a 403 for want of a scope. */
+export interface Challenge {
+  readonly resourceMetadataUrl?: URL | undefined;
+  readonly scope?: string | undefined;
+  /** Whether the tokens are good, but not for this. */
+  readonly isInsufficient: boolean;
+}
+
+/** What a {@link OAuthSession} needs. */
+export interface OAuthSessionOptions {
+  /** The name of the server in the configuration. */
+  readonly server: string;
+  readonly url: string;
+  readonly oauth: OAuthOptions;
+  /** Sends requests to the server, and to authorization servers that are granted. */
+  readonly fetch: FetchLike;
+  /** Whether requests to a URL are granted. */
+  readonly isGranted: (url: URL) => boolean;
+}
+
+/** The tokens for one server, and how they are renewed. One renewal runs at a time, however many requests wait for it. */
+export class OAuthSession {
+  readonly #options: OAuthSessionOptions;
+  readonly #file: CredentialFile;
+  #known: Credentials | undefined;
+  #renewing: Promise<void> | undefined;
+
+  constructor(options: OAuthSessionOptions) {
+    this.#options = options;
+    this.#file = new CredentialFile(options.oauth.directory, options.server, options.url);
+  }
+
+  /**
+   * Returns the access token; `undefined` if there is none.
+   *
+   * @throws {AuthorizationError} if others can read the file with the tokens.
+   */
+  async token(): Promise<string | undefined> {
+    this.#known ??= await this.#file.read();
+    return this.#known.tokens?.access_token;
+  }
+
+  /**
+   * Gets other tokens than those that a server refused.
+   *
+   * @param refused The access token that the request had.
+   * @throws {AuthorizationError} if there are none without a person, or the person gave no access.
+   */
+  async renew(challenge: Challenge, refused: string | undefined): Promise<void> {
+    this.#known = await this.#file.read();
+    // Another request, or another process, was faster.
+    if (this.#known.tokens !== undefined && this.#known.tokens.access_token !== refused) return;
+    this.#renewing ??= this.#renew(challenge).finally(() => {
+      this.#renewing = undefined;
+    });
+    await this.#renewing;
+  }
+
+  /** Whether the tokens have every scope that a server asks for: other tokens would be refused as well. */
+  async covers({ scope }: Challenge): Promise<boolean> {
+    const sdk = await loadSdk();
+    return !sdk.isStrictScopeSuperset(scope, this.#known?.tokens?.scope);
+  }
+
+  /** Returns a text without the tokens and the client's secret. */
+  redact(text: string): string {
+    const { tokens, client } = this.#known ?? {};
+    const { clientSecret } = this.#options.oauth;
+    const secrets = [tokens?.access_token, tokens?.refresh_token, client?.client_secret, clientSecret];
+    return secrets.reduce<string>(
+      (hidden, secret) => (secret ? hidden.replaceAll(secret, "[token]") : hidden),
+      text,
+    );
+  }
+
+  async #renew(challenge: Challenge): Promise<void> {
+    const sdk = await loadSdk();
+    const channel = authorizationChannel(this.#options.fetch, this.#options.isGranted);
+    try {
+      if (!challenge.isInsufficient && (await this.#refresh(sdk, channel, challenge))) return;
+      await this.#logIn(sdk, channel, challenge);
+    } catch (error) {
+      throw channel.refusal ?? this.#failure(sdk, error);
+    } finally {
+      this.#known = await this.#file.read();
+    }
+  }
+
+  /** Uses the refresh token. Returns whether that gave tokens; without a refresh token, or with a stale one, it does not. */
+  async #refresh(sdk: Sdk, { fetch }: AuthorizationChannel, challenge: Challenge): Promise<boolean> {
+    const { url, oauth } = this.#options;
+    const { tokens, client: registered } = await this.#file.read();
+    if (tokens?.refresh_token === undefined) return false;
+    const { resourceMetadataUrl } = challenge;
+    const found = await sdk.discoverOAuthServerInfo(url, {
+      ...(resourceMetadataUrl && { resourceMetadataUrl }),
+      fetchFn: fetch,
+    });
+    const { authorizationServerUrl, authorizationServerMetadata: metadata, resourceMetadata } = found;
+    const issuer = metadata?.issuer ?? String(authorizationServerUrl);
+    const client = configuredClient(oauth, issuer) ?? registered;
+    // Credentials are never sent to another authorization server than the one that they are from.
+    if (client === undefined || client.issuer !== issuer || tokens.issuer !== issuer) return false;
+    const provider = new LoginProvider(oauth, this.#file, undefined, undefined);
+    const resource = await sdk.selectResourceURL(url, provider, resourceMetadata);
+    try {
+      const renewed = await sdk.refreshAuthorization(authorizationServerUrl, {
+        ...(metadata && { metadata }),
+        clientInformation: client,
+        refreshToken: tokens.refresh_token,
+        ...(resource && resourceMetadata && { resource: resourceMetadata.resource }),
+        fetchFn: fetch,
+      });
+      const scope = renewed.scope ?? tokens.scope;
+      await this.#file.write({
+        ...(registered && { client: registered }),
+        tokens: { ...renewed, issuer, ...(scope !== undefined && { scope }) },
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof sdk.OAuthError) return false;
+      throw error;
+    }
+  }
+
+  /** Gets tokens anew: from a person, or with the client's own credentials. */
+  async #logIn(
+    sdk: Sdk,
+    channel: AuthorizationChannel,
+    { scope: wanted, resourceMetadataUrl, isInsufficient }: Challenge,
+  ): Promise<void> {
+    const { url, oauth, server } = this.#options;
+    const granted = isInsufficient ? this.#known?.tokens?.scope : undefined;
+    const scope = sdk.computeScopeUnion(granted, wanted, oauth.scope);
+    const asked = {
+      serverUrl: url,
+      fetchFn: channel.fetch,
+      ...(scope !== undefined && { scope }),
+      ...(resourceMetadataUrl && { resourceMetadataUrl }),
+    };
+    if (oauth.grant === "client_credentials") {
+      await sdk.auth(new LoginProvider(oauth, this.#file, undefined, scope), asked);
+      return;
+    }
+    if (oauth.onAuthorize === undefined) throw loginRequired(server, isInsufficient ? scope : undefined);
+    await using loopback = await Loopback.open(oauth.callbackPort);
+    const provider = new LoginProvider(oauth, this.#file, loopback, scope);
+    await sdk.auth(provider, asked);
+    if (provider.authorizationUrl === undefined) return;
+    channel.check(provider.authorizationUrl);
+    oauth.onAuthorize(provider.authorizationUrl.href);
+    const answer = await race(loopback.answer, { timeoutMs: LOGIN_MS });
+    if (!(answer instanceof URLSearchParams))
+      throw new AuthorizationError("no person gave access within five minutes");
+    const authorizationCode = codeOf(sdk, answer, provider);
+    const iss = answer.get("iss");
+    await sdk.auth(provider, { ...asked, authorizationCode, ...(iss !== null && { iss }) });
+  }
+
+  /** What servers say of an error may repeat what they were sent. */
+  #failure(sdk: Sdk, error: unknown): AuthorizationError {
+    if (error instanceof AuthorizationError) return error;
+    if (error instanceof sdk.OAuthError) {
+      return new AuthorizationError(`the authorization server refuses: ${errorCode(error.code)}`);
+    }
+    if (error instanceof sdk.RegistrationRejectedError) {
+      return new AuthorizationError(
+        `the authorization server registers no clients (HTTP ${error.status}): set oauth.clientId`,
+      );
+    }
+    const why = this.redact(error instanceof Error ? error.message : String(error)).slice(0, 500);
+    return new AuthorizationError(`there are no tokens for the server: ${why}`);
+  }
+}
+
+function loginRequired(server: string, scope: string | undefined): AuthorizationError {
+  const missing = scope === undefined ? "" : `its oauth.scope must have '${scope}': then `;
+  return new AuthorizationError(
+    `the server wants a login: ${missing}run 'sandgate mcp login ${server} --config FILE'`,
+  );
+}
+
+/** An error is read only from the authorization server that was asked (RFC 9207). */
+function codeOf(sdk: Sdk, answer: URLSearchParams, provider: LoginProvider): string {
+  const code = answer.get("code");
+  if (code !== null) return code;
+  const metadata = provider.discoveryState()?.authorizationServerMetadata;
+  sdk.validateAuthorizationResponseIssuer({
+    iss: answer.get("iss") ?? undefined,
+    expectedIssuer: metadata?.issuer,
+    issParameterSupported: metadata?.authorization_response_iss_parameter_supported === true,
+  });
+  throw new AuthorizationError(`access was not given: ${errorCode(answer.get("error"))}`);
+}
+
+/** The codes of RFC 6749 are short words. */
+function errorCode(code: string | null): string {
+  return code !== null && /^[a-z_]{1,64}$/.test(code) ? code : "unknown_error";
+}
