@@ -108,6 +108,36 @@ describe("A server of 2026-07-28 over stdio", () => {
     await close();
   });
 
+  test("that closes the subscription is asked for another one, and its tools are listed again", async () => {
+    let tools = [X];
+    const subscribed: JsonValue[] = [];
+    const { servers, registry, close } = await follow(
+      modern(
+        () => tools,
+        (method, params) => {
+          if (method === "subscriptions/listen") subscribed.push(params);
+          return undefined;
+        },
+      ),
+    );
+    const acknowledge = (subscription: number): void => {
+      const _meta = { "io.modelcontextprotocol/subscriptionId": `listen:${subscription}` };
+      const params = { _meta, notifications: { toolsListChanged: true } };
+      servers[0]?.say({ method: "notifications/subscriptions/acknowledged", params });
+    };
+    await expect.poll(() => subscribed.length).toBe(1);
+    acknowledge(0);
+    await new Promise(setImmediate);
+    tools = [X, { ...X, name: "y" }];
+    const _meta = { "io.modelcontextprotocol/subscriptionId": "listen:0" };
+    servers[0]?.say({ id: "listen:0", result: { resultType: "complete", _meta } });
+    await expect.poll(() => subscribed.length, { timeout: 5_000 }).toBe(2);
+    expect(subscribed[1]).toEqual(subscribed[0]);
+    acknowledge(1);
+    await expect.poll(() => registry.names).toEqual(["mcp_s_x", "mcp_s_y"]);
+    await close();
+  });
+
   test("is told of a cancellation by a notification", async () => {
     const { servers, registry, close } = await follow(
       modern(
