@@ -32,6 +32,7 @@ export const HELP_TEXT = `Usage:
   sandgate mcp pin --config sandgate.yaml
   sandgate mcp diff --config sandgate.yaml [--accept]
   sandgate mcp serve --config sandgate.yaml [--workspace DIR]
+  sandgate mcp login|logout SERVER --config sandgate.yaml
   sandgate confirm URL [--token-file FILE] [--watch]
   sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
   sandgate tool check FILE... [--export NAME]
@@ -92,6 +93,8 @@ mcp works on the definitions of tools that a person approved (docs/pins.md).
   diff           prints what changed since; --accept writes it to the lock
   serve          serves the tools to a client of MCP over standard input and output; the log
                  goes to standard error: see docs/mcp-server.md. serve above does so at /mcp
+  login          prints the page on which a person lets Sandgate use an MCP server with 'oauth',
+                 and keeps the tokens: see docs/mcp.md. logout deletes them
 confirm lists the questions that wait on a server of sessions, and has you answer them: see
 docs/sessions.md. Without a terminal, it only lists them.
   --token-file   the file with an approver's token; default: the variable SANDGATE_TOKEN

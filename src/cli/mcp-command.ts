@@ -6,6 +6,12 @@ import { CONFIG, HELP, parse, required } from "./parse-options.ts";
 export type McpCommand =
   | { readonly name: "mcp pin"; readonly config: string }
   | {
+      readonly name: "mcp login" | "mcp logout";
+      readonly config: string;
+      /** The name of the MCP server in the config. */
+      readonly server: string;
+    }
+  | {
       readonly name: "mcp serve";
       readonly config: string;
       /** The folder in which the tools work. Default: there is none. */
@@ -18,7 +24,13 @@ export type McpCommand =
       readonly accepts: boolean;
     };
 
-const SUBCOMMANDS = { pin: parsePin, diff: parseDiff, serve: parseServe };
+const SUBCOMMANDS = {
+  pin: parsePin,
+  diff: parseDiff,
+  serve: parseServe,
+  login: parseLogin,
+  logout: parseLogout,
+};
 
 /**
  * Parses the arguments after `mcp`. Returns `undefined` if they ask for help.
@@ -47,4 +59,20 @@ function parseServe(args: readonly string[]): McpCommand | undefined {
   const { values } = parse(args, { ...HELP, ...CONFIG, workspace: { type: "string" } }, 0);
   if (values.help) return undefined;
   return { name: "mcp serve", config: required(values.config), workspace: values.workspace };
+}
+
+function parseLogin(args: readonly string[]): McpCommand | undefined {
+  return parseServer("mcp login", args);
+}
+
+function parseLogout(args: readonly string[]): McpCommand | undefined {
+  return parseServer("mcp logout", args);
+}
+
+function parseServer(name: "mcp login" | "mcp logout", args: readonly string[]): McpCommand | undefined {
+  const { values, positionals } = parse(args, { ...HELP, ...CONFIG }, 1);
+  if (values.help) return undefined;
+  const [server] = positionals;
+  if (server === undefined) throw new UsageError(shown`'${name}' needs the name of an MCP server`);
+  return { name, config: required(values.config), server };
 }

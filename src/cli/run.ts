@@ -83,6 +83,10 @@ async function runCommand(command: Command, terminal: Terminal): Promise<number>
       return (await import("./commands/mcp/pin.ts")).pin(command, terminal);
     case "mcp serve":
       return (await import("./commands/mcp/serve.ts")).serveMcp(command, terminal);
+    case "mcp login":
+      return (await import("./commands/mcp/login.ts")).login(command, terminal);
+    case "mcp logout":
+      return (await import("./commands/mcp/login.ts")).logout(command, terminal);
     case "mcp diff":
       return (await import("./commands/mcp/diff.ts")).diffDefinitions(command, terminal);
     case "confirm":

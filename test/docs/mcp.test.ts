@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createFolder, sandgate } from "../cli/sandgate.ts";
 
 const text = readFileSync(new URL("../../docs/mcp.md", import.meta.url), "utf8");
@@ -28,4 +28,16 @@ test("the config of docs/mcp.md reads a file through the reference server", asyn
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout).toContain("of a");
   expect(stdout).toContain("permission_denied");
+});
+
+test("the config with oauth in docs/mcp.md can be used by the commands beside it", async () => {
+  const [, config = "", , logout = ""] =
+    /```yaml\n(mcp:.*?oauth:.*?)```\n\n```\nsandgate (.*?)\nsandgate (.*?)\n```/s.exec(text) ?? [];
+  const folder = await createFolder({ "sandgate.yaml": `${config}policy: { rules: [] }\n` });
+  vi.stubEnv("XDG_STATE_HOME", folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { code, stdout } = await sandgate(
+    logout.split(" ").map((word) => (word.endsWith(".yaml") ? join(folder, word) : word)),
+  );
+  expect([code, stdout]).toEqual([0, "there were no tokens\n"]);
 });

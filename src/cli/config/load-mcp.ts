@@ -13,6 +13,7 @@ import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { absolutePathBeside } from "./config-path.ts";
+import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
 import { readToken, TOKEN, type TokenEntry } from "./server/token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
@@ -43,13 +44,7 @@ const MCP_SHAPE: Shape = compileShape(
             type: "array",
             items: mapOf({ directory: TEXT, file: TEXT, at: TEXT, write: { type: "boolean" } }),
           },
-          net: {
-            type: "array",
-            items: {
-              anyOf: [TEXT, mapOf({ origin: TEXT, addresses: TEXTS }, ["origin"])],
-              message: "must be an origin",
-            },
-          },
+          net: ORIGINS,
           limits: mapOf({
             memoryBytes: COUNT,
             processes: COUNT,
@@ -61,6 +56,7 @@ const MCP_SHAPE: Shape = compileShape(
           headers: VALUES,
           bearer: TOKEN,
           addresses: TEXTS,
+          oauth: OAUTH,
         }),
       },
       classes: { type: "object", additionalProperties: { type: "string", enum: [...SIDE_EFFECTS] } },
@@ -80,6 +76,7 @@ interface ServerEntry extends Omit<StdioServerOptions, "env" | "command"> {
   readonly headers?: Readonly<Record<string, NamedValue>>;
   readonly bearer?: TokenEntry;
   readonly addresses?: readonly string[];
+  readonly oauth?: OAuthEntry;
 }
 
 interface McpEntry {
@@ -125,7 +122,7 @@ export async function loadMcp(source: ConfigSource, problems: ConfigProblem[]): 
 
 async function loadServer(
   name: string,
-  { env = {}, headers = {}, bearer, fs, url, addresses, ...program }: ServerEntry,
+  { env = {}, headers = {}, bearer, fs, url, addresses, oauth, ...program }: ServerEntry,
   entry: ConfigEntry<McpEntry>,
   problems: ConfigProblem[],
 ): Promise<ImportedServerOptions> {
@@ -145,6 +142,7 @@ async function loadServer(
     url,
     headers: { ...sent, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
     ...(addresses && { addresses }),
+    ...(oauth && { oauth: await loadOAuth(oauth, entry, [...path, "oauth"], problems) }),
   };
 }
 
