@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { countChecks, requiredScenarios, runServerScenario } from "./run-scenarios.ts";
+import { judge } from "./expectations.ts";
+import { countChecks, requiredScenarios, runClientScenario, runServerScenario } from "./run-scenarios.ts";
 
 test("each revision requires as many scenarios of servers as MCP has frozen", async () => {
   expect(await requiredScenarios("2025-11-25", "server")).toHaveLength(30);
@@ -12,6 +13,40 @@ test.each([
 ] as const)("a dead address fails a scenario of %s", async (revision) => {
   const { passed, missed } = await runServerScenario("http://127.0.0.1:9/mcp", revision, "tools-list");
   expect([passed, missed.at(-1)]).toEqual([0, "no check passed"]);
+});
+
+test("each revision requires as many scenarios of clients as MCP has frozen", async () => {
+  expect(await requiredScenarios("2025-11-25", "client")).toHaveLength(18);
+  expect(await requiredScenarios("2026-07-28", "client")).toHaveLength(32);
+});
+
+test("a client that does nothing fails a scenario", async () => {
+  const { missed } = await runClientScenario("2026-07-28", "auth/metadata-default", "true");
+  expect(missed.at(-1)).toBe("no check passed");
+});
+
+test("a client passes a scenario with OAuth and calls of tools", async () => {
+  const { passed, missed } = await runClientScenario("2026-07-28", "auth/scope-step-up");
+  expect([passed > 20, missed]).toEqual([true, []]);
+}, 60_000);
+
+test("a scenario that is expected to fail must fail, and one that skips must skip as many checks", () => {
+  const entry = { revision: "2026-07-28", side: "client", scenario: "x", reason: "because" };
+  const judged = (expected: "failures" | "skips", ...missed: string[]) => {
+    const expectations = { failures: [], skips: [], [expected]: [{ ...entry, checks: 1 }] };
+    const { passed, isExpected } = judge(expectations, "2026-07-28", "client", {
+      name: "x",
+      passed: 1,
+      missed,
+    });
+    return [passed, isExpected];
+  };
+  expect(judged("failures", "a: FAILURE ")).toEqual([false, true]);
+  expect(judged("failures")).toEqual([true, false]);
+  expect(judged("skips", "a: SKIPPED ")).toEqual([true, true]);
+  expect(judged("skips")).toEqual([false, false]);
+  expect(judged("skips", "a: SKIPPED ", "b: SKIPPED ")).toEqual([false, false]);
+  expect(judged("skips", "a: SKIPPED ", "b: FAILURE ")).toEqual([false, false]);
 });
 
 test("a scenario fails unless a check of it passes, and all others do", () => {
