@@ -11,6 +11,9 @@ import { configuredClient, LoginProvider } from "./oauth-provider.ts";
 /** Milliseconds in which a person can give access. */
 export const LOGIN_MS: number = 5 * 60_000;
 
+/** Shorter tokens are guessed anyway. */
+const MIN_SECRET_LENGTH = 8;
+
 /** What a server says with a 401, or a 403 for want of a scope. */
 export interface Challenge {
   readonly resourceMetadataUrl?: URL | undefined;
@@ -75,15 +78,16 @@ export class OAuthSession {
     return !sdk.isStrictScopeSuperset(scope, this.#known?.tokens?.scope);
   }
 
-  /** Returns a text without the tokens and the client's secret. */
+  /** Returns a text without the tokens and the client's secret, also a JSON text, which stays one. */
   redact(text: string): string {
     const { tokens, client } = this.#known ?? {};
     const { clientSecret } = this.#options.oauth;
     const secrets = [tokens?.access_token, tokens?.refresh_token, client?.client_secret, clientSecret];
-    return secrets.reduce<string>(
-      (hidden, secret) => (secret ? hidden.replaceAll(secret, "[token]") : hidden),
-      text,
-    );
+    return secrets.reduce<string>((hidden, secret = "") => {
+      // In JSON texts it is escaped, so that it never has a quote that ends a string. A short one would be found everywhere.
+      if (secret.length < MIN_SECRET_LENGTH) return hidden;
+      return hidden.replaceAll(JSON.stringify(secret).slice(1, -1), "[token]");
+    }, text);
   }
 
   async #renew(challenge: Challenge): Promise<void> {

@@ -21,6 +21,8 @@ export interface Protected extends AsyncDisposable {
   callScope: string;
   /** What the metadata of the resource says besides. */
   resource: Record<string, unknown>;
+  /** What the metadata of the authorization server says besides. */
+  metadata: Record<string, unknown>;
 }
 
 const ADDRESSES = ["127.0.0.1/32"];
@@ -76,6 +78,7 @@ export async function serveProtected(): Promise<Protected> {
         response_types_supported: ["code"],
         code_challenge_methods_supported: ["S256"],
         authorization_response_iss_parameter_supported: true,
+        ...made.metadata,
       });
     }
     if (pathname === "/register") {
@@ -134,6 +137,7 @@ export async function serveProtected(): Promise<Protected> {
     registered: 0,
     callScope: "basic",
     resource: {},
+    metadata: {},
     [Symbol.asyncDispose]: async () => {
       await mcp[Symbol.asyncDispose]();
       await authorization[Symbol.asyncDispose]();

@@ -99,6 +99,24 @@ describe("A server that wants OAuth", () => {
     expect((await opened.call("mcp_s_x")).success).toBe(true);
   });
 
+  test("that names another authorization server does not get it the tokens of the first", async () => {
+    await using server = await serveProtected();
+    await using other = await serveProtected();
+    const home = await directory();
+    await using opened = await openProtected(server, { directory: home, net: [...server.net, ...other.net] });
+    expect((await opened.call("mcp_s_x")).success).toBe(true);
+    const { url, addresses } = server;
+    const net = [...server.net, ...other.net];
+    await using alone = await open({ s: { url, addresses, oauth: { directory: home, net } } });
+    server.resource = { authorization_servers: [other.issuer] };
+    server.access.clear();
+    expect((await alone.call("mcp_s_x")).error).toMatchObject({
+      code: "sandbox_unavailable",
+      effect: "none",
+    });
+    expect([other.asked, other.registered, server.asked.length]).toEqual([[], 0, 1]);
+  });
+
   test("that repeats a token in a result does not tell it to the model", async () => {
     await using server = await serveProtected();
     await using opened = await openProtected(server, { directory: await directory() });
@@ -116,6 +134,20 @@ describe("A server that wants OAuth", () => {
         server.resource = { authorization_servers: ["http://127.0.0.1:9"] };
       },
       "its authorization server is at http://127.0.0.1:9, which is not granted",
+    ],
+    [
+      "has a page that is not granted",
+      (server) => {
+        server.metadata = { authorization_endpoint: "https://evil.example/authorize" };
+      },
+      "its authorization server is at https://evil.example, which is not granted",
+    ],
+    [
+      "has an endpoint for tokens that is not granted",
+      (server) => {
+        server.metadata = { token_endpoint: "https://evil.example/token" };
+      },
+      "its authorization server is at https://evil.example, which is not granted",
     ],
     [
       "names another resource",

@@ -57,6 +57,8 @@ export class McpConnection {
   #isDown = false;
   #current: Transport | undefined;
   #hasBegun = false;
+  /** Tries a server again that wants a login. */
+  #retry: NodeJS.Timeout | undefined;
 
   constructor({ name, open, connectTimeoutMs, onNotice }: McpConnectionOptions) {
     this.name = name;
@@ -133,7 +135,8 @@ export class McpConnection {
       if (unsent instanceof AuthorizationError) {
         // It is not the server that failed: each call may try at once, and that counts as no restart.
         this.#hasBegun = false;
-        setTimeout(() => this.#reopen(), LOGIN_RETRY_MS).unref();
+        clearTimeout(this.#retry);
+        this.#retry = setTimeout(() => this.#reopen(), LOGIN_RETRY_MS).unref();
       } else setImmediate(() => this.#reopen());
       throw new NotConnectedError(`the server cannot be connected to: ${why}`);
     }
@@ -214,6 +217,7 @@ export class McpConnection {
   /** Ends the server, if it is one that was started here. Idempotent. */
   async close(): Promise<void> {
     this.#closing.abort();
+    clearTimeout(this.#retry);
     const connecting = this.#connecting?.catch(() => undefined);
     const wire = this.#wire ?? (await connecting);
     this.#wire = undefined;
