@@ -7,7 +7,8 @@
  * JavaScript of QuickJS: Node takes much longer to load their many files than one. Names are not minified, for readable stack traces; the source maps have the rest.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, globSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { build, type InputOptions, type OutputOptions } from "rolldown";
 
 /** The package's entry points, by their file names in `dist`. */
@@ -41,6 +42,15 @@ const QUICKJS_PACKAGES = [
   "quickjs-emscripten-core",
   "@jitl/quickjs-ffi-types",
   "@jitl/quickjs-wasmfile-release-sync",
+];
+
+/** Parts of jco, which validate components and generate JavaScript: `vendored-file.ts`. */
+const JCO = "@bytecodealliance/jco-transpile";
+const JCO_GENERATOR = "vendor/js-component-bindgen-component";
+const JCO_FILES = [
+  "wasm-tools.core.wasm",
+  "js-component-bindgen-component.core.wasm",
+  "js-component-bindgen-component.core2.wasm",
 ];
 
 const input: InputOptions = {
@@ -89,5 +99,22 @@ await build({
   input: { [QUICKJS_THREAD]: `src/${QUICKJS_THREAD}.ts` },
   output: { ...output, codeSplitting: false, banner: licences(QUICKJS_PACKAGES) },
 });
+await build({
+  ...input,
+  external: /^node:/,
+  // The file begins with a directive of its own, which has no effect in Node.
+  checks: { moduleLevelDirective: false },
+  input: { [JCO_GENERATOR]: `node_modules/${JCO}/${JCO_GENERATOR}.js` },
+  plugins: [
+    {
+      name: "without-wasi",
+      resolveId: (id) =>
+        id.startsWith("@bytecodealliance/preview2-shim/") ? resolve("scripts/vendor/wasi.ts") : null,
+    },
+  ],
+  output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences([JCO]) },
+});
+for (const file of JCO_FILES) copyFileSync(`node_modules/${JCO}/vendor/${file}`, `dist/vendor/${file}`);
+copyFileSync(`node_modules/${JCO}/LICENSE`, "dist/vendor/LICENSE");
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 chmodSync("dist/cli/main.js", 0o755);
