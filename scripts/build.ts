@@ -24,7 +24,7 @@ const ALONE = globSync(
     "sandboxes/process/landlock/child/{supervisor,confined-start,probe}.ts",
     "sandboxes/microvm/qemu/child/seal-memory.ts",
     "sandboxes/process/long-running/child/{guardian,plain-guardian}.ts",
-    "sandboxes/wasm/component/{transpile-child,resource-watch}.ts",
+    "sandboxes/wasm/validation/{compile-child,resource-watch}.ts",
   ],
   { cwd: "src" },
 ).map((file) => file.replace(/\.ts$/, ""));

@@ -7,8 +7,8 @@ import { openSandboxes } from "sandgate";
 import { componentTools } from "sandgate/components";
 import { Component } from "../../src/sandboxes/wasm/component/component.ts";
 import { passComponentGate } from "../../src/sandboxes/wasm/component/gate.ts";
-import { Validator } from "../../src/sandboxes/wasm/component/validator.ts";
 import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
+import { Validator } from "../../src/sandboxes/wasm/validation/validator.ts";
 import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 
@@ -48,10 +48,10 @@ export const registration: Question = {
       },
     },
     {
-      name: "step: jco validates (in a process of its own)",
+      name: "step: wasm-tools validates (in a thread)",
       open: async () => {
         const binary = await contractBytes();
-        const cores = await new Component("bench", readComponent(binary)).interruptibleCores();
+        const cores = new Component("bench", readComponent(binary)).interruptibleCores();
         const validator = new Validator();
         return {
           run: () => validator.validate(binary, cores),

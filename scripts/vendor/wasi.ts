@@ -4,6 +4,9 @@
  * why it panics.
  */
 
+/** The members of an interface, of which the generator takes what it knows. */
+type Interface = Readonly<Record<string, unknown>>;
+
 /** A function of WASI that the generator imports and does not call. */
 function absent(): never {
   throw new Error("WASI is not available here");
@@ -28,24 +31,24 @@ class OutputStream extends Resource {
   blockingFlush(): void {}
 }
 
-export const environment = { getEnvironment: (): readonly [] => [] };
-export const exit = { exit: absent };
-export const stderr = { getStderr: (): OutputStream => new OutputStream() };
-export const stdin = { getStdin: absent };
-export const stdout = { getStdout: absent };
-export const terminalInput = { TerminalInput: class extends Resource {} };
-export const terminalOutput = { TerminalOutput: class extends Resource {} };
-export const terminalStderr = { getTerminalStderr: (): undefined => undefined };
-export const terminalStdin = { getTerminalStdin: (): undefined => undefined };
-export const terminalStdout = { getTerminalStdout: (): undefined => undefined };
-export const preopens = { getDirectories: (): readonly [] => [] };
-export const types = {
+export const environment: Interface = { getEnvironment: (): readonly [] => [] };
+export const exit: Interface = { exit: absent };
+export const stderr: Interface = { getStderr: (): OutputStream => new OutputStream() };
+export const stdin: Interface = { getStdin: (): Resource => new Resource() };
+export const stdout: Interface = { getStdout: (): OutputStream => new OutputStream() };
+export const terminalInput: Interface = { TerminalInput: class extends Resource {} };
+export const terminalOutput: Interface = { TerminalOutput: class extends Resource {} };
+export const terminalStderr: Interface = { getTerminalStderr: (): undefined => undefined };
+export const terminalStdin: Interface = { getTerminalStdin: (): undefined => undefined };
+export const terminalStdout: Interface = { getTerminalStdout: (): undefined => undefined };
+export const preopens: Interface = { getDirectories: (): readonly [] => [] };
+export const types: Interface = {
   Descriptor: class extends Resource {},
   DirectoryEntryStream: class extends Resource {},
   filesystemErrorCode: (): undefined => undefined,
 };
-export const error = { Error: class extends Resource {} };
-export const streams = { InputStream: class extends Resource {}, OutputStream };
-export const random = {
+export const error: Interface = { Error: class extends Resource {} };
+export const streams: Interface = { InputStream: Resource, OutputStream };
+export const random: Interface = {
   getRandomBytes: (length: bigint): Uint8Array => crypto.getRandomValues(new Uint8Array(Number(length))),
 };

@@ -53,7 +53,7 @@ const THREAD_LIMITS = Object.freeze({ maxOldGenerationSizeMb: 256, maxYoungGener
  * Runs functions of untrusted WebAssembly components in a pool of threads. Every call gets a fresh instance (a new one,
  * or one restored to its initial state), unless the grant allows reuse. Arguments and outputs are passed as JSON text,
  * memories cannot grow beyond their cap, and only granted capabilities are accessible. Each component is validated
- * once, by jco in a separate process, and the result is cached on disk.
+ * once, by wasm-tools in a thread, and the result is cached on disk.
  */
 export class WasmSandbox implements Sandbox {
   readonly mode = "wasm";
@@ -148,7 +148,6 @@ export class WasmSandbox implements Sandbox {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#loader.close();
-    await this.#pool?.close();
+    await Promise.all([this.#loader.close(), this.#pool?.close()]);
   }
 }

@@ -10,6 +10,7 @@ import {
   initialMemoryBytes,
   PAGE_BYTES,
 } from "../core-module/memory-budget.ts";
+import type { InterruptibleModule } from "../interruptible/interruptible.ts";
 import type { ReadComponent } from "../linking/component-reader.ts";
 import type { ComponentFunction, LinkPlan } from "../linking/link-plan.ts";
 import { type CoreSource, type PreparedCode, prepareCode } from "./prepared-code.ts";
@@ -71,12 +72,12 @@ export class Component {
   }
 
   /**
-   * Returns its core modules as they will be compiled, except for their limits. They are rewritten once.
+   * Rewrites its core modules as they will be compiled, except for their limits. They are rewritten once.
    *
    * @throws {ToolPreparationError} if one has instructions that are not supported, or takes too long to compile.
    */
-  async interruptibleCores(): Promise<readonly Uint8Array[]> {
-    return (await this.#prepareCode()).cores.map(({ binary }) => binary);
+  async interruptibleCores(): Promise<readonly InterruptibleModule[]> {
+    return (await this.#prepareCode()).cores;
   }
 
   #prepareCode(): Promise<PreparedCode> {

@@ -2,15 +2,14 @@ import { createHash } from "node:crypto";
 import { LruMap } from "../../../base/lru-map.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { readComponent } from "../linking/component-reader.ts";
+import { Validator } from "../validation/validator.ts";
 import { readComponentBytes } from "./bytes.ts";
 import type { ComponentCache } from "./cache.ts";
 import { Component } from "./component.ts";
 import { passComponentGate } from "./gate.ts";
-import { TRANSPILE_OPTIONS } from "./transpile-options.ts";
-import { jcoVersion, Validator } from "./validator.ts";
 
-/** Changes with the meaning of cache entries. */
-const CACHE_FORMAT = 6;
+/** Changes with the meaning of cache entries, and with the version of wasm-tools. */
+const CACHE_FORMAT = 7;
 
 /** The maximum number of components that are kept for tools with the same bytes. */
 const MAX_SHARED = 64;
@@ -56,18 +55,18 @@ export class ComponentLoader {
     const component = new Component(digest, readComponent(binary));
     const key = cacheKey(digest);
     if ((await this.#cache.read(key)) !== undefined) return component;
-    await this.#validator.validate(binary, await component.interruptibleCores());
+    await this.#validator.validate(binary, component.interruptibleCores());
     await this.#cache.write(key, Buffer.from(JSON.stringify({ valid: digest })));
     return component;
   }
 
   /** Stops the preparation of components. */
-  close(): void {
-    this.#validator.close();
+  async close(): Promise<void> {
+    await this.#validator.close();
   }
 }
 
 function cacheKey(digest: string): string {
-  const maker = JSON.stringify([CACHE_FORMAT, jcoVersion(), process.versions.v8, TRANSPILE_OPTIONS, digest]);
+  const maker = JSON.stringify([CACHE_FORMAT, process.versions.v8, digest]);
   return createHash("sha256").update(maker).digest("hex");
 }

@@ -8,15 +8,16 @@ import {
   readImport,
   readLimits,
   readTable,
+  type Signature,
   type Table,
 } from "./definitions.ts";
 
 /** The definitions of a core module that take memory or time, or have an index. */
 export interface CoreModule {
-  /** The number of its types. */
-  readonly types: number;
-  /** The number of parameters of each of its own functions. */
-  readonly parameters: readonly number[];
+  /** Its function types. */
+  readonly types: readonly Signature[];
+  /** The index of the type of each function, first of those that it imports. */
+  readonly functionTypes: readonly number[];
   /** The number of functions, memories and globals that it imports, whose indices precede those of its own. */
   readonly importedFunctions: number;
   readonly importedMemories: number;
@@ -54,8 +55,8 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
   const importedTables: Table[] = [];
   const tables: Table[] = [];
   const memories: Limits[] = [];
-  const parametersOfTypes: number[] = [];
-  const parameters: number[] = [];
+  const types: Signature[] = [];
+  const functionTypes: number[] = [];
   let globals: Uint8Array | undefined;
   let start: number | undefined;
   let code: Uint8Array | undefined;
@@ -66,6 +67,7 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
     const read = readImport(reader);
     if (read.kind === "table") importedTables.push(read.table);
     else imported[read.kind]++;
+    if (read.kind === "function") functionTypes.push(read.type);
   };
   for (const { id, body } of sections(binary)) {
     const reader = new BinaryReader(body);
@@ -73,10 +75,9 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
       definitionBytes += body.length;
       refuseTooManyDefinitions(definitionBytes);
     }
-    if (id === CORE_SECTION.type) reader.vector(() => parametersOfTypes.push(readFunctionType(reader)));
+    if (id === CORE_SECTION.type) reader.vector(() => types.push(readFunctionType(reader)));
     else if (id === CORE_SECTION.import) reader.vector(() => countImport(reader));
-    else if (id === CORE_SECTION.function)
-      reader.vector(() => parameters.push(parametersOfTypes[reader.u32()] ?? 0));
+    else if (id === CORE_SECTION.function) reader.vector(() => functionTypes.push(reader.u32()));
     else if (id === CORE_SECTION.table) reader.vector(() => tables.push(readTable(reader)));
     else if (id === CORE_SECTION.memory) reader.vector(() => memories.push(readLimits(reader)));
     else if (id === CORE_SECTION.global) globals = body;
@@ -88,7 +89,7 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
     else if (id === CORE_SECTION.data) initialiserBytes += body.length - sum(dataBytes);
   }
   return {
-    ...{ types: parametersOfTypes.length, parameters, functions: parameters.length },
+    ...{ types, functionTypes, functions: functionTypes.length - imported.function },
     ...{ memories, tables, importedTables, globals, start, code, dataBytes },
     ...{ importedFunctions: imported.function, importedMemories: imported.memory },
     ...{ importedGlobals: imported.global, definitionBytes, initialiserBytes },

@@ -20,23 +20,26 @@ export interface Table {
 const FUNCTION_TYPE = 0x60;
 const TABLE_WITH_INITIAL_VALUE = 0x40;
 
-/**
- * Reads a function type. Arrays and structs are on V8's heap, outside the linear memories that a grant limits.
- *
- * @returns the number of its parameters.
- */
-export function readFunctionType(reader: BinaryReader): number {
+/** How many values a function or a block takes and returns. */
+export interface Signature {
+  readonly parameters: number;
+  readonly results: number;
+}
+
+/** Reads a function type. Arrays and structs are on V8's heap, outside the linear memories that a grant limits. */
+export function readFunctionType(reader: BinaryReader): Signature {
   if (reader.byte() !== FUNCTION_TYPE) {
     throw new ToolPreparationError("a core module uses garbage-collected types, whose memory has no limit");
   }
   const parameters = reader.vector(() => readValueType(reader));
-  reader.vector(() => readValueType(reader));
-  return parameters;
+  const results = reader.vector(() => readValueType(reader));
+  return { parameters, results };
 }
 
 /** What a core module imports (core specification, section 5.5.5), as far as it shifts the module's own indices. */
 export type Import =
-  | { readonly kind: "function" | "memory" | "global" | "tag" }
+  | { readonly kind: "memory" | "global" | "tag" }
+  | { readonly kind: "function" /** The index of its type. */; readonly type: number }
   | { readonly kind: "table"; readonly table: Table };
 
 /**
@@ -49,8 +52,7 @@ export function readImport(reader: BinaryReader): Import {
   checkCoreName(reader.name());
   switch (reader.byte()) {
     case 0:
-      reader.u32();
-      return { kind: "function" };
+      return { kind: "function", type: reader.u32() };
     case 1:
       return { kind: "table", table: readTable(reader) };
     case 2:

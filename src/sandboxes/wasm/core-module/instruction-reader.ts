@@ -12,6 +12,12 @@ const MAX_ALIGNMENT = 4;
 const LAST_CATCH_KIND = 3;
 const LAST_CATCH_KIND_WITH_TAG = 1;
 
+/** The types of blocks that have no index. */
+export const NO_RESULT = -1;
+export const ONE_RESULT = -2;
+
+const EMPTY_BLOCK = 0x40;
+
 /** The bit in the alignment of a memory access that says that the index of a memory follows. */
 const HAS_MEMORY_INDEX = 0x40;
 
@@ -54,7 +60,7 @@ export class InstructionReader {
     return this.#first;
   }
 
-  /** Its second index, if it has two. */
+  /** Its second index, if it has two; for a block, the index of its type, or {@link ONE_RESULT} or {@link NO_RESULT}. */
   get second(): number {
     return this.#second;
   }
@@ -208,9 +214,20 @@ export class InstructionReader {
     }
   }
 
+  /** An index is a signed number that is not negative. The others stand for a type in one byte, or for none. */
   #blockType(): void {
-    if (isReferencePrefix(this.#peek())) this.#valueType();
-    else this.#skipInteger();
+    const first = this.#peek();
+    this.#second = first === EMPTY_BLOCK ? NO_RESULT : ONE_RESULT;
+    if (isReferencePrefix(first)) this.#valueType();
+    else if (first >= 0x40 && first < 0x80) this.#at++;
+    else {
+      const at = this.#at;
+      this.#skipInteger();
+      const end = this.#at;
+      this.#second = 0;
+      for (let each = end - 1; each >= at; each--)
+        this.#second = this.#second * 0x80 + ((this.#bytes[each] as number) & 0x7f);
+    }
   }
 
   /** The clauses of `try_table`: `catch` and `catch_ref` name a tag, and each of the four names a label. */

@@ -5,10 +5,13 @@ export const INSTRUCTION = {
   if: 0x04,
   else: 0x05,
   try: 0x06,
+  /** A clause of `try`. */
+  catch: 0x07,
   end: 0x0b,
   brTable: 0x0e,
   return: 0x0f,
   call: 0x10,
+  callIndirect: 0x11,
   callRef: 0x14,
   returnCall: 0x12,
   returnCallIndirect: 0x13,
@@ -26,7 +29,9 @@ export const INSTRUCTION = {
   elementDrop: 0xfc_000d,
   tableCopy: 0xfc_000e,
   tableGrow: 0xfc_000f,
+  tableSize: 0xfc_0010,
   tableFill: 0xfc_0011,
+  vectorConst: 0xfd_000c,
 } as const;
 
 /** What follows an instruction's opcode. */

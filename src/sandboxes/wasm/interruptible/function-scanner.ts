@@ -3,6 +3,7 @@ import type { CoreModule } from "../core-module/core-module.ts";
 import { InstructionReader } from "../core-module/instruction-reader.ts";
 import { INSTRUCTION } from "../core-module/instructions.ts";
 import { type Code, call, I32 } from "./assembly.ts";
+import { CompileCost } from "./compile-cost.ts";
 import { type Edit, growthBy } from "./edited-bytes.ts";
 import { checkBodySize, checkLocals, checkOptimiserMemory } from "./function-bounds.ts";
 import { GUARD_BRANCHES } from "./guard.ts";
@@ -38,28 +39,35 @@ const WITH_ONE_INDEX: readonly number[] = [
   INSTRUCTION.tableFill,
 ];
 
+/** What is needed of a core module. */
+type ScannedModule = Pick<CoreModule, "importedFunctions" | "types" | "functionTypes" | "dataBytes">;
+
 /** Finds what has to change in functions, so that none runs for long without a chance to interrupt it. */
 export class FunctionScanner {
-  readonly #module: Pick<CoreModule, "importedFunctions" | "parameters" | "dataBytes">;
+  readonly #module: ScannedModule;
   readonly #helpers: Helpers;
   readonly #reader: InstructionReader;
   readonly #places = new GuardPlaces();
+  readonly #compileCost: CompileCost;
   #growsTables = false;
+  #isSlow = false;
 
   /** @param binary The core module, whose positions are used. */
-  constructor(
-    binary: Uint8Array,
-    module: Pick<CoreModule, "importedFunctions" | "parameters" | "dataBytes">,
-    helpers: Helpers,
-  ) {
+  constructor(binary: Uint8Array, module: ScannedModule, helpers: Helpers) {
     this.#module = module;
     this.#helpers = helpers;
     this.#reader = new InstructionReader(binary);
+    this.#compileCost = new CompileCost(module);
   }
 
   /** Whether a function that was scanned grows a table. */
   get growsTables(): boolean {
     return this.#growsTables;
+  }
+
+  /** Whether a function that was scanned may take V8 long to compile. */
+  get isSlow(): boolean {
+    return this.#isSlow;
   }
 
   /**
@@ -77,7 +85,9 @@ export class FunctionScanner {
     reader.moveTo(start, end);
     const locals = reader.locals();
     const entry = reader.at;
+    const counter = this.#parametersOf(number) + locals;
     this.#places.begin(entry);
+    this.#compileCost.begin(counter + 1);
     let branches = 0;
     let optimiser = 0;
     /** Where the instruction before is, if it is a constant. */
@@ -85,6 +95,7 @@ export class FunctionScanner {
     while (reader.next()) {
       const { code } = reader;
       this.#places.see(reader);
+      this.#compileCost.see(reader);
       optimiser += optimiserBytes(code);
       if (code >= FIRST_BRANCH && code <= LAST_BRANCH) {
         branches += code === INSTRUCTION.brTable ? reader.first : 1;
@@ -99,16 +110,21 @@ export class FunctionScanner {
       constantAt = code === INSTRUCTION.i32Const ? reader.start : undefined;
     }
     const { loops } = this.#places;
-    const counter = (this.#module.parameters[index] ?? 0) + locals;
     for (const { at, bytes } of loops) edits.push(insertion(at, this.#helpers.loopGuard(counter, bytes)));
     // A guard comes before an instruction at the same place.
     edits.sort((one, other) => one.from - other.from || one.to - other.to);
     if (this.#places.needsEntryGuard(end)) edits.unshift(insertion(entry, this.#helpers.guard()));
     if (loops.length > 0) edits.unshift(...this.#addLocal(start, end, entry));
-    checkBodySize(number, end - start + growthBy(edits));
+    const newSize = end - start + growthBy(edits);
+    checkBodySize(number, newSize);
+    this.#isSlow ||= this.#compileCost.isHigh(newSize);
     checkOptimiserMemory(number, optimiser);
     checkLocals(number, locals, branches + loops.length * GUARD_BRANCHES);
     return edits;
+  }
+
+  #parametersOf(index: number): number {
+    return this.#module.types[this.#module.functionTypes[index] ?? -1]?.parameters ?? 0;
   }
 
   /** Declares one more variable of type `i32`, behind all others. */

@@ -13,7 +13,12 @@ export interface InterruptibleModule {
   readonly binary: Uint8Array;
   /** Whether its code grows tables. */
   readonly growsTables: boolean;
+  /** Whether V8 may take long to compile its code. */
+  readonly isSlow: boolean;
 }
+
+/** How much code V8 may have to compile until it has to show how long it takes. It makes up to 12 times as much of it. */
+const MAX_CODE_BYTES = 16 * 1_024 * 1_024;
 
 /** Custom sections that name positions in the code: V8 takes them as hints. */
 const POSITIONS_IN_CODE = "metadata.code.";
@@ -37,15 +42,16 @@ export async function makeInterruptible(
   module: CoreModule,
 ): Promise<InterruptibleModule> {
   const { code } = module;
-  if (code === undefined) return { binary, growsTables: false };
+  if (code === undefined) return { binary, growsTables: false, isSlow: false };
   const helpers = new Helpers(module);
   const scanner = new FunctionScanner(binary, module, helpers);
   const start = code.byteOffset - binary.byteOffset;
   const newCode = await rewriteCode(binary, { start, end: start + code.length }, scanner, () =>
     helpers.all.map(({ body }) => body),
   );
-  if (newCode === undefined) return { binary, growsTables: false };
-  return { binary: withHelpers(binary, newCode, module, helpers), growsTables: scanner.growsTables };
+  const isSlow = scanner.isSlow || code.length > MAX_CODE_BYTES;
+  if (newCode === undefined) return { binary, growsTables: false, isSlow };
+  return { binary: withHelpers(binary, newCode, module, helpers), growsTables: scanner.growsTables, isSlow };
 }
 
 function withHelpers(
@@ -67,7 +73,10 @@ function withHelpers(
   };
   const appended = new Map<number, AppendedItems>([
     [CORE_SECTION.type, { count: all.length, bytes: all.flatMap(({ type }) => type) }],
-    [CORE_SECTION.function, { count: all.length, bytes: all.flatMap((_, index) => u32Bytes(types + index)) }],
+    [
+      CORE_SECTION.function,
+      { count: all.length, bytes: all.flatMap((_, index) => u32Bytes(types.length + index)) },
+    ],
   ]);
   if (needGlobal) appended.set(CORE_SECTION.global, { count: 1, bytes: ZERO });
   const changed = changeSections(binary, replace, appended);

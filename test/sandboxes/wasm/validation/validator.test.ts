@@ -4,8 +4,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { wrap } from "../../../../examples/quickstart/wasm/build.ts";
 import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
-import { Validator } from "../../../../src/sandboxes/wasm/component/validator.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
+import { Validator } from "../../../../src/sandboxes/wasm/validation/validator.ts";
 import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
 
 const contract = readFileSync(await contractComponent());
@@ -18,6 +18,12 @@ const CORE = `(module
   (func (export "describe") (result i32) i32.const 0)
   (func (export "call") (param i32 i32 i32 i32 i32 i32 i32 i64) (result i32) i32.const 0)
   (func (export "more") (result i32) i32.const 0))`;
+
+/** The beginning of a component with a lifted function that returns a number. */
+const LIFTED = `(core module $m (func (export "f") (result i32) i32.const 0))
+  (core instance $i (instantiate $m)) (func (export "f")`;
+
+const NO_CORES = Promise.resolve([]);
 
 /** A compiler in one pass copies all that is on the stack at each branch. */
 function compileBomb(size: number): string {
@@ -43,7 +49,7 @@ async function slowComponent(instructions: string): Promise<Uint8Array> {
 /** Validates a component as the loader does. */
 async function validate(binary: Uint8Array): Promise<void> {
   const component = new Component("digest", readComponent(binary));
-  await validator.validate(binary, await component.interruptibleCores());
+  await validator.validate(binary, component.interruptibleCores());
 }
 
 async function expectNextToWork(): Promise<void> {
@@ -51,16 +57,6 @@ async function expectNextToWork(): Promise<void> {
 }
 
 describe("validating", () => {
-  test("ends a component of two kilobytes for which jco would write megabytes, and takes the next", async () => {
-    const tuples = Array.from({ length: 6 }, (_, i) => `type t${i + 1} = tuple<${`t${i},`.repeat(8)}>;`);
-    const wit = `interface bombs { type t0 = u32; ${tuples.join(" ")} }
-      world bomb { use bombs.{t6}; export guest; export more: func() -> list<t6>; }`;
-    const bomb = await wrap(await parse(CORE), { name: "bomb", wit });
-    expect(bomb.length).toBeLessThan(4_096);
-    await expect(validator.validate(bomb, [])).rejects.toThrow(/jco generates more than 8388608 bytes/);
-    await expectNextToWork();
-  });
-
   test.each([
     [
       "refuses a function that takes much memory to compile",
@@ -80,21 +76,56 @@ describe("validating", () => {
     await expectNextToWork();
   });
 
-  test("survives a component on which jco panics", async () => {
-    const wat = '(component (import "url=<https://example.com>" (func $f)) (export "run" (func $f)))';
-    await expect(validator.validate(await parse(wat), [])).rejects.toThrow(ToolPreparationError);
+  test.each([
+    [
+      "a core function has another type",
+      `(component ${LIFTED} (result string) (canon lift (core func $i "f"))))`,
+    ],
+    [
+      "an import is missing",
+      '(component (core module $m (import "a" "b" (func))) (core instance (instantiate $m)))',
+    ],
+    [
+      "two exports have one name",
+      `(component ${LIFTED} (result u32) (canon lift (core func $i "f"))) (export "F" (func 0)))`,
+    ],
+    [
+      "a nested component is not valid",
+      `(component (component ${LIFTED} (result string) (canon lift (core func $i "f")))))`,
+    ],
+  ])("refuses a component in which %s, and takes the next", async (_what, wat) => {
+    const invalid = await parse(wat);
+    const refused = validator.validate(invalid, NO_CORES).catch((error: unknown) => error);
+    expect(await refused).toBeInstanceOf(ToolPreparationError);
+    const [, position] =
+      /^it is not valid: .+ \(at byte (\d+)\)$/.exec(String(((await refused) as Error).message)) ?? [];
+    expect(Number(position)).toBeGreaterThan(8);
+    expect(Number(position)).toBeLessThanOrEqual(invalid.length);
     await expectNextToWork();
   });
 
-  test("says what jco has against an invalid component", async () => {
-    const broken = Uint8Array.of(...(await parse("(component)")), 1, 8, 0, 0x61, 0x73, 0x6d, 9, 0, 0, 0);
-    await expect(validator.validate(broken, [])).rejects.toThrow(/^jco rejects it: /);
+  test("refuses every component that is cut off, and survives one whose bytes are changed", async () => {
+    const names = ["valid", "refused"];
+    for (let at = 9; at < contract.length; at += Math.ceil(contract.length / 40)) {
+      const changed = Uint8Array.from(contract);
+      changed[at] = (changed[at] ?? 0) ^ 0xff;
+      const verdict = await validator.validate(changed, NO_CORES).then(
+        () => "valid",
+        (error: unknown) => (error instanceof ToolPreparationError ? "refused" : String(error)),
+      );
+      expect(names).toContain(verdict);
+      if (at < 64) continue;
+      await expect(validator.validate(contract.subarray(0, at), NO_CORES)).rejects.toThrow(
+        ToolPreparationError,
+      );
+    }
+    await expectNextToWork();
   });
 
   test("ends what runs when it is closed", async () => {
     const closing = new Validator();
-    const running = [1, 2, 3].map(() => closing.validate(contract, []));
-    closing.close();
+    const running = [1, 2, 3].map(() => closing.validate(contract, NO_CORES));
+    await closing.close();
     const ends = await Promise.allSettled(running);
     expect(ends.map((end) => (end.status === "rejected" ? end.reason.message : end.status))).toEqual(
       Array(3).fill("the sandbox is closed"),

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 
-const watch = new URL("../../../../src/sandboxes/wasm/component/resource-watch.ts", import.meta.url);
+const watch = new URL("../../../../src/sandboxes/wasm/validation/resource-watch.ts", import.meta.url);
 
 /** The exit code or the signal with which a process ends that is watched and does something. */
 async function endOf(work: string, maxCpuMs: number): Promise<unknown> {
