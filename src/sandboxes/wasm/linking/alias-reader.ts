@@ -4,6 +4,7 @@ import { findExport } from "./external-type.ts";
 import type { Scope } from "./scope.ts";
 
 const SORT = { core: 0, type: 3, component: 4 } as const;
+const CORE_SORT_TYPE = 0x10;
 const CORE_SORT_MODULE = 0x11;
 const TARGET = { export: 0, coreExport: 1, outer: 2 } as const;
 
@@ -37,6 +38,8 @@ export function readAlias(reader: BinaryReader, scope: Scope): void {
     case TARGET.outer: {
       const from = scope.enclosing(reader.u32());
       const index = reader.u32();
+      // Core types are skipped, wherever they are.
+      if (coreSort === CORE_SORT_TYPE) return;
       if (sort === SORT.type) scope.types.add(from.types.get(index));
       else if (sort === SORT.component) scope.components.add(from.components.get(index));
       else if (coreSort === CORE_SORT_MODULE) scope.modules.add(from.modules.get(index));

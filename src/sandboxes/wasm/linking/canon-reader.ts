@@ -1,9 +1,20 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { BinaryReader } from "../core-module/binary-reader.ts";
-import type { CanonicalOptions } from "./link-plan.ts";
+import { builtInName } from "./built-ins.ts";
+import type { CanonicalOptions, ComponentFunction } from "./link-plan.ts";
 import type { Scope } from "./scope.ts";
+import { unsupportedIn } from "./type-size.ts";
 
-const OPTION = { utf8: 0, utf16: 1, latin1OrUtf16: 2, memory: 3, realloc: 4, postReturn: 5 } as const;
+const OPTION = {
+  utf8: 0,
+  utf16: 1,
+  latin1OrUtf16: 2,
+  memory: 3,
+  realloc: 4,
+  postReturn: 5,
+  async: 6,
+  callback: 7,
+} as const;
 
 /**
  * Reads a canonical definition (`Binary.md`, `canon`), which lifts, lowers or creates a function.
@@ -26,6 +37,7 @@ export function readCanon(reader: BinaryReader, scope: Scope): void {
     case 0x01: {
       reader.byte();
       const lowered = scope.functions.get(reader.u32());
+      refuseUnsupported(lowered);
       scope.coreFunctions.add({ kind: "lower", function: lowered, options: readOptions(reader, scope) });
       return;
     }
@@ -40,8 +52,20 @@ export function readCanon(reader: BinaryReader, scope: Scope): void {
       return;
     }
     default:
-      throw new ToolPreparationError("it uses threads or asynchronous functions, which are not supported");
+      throw new ToolPreparationError(`it uses the built-in '${builtInName(form)}', which is not supported`);
   }
+}
+
+/** Refuses a function that the component could call, but not with such values. */
+function refuseUnsupported({ type: { params, result, isAsync } }: ComponentFunction): void {
+  if (isAsync) throw new ToolPreparationError("it calls an 'async' function, which is not supported");
+  const what = [...params.map(({ type }) => type), ...(result ? [result] : [])]
+    .map(unsupportedIn)
+    .find((found) => found !== undefined);
+  if (what === undefined) return;
+  throw new ToolPreparationError(
+    `it calls a function that takes or returns a ${what}, which is not supported`,
+  );
 }
 
 function readOptions(reader: BinaryReader, scope: Scope): CanonicalOptions {
@@ -72,8 +96,12 @@ function readOptions(reader: BinaryReader, scope: Scope): CanonicalOptions {
       case OPTION.postReturn:
         options.postReturn = scope.coreFunctions.get(reader.u32());
         return;
+      case OPTION.async:
+        throw new ToolPreparationError("it lifts or lowers a function with 'async', which is not supported");
+      case OPTION.callback:
+        throw new ToolPreparationError("it lifts a function with 'callback', which is not supported");
       default:
-        throw new ToolPreparationError("it uses threads or asynchronous functions, which are not supported");
+        throw new ToolPreparationError("it lifts or lowers a function with 'gc', which is not supported");
     }
   });
   return options;

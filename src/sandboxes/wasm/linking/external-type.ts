@@ -1,5 +1,6 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { BinaryReader } from "../core-module/binary-reader.ts";
+import { skipCoreType } from "./core-type-reader.ts";
 import type { Definition, Scope } from "./scope.ts";
 import { readType, readValueType } from "./type-reader.ts";
 
@@ -61,7 +62,9 @@ export function readExternalType(reader: BinaryReader, scope: Scope, name: strin
 export function readDeclarations(reader: BinaryReader, scope: Scope, ofComponent: boolean): void {
   reader.vector(() => {
     const declaration = reader.byte();
-    if (declaration === 1) {
+    if (declaration === 0) {
+      skipCoreType(reader);
+    } else if (declaration === 1) {
       scope.types.add(readType(reader, scope, readDeclarations));
     } else if (declaration === 2) {
       readTypeAlias(reader, scope);
@@ -78,15 +81,23 @@ export function readDeclarations(reader: BinaryReader, scope: Scope, ofComponent
 
 const SORT_TYPE = 3;
 const SORT_INSTANCE = 5;
+const SORT_CORE = 0;
+const CORE_SORT_TYPE = 0x10;
 const TARGET_EXPORT = 0;
 const TARGET_OUTER = 2;
 
 /** Reads an alias inside a type: of a type of an outer scope, or of an export of an instance described before. */
 function readTypeAlias(reader: BinaryReader, scope: Scope): void {
   const sort = reader.byte();
-  const target = sort === SORT_TYPE || sort === SORT_INSTANCE ? reader.byte() : Number.NaN;
+  const coreSort = sort === SORT_CORE ? reader.byte() : Number.NaN;
+  const target =
+    sort === SORT_TYPE || sort === SORT_INSTANCE || coreSort === CORE_SORT_TYPE ? reader.byte() : Number.NaN;
   if (target === TARGET_EXPORT) {
     scope.define(findExport(scope.instances.get(reader.u32()), reader.name()));
+  } else if (target === TARGET_OUTER && coreSort === CORE_SORT_TYPE) {
+    // Core types are skipped.
+    reader.u32();
+    reader.u32();
   } else if (target === TARGET_OUTER && sort === SORT_TYPE) {
     const levels = reader.u32();
     scope.types.add(scope.enclosing(levels).types.get(reader.u32()));

@@ -5,15 +5,17 @@ import { casesOf, type FunctionType, fieldsOf, type ValueType } from "./value-ty
 const MAX_PARTS = 10_000;
 const MAX_DEPTH = 100;
 
-/** The size of a type when it is written out. */
+/** The size of a type when it is written out, and whether it can be. */
 export interface TypeSize {
   readonly parts: number;
   readonly depth: number;
   /** The length of all names. A name that the binary has once is written out for each use of its type. */
   readonly nameLength: number;
+  /** The first type in it whose values cannot be passed. */
+  readonly unsupported: string | undefined;
 }
 
-const NOTHING: TypeSize = { parts: 1, depth: 0, nameLength: 0 };
+const NOTHING: TypeSize = { parts: 1, depth: 0, nameLength: 0, unsupported: undefined };
 
 const sizes = new WeakMap<ValueType, TypeSize>();
 
@@ -36,10 +38,16 @@ export function functionSize({ params, result }: FunctionType): TypeSize {
   return sumOf([...params.map(({ type }) => type), result], params.map(nameOf));
 }
 
+/** Returns the name of a type in a type whose values cannot be passed; `undefined` if there is none. */
+export function unsupportedIn(type: ValueType): string | undefined {
+  return sizeOf(type).unsupported;
+}
+
 function sizeOf(type: ValueType): TypeSize {
   const known = sizes.get(type);
   if (known !== undefined) return known;
-  const size = sumOf(partsOf(type), namesOf(type));
+  const sum = sumOf(partsOf(type), namesOf(type));
+  const size = type.kind === "unsupported" ? { ...sum, unsupported: type.what } : sum;
   sizes.set(type, size);
   return size;
 }
@@ -48,14 +56,16 @@ function sumOf(types: readonly (ValueType | undefined)[], names: readonly string
   let parts = 1;
   let depth = 0;
   let nameLength = 0;
+  let unsupported: string | undefined;
   for (const type of types) {
     const size = type === undefined ? NOTHING : sizeOf(type);
     parts += size.parts;
     depth = Math.max(depth, size.depth);
     nameLength += size.nameLength;
+    unsupported ??= size.unsupported;
   }
   for (const name of names) nameLength += name.length;
-  return { parts, depth: depth + 1, nameLength };
+  return { parts, depth: depth + 1, nameLength, unsupported };
 }
 
 function partsOf(type: ValueType): readonly (ValueType | undefined)[] {
