@@ -16,7 +16,7 @@ import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { echo, serve } from "../../../../egress/servers.ts";
 import { roomyBudget } from "../../../../fixtures/wasm/lift-budget.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
-import { wasmTask } from "../../../../fixtures/wasm/task.ts";
+import { logKeeper, wasmTask } from "../../../../fixtures/wasm/task.ts";
 
 const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-http-"));
 const resolve = async (name: string): Promise<readonly string[]> => {
@@ -33,6 +33,9 @@ afterAll(async () => {
   await egress.close();
   rmSync(cacheDirectory, { recursive: true, force: true });
 });
+
+/** The log of all calls. */
+const log = logKeeper();
 
 /** Cases of the variant `error-code`. */
 const CODE = {
@@ -74,6 +77,7 @@ function send(
   const input = [method, scheme === "HTTP" ? 0 : 1, authority, path, body, name, value, timeoutMs, shown];
   return sandbox.run(
     wasmTask(component, tool, input.map(String), {
+      observer: log,
       capabilities: net.length > 0 ? { net } : {},
       limits: { wallTimeMs: 5_000, memoryBytes: 2 ** 24, outputBytes: 2 ** 20, ...limits },
     }),
@@ -153,6 +157,12 @@ describe("a component with the capability 'net'", () => {
     expect(outputOf(await send({ authority }, { net: [] }))).toEqual(denied);
     expect(outputOf(await send({ authority }, { net: local(`other.test:${port}`) }))).toEqual(denied);
     expect(outputOf(await send({ authority, scheme: "HTTPS" }))).toEqual(denied);
+    expect(log.lines.splice(0).map(([level, line]) => `${level}: ${line}`)).toEqual(
+      ["http", "http", "https"].map(
+        (scheme) =>
+          `warn: a request was denied: the grant does not name the origin '${scheme}://${authority}' (net: [origin])`,
+      ),
+    );
     const net = [`http://${authority}`, `http://mixed.test:${port}`, `http://127.0.0.1:${port}`];
     const prohibited = { error: CODE.addressProhibited };
     expect(outputOf(await send({ authority }, { net }))).toEqual(prohibited);
