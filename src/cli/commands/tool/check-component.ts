@@ -23,7 +23,7 @@ export interface Findings {
 const MAX_FINDINGS = 100;
 
 /**
- * Checks a component in all the steps of registration: the gates, jco, the compiler, `describe` and the registry. No
+ * Checks a component in all the steps of registration: the gates, the validator, the compiler, `describe` and the registry. No
  * tool runs.
  */
 export async function checkComponent(
@@ -88,14 +88,14 @@ function registrationProblems(tools: readonly ComponentTool[]): ShownText[] {
   });
 }
 
-/** Returns which capabilities a grant needs for the component's imports. */
+/** Returns which capabilities a grant needs if the component uses its imports. It may import more than it uses. */
 function importNotes(imports: readonly InspectedImport[]): readonly ShownText[] {
   const byNeed = Map.groupBy(imports, ({ needs }) => needs);
   return [...byNeed].flatMap(([needs, interfaces]) => {
     const names = listNames(interfaces.map(({ name }) => name));
     if (needs === "none") return [];
     if (needs === "ungrantable") return [shown`imports interfaces that no grant provides: ${names}`];
-    return [shown`needs the capability '${needs}' to use ${names}`];
+    return [shown`imports ${names}: using them needs the capability '${needs}'`];
   });
 }
 
