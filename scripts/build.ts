@@ -10,6 +10,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { build, type InputOptions, type OutputOptions } from "rolldown";
+import { deleteUnusedDeclarations } from "./declarations.ts";
 
 /** The package's entry points, by their file names in `dist`. */
 const ENTRIES = Object.fromEntries(
@@ -68,6 +69,8 @@ const output: OutputOptions = {
   comments: { jsdoc: false },
   minifyInternalExports: false,
   sourcemap: true,
+  // The sources would be most of what is installed. Their paths and lines are in the maps.
+  sourcemapExcludeSources: true,
 };
 
 /** Returns the licences of packages whose code is bundled, as a comment. */
@@ -117,4 +120,5 @@ await build({
 for (const file of JCO_FILES) copyFileSync(`node_modules/${JCO}/vendor/${file}`, `dist/vendor/${file}`);
 copyFileSync(`node_modules/${JCO}/LICENSE`, "dist/vendor/LICENSE");
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
+deleteUnusedDeclarations("dist");
 chmodSync("dist/cli/main.js", 0o755);

@@ -10,6 +10,15 @@ import { contractComponent } from "../test/fixtures/wasm/contract-component.ts";
 
 const NODE_24 = "24.21.0";
 
+/** What a user installs takes at most so many KiB on the disk. */
+const MAX_INSTALLED_KIB = 30_000;
+
+function checkInstalledSize(installed: string): void {
+  const [kib = ""] = execFileSync("du", ["-sk", installed], { encoding: "utf8" }).split("\t");
+  console.log(`installed: ${kib} KiB`);
+  if (Number(kib) > MAX_INSTALLED_KIB) throw new Error(`more than ${MAX_INSTALLED_KIB} KiB are installed`);
+}
+
 const folder = mkdtempSync(join(tmpdir(), "sandgate-packed-"));
 try {
   const npm = (...args: string[]): void => void execFileSync("npm", args, { cwd: folder, stdio: "inherit" });
@@ -25,7 +34,9 @@ try {
       allowScripts: { [`node@${NODE_24}`]: true },
     }),
   );
-  npm("install", "--silent", "--no-audit", "--no-fund", `./${tarball}`, `node@${NODE_24}`);
+  npm("install", "--silent", "--no-audit", "--no-fund", `./${tarball}`);
+  checkInstalledSize(join(folder, "node_modules"));
+  npm("install", "--silent", "--no-audit", "--no-fund", `node@${NODE_24}`);
   for (const file of readdirSync(`${import.meta.dirname}/packed`)) {
     copyFileSync(join(import.meta.dirname, "packed", file), join(folder, file));
   }

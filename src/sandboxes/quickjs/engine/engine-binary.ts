@@ -52,12 +52,12 @@ export function compileEngine(): Promise<WebAssembly.Module> {
 }
 
 async function compile(): Promise<WebAssembly.Module> {
-  // The binary is in a dependency of quickjs-emscripten, so it is resolved from there.
-  const library = createRequire(createRequire(import.meta.url).resolve("quickjs-emscripten"));
-  const bytes = await readFile(library.resolve("@jitl/quickjs-wasmfile-release-sync/wasm"));
+  // Of quickjs-emscripten's packages, only the one with the binary is installed: the rest is bundled.
+  const { resolve } = createRequire(import.meta.url);
+  const bytes = await readFile(resolve("@jitl/quickjs-wasmfile-release-sync/wasm"));
   if (createHash("sha256").update(bytes).digest("hex") !== ENGINE_SHA256) {
     throw new Error(
-      "the QuickJS engine is not the build from quickjs-emscripten 0.32.0: reinstall that version",
+      "the QuickJS engine is not that of @jitl/quickjs-wasmfile-release-sync 0.32.0: reinstall that version",
     );
   }
   return WebAssembly.compile(bytes);
