@@ -1,12 +1,15 @@
 import { deepStrictEqual, ok } from "node:assert";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { $init, generate } from "@bytecodealliance/jco-transpile/component";
 import { openSandboxes } from "sandgate";
 import { componentTools } from "sandgate/components";
 import { Component } from "../../src/sandboxes/wasm/component/component.ts";
 import { passComponentGate } from "../../src/sandboxes/wasm/component/gate.ts";
+import { COMPONENT_SECTION } from "../../src/sandboxes/wasm/core-module/binary-reader.ts";
+import { sectionBytes } from "../../src/sandboxes/wasm/core-module/binary-writer.ts";
 import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
 import { Validator } from "../../src/sandboxes/wasm/validation/validator.ts";
 import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
@@ -62,6 +65,20 @@ export const registration: Question = {
       },
     },
     {
+      name: "step: wasm-tools validates a component of 5.7 MB",
+      open: async () => {
+        const binary = await largeComponent();
+        const cores = new Component("bench", readComponent(binary)).interruptibleCores();
+        await cores;
+        const validator = new Validator();
+        return {
+          run: () => validator.validate(binary, cores),
+          check: (verdict) => deepStrictEqual(verdict, undefined),
+          close: () => validator.close(),
+        };
+      },
+    },
+    {
       name: "step: cap the memories and compile",
       open: async () => {
         const read = readComponent(await contractBytes());
@@ -75,6 +92,17 @@ export const registration: Question = {
     described("all: one whose validity is on disk", (folder) => join(folder, "kept")),
   ],
 };
+
+/** A component with the optimised core modules of wasm-tools and of jco's generator, both written in Rust: 5.7 MB. */
+async function largeComponent(): Promise<Uint8Array> {
+  const folder = dirname(createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component"));
+  const names = ["wasm-tools.core.wasm", "js-component-bindgen-component.core.wasm"];
+  const modules = await Promise.all(names.map((name) => readFile(join(folder, name))));
+  const sections = modules.map((module) => sectionBytes(COMPONENT_SECTION.coreModule, module));
+  return Buffer.concat([COMPONENT_HEADER, ...sections]);
+}
+
+const COMPONENT_HEADER = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00);
 
 /** Returns a case that prepares a component in new sandboxes and calls its `describe`. */
 function described(name: string, cacheOf: (folder: string, run: number) => string): Case {

@@ -21,7 +21,20 @@ const components = readFileSync(`${folder}/hostile.jsonl`, "utf8")
   .map((line): Hostile => JSON.parse(line));
 
 const sandboxes = await openSandboxes({ workers: { threads: 2 } });
-afterAll(() => sandboxes.close());
+
+/** How many components were refused, by reason. */
+const refusals = new Map<string, number>();
+
+function countRefusal(message: string): void {
+  const reason = message.replaceAll(/'[^']*'|\d+/g, "…");
+  refusals.set(reason, (refusals.get(reason) ?? 0) + 1);
+}
+
+afterAll(async () => {
+  for (const [reason, count] of refusals) console.log(`refused: ${count} × ${reason}`);
+  console.log(`refused: ${[...refusals.values()].reduce((sum, count) => sum + count, 0)} of ${components.length}`);
+  await sandboxes.close();
+});
 const engine = new ToolDispatchEngine();
 const limits = { wallTimeMs: 500, memoryBytes: 32 * 2 ** 20 };
 
@@ -55,6 +68,7 @@ describe("hostile components are refused or contained", () => {
     const component = `${folder}/hostile/${id}.wasm`;
     const found = await componentTools(component, sandboxes).catch((error: Error) => error);
     if (found instanceof Error) {
+      countRefusal(found.message);
       expect(end).toBe("reject_link");
       expect(found.message).toMatch(/it imports 'evil:/);
     } else {
@@ -71,6 +85,7 @@ describe("hostile components are refused or contained", () => {
         console.log(
           `${id}: ${execution.success ? JSON.stringify(execution.output) : execution.error?.message}`,
         );
+        if (execution.error?.code === "sandbox_unavailable") countRefusal(execution.error.message);
         ENDS[end]?.(execution);
         expect(execution.receipt.used.wallTimeMs).toBeLessThan(limits.wallTimeMs + 250);
       }
