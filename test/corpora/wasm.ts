@@ -32,7 +32,9 @@ function countRefusal(message: string): void {
 
 afterAll(async () => {
   for (const [reason, count] of refusals) console.log(`refused: ${count} × ${reason}`);
-  console.log(`refused: ${[...refusals.values()].reduce((sum, count) => sum + count, 0)} of ${components.length}`);
+  console.log(
+    `refused: ${[...refusals.values()].reduce((sum, count) => sum + count, 0)} of ${components.length}`,
+  );
   await sandboxes.close();
 });
 const engine = new ToolDispatchEngine();

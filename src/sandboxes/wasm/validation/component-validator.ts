@@ -3,9 +3,9 @@ import { entryFile } from "../../../base/entry-file.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { PoolOutcome } from "../../threads/pool-task.ts";
 import { WorkerPool } from "../../threads/worker-pool.ts";
-import { vendoredFile } from "../component/vendored-file.ts";
 import { limitCoreModule } from "../core-module/core-limits.ts";
 import { readCoreModule } from "../core-module/core-module.ts";
+import { vendoredFile } from "../vendored-file.ts";
 import type { ValidationAnswer, ValidationTask } from "./worker-entry.ts";
 
 /** The maximum time to validate a component. The largest take less than a second on an idle machine. */
