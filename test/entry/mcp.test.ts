@@ -28,6 +28,7 @@ test("sandgate/mcp exports exactly these names", async () => {
       "McpServerInfo",
       "McpServerOptions",
       "McpStdio",
+      "OAuthOptions",
       "OnMcpNotice",
       "StdioServerOptions",
       "StdioStreams",
