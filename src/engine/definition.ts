@@ -72,6 +72,7 @@ function describeImplementations({
       component: digestOfComponent(wasm.component),
       tool: wasm.tool,
       export: wasm.export,
+      engine: wasm.engine,
     },
     quickjs: quickjs && {
       source: "source" in quickjs && quickjs.source !== undefined ? sha256(quickjs.source) : undefined,

@@ -32,6 +32,7 @@ const USED: Readonly<Record<Exclude<keyof ResourceUse, "contacted">, string>> = 
   bytesDown: "sandgate.receipt.used.bytes_down",
   attempts: "sandgate.receipt.used.attempts",
   instance: "sandgate.receipt.used.instance",
+  engine: "sandgate.receipt.used.engine",
 };
 
 /** Sets the attributes of a policy's decision on the call. */

@@ -1,6 +1,7 @@
 import { beginning } from "../../base/text.ts";
 import { formatDuration, formatMinutes } from "../../base/units.ts";
 import { UNPRINTABLE } from "../../base/unprintable.ts";
+import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { ArgumentProblem } from "../../schema/argument-problem.ts";
@@ -140,6 +141,11 @@ const DENIALS: Record<DenialCause, (tool: string) => string> = {
 /** `Permission denied: tool 'X' is disabled by policy`. */
 export function deniedText(tool: string, cause: DenialCause): string {
   return `Permission denied: ${DENIALS[cause](quote(tool))}`;
+}
+
+/** `Permission denied: tool 'X' needs the capability 'engine', which was not granted`. */
+export function ungrantedText(tool: string, capability: CapabilityName): string {
+  return `Permission denied: tool ${quote(tool)} needs the capability '${capability}', which was not granted`;
 }
 
 /** The text for a path that a tool declares as written, in a place where other programs run or read what is there. */

@@ -8,7 +8,7 @@ import { boundLimits } from "../bounds/upper-bound.ts";
 import { narrowLimits } from "../call/nested.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { GrantedCall } from "../call/state.ts";
-import { limitUnenforceableText } from "../failure/errors.ts";
+import { limitUnenforceableText, ungrantedText } from "../failure/errors.ts";
 import { Refusal, unavailable } from "../failure/refusal.ts";
 import type { Placement, RegisteredTool } from "../registered-tool.ts";
 
@@ -17,7 +17,8 @@ import type { Placement, RegisteredTool } from "../registered-tool.ts";
  *
  * @throws {Refusal} `sandbox_unavailable` if the tool has no implementation for the sandbox, the sandbox is not open,
  *   it lacks the isolation that the grant requires, or a capability of the grant, since nothing is granted in part; `limit_unenforceable` if it cannot
- *   enforce a limit of the grant.
+ *   enforce a limit of the grant; `permission_denied` if the grant lacks the capability without which the tool must not
+ *   run.
  */
 export function place(call: GrantedCall): undefined | Promise<undefined> {
   const { sandboxes } = call.registered.subject;
@@ -85,6 +86,10 @@ function checkSandbox(sandbox: Sandbox | undefined, call: GrantedCall): Sandbox 
         `the sandbox${which} does not support the capability '${name}'`,
       );
     }
+  }
+  const required = sandbox.requiredCapability?.(tool);
+  if (required !== undefined && capabilities[required] === undefined) {
+    throw new Refusal("permission_denied", ungrantedText(shownName(call), required));
   }
   return sandbox;
 }

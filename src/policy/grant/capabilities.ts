@@ -29,6 +29,11 @@ export interface Capabilities {
   readonly keyValue?: readonly string[];
   /** Calls of a session share one instance of the tool, including state that earlier calls left in it. */
   readonly reuse?: "instance";
+  /**
+   * The tool may run in this engine: `"jco"`, for tools whose implementation names it. It bounds less than Sandgate's
+   * own, and is for components that are trusted. Tools that do not name it run in Sandgate's own.
+   */
+  readonly engine?: "jco";
   /** Constant time of all clocks, in ms since the epoch, for replays. A restriction: it grants nothing. */
   readonly frozenClock?: number;
   /** Seed of the tool's random numbers, for replays. A restriction: it grants nothing. */
@@ -49,6 +54,7 @@ export const CAPABILITY_NAMES: readonly CapabilityName[] = Object.freeze([
   "secrets",
   "keyValue",
   "reuse",
+  "engine",
   "frozenClock",
   "randomSeed",
 ]);
@@ -86,6 +92,10 @@ export function checkCapabilities(capabilities: Capabilities): Capabilities {
       case "reuse":
         if (value !== "instance") throw new TypeError("capability 'reuse' must be 'instance'");
         checked.reuse = value;
+        break;
+      case "engine":
+        if (value !== "jco") throw new TypeError("capability 'engine' must be 'jco'");
+        checked.engine = value;
         break;
       case "clock":
       case "random":
@@ -132,6 +142,7 @@ export function commonCapabilities(a: Capabilities, b: Capabilities): Capabiliti
     ...(secrets.length > 0 && { secrets }),
     ...(keyValue.length > 0 && { keyValue }),
     ...(a.reuse && b.reuse && { reuse: a.reuse }),
+    ...(a.engine && b.engine && { engine: a.engine }),
     ...(frozenClock !== undefined && { frozenClock }),
     ...(randomSeed !== undefined && { randomSeed }),
   };

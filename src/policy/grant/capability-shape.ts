@@ -103,6 +103,7 @@ export const CAPABILITIES: JsonObject = {
     secrets: NAMES,
     keyValue: NAMES,
     reuse: { const: "instance" },
+    engine: { const: "jco" },
     frozenClock: {
       type: "integer",
       minimum: Number.MIN_SAFE_INTEGER,

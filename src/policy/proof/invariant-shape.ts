@@ -44,6 +44,7 @@ const CAPABILITIES = {
     secrets: ANY_OR_NAMES,
     keyValue: ANY_OR_NAMES,
     reuse: ANY,
+    engine: ANY,
   }),
   minProperties: 1,
 };

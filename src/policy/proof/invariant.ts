@@ -47,6 +47,7 @@ export interface CapabilitySelection {
   readonly secrets?: "any" | readonly string[];
   readonly keyValue?: "any" | readonly string[];
   readonly reuse?: "any";
+  readonly engine?: "any";
 }
 
 /** Returns the calls that an invariant is about. */

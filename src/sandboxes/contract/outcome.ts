@@ -23,6 +23,8 @@ export interface ResourceUse {
   readonly fileBytes?: number;
   /** Whether an earlier call of the session ran in its instance; only if the grant lets calls share one. */
   readonly instance?: "fresh" | "reused";
+  /** The engine that ran it, if it is not Sandgate's own. */
+  readonly engine?: "jco";
   /** Every connection that a request was written to, in order: the origin, and the address of the connection. */
   readonly contacted?: readonly { readonly origin: string; readonly address: string }[];
   /** Bytes that were sent over the network, heads included. */

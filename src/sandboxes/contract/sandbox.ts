@@ -25,6 +25,12 @@ export interface Sandbox {
    */
   capabilitiesFor?(tool: SandboxedTool): ReadonlySet<CapabilityName>;
 
+  /**
+   * The capability without which the tool must not run at all, whatever it uses. Pure; callers cache the result. Default:
+   * none.
+   */
+  requiredCapability?(tool: SandboxedTool): CapabilityName | undefined;
+
   /** The limits that it enforces if a grant does not set them. Limits of the grant override them. */
   readonly defaults: ResourceLimits;
 

@@ -37,9 +37,10 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
     if (!isLocation(component) && !(component instanceof Uint8Array)) {
       return "wasm.component must be a path, a file: URL or bytes";
     }
-    const { tool, export: exported } = given as { readonly tool?: unknown; readonly export?: unknown };
+    const { tool, export: exported, engine } = given as Readonly<Record<string, unknown>>;
     if (!isOptionalString(tool)) return "wasm.tool must be a string";
     if (!isOptionalString(exported)) return "wasm.export must be a string";
+    if (engine !== undefined && engine !== "jco") return "wasm.engine must be 'jco', or left out";
     return tool === undefined || exported === undefined ? undefined : "wasm takes either a tool or an export";
   },
   quickjs: (given) => {

@@ -10,4 +10,10 @@ export interface WasmImplementation {
   readonly tool?: string;
   /** The exported function: `name` or `interface#name`, such as `docs:adder/add@0.1.0#add`. */
   readonly export?: string;
+  /**
+   * `"jco"` runs the component with the JavaScript that jco generates from it, which is only for components that are
+   * trusted (see SECURITY.md). Its functions may take resources. A call needs the capability `engine: "jco"`. Default:
+   * Sandgate's own engine, which is for any component.
+   */
+  readonly engine?: "jco";
 }
