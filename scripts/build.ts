@@ -26,6 +26,7 @@ const ALONE = globSync(
     "sandboxes/microvm/qemu/child/seal-memory.ts",
     "sandboxes/process/long-running/child/{guardian,plain-guardian}.ts",
     "sandboxes/wasm/validation/{compile-child,resource-watch}.ts",
+    "sandboxes/wasm/component/jco/generate-child.ts",
   ],
   { cwd: "src" },
 ).map((file) => file.replace(/\.ts$/, ""));

@@ -1,0 +1,76 @@
+import { compileFunction } from "node:vm";
+import type { LiftBudget } from "../../abi/lift-budget.ts";
+import { TYPED_ARRAY_BYTES } from "../../abi/lifted-size.ts";
+import type { JcoProgram } from "../../artifact.ts";
+
+/** `instantiate` of a generated module. */
+export type Instantiate = (
+  getCoreModule: (file: string) => WebAssembly.Module,
+  imports: object,
+  instantiateCore: (module: WebAssembly.Module, imports: WebAssembly.Imports) => WebAssembly.Instance,
+) => object;
+
+const TYPED_ARRAYS = [
+  ...[Uint8Array, Int8Array, Uint16Array, Int16Array, Uint32Array, Int32Array],
+  ...[Float32Array, Float64Array, BigUint64Array, BigInt64Array],
+] as const;
+
+/** Globals that the code must not have: it has no use for them here. */
+const ABSENT = [
+  "process",
+  "require",
+  "module",
+  "exports",
+  "fetch",
+  "setTimeout",
+  "setInterval",
+  "setImmediate",
+];
+
+/** A destructor runs when its resource is dropped, or not at all: no code runs outside of calls. */
+class NoFinalization {
+  register(): void {}
+  unregister(): void {}
+}
+
+type Load = (...globals: readonly unknown[]) => Instantiate;
+
+const loads = new WeakMap<JcoProgram, Load>();
+
+/** Loads a generated module. Text and bytes that it takes out of memories are charged to the budget. */
+export function loadGenerated(program: JcoProgram, budget: LiftBudget): Instantiate {
+  const globals = { ...chargingGlobals(budget), FinalizationRegistry: NoFinalization, globalThis: {} };
+  const names = [...Object.keys(globals), ...ABSENT];
+  const load = loads.get(program) ?? compile(program, names);
+  loads.set(program, load);
+  return load(...Object.values(globals));
+}
+
+function compile({ source }: JcoProgram, names: readonly string[]): Load {
+  const body = `"use strict"; ${source.replaceAll(/^export /gm, "")}; return instantiate;`;
+  return compileFunction(body, names) as Load;
+}
+
+function chargingGlobals(budget: LiftBudget): Record<string, unknown> {
+  const globals: Record<string, unknown> = {
+    TextDecoder: class extends TextDecoder {
+      override decode(...[bytes, options]: Parameters<TextDecoder["decode"]>): string {
+        const length = bytes?.byteLength ?? 0;
+        budget.charge(length * 2, this.encoding === "utf-8" ? Math.ceil(length / 3) : length / 2);
+        return super.decode(bytes, options);
+      }
+    },
+  };
+  for (const TypedArray of TYPED_ARRAYS) {
+    globals[TypedArray.name] = new Proxy(TypedArray, {
+      construct(target, args: ConstructorParameters<typeof TypedArray>) {
+        // A copy of a part of a memory is a buffer of its own; a view of a memory has an offset and a length.
+        if (args.length === 1 && args[0] instanceof ArrayBuffer) {
+          budget.charge(args[0].byteLength + TYPED_ARRAY_BYTES, args[0].byteLength);
+        }
+        return Reflect.construct(target, args) as object;
+      },
+    });
+  }
+  return globals;
+}
