@@ -1,5 +1,6 @@
 import type { ModuleCaps } from "./core-module/memory-budget.ts";
-import type { LinkPlan } from "./linking/link-plan.ts";
+import type { ImportedFunction, LinkPlan } from "./linking/link-plan.ts";
+import type { FunctionType } from "./linking/value-type.ts";
 
 /** A component prepared for one memory cap, as threads receive it. Compiled modules are shared, not copied. */
 export interface WasmArtifact {
@@ -12,6 +13,20 @@ export interface WasmArtifact {
   readonly isRestorable: boolean;
   /** The initial size of an instance's memories and tables, in bytes. */
   readonly initialBytes: number;
+  /** Set if it runs with the JavaScript that jco generated. Of the plan, only core instances and exports are set then. */
+  readonly jco: JcoProgram | undefined;
+}
+
+/** A component as jco generated it. */
+export interface JcoProgram {
+  /** A module that exports `instantiate`. */
+  readonly source: string;
+  /** The indices of its core modules, by the names under which the source loads them. */
+  readonly modules: ReadonlyMap<string, number>;
+  /** The functions that it imports from the host. */
+  readonly imports: readonly ImportedFunction[];
+  /** The types of its exports as the component declares them, by the names of the plan. */
+  readonly exports: ReadonlyMap<string, FunctionType>;
 }
 
 /** A core module, compiled with its caps. */

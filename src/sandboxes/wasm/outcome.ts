@@ -11,15 +11,16 @@ import type { WasmAnswer } from "./thread/thread-task.ts";
  * Converts what the thread or the pool reports to the outcome of a call.
  *
  * @param services The call's use of services. Its `effect` includes the effect on files.
- * @param mayReuse Whether the grant allows the call to share its instance with other calls.
+ * @param options Whether the grant allows the call to share its instance with other calls, and the engine if it is not
+ *   Sandgate's own.
  */
 export function readWasmOutcome(
   outcome: PoolOutcome<WasmAnswer>,
   services: ServiceUse,
   limits: ResourceLimits,
-  mayReuse: boolean,
+  { mayReuse, engine }: { readonly mayReuse: boolean; readonly engine: ResourceUse["engine"] },
 ): SandboxOutcome {
-  const used = { wallTimeMs: outcome.wallTimeMs, ...services.used };
+  const used = { wallTimeMs: outcome.wallTimeMs, ...services.used, ...(engine && { engine }) };
   const { effect } = services;
   switch (outcome.status) {
     case "returned": {

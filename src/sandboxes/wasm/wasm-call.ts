@@ -81,7 +81,8 @@ export async function runWasmCall(
   const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
   if (turn !== undefined) await turn;
   const use: ServiceUse = { effect: isUnknown ? "unknown" : "none", used: services?.used ?? {} };
-  return readWasmOutcome(outcome, use, task.limits, capabilities.reuse !== undefined);
+  const mayReuse = capabilities.reuse !== undefined;
+  return readWasmOutcome(outcome, use, task.limits, { mayReuse, engine: artifact.jco && "jco" });
 }
 
 /**

@@ -39,6 +39,7 @@ const CAPABILITIES: readonly CapabilityName[] = [
   "tools",
   ...(workspaceIsSupported() ? (["fs"] as const) : []),
   "reuse",
+  "engine",
   "frozenClock",
   "randomSeed",
 ];
@@ -83,6 +84,11 @@ export class WasmSandbox implements Sandbox {
     return unenforceableLimit(limits);
   }
 
+  /** Code that jco generated runs only where a grant says so. */
+  requiredCapability({ wasm }: ToolImplementations<never, never>): CapabilityName | undefined {
+    return wasm?.engine === "jco" ? "engine" : undefined;
+  }
+
   async prepare({ wasm }: ToolImplementations): Promise<void> {
     if (wasm === undefined) return;
     // The first thread starts while the component is read and compiled.
@@ -97,6 +103,9 @@ export class WasmSandbox implements Sandbox {
     if (wasm === undefined) return unavailable("the tool has no implementation for Wasm");
     const refused = refuseUnbound(task, "wasm");
     if (refused !== undefined) return refused;
+    if (wasm.engine === "jco" && task.capabilities.engine !== "jco") {
+      return unavailable("the tool runs in the engine 'jco', which is not granted");
+    }
     const { memoryBytes = WASM_DEFAULTS.memoryBytes } = task.limits;
     try {
       const pool = this.#openPool();

@@ -6,7 +6,7 @@ const READERS = {
   QuickJS: (outcome: Parameters<typeof readQuickJs>[0]) =>
     readQuickJs(outcome, { wallTimeMs: 1 }, "none", 10),
   Wasm: (outcome: Parameters<typeof readWasm>[0]) =>
-    readWasm(outcome, { effect: "none", used: {} }, {}, false),
+    readWasm(outcome, { effect: "none", used: {} }, {}, { mayReuse: false, engine: undefined }),
 };
 
 describe.each(Object.entries(READERS))("outcomes of %s", (_name, read) => {

@@ -15,7 +15,8 @@ const ANSWER: WasmAnswer = {
 
 function outcomeAfter(wallTimeMs: number): string {
   const returned = { status: "returned", result: ANSWER, wallTimeMs } as const;
-  return readWasmOutcome(returned, { effect: "unknown", used: {} }, { wallTimeMs: 300 }, false).status;
+  const options = { mayReuse: false, engine: undefined };
+  return readWasmOutcome(returned, { effect: "unknown", used: {} }, { wallTimeMs: 300 }, options).status;
 }
 
 describe("the outcome of a component", () => {

@@ -1,6 +1,6 @@
 import { LruMap } from "../../../base/lru-map.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { CompiledCore, WasmArtifact } from "../artifact.ts";
+import type { CompiledCore, JcoProgram, WasmArtifact } from "../artifact.ts";
 import { limitCoreModule } from "../core-module/core-limits.ts";
 import { readCoreModule } from "../core-module/core-module.ts";
 import { checkCoreName } from "../core-module/core-name.ts";
@@ -11,7 +11,7 @@ import {
   PAGE_BYTES,
 } from "../core-module/memory-budget.ts";
 import type { InterruptibleModule } from "../interruptible/interruptible.ts";
-import type { ReadComponent } from "../linking/component-reader.ts";
+import type { LinkedModules } from "../linking/component-reader.ts";
 import type { ComponentFunction, LinkPlan } from "../linking/link-plan.ts";
 import { type CoreSource, type PreparedCode, prepareCode } from "./prepared-code.ts";
 
@@ -32,6 +32,7 @@ export class Component {
   readonly initialBytes: number;
   readonly #digest: string;
   readonly #plan: LinkPlan;
+  readonly #jco: JcoProgram | undefined;
   readonly #modules: readonly InstantiatedModule[];
   /** Needed until the code is prepared. */
   #sources: readonly CoreSource[];
@@ -40,11 +41,13 @@ export class Component {
 
   /**
    * @param digest The component's digest, in hex.
+   * @param jco Set if it runs with jco's code.
    * @throws {ToolPreparationError} if it has too many memories or tables, or takes too long to initialise.
    */
-  constructor(digest: string, { plan, coreModules }: ReadComponent) {
+  constructor(digest: string, { plan, coreModules }: LinkedModules, jco?: JcoProgram) {
     this.#digest = digest;
     this.#plan = plan;
+    this.#jco = jco;
     this.#sources = coreModules.map((binary, index) => ({
       binary,
       module: readCoreModule(binary),
@@ -113,7 +116,7 @@ export class Component {
     const cores = await Promise.all(
       prepared.map(async ({ binary }, index): Promise<CompiledCore> => {
         const { memories = [], tables = [] } = caps[index] ?? {};
-        const own = globals?.get(index) ?? [];
+        const own = (this.#jco === undefined && globals?.get(index)) || [];
         const module = await compile(limitCoreModule(binary, { memories, tables, globals: own }));
         return { memories, tables, globals: own, module };
       }),
@@ -121,7 +124,9 @@ export class Component {
     const artifact: WasmArtifact = {
       ...{ plan: this.#plan, cores, initialBytes: this.initialBytes },
       startsAtOnce,
-      isRestorable: globals !== undefined,
+      // What jco's code keeps cannot be restored.
+      isRestorable: globals !== undefined && this.#jco === undefined,
+      jco: this.#jco,
     };
     return { key: `${this.#digest}:${capPages}`, artifact };
   }

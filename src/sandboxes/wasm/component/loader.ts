@@ -7,8 +7,11 @@ import { readComponentBytes } from "./bytes.ts";
 import type { ComponentCache } from "./cache.ts";
 import { Component } from "./component.ts";
 import { passComponentGate } from "./gate.ts";
+import { GENERATE_OPTIONS, readGenerated } from "./jco/generated-files.ts";
+import { Generator } from "./jco/generator.ts";
+import { readJcoComponent } from "./jco/jco-component.ts";
 
-/** Changes with the meaning of cache entries, and with the version of wasm-tools. */
+/** Changes with the meaning of cache entries, and with the versions of wasm-tools and of the generator. */
 const CACHE_FORMAT = 7;
 
 /** The maximum number of components that are kept for tools with the same bytes. */
@@ -18,6 +21,7 @@ const MAX_SHARED = 64;
 export class ComponentLoader {
   readonly #cache: ComponentCache;
   readonly #validator = new Validator();
+  readonly #generator = new Generator();
   readonly #loaded = new WeakMap<WasmImplementation, Promise<Component>>();
   readonly #byDigest = new LruMap<string, Promise<Component>>(MAX_SHARED);
 
@@ -39,34 +43,53 @@ export class ComponentLoader {
     return loading;
   }
 
-  async #load({ component }: WasmImplementation): Promise<Component> {
+  async #load({ component, engine }: WasmImplementation): Promise<Component> {
     const binary = await readComponentBytes(component);
     const digest = createHash("sha256").update(binary).digest("hex");
-    const known = this.#byDigest.get(digest);
+    const name = `${engine ?? "own"}:${digest}`;
+    const known = this.#byDigest.get(name);
     if (known !== undefined) return known;
-    const building = this.#build(binary, digest);
-    this.#byDigest.set(digest, building);
-    building.catch(() => this.#byDigest.delete(digest));
+    const building = engine === "jco" ? this.#buildJco(binary, digest) : this.#build(binary, digest);
+    this.#byDigest.set(name, building);
+    building.catch(() => this.#byDigest.delete(name));
     return building;
   }
 
   async #build(binary: Uint8Array, digest: string): Promise<Component> {
     passComponentGate(binary);
     const component = new Component(digest, readComponent(binary));
-    const key = cacheKey(digest);
-    if ((await this.#cache.read(key)) !== undefined) return component;
-    await this.#validator.validate(binary, component.interruptibleCores());
-    await this.#cache.write(key, Buffer.from(JSON.stringify({ valid: digest })));
+    await this.#validate(binary, component, cacheKey({ engine: "own" }, digest));
     return component;
+  }
+
+  /** The gates are the same. What is rewritten and compiled are the core modules that jco's code instantiates. */
+  async #buildJco(binary: Uint8Array, digest: string): Promise<Component> {
+    passComponentGate(binary);
+    const read = readComponent(binary);
+    const key = cacheKey(GENERATE_OPTIONS, `files ${digest}`);
+    const known = await this.#cache.read(key);
+    const generated = known ?? (await this.#generator.generate(binary));
+    if (known === undefined) await this.#cache.write(key, generated);
+    const { linked, program } = readJcoComponent(read, readGenerated(generated));
+    const component = new Component(`jco-${digest}`, linked, program);
+    await this.#validate(binary, component, cacheKey(GENERATE_OPTIONS, digest));
+    return component;
+  }
+
+  async #validate(binary: Uint8Array, component: Component, key: string): Promise<void> {
+    if ((await this.#cache.read(key)) !== undefined) return;
+    await this.#validator.validate(binary, component.interruptibleCores());
+    await this.#cache.write(key, Buffer.from(JSON.stringify({ valid: key })));
   }
 
   /** Stops the preparation of components. */
   async close(): Promise<void> {
+    this.#generator.close();
     await this.#validator.close();
   }
 }
 
-function cacheKey(digest: string): string {
-  const maker = JSON.stringify([CACHE_FORMAT, process.versions.v8, digest]);
+function cacheKey(options: object, name: string): string {
+  const maker = JSON.stringify([CACHE_FORMAT, process.versions.v8, options, name]);
   return createHash("sha256").update(maker).digest("hex");
 }

@@ -4,7 +4,9 @@ import type { CurrentCall } from "../host/current-call.ts";
 import { InstanceHost } from "../host/instance-host.ts";
 import type { WasiGrant } from "../host/wasi/grant.ts";
 import type { FileChanges } from "../host/wasi/host.ts";
+import type { ComponentCalls } from "./component-calls.ts";
 import { ComponentInstance } from "./instance.ts";
+import { JcoInstance } from "./jco/jco-instance.ts";
 
 /** What an instance may use during a call. */
 export interface GuestGrant {
@@ -15,12 +17,16 @@ export interface GuestGrant {
 
 /** An instance of a component and everything that it can import. It can be created before its first call is known. */
 export class Guest implements Disposable {
-  readonly instance: ComponentInstance;
+  readonly instance: ComponentCalls;
   readonly #budget = new LiftBudget({ memoryBytes: 0, textBytes: 0 });
   #host: InstanceHost | undefined;
 
   constructor(artifact: WasmArtifact) {
-    this.instance = new ComponentInstance(artifact, (name) => this.#interface(name), this.#budget);
+    const host = (name: string): object => this.#interface(name);
+    this.instance =
+      artifact.jco === undefined
+        ? new ComponentInstance(artifact, host, this.#budget)
+        : new JcoInstance(artifact, artifact.jco, host, this.#budget);
   }
 
   #interface(name: string): object {

@@ -1,22 +1,12 @@
 import type { ComponentValue } from "../abi/value.ts";
 import { CapabilityDeniedError } from "../host/denied.ts";
-import type { ComponentFunction } from "../linking/link-plan.ts";
+import type { ImportedFunction } from "../linking/link-plan.ts";
+import { type JavaScriptName, javaScriptName, withoutVersion } from "./javascript-name.ts";
 
 /** Returns an interface of the host by its name without version. Functions are in camel case, resources are classes. */
 export type HostInterfaces = (name: string) => object;
 
 type HostFunction = (...args: readonly ComponentValue[]) => ComponentValue;
-
-type ImportedFunction = Extract<ComponentFunction, { readonly kind: "import" }>;
-
-/** The parts of a function's name, parsed once for all calls. */
-interface ReadName {
-  /** Without version. */
-  readonly interface: string;
-  readonly kind: "function" | "constructor" | "method" | "static";
-  readonly resource: string;
-  readonly member: string;
-}
 
 /**
  * Calls a function of the host. If its type is a `result`, the function returns the payload of `ok` and throws that of
@@ -38,28 +28,24 @@ export function callHost(
   }
 }
 
-/** The syntax of a function's name (`Explainer.md`, `plainname`), such as `[method]pollable.block`. */
-const PLAIN_NAME = /^(?:\[(constructor|method|static)\])?([a-z0-9-]+)(?:\.([a-z0-9-]+))?$/i;
+/** An imported function's name, and its interface without version. */
+interface HostName extends JavaScriptName {
+  readonly interface: string;
+}
 
-const names = new WeakMap<ImportedFunction, ReadName>();
+const names = new WeakMap<ImportedFunction, HostName>();
 
-function readName(callee: ImportedFunction): ReadName {
+function readName(callee: ImportedFunction): HostName {
   const known = names.get(callee);
   if (known !== undefined) return known;
-  const [, kind = "function", first = "", second = ""] = PLAIN_NAME.exec(callee.name) ?? [];
-  const name: ReadName = {
-    interface: callee.interface.replace(/@.*$/, ""),
-    kind: kind as ReadName["kind"],
-    resource: kind === "function" ? "" : pascalCase(first),
-    member: camelCase(kind === "function" ? first : second),
-  };
+  const name = { ...javaScriptName(callee.name), interface: withoutVersion(callee.interface) };
   names.set(callee, name);
   return name;
 }
 
 function findFunction(
   host: object,
-  { interface: interfaceName, kind, resource, member }: ReadName,
+  { interface: interfaceName, kind, resource, member }: HostName,
 ): HostFunction {
   switch (kind) {
     case "function":
@@ -83,12 +69,4 @@ function ownMethod(owner: object, name: string): HostFunction | undefined {
   if (name === "constructor" || !Object.hasOwn(owner, name)) return undefined;
   const method: unknown = Reflect.get(owner, name);
   return typeof method === "function" ? (method as HostFunction) : undefined;
-}
-
-function camelCase(label: string): string {
-  return label.replaceAll(/-([a-z0-9])/gi, (_, letter: string) => letter.toUpperCase());
-}
-
-function pascalCase(label: string): string {
-  return camelCase(`-${label}`);
 }

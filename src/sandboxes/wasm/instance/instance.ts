@@ -13,6 +13,7 @@ import type {
   CoreNamespace,
 } from "../linking/link-plan.ts";
 import type { ResourceType } from "../linking/value-type.ts";
+import type { ComponentCalls } from "./component-calls.ts";
 import { callHost, type HostInterfaces } from "./host-call.ts";
 import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge } from "./memory-gauge.ts";
@@ -24,7 +25,7 @@ const GONE = Object.freeze({ by: new AbiError("the instance has ended") });
  * One instance of a component, created by its link plan, with its own memories and handles. It throws `AbiError`,
  * `LiftBudgetError`, the host's errors, and errors of V8.
  */
-export class ComponentInstance {
+export class ComponentInstance implements ComponentCalls {
   readonly #host: HostInterfaces;
   readonly #budget: LiftBudget;
   readonly #artifact: WasmArtifact;

@@ -6,7 +6,7 @@ import { readCanon } from "./canon-reader.ts";
 import { readDefinition, readExport } from "./definition-reader.ts";
 import { exportedFunctions, refuseTooManyFunctions } from "./exported-functions.ts";
 import { findExport, readDeclarations, readExternalName, readExternalType } from "./external-type.ts";
-import type { CoreInstantiation, CoreItem, CoreNamespace, LinkPlan } from "./link-plan.ts";
+import type { CoreInstantiation, CoreItem, CoreNamespace, ImportedFunction, LinkPlan } from "./link-plan.ts";
 import { type ComponentDefinition, type Definition, type Exports, Scope } from "./scope.ts";
 import { RESOURCE, readType } from "./type-reader.ts";
 import type { FunctionType, ResourceType } from "./value-type.ts";
@@ -18,11 +18,17 @@ const MAX_COMPONENT_INSTANCES = 64;
 /** The maximum size of all definitions that are read, in bytes. Reading them takes a few hundred milliseconds. */
 const MAX_READ_BYTES = 512 * 1_024;
 
-/** The result of {@link readComponent}. */
-export interface ReadComponent {
+/** How a component is instantiated, and the core modules of which it consists. */
+export interface LinkedModules {
   readonly plan: LinkPlan;
   /** The binaries of its core modules and those of nested components, in order of their first use. */
   readonly coreModules: readonly Uint8Array[];
+}
+
+/** The result of {@link readComponent}. */
+export interface ReadComponent extends LinkedModules {
+  /** The functions that it can call. */
+  readonly imports: readonly ImportedFunction[];
 }
 
 /**
@@ -33,8 +39,8 @@ export interface ReadComponent {
 export function readComponent(binary: Uint8Array): ReadComponent {
   const reader = new ComponentReader();
   const exports = exportedFunctions(reader.read({ binary, outer: undefined }, undefined, undefined));
-  const { coreInstances, destructors, parents, coreModules } = reader;
-  return { plan: { coreInstances, destructors, parents, exports }, coreModules };
+  const { coreInstances, destructors, parents, coreModules, imports } = reader;
+  return { plan: { coreInstances, destructors, parents, exports }, coreModules, imports };
 }
 
 /** Reads the sections of a component and of the nested components that it instantiates. */
@@ -43,6 +49,7 @@ class ComponentReader {
   readonly destructors = new Map<ResourceType, CoreItem>();
   readonly coreModules: Uint8Array[] = [];
   readonly parents: (number | undefined)[] = [];
+  readonly imports: ImportedFunction[] = [];
   #readBytes = 0;
   #importedFunctions = 0;
   /** Module indices by offset in the binary, because a component that is instantiated twice is read twice. */
@@ -181,12 +188,14 @@ class ComponentReader {
     refuseTooManyFunctions(this.#importedFunctions);
     for (const [member, definition] of described.exports) {
       const isFunction = definition.sort === "function type";
-      exports.set(member, isFunction ? hostFunction(name, member, definition.type) : definition);
+      exports.set(member, isFunction ? this.#hostFunction(name, member, definition.type) : definition);
     }
     return { sort: "instance", exports };
   }
-}
 
-function hostFunction(interfaceName: string, name: string, type: FunctionType): Definition {
-  return { sort: "function", function: { kind: "import", type, interface: interfaceName, name } };
+  #hostFunction(interfaceName: string, name: string, type: FunctionType): Definition {
+    const imported: ImportedFunction = { kind: "import", type, interface: interfaceName, name };
+    this.imports.push(imported);
+    return { sort: "function", function: imported };
+  }
 }

@@ -39,16 +39,19 @@ export type CoreItem =
       readonly component: number;
     };
 
+/** A function that a component imports from the host. */
+export interface ImportedFunction {
+  readonly kind: "import";
+  readonly type: FunctionType;
+  /** The interface's name as the component imports it, with version. */
+  readonly interface: string;
+  /** The function's name, such as `now` or `[method]output-stream.write`. */
+  readonly name: string;
+}
+
 /** A function of the component model. */
 export type ComponentFunction =
-  | {
-      readonly kind: "import";
-      readonly type: FunctionType;
-      /** The interface's name as the component imports it, with version. */
-      readonly interface: string;
-      /** The function's name, such as `now` or `[method]output-stream.write`. */
-      readonly name: string;
-    }
+  | ImportedFunction
   | {
       readonly kind: "lift";
       readonly type: FunctionType;

@@ -3,6 +3,7 @@ import type { WasmImplementation } from "../../../tool/implementations/wasm-impl
 import type { SandboxRouter } from "../../contract/sandbox.ts";
 import { readComponentBytes } from "../component/bytes.ts";
 import { passComponentGate } from "../component/gate.ts";
+import { exportsFor } from "../component/jco/made-resources.ts";
 import { GUEST_CALL, GUEST_DESCRIBE } from "../exports/guest-interface.ts";
 import { argumentsSchema, NoJsonError } from "../exports/json-schema.ts";
 import { readComponent } from "../linking/component-reader.ts";
@@ -38,23 +39,27 @@ const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
  *
  * @param component The path or `file:` URL of its file, or its bytes.
  * @param sandboxes Runs `describe`.
+ * @param options The engine of the tools. With jco's, `describe` runs in it, too: name it only for a component that is
+ *   trusted.
  * @throws {ToolPreparationError} if the component does not pass the checks of registration, or `describe` fails.
  */
 export async function componentTools(
   component: WasmImplementation["component"],
   sandboxes: SandboxRouter,
+  { engine }: Pick<WasmImplementation, "engine"> = {},
 ): Promise<ComponentTools> {
   const binary = await readComponentBytes(component);
   passComponentGate(binary);
-  const { plan } = readComponent(binary);
+  const exports = exportsFor(engine, readComponent(binary).plan.exports);
+  const implementation: WasmImplementation = { component, ...(engine && { engine }) };
   const tools: ComponentTool[] = [];
   const refused: { export: string; reason: string }[] = [];
-  if (plan.exports.has(GUEST_CALL)) tools.push(...(await describedTools(component, sandboxes)));
-  const names = toolNames([...plan.exports.keys()]);
-  for (const [exported, { type }] of plan.exports) {
+  if (exports.has(GUEST_CALL)) tools.push(...(await describedTools(implementation, sandboxes)));
+  const names = toolNames([...exports.keys()]);
+  for (const [exported, { type }] of exports) {
     if (exported === GUEST_CALL || exported === GUEST_DESCRIBE) continue;
     const name = names.get(exported) ?? "";
-    const made = makeTool(exported, name, type, component);
+    const made = makeTool(exported, name, type, implementation);
     if (typeof made === "string") refused.push({ export: exported, reason: made });
     else tools.push(made);
   }
@@ -66,14 +71,14 @@ function makeTool(
   exported: string,
   name: string,
   type: ComponentFunction["type"],
-  component: WasmImplementation["component"],
+  implementation: WasmImplementation,
 ): ComponentTool | string {
   try {
     const inputSchema = argumentsSchema(type);
     if (!TOOL_NAME.test(name))
       return `'${name.slice(0, 80)}' is not a valid tool name: register the function under another name`;
     const description = `${exported}: ${functionText(type)}`;
-    return { name, description, inputSchema, wasm: { component, export: exported } };
+    return { name, description, inputSchema, wasm: { ...implementation, export: exported } };
   } catch (error) {
     if (error instanceof NoJsonError) return error.message;
     throw error;
@@ -94,8 +99,10 @@ function toolNames(exports: readonly string[]): ReadonlyMap<string, string> {
   return names;
 }
 
+/** `docs:adder/add@0.1.0#sum` becomes `sum`, and `[method]counter.add` becomes `counter_add`. */
 function shortName(exported: string): string {
-  return exported.slice(exported.lastIndexOf("#") + 1);
+  const name = exported.slice(exported.lastIndexOf("#") + 1);
+  return name.replace(/^\[[a-z]+\]/, "").replace(".", "_");
 }
 
 /** `docs:adder/add@0.1.0#sum` becomes `add_sum`. */

@@ -20,18 +20,18 @@ interface DescribedTool {
 }
 
 /**
- * Calls `describe` of a component of the world `sandgate:tool`, in the sandbox and without capabilities.
+ * Calls `describe` of a component of the world `sandgate:tool`, in the sandbox and without capabilities besides its engine.
  *
  * @throws {ToolPreparationError} if the call fails. The message includes the last lines that the component logged.
  */
 export async function describedTools(
-  component: WasmImplementation["component"],
+  implementation: WasmImplementation,
   sandboxes: SandboxRouter,
 ): Promise<readonly DescribedTool[]> {
   const sandbox = await sandboxes.route("wasm");
   if (sandbox === undefined) throw new ToolPreparationError("the sandbox is closed");
   const log = new LastLines();
-  const outcome = await sandbox.run(describeTask(component, sandbox.defaults, log));
+  const outcome = await sandbox.run(describeTask(implementation, sandbox.defaults, log));
   if (outcome.status !== "completed") {
     const logged = String(log);
     throw new ToolPreparationError(
@@ -45,13 +45,13 @@ export async function describedTools(
       name,
       description: String(definition["description"]),
       inputSchema: readSchema(String(definition["input-schema"]), name),
-      wasm: { component, tool: name },
+      wasm: { ...implementation, tool: name },
     };
   });
 }
 
 function describeTask(
-  component: WasmImplementation["component"],
+  implementation: WasmImplementation,
   defaults: SandboxTask["limits"],
   observer: TaskObserver,
 ): SandboxTask {
@@ -59,9 +59,9 @@ function describeTask(
   const canonical = new CanonicalJson(input);
   const granted = {
     ...{ callId: "describe", canonical },
-    implementations: { wasm: { component, export: GUEST_DESCRIBE } },
+    implementations: { wasm: { ...implementation, export: GUEST_DESCRIBE } },
     limits: { ...defaults, ...LIMITS },
-    capabilities: {},
+    capabilities: implementation.engine === undefined ? {} : { engine: implementation.engine },
   };
   return {
     ...granted,

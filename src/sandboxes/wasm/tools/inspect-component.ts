@@ -2,6 +2,7 @@ import type { JsonObject } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { readComponentBytes } from "../component/bytes.ts";
 import { passComponentGate } from "../component/gate.ts";
+import { exportsFor } from "../component/jco/made-resources.ts";
 import { argumentsSchema, NoJsonError } from "../exports/json-schema.ts";
 import { type ImportAuthority, WASI_INTERFACES } from "../interfaces.ts";
 import { readComponent } from "../linking/component-reader.ts";
@@ -33,16 +34,18 @@ export interface InspectedImport {
  * Returns the exports and imports of a component, without running it.
  *
  * @param component The path or `file:` URL of its file, or its bytes.
+ * @param options The engine of the tools.
  * @throws {ToolPreparationError} if the component does not pass the checks of registration.
  */
 export async function inspectComponent(
   component: WasmImplementation["component"],
+  { engine }: Pick<WasmImplementation, "engine"> = {},
 ): Promise<ComponentInspection> {
   const binary = await readComponentBytes(component);
   const imports = passComponentGate(binary);
   const { plan } = readComponent(binary);
   return {
-    exports: Array.from(plan.exports, ([name, { type }]) => inspectExport(name, type)),
+    exports: Array.from(exportsFor(engine, plan.exports), ([name, { type }]) => inspectExport(name, type)),
     imports: imports.map((name) => ({ name, needs: WASI_INTERFACES.get(name) ?? "ungrantable" })),
   };
 }
