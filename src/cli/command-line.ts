@@ -6,7 +6,7 @@ import { type McpCommand, parseMcp } from "./mcp-command.ts";
 import { CONFIG, HELP, oneOf, parse, required } from "./parse-options.ts";
 import { type PolicyCommand, parsePolicy } from "./policy-command.ts";
 import { parseSupervise, type SuperviseCommand } from "./supervise-command.ts";
-import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
+import { ENGINES, LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
 
 /** The values of `--format`. */
 const FORMAT_CHOICES = ["auto", ...FORMATS] as const;
@@ -162,15 +162,18 @@ function parseToolRun(args: readonly string[]): Command {
   const { values, positionals } = parse(args, { ...HELP, ...TOOL_OPTIONS }, 1);
   if (values.help) return { name: "help" };
   const { input = "{}", policy, tool, export: exportName } = values;
-  return { name: "tool run", file: fileOf(positionals), export: exportName, tool, input, policy };
+  const engine = oneOf(ENGINES, "--engine", values.engine);
+  return { name: "tool run", file: fileOf(positionals), export: exportName, tool, engine, input, policy };
 }
 
 function parseToolCheck(args: readonly string[]): Command {
-  const { export: exportOption } = TOOL_OPTIONS;
-  const { values, positionals } = parse(args, { ...HELP, export: exportOption }, args.length);
+  const { export: exportOption, engine: engineOption } = TOOL_OPTIONS;
+  const options = { ...HELP, export: exportOption, engine: engineOption };
+  const { values, positionals } = parse(args, options, args.length);
   if (values.help) return { name: "help" };
   fileOf(positionals);
-  return { name: "tool check", files: positionals, export: values.export };
+  const engine = oneOf(ENGINES, "--engine", values.engine);
+  return { name: "tool check", files: positionals, export: values.export, engine };
 }
 
 function parseToolNew(args: readonly string[]): Command {

@@ -35,7 +35,8 @@ export const HELP_TEXT = `Usage:
   sandgate mcp login|logout SERVER --config sandgate.yaml
   sandgate confirm URL [--token-file FILE] [--watch]
   sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
-  sandgate tool check FILE... [--export NAME]
+                        [--engine jco]
+  sandgate tool check FILE... [--export NAME] [--engine jco]
   sandgate tool inspect FILE.wasm
   sandgate tool new DIR --wasm [--language javascript|c]
   sandgate --help | --version

@@ -7,6 +7,7 @@ import type {
   ProcessImplementation,
 } from "../../tool/implementations/process-implementation.ts";
 import type { RemoteImplementation } from "../../tool/implementations/remote-implementation.ts";
+import type { WasmImplementation } from "../../tool/implementations/wasm-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 
@@ -105,7 +106,7 @@ export const TOOL_SHAPE: Shape = compileShape({
       ...TRAITS,
       timeout: { type: ["string", "number"] },
       host: mapOf({ module: TEXT, export: TEXT, thread: { type: "boolean" } }, ["module"]),
-      wasm: mapOf({ component: TEXT, tool: TEXT, export: TEXT }, ["component"]),
+      wasm: mapOf({ component: TEXT, tool: TEXT, export: TEXT, engine: { const: "jco" } }, ["component"]),
       quickjs: {
         ...mapOf({ file: TEXT, source: TEXT, export: TEXT }),
         oneOf: [{ required: ["file"] }, { required: ["source"] }],
@@ -140,7 +141,7 @@ export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
   /** The wall time, with a unit, such as `30s`. */
   readonly timeout?: string | number;
   readonly host?: HostEntry;
-  readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
+  readonly wasm?: Omit<WasmImplementation, "component"> & { readonly component: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
   readonly process?: ProcessEntry;
   readonly microvm?: MicrovmImplementation;

@@ -10,7 +10,7 @@ import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tool
 import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { listNames } from "../../terminal/names.ts";
-import { isChosen, whyNone } from "./component-tool.ts";
+import { isChosen, type ToolChoice, whyNone } from "./component-tool.ts";
 
 /** The findings about a tool's file. */
 export interface Findings {
@@ -28,11 +28,11 @@ const MAX_FINDINGS = 100;
  */
 export async function checkComponent(
   file: string,
-  exportName: string | undefined,
+  choice: ToolChoice,
   sandboxes: Sandboxes,
 ): Promise<Findings> {
   try {
-    return await registerAll(await readComponentBytes(file), exportName, sandboxes);
+    return await registerAll(await readComponentBytes(file), choice, sandboxes);
   } catch (error) {
     if (!(error instanceof ToolPreparationError)) throw error;
     return { notes: [], problems: [shown`${error.message}`] };
@@ -41,18 +41,20 @@ export async function checkComponent(
 
 async function registerAll(
   component: Uint8Array,
-  exportName: string | undefined,
+  choice: ToolChoice,
   sandboxes: Sandboxes,
 ): Promise<Findings> {
-  const { exports, imports } = await inspectComponent(component);
+  const { export: exportName } = choice;
+  const engine = choice.engine && { engine: choice.engine };
+  const { exports, imports } = await inspectComponent(component, engine);
   const first = exports.find((exported) => exported.name === GUEST_CALL || "inputSchema" in exported);
   if (exportName === undefined && first === undefined && exports.length === 0) {
     throw new ToolPreparationError("it exports no functions");
   }
   // Once is enough, as preparing is the same for all its tools.
-  await sandboxes.prepare({ wasm: implementation(component, exportName ?? first?.name ?? exports[0]?.name) });
-  const found = await componentTools(component, sandboxes);
-  const choice = { tool: undefined, export: exportName };
+  const named = implementation(component, exportName ?? first?.name ?? exports[0]?.name);
+  await sandboxes.prepare({ wasm: { ...named, ...engine } });
+  const found = await componentTools(component, sandboxes, engine);
   const chosen = found.tools.filter((tool) => isChosen(tool, choice));
   const problems = chosen.length === 0 ? [whyNone(found, choice)] : registrationProblems(chosen);
   const notes = [

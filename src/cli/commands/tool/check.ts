@@ -16,7 +16,7 @@ import { isComponentFile, toolOfFile } from "./tool-file.ts";
 
 /** Loads each tool like a call would, without calling it, and reports its problems. */
 export async function checkTools(
-  { files, export: exportName }: Extract<ToolCommand, { name: "tool check" }>,
+  { files, export: exportName, engine }: Extract<ToolCommand, { name: "tool check" }>,
   { stdout, stderr, signal }: Terminal,
 ): Promise<ExitCode> {
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
@@ -26,9 +26,11 @@ export async function checkTools(
   for (const file of files) {
     if (signal?.aborted) return EXIT_INTERRUPTED;
     if (await isComponentFile(file)) {
-      const findings = await checkComponent(file, exportName, sandboxes);
+      const findings = await checkComponent(file, { tool: undefined, export: exportName, engine }, sandboxes);
       notes.push(...findings.notes.map((note) => shown`${file}: ${note}`));
       problems.push(...findings.problems.map((problem) => shown`${file}: ${problem}`));
+    } else if (engine !== undefined) {
+      problems.push(shown`${file}: --engine requires a component, and it is not one`);
     } else {
       const problem = await checkModule(file, exportName ?? "default", sandboxes);
       if (problem === undefined) notes.push(shown`${file}: exports the tool '${exportName ?? "default"}'`);

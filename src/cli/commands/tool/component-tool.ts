@@ -13,6 +13,7 @@ import { listNames } from "../../terminal/names.ts";
 export interface ToolChoice {
   readonly tool: string | undefined;
   readonly export: string | undefined;
+  readonly engine: "jco" | undefined;
 }
 
 /**
@@ -26,7 +27,7 @@ export async function componentTool(
   choice: ToolChoice,
   sandboxes: SandboxRouter,
 ): Promise<ComponentTool> {
-  const found = await componentTools(component, sandboxes);
+  const found = await componentTools(component, sandboxes, choice.engine && { engine: choice.engine });
   const matching = found.tools.filter((tool) => isChosen(tool, choice));
   const [only] = matching;
   if (only !== undefined && matching.length === 1) return only;

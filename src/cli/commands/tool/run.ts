@@ -48,7 +48,7 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
     await print(stderr, shown`${command.file}: ${error.message}`);
     return EXIT_BAD_INPUT;
   }
-  const { policy, warnings } = await loadPolicy(command.policy, registry);
+  const { policy, warnings } = await loadPolicy(command, registry);
   await print(stderr, showProblems(warnings));
   const log: JsonObject[] = [];
   let detail: string | undefined;
@@ -66,13 +66,17 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
 }
 
 /** Returns the tool of a file. A component is also prepared, so that its problems are reported at once. */
-async function loadTool({ file, tool, export: exportName }: RunCommand, sandboxes: Sandboxes): Promise<Tool> {
+async function loadTool(
+  { file, tool, export: exportName, engine }: RunCommand,
+  sandboxes: Sandboxes,
+): Promise<Tool> {
   if (await isComponentFile(file)) {
-    const choice = { tool, export: exportName };
+    const choice = { tool, export: exportName, engine };
     const chosen = await componentTool(await readComponentBytes(file), choice, sandboxes);
     await sandboxes.prepare(chosen);
     return { ...chosen, sideEffects: "none" };
   }
+  if (engine !== undefined) throw new UsageError(shown`--engine requires a component, and FILE is not one`);
   if (tool !== undefined) throw new UsageError(shown`--tool requires a component, and FILE is not one`);
   return toolOfFile(file, exportName ?? "default");
 }
@@ -92,14 +96,14 @@ function report(
   };
 }
 
-/** Loads a policy file. Without one, the policy grants the sandbox with its own limits and no capabilities. */
+/** Loads a policy file. Without one, the policy grants the sandbox with its own limits, and the engine that was chosen. */
 async function loadPolicy(
-  file: string | undefined,
+  { policy: file, engine }: RunCommand,
   registry: ToolRegistry,
 ): Promise<{ readonly policy: RuntimePolicy; readonly warnings: readonly ConfigProblem[] }> {
   if (file === undefined) {
     const check: RuntimePolicy["check"] = ({ tool: { sandboxes } }) =>
-      allow({ sandbox: sandboxes[0] ?? "quickjs" });
+      allow({ sandbox: sandboxes[0] ?? "quickjs", capabilities: { ...(engine && { engine }) } });
     return { policy: { check }, warnings: [] };
   }
   return loadPolicyFile(file, registry.subjects);
