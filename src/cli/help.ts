@@ -107,6 +107,7 @@ in QuickJS, WebAssembly components in the Wasm sandbox.
   -p, --policy   the policy file that grants the call; default: the sandbox's own limits
   -e, --export   the exported function; default: 'default', or the only tool of a component
   -t, --tool     which of a component's tools; default: the only one
+  --engine       jco: runs a component that you trust with the code that jco generates
 tool check loads tools without calling them, and reports their problems.
 tool inspect prints the exports of a component, with JSON schemas, and the grant that each
 of its imports needs. It does not run the component.

@@ -37,7 +37,10 @@ type Load = (...globals: readonly unknown[]) => Instantiate;
 
 const loads = new WeakMap<JcoProgram, Load>();
 
-/** Loads a generated module. Text and bytes that it takes out of memories are charged to the budget. */
+/**
+ * Loads a generated module. Text and bytes that it takes out of memories are charged to the budget, some of them twice,
+ * because jco's code reads arguments of imports twice. Other values are only bounded by the heap of the thread.
+ */
 export function loadGenerated(program: JcoProgram, budget: LiftBudget): Instantiate {
   const globals = { ...chargingGlobals(budget), FinalizationRegistry: NoFinalization, globalThis: {} };
   const names = [...Object.keys(globals), ...ABSENT];
@@ -55,8 +58,7 @@ function chargingGlobals(budget: LiftBudget): Record<string, unknown> {
   const globals: Record<string, unknown> = {
     TextDecoder: class extends TextDecoder {
       override decode(...[bytes, options]: Parameters<TextDecoder["decode"]>): string {
-        const length = bytes?.byteLength ?? 0;
-        budget.charge(length * 2, this.encoding === "utf-8" ? Math.ceil(length / 3) : length / 2);
+        budget.charge((bytes?.byteLength ?? 0) * 2);
         return super.decode(bytes, options);
       }
     },
@@ -66,7 +68,7 @@ function chargingGlobals(budget: LiftBudget): Record<string, unknown> {
       construct(target, args: ConstructorParameters<typeof TypedArray>) {
         // A copy of a part of a memory is a buffer of its own; a view of a memory has an offset and a length.
         if (args.length === 1 && args[0] instanceof ArrayBuffer) {
-          budget.charge(args[0].byteLength + TYPED_ARRAY_BYTES, args[0].byteLength);
+          budget.charge(args[0].byteLength + TYPED_ARRAY_BYTES);
         }
         return Reflect.construct(target, args) as object;
       },

@@ -1,0 +1,15 @@
+import { readdirSync } from "node:fs";
+import { expect, test } from "vitest";
+import { runComponents } from "../sandboxes/wasm/differential/run-components.ts";
+
+const folder = `${process.env["SANDGATE_CORPORA"]}/wasm/hostile`;
+
+test("the components of the corpora end in the same way in Sandgate's engine and in jco's code", async () => {
+  const files = readdirSync(folder).filter((file) => file.endsWith(".wasm"));
+  const ends = await runComponents(files.map((file) => ({ path: `${folder}/${file}` })));
+  for (const { component, tool, ours, jco } of ends) {
+    console.log(`${component.slice(folder.length + 1)} ${tool}: ${ours.join(", ")} | ${jco.join(", ")}`);
+  }
+  expect(ends.length).toBeGreaterThanOrEqual(files.length - 1);
+  expect(ends.filter(({ ours, jco }) => JSON.stringify(ours) !== JSON.stringify(jco))).toEqual([]);
+});
