@@ -1,4 +1,4 @@
-import { generate, $init } from "@bytecodealliance/jco-transpile/component";
+import { $init, generate } from "@bytecodealliance/jco-transpile/component";
 import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
 import type { WasmArtifact } from "../../../../src/sandboxes/wasm/artifact.ts";

@@ -24,7 +24,9 @@ describe("Sandgate's engine and jco's code agree", () => {
     console.log(`${report.calls} calls with seed ${SEED}, known differences: ${covered.join(", ")}`);
     // For each type: a value to the component, one from it, and six changed ones.
     expect(report.calls).toBe(TYPES * 8);
-    expect(report.differences.filter((one) => !KNOWN_DIFFERENCES.some(({ covers }) => covers(one)))).toEqual([]);
+    expect(report.differences.filter((one) => !KNOWN_DIFFERENCES.some(({ covers }) => covers(one)))).toEqual(
+      [],
+    );
   });
 
   test("except where jco's code is known to differ, which it still does", () => {
@@ -33,8 +35,13 @@ describe("Sandgate's engine and jco's code agree", () => {
       if (ends === undefined) throw new Error(`the example did not run: ${reason}`);
       expect([Object.keys(ends.ours), Object.keys(ends.jco)], reason).toEqual([[ours], [jco]]);
       expect(isSameEnd(ends.ours, ends.jco), `does not differ any more: ${reason}`).toBe(false);
-      const [direction, given] = "json" in example ? ["put" as const, JSON.stringify(example.json)] : ["get" as const, ""];
-      const difference = { direction, type: example.type.kind === "list" ? "list<u8>" : example.type.kind, given };
+      const [direction, given] =
+        "json" in example ? ["put" as const, JSON.stringify(example.json)] : ["get" as const, ""];
+      const difference = {
+        direction,
+        type: example.type.kind === "list" ? "list<u8>" : example.type.kind,
+        given,
+      };
       expect(covers({ ...difference, ...ends, encoding: example.encoding }), reason).toBe(true);
     }
   });

@@ -71,7 +71,11 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
     ours: "value",
     jco: "value",
     covers: ({ direction, type, ours, jco }) =>
-      direction === "get" && /string/.test(type) && "value" in ours && "value" in jco && ours.value.includes("\ufeff"),
+      direction === "get" &&
+      /string/.test(type) &&
+      "value" in ours &&
+      "value" in jco &&
+      ours.value.includes("\ufeff"),
   },
   {
     reason: "`load_list_from_range`: a list out of bounds traps; jco's code cuts lists of numbers off",
@@ -85,7 +89,8 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
     covers: onlyOursTraps(/out of the bounds of memory/, /list<[suf]\d/),
   },
   {
-    reason: "`store_string_copy`: `realloc` is called for an empty string, too; jco's code passes the address 1",
+    reason:
+      "`store_string_copy`: `realloc` is called for an empty string, too; jco's code passes the address 1",
     example: { type: { kind: "string" }, encoding: "utf8", json: "" },
     ours: "value",
     jco: "value",
@@ -93,3 +98,8 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       direction === "put" && encoding === "utf8" && /string/.test(type) && given.includes('""'),
   },
 ];
+
+/** Tools of fixtures that end in another way in jco's code, with the reason. The test fails if one does not any more. */
+export const KNOWN_TOOL_DIFFERENCES: Readonly<Record<string, string>> = {
+  http_amplify: "what jco's code passes to an import is only charged to the memory limit, not to the output limit",
+};

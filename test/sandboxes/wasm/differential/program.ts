@@ -5,7 +5,7 @@
 import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
 import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/from-json.ts";
 import { typeText, type ValueType } from "../../../../src/sandboxes/wasm/linking/value-type.ts";
-import { type BothEngines, bothEngines, type EngineRun, type End } from "./both-engines.ts";
+import { type BothEngines, bothEngines, type End, type EngineRun } from "./both-engines.ts";
 import { type Difference, isSameEnd } from "./difference.ts";
 import { KNOWN_DIFFERENCES } from "./known-differences.ts";
 import { bytesOf, randomValues } from "./random-values.ts";
@@ -52,7 +52,13 @@ function get(engine: EngineRun, index: number, bytes: Uint8Array, continues: boo
 async function randomCalls(count: number, seed: number): Promise<Omit<Report, "examples">> {
   const differences: Difference[] = [];
   let calls = 0;
-  const check = (direction: Difference["direction"], type: ValueType, encoding: Encoding, given: string, ends: Ends): boolean => {
+  const check = (
+    direction: Difference["direction"],
+    type: ValueType,
+    encoding: Encoding,
+    given: string,
+    ends: Ends,
+  ): boolean => {
     calls++;
     const isSame = isSameEnd(ends.ours, ends.jco);
     if (!isSame) differences.push({ direction, type: typeText(type), encoding, given, ...ends });
@@ -66,7 +72,13 @@ async function randomCalls(count: number, seed: number): Promise<Omit<Report, "e
     const engines = await bothEngines(await valueComponent(types, encoding));
     for (const [index, random] of batch.entries()) {
       const { type, value, json, changes } = random;
-      check("put", type, encoding, json, inBoth(engines, (engine) => put(engine, index, value)));
+      check(
+        "put",
+        type,
+        encoding,
+        json,
+        inBoth(engines, (engine) => put(engine, index, value)),
+      );
       const bytes = bytesOf(random, encoding);
       // Only instances with the same past are compared.
       let mayContinue = false;

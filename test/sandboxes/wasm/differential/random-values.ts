@@ -20,17 +20,23 @@ export interface RandomValue {
   readonly changes: readonly (readonly (readonly [position: number, byte: number])[])[];
 }
 
-const byte = fc.oneof(fc.integer({ min: 0, max: 8 }), fc.constantFrom(0x7f, 0x80, 0xc2, 0xd8, 0xef, 0xff), fc.nat(255));
+const byte = fc.oneof(
+  fc.integer({ min: 0, max: 8 }),
+  fc.constantFrom(0x7f, 0x80, 0xc2, 0xd8, 0xef, 0xff),
+  fc.nat(255),
+);
 const position = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const change = fc.array(fc.tuple(position, byte), { minLength: 1, maxLength: 3 });
 
 /** Returns random types, each with a value and changes of its bytes. */
 export function randomValues(count: number, seed: number): readonly RandomValue[] {
   const changes = fc.array(change, { minLength: 6, maxLength: 6 });
-  return fc.sample(fc.tuple(typesWithJson(), changes), { numRuns: count, seed }).map(([{ type, json }, made]) => {
-    const [value] = argumentsFromJson([{ name: "a", type }], json === undefined ? {} : { a: json });
-    return { type, value, json: JSON.stringify(json ?? null), changes: made };
-  });
+  return fc
+    .sample(fc.tuple(typesWithJson(), changes), { numRuns: count, seed })
+    .map(([{ type, json }, made]) => {
+      const [value] = argumentsFromJson([{ name: "a", type }], json === undefined ? {} : { a: json });
+      return { type, value, json: JSON.stringify(json ?? null), changes: made };
+    });
 }
 
 /** Returns the bytes of a value in a memory from {@link RESULT_AT}, with everything that it points to. */

@@ -11,9 +11,13 @@ export async function runComponents(components: readonly ComponentToRun[]): Prom
   const program = fileURLToPath(new URL("components-program.ts", import.meta.url));
   const cacheDirectory = await mkdtemp(join(tmpdir(), "sandgate-engines-"));
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, [program, cacheDirectory, JSON.stringify(components)], {
-      maxBuffer: 64 * 1_024 * 1_024,
-    });
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [program, cacheDirectory, JSON.stringify(components)],
+      {
+        maxBuffer: 64 * 1_024 * 1_024,
+      },
+    );
     return JSON.parse(stdout);
   } finally {
     await rm(cacheDirectory, { recursive: true, force: true });

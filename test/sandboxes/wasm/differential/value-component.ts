@@ -29,9 +29,7 @@ export async function valueComponent(types: readonly ValueType[], encoding: Enco
     ${names.map((name, index) => `export put${index}: func(v: ${name}); export get${index}: func() -> ${name};`).join("\n")}
   }`;
   const binary = await parse(coreModule(types));
-  return componentNew(
-    await componentEmbed({ binary, witSource, world: "values", stringEncoding: encoding }),
-  );
+  return componentNew(await componentEmbed({ binary, witSource, world: "values", stringEncoding: encoding }));
 }
 
 function coreModule(types: readonly ValueType[]): string {

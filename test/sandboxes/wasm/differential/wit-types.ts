@@ -16,15 +16,23 @@ export class WitTypes {
       case "result":
         return this.#result(type);
       case "record":
-        return this.#declare("record", type.fields.map((field) => this.#named(field)));
+        return this.#declare(
+          "record",
+          type.fields.map((field) => this.#named(field)),
+        );
       case "variant":
         return this.#declare(
           "variant",
-          type.cases.map(({ name, type: of }) => (of === undefined ? `%${name}` : `%${name}(${this.write(of)})`)),
+          type.cases.map(({ name, type: of }) =>
+            of === undefined ? `%${name}` : `%${name}(${this.write(of)})`,
+          ),
         );
       case "enum":
       case "flags":
-        return this.#declare(type.kind, type.names.map((name) => `%${name}`));
+        return this.#declare(
+          type.kind,
+          type.names.map((name) => `%${name}`),
+        );
       default:
         return type.kind;
     }
