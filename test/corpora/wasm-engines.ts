@@ -12,4 +12,4 @@ test("the components of the corpora end in the same way in Sandgate's engine and
   }
   expect(ends.length).toBeGreaterThanOrEqual(files.length - 1);
   expect(ends.filter(({ ours, jco }) => JSON.stringify(ours) !== JSON.stringify(jco))).toEqual([]);
-});
+}, 240_000);

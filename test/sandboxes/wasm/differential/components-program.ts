@@ -30,7 +30,7 @@ const GRANTS: readonly Capabilities[] = [
   {},
   { clock: true, frozenClock: 1_000_000, random: true, randomSeed: "seed", env: ["PATH"] },
 ];
-const LIMITS = { wallTimeMs: 5_000, memoryBytes: 32 * 2 ** 20, outputBytes: 2 ** 20 };
+const LIMITS = { wallTimeMs: 2_000, memoryBytes: 32 * 2 ** 20, outputBytes: 2 ** 20 };
 
 /** Returns how the tools of a component end in an engine, by their names. */
 async function endsIn(
