@@ -101,5 +101,6 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
 
 /** Tools of fixtures that end in another way in jco's code, with the reason. The test fails if one does not any more. */
 export const KNOWN_TOOL_DIFFERENCES: Readonly<Record<string, string>> = {
-  http_amplify: "what jco's code passes to an import is only charged to the memory limit, not to the output limit",
+  http_amplify:
+    "what jco's code passes to an import is only charged to the memory limit, not to the output limit",
 };

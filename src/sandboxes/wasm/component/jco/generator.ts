@@ -3,7 +3,7 @@ import { buffer, text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { entryFile } from "../../../../base/entry-file.ts";
 import { ToolPreparationError } from "../../../contract/sandbox.ts";
-import { vendoredFile } from "../vendored-file.ts";
+import { vendoredFile } from "../../vendored-file.ts";
 
 /** The maximum CPU time of a child. Its wall time depends on the load of the machine, so its limit is only a backstop. */
 const MAX_CPU_MS = 10_000;
