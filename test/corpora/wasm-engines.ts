@@ -4,6 +4,9 @@ import { runComponents } from "../sandboxes/wasm/differential/run-components.ts"
 
 const folder = `${process.env["SANDGATE_CORPORA"]}/wasm/hostile`;
 
+/** jco's code replaces invalid UTF-8, which traps by the specification. Fails if a component does not differ any more. */
+const KNOWN = ["str-invalid-utf8.wasm"];
+
 test("the components of the corpora end in the same way in Sandgate's engine and in jco's code", async () => {
   const files = readdirSync(folder).filter((file) => file.endsWith(".wasm"));
   const ends = await runComponents(files.map((file) => ({ path: `${folder}/${file}` })));
@@ -11,5 +14,6 @@ test("the components of the corpora end in the same way in Sandgate's engine and
     console.log(`${component.slice(folder.length + 1)} ${tool}: ${ours.join(", ")} | ${jco.join(", ")}`);
   }
   expect(ends.length).toBeGreaterThanOrEqual(files.length - 1);
-  expect(ends.filter(({ ours, jco }) => JSON.stringify(ours) !== JSON.stringify(jco))).toEqual([]);
+  const differing = ends.filter(({ ours, jco }) => JSON.stringify(ours) !== JSON.stringify(jco));
+  expect(differing.map(({ component }) => component.slice(folder.length + 1))).toEqual(KNOWN);
 }, 240_000);
