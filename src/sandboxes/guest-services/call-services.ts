@@ -2,6 +2,7 @@ import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
+import { Denials } from "./denials.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
 import type { ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
@@ -37,15 +38,17 @@ export class CallServices implements ServiceUse {
   readonly #tools: ToolService;
   readonly #keyValue: KeyValueService;
   readonly #http: HttpService;
+  readonly #denials: Denials;
   readonly #cancel = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
   constructor(
-    { callTool, capabilities, sessionId }: SandboxTask,
+    { callTool, capabilities, observer, sessionId }: SandboxTask,
     { keyValue, openEgress }: ExternalResources,
     { nestedCalls, netBytes }: ServiceLimits,
     rules: HttpRules,
   ) {
+    this.#denials = new Denials(observer);
     this.#tools = new ToolService(callTool, nestedCalls);
     this.#keyValue = new KeyValueService(keyValue, { granted: capabilities.keyValue ?? [], sessionId });
     this.#http = new HttpService(openEgress, { ...rules, grants: capabilities.net ?? [], netBytes });
@@ -86,7 +89,9 @@ export class CallServices implements ServiceUse {
     const running = this.#answer(request, leftMs, pause);
     this.#running.add(running);
     try {
-      return await running;
+      const reply = await running;
+      this.#denials.note(request, reply);
+      return reply;
     } catch {
       // Nothing here is meant to throw. Without a reply, the guest would wait until its deadline.
       return UNAVAILABLE;

@@ -6,8 +6,9 @@ import type { ServiceRequest } from "../../../src/sandboxes/guest-services/servi
 const UNAVAILABLE = { error: { code: "unavailable", message: "the service is not available" } };
 
 /** The services of a call that may call two other tools, and is granted nothing else. */
-function open(callTool?: CallTool): CallServices {
-  const task = { capabilities: {}, sessionId: "session", callTool } as unknown as SandboxTask;
+function open(callTool?: CallTool, log: (level: string, line: string) => void = () => {}): CallServices {
+  const observer = { log };
+  const task = { capabilities: {}, observer, sessionId: "session", callTool } as unknown as SandboxTask;
   const openEgress = (): Promise<never> => Promise.reject(new Error("nothing may be sent"));
   const rules = { maxBodyBytes: 1_000, trustsSafeMethods: true };
   return new CallServices(task, { openEgress }, { nestedCalls: 2, netBytes: 1_000 }, rules);
@@ -15,31 +16,43 @@ function open(callTool?: CallTool): CallServices {
 
 const CALL: ServiceRequest = { kind: "call-tool", name: "tool", input: "{}" };
 
-test("services deny everything that a call was not granted", async () => {
-  const services = open();
-  const url = "http://api.test/";
-  const answers = await Promise.all([
-    services.answer(CALL, 1_000),
-    services.answer({ kind: "get", store: "notes", key: "a" }, 1_000),
-    services.answer(
-      {
-        kind: "http",
-        method: "GET",
-        url,
-        headers: [],
-        body: undefined,
-        encoding: "utf8",
-        followRedirects: false,
-      },
-      1_000,
-    ),
-  ]);
+/** A request for an origin. */
+function http(url: string): ServiceRequest {
+  const [method, headers, body] = ["GET", [], undefined];
+  return { kind: "http", method, url, headers, body, encoding: "utf8", followRedirects: false };
+}
+
+test("services deny everything that a call was not granted, and log once what would grant it", async () => {
+  const lines: string[] = [];
+  const services = open(undefined, (level, line) => lines.push(`${level}: ${line}`));
+  const requests = [
+    CALL,
+    { kind: "get", store: "notes", key: "a" } as const,
+    http("http://api.test/a?token=1"),
+    http("http://api.test/b"),
+  ];
+  const answers = await Promise.all(requests.map((request) => services.answer(request, 1_000)));
   expect(answers).toEqual([
     { error: expect.objectContaining({ code: "permission_denied" }) },
     { error: expect.objectContaining({ code: "permission_denied" }) },
     { error: "origin_denied" },
+    { error: "origin_denied" },
   ]);
   expect(services).toMatchObject({ effect: "none", used: {} });
+  expect(lines.sort()).toEqual([
+    expect.stringMatching(/^warn: denied: a call of the tool 'tool': .*the capability 'tools'/),
+    "warn: denied: the capability 'keyValue' does not give the store 'notes'",
+    "warn: denied: the capability 'net' does not give the origin 'http://api.test'",
+  ]);
+});
+
+test("services log a bounded part of what a guest is denied", async () => {
+  const lines: string[] = [];
+  const services = open(undefined, (_level, line) => lines.push(line));
+  for (let index = 0; index < 50; index++)
+    await services.answer({ kind: "get", store: index + "x".repeat(9_999), key: "a" }, 1_000);
+  expect(lines).toHaveLength(10);
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(300);
 });
 
 test("services answer requests concurrently, and count them against one limit", async () => {
