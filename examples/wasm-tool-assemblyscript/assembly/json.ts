@@ -1,0 +1,1 @@
+../../quickstart/wasm/assembly/json.ts
