@@ -6,7 +6,7 @@ import { type McpCommand, parseMcp } from "./mcp-command.ts";
 import { CONFIG, HELP, oneOf, parse, required } from "./parse-options.ts";
 import { type PolicyCommand, parsePolicy } from "./policy-command.ts";
 import { parseSupervise, type SuperviseCommand } from "./supervise-command.ts";
-import { ENGINES, LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
+import { parseTool, type ToolCommand } from "./tool-command.ts";
 
 /** The values of `--format`. */
 const FORMAT_CHOICES = ["auto", ...FORMATS] as const;
@@ -85,7 +85,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === "serve") return parseServe(rest);
   if (name === "supervise") return parseSupervise(rest) ?? { name: "help" };
   if (name === "confirm") return parseConfirm(rest);
-  if (name === "tool") return parseTool(rest);
+  if (name === "tool") return parseTool(rest) ?? { name: "help" };
   if (name === "journal") return parseJournal(rest) ?? { name: "help" };
   if (name === "policy") return parsePolicy(rest) ?? { name: "help" };
   if (name === "mcp") return parseMcp(rest) ?? { name: "help" };
@@ -136,57 +136,4 @@ function parseServe(args: readonly string[]): Command {
   const { values } = parse(args, { ...HELP, ...CONFIG, ...LISTEN }, 0);
   if (values.help) return { name: "help" };
   return { name: "serve", config: required(values.config), listen: values.listen };
-}
-
-function parseTool([name, ...args]: readonly string[]): Command {
-  switch (name) {
-    case "run":
-      return parseToolRun(args);
-    case "check":
-      return parseToolCheck(args);
-    case "inspect": {
-      const { values, positionals } = parse(args, HELP, 1);
-      return values.help ? { name: "help" } : { name: "tool inspect", file: fileOf(positionals) };
-    }
-    case "new":
-      return parseToolNew(args);
-    case "--help":
-    case "-h":
-      return { name: "help" };
-    default:
-      throw new UsageError(shown`'tool' must be followed by run, check, inspect or new, not '${name ?? ""}'`);
-  }
-}
-
-function parseToolRun(args: readonly string[]): Command {
-  const { values, positionals } = parse(args, { ...HELP, ...TOOL_OPTIONS }, 1);
-  if (values.help) return { name: "help" };
-  const { input = "{}", policy, tool, export: exportName } = values;
-  const engine = oneOf(ENGINES, "--engine", values.engine);
-  return { name: "tool run", file: fileOf(positionals), export: exportName, tool, engine, input, policy };
-}
-
-function parseToolCheck(args: readonly string[]): Command {
-  const { export: exportOption, engine: engineOption } = TOOL_OPTIONS;
-  const options = { ...HELP, export: exportOption, engine: engineOption };
-  const { values, positionals } = parse(args, options, args.length);
-  if (values.help) return { name: "help" };
-  fileOf(positionals);
-  const engine = oneOf(ENGINES, "--engine", values.engine);
-  return { name: "tool check", files: positionals, export: values.export, engine };
-}
-
-function parseToolNew(args: readonly string[]): Command {
-  const { values, positionals } = parse(args, { ...HELP, ...NEW_OPTIONS }, 1);
-  if (values.help) return { name: "help" };
-  const [directory] = positionals;
-  if (directory === undefined) throw new UsageError(shown`DIR is missing: the folder of the new project`);
-  if (!values.wasm) throw new UsageError(shown`--wasm is required: no other kind of project is supported`);
-  const language = oneOf(LANGUAGES, "--language", values.language) ?? "javascript";
-  return { name: "tool new", directory, language };
-}
-
-function fileOf([file]: readonly string[]): string {
-  if (file !== undefined) return file;
-  throw new UsageError(shown`FILE is missing: the tool's module or component`);
 }

@@ -97,7 +97,9 @@ async function runCommand(command: Command, terminal: Terminal): Promise<number>
       return (await import("./commands/tool/check.ts")).checkTools(command, terminal);
     case "tool inspect":
       return (await import("./commands/tool/inspect.ts")).inspectTool(command, terminal);
+    case "tool component":
+      return (await import("./commands/tool/component.ts")).makeComponent(command, terminal);
     case "tool new":
-      return (await import("./commands/tool/new.ts")).newTool(command, terminal);
+      return (await import("./commands/tool/project/new.ts")).newTool(command, terminal);
   }
 }

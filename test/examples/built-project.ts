@@ -1,16 +1,18 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { promisify } from "node:util";
-import { newTool } from "../../src/cli/commands/tool/new.ts";
-import type { Language } from "../../src/cli/tool-command.ts";
+import { newTool } from "../../src/cli/commands/tool/project/new.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const CACHE = join(ROOT, "node_modules/.cache/sandgate-projects");
 const run = promisify(execFile);
+
+/** The languages of the projects that need to be installed or compiled for long. */
+type Language = "javascript" | "c";
 
 /** A project that was built, or the reason why it cannot be built on this machine. */
 export type BuiltProject =
@@ -18,7 +20,7 @@ export type BuiltProject =
   | { readonly missing: string };
 
 /**
- * Creates a project with `sandgate tool new --wasm`, installs its dependencies and builds it. The result is cached
+ * Creates a project with `sandgate tool new`, installs its dependencies and builds it. The result is cached
  * until the sources change.
  *
  * @param change Replaces the text of one file of the example.
@@ -41,12 +43,25 @@ export async function builtProject(
   const building = `${folder}.${process.pid}`;
   await rm(building, { recursive: true, force: true });
   const quiet = { stdin: process.stdin, stdout: new PassThrough(), stderr: new PassThrough() };
-  const code = await newTool({ name: "tool new", directory: building, language }, quiet);
+  const code = await newTool({ name: "tool new", directory: building, template: `wasm-${language}` }, quiet);
   if (code !== 0) throw new Error(String(quiet.stderr.read()));
   if (change !== undefined) await writeFile(join(building, change.file), change.text);
-  await run("npm", ["run", "build"], { cwd: building });
+  const env = { ...process.env, PATH: `${await commandFolder()}${delimiter}${process.env["PATH"]}` };
+  await run("npm", ["run", "build"], { cwd: building, env });
   await rename(building, folder).catch(() => rm(building, { recursive: true, force: true }));
   return { folder, component };
+}
+
+/** Returns a folder with the command `sandgate`, which runs the sources. */
+async function commandFolder(): Promise<string> {
+  const folder = join(CACHE, "bin");
+  const command = join(folder, `sandgate.${process.pid}`);
+  await mkdir(folder, { recursive: true });
+  const main = join(ROOT, "src/cli/main.ts");
+  await writeFile(command, `#!/bin/sh\nexec "${process.execPath}" --no-warnings "${main}" "$@"\n`);
+  await chmod(command, 0o755);
+  await rename(command, join(folder, "sandgate"));
+  return folder;
 }
 
 /** Installs the dependencies of an example's package.json once. Returns the folder that contains `node_modules`. */

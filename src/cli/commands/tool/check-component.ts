@@ -1,5 +1,6 @@
 import { ToolRegistry } from "../../../engine/registry.ts";
 import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
+import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
 import { shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
@@ -11,12 +12,15 @@ import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { listNames } from "../../terminal/names.ts";
 import { isChosen, type ToolChoice, whyNone } from "./component-tool.ts";
+import type { FileNeeds } from "./grant-file.ts";
 
 /** The findings about a tool's file. */
 export interface Findings {
   readonly notes: readonly ShownText[];
   /** The reasons why it cannot be registered. */
   readonly problems: readonly ShownText[];
+  /** What a policy has to grant; `undefined` if it has problems. */
+  readonly needs?: FileNeeds;
 }
 
 /** A component may have thousands of exports, each with a problem. */
@@ -32,20 +36,17 @@ export async function checkComponent(
   sandboxes: Sandboxes,
 ): Promise<Findings> {
   try {
-    return await registerAll(await readComponentBytes(file), choice, sandboxes);
+    return await registerAll(file, choice, sandboxes);
   } catch (error) {
     if (!(error instanceof ToolPreparationError)) throw error;
     return { notes: [], problems: [shown`${error.message}`] };
   }
 }
 
-async function registerAll(
-  component: Uint8Array,
-  choice: ToolChoice,
-  sandboxes: Sandboxes,
-): Promise<Findings> {
+async function registerAll(file: string, choice: ToolChoice, sandboxes: Sandboxes): Promise<Findings> {
   const { export: exportName } = choice;
   const engine = choice.engine && { engine: choice.engine };
+  const component = await readComponentBytes(file);
   const { exports, imports } = await inspectComponent(component, engine);
   const first = exports.find((exported) => exported.name === GUEST_CALL || "inputSchema" in exported);
   if (exportName === undefined && first === undefined && exports.length === 0) {
@@ -67,7 +68,10 @@ async function registerAll(
     ),
     ...importNotes(imports),
   ];
-  return { notes: bound(notes), problems: bound(problems) };
+  const findings = { notes: bound(notes), problems: bound(problems) };
+  if (problems.length > 0) return findings;
+  const tools = chosen.map(({ name }) => name);
+  return { ...findings, needs: { file, tools, sandbox: "wasm", capabilities: capabilitiesOf(imports) } };
 }
 
 /** A component of the world `sandgate:tool` has one function for all its tools, so no export is named. */
@@ -88,6 +92,15 @@ function registrationProblems(tools: readonly ComponentTool[]): ShownText[] {
       throw error;
     }
   });
+}
+
+/** Returns the capabilities that the component's imports use, with their names. */
+function capabilitiesOf(imports: readonly InspectedImport[]): FileNeeds["capabilities"] {
+  const used = new Map<CapabilityName, string>();
+  for (const { name, needs } of imports) {
+    if (needs !== "none" && needs !== "ungrantable" && !used.has(needs)) used.set(needs, `imports ${name}`);
+  }
+  return used;
 }
 
 /** Returns which capabilities a grant needs if the component uses its imports. It may import more than it uses. */

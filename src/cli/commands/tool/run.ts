@@ -6,6 +6,7 @@ import { ToolRegistry } from "../../../engine/registry.ts";
 import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
 import type { Tool } from "../../../engine/tool.ts";
 import type { JsonObject } from "../../../json/value.ts";
+import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
 import { allow } from "../../../policy/decision.ts";
 import { loadPolicyFile } from "../../../policy/file/load.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
@@ -27,6 +28,7 @@ import {
 } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { componentTool } from "./component-tool.ts";
+import { FileKeyValue } from "./file-key-value.ts";
 import { isComponentFile, toolOfFile } from "./tool-file.ts";
 
 type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
@@ -35,10 +37,12 @@ type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
  * Runs a tool once, like a model's call, and prints the result, the logs, the receipt and the error's details as JSON.
  *
  * @throws {ConfigError} if the policy file is invalid.
- * @throws {UsageError} if it is not clear which tool of a component is meant.
+ * @throws {UsageError} if it is not clear which tool of a component is meant, or `--store` cannot be used.
  */
 export async function runTool(command: RunCommand, { stdout, stderr, signal }: Terminal): Promise<ExitCode> {
-  await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
+  const stores = command.store === undefined ? undefined : await FileKeyValue.open(command.store);
+  const keyValue = stores ?? new MemoryKeyValue();
+  await using sandboxes = await openSandboxes({ workers: { threads: 1 }, keyValue });
   sandboxes.ensureExit();
   const registry = new ToolRegistry();
   try {
@@ -60,6 +64,7 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
   const context = { registry, policy, sandboxes, events, sessionId: "tool-run", ...(signal && { signal }) };
   const call = { id: "call", name: registry.names[0] ?? "", arguments: command.input };
   const execution = await new ToolDispatchEngine().dispatch(call, context);
+  await stores?.save();
   if (execution === null || signal?.aborted) return EXIT_INTERRUPTED;
   await print(stdout, toPrintableJson(report(execution, log, detail)));
   return execution.success ? EXIT_OK : EXIT_TOOL_FAILED;
@@ -106,5 +111,8 @@ async function loadPolicy(
       allow({ sandbox: sandboxes[0] ?? "quickjs", capabilities: { ...(engine && { engine }) } });
     return { policy: { check }, warnings: [] };
   }
-  return loadPolicyFile(file, registry.subjects);
+  const { policy } = await loadPolicyFile(file, registry.subjects);
+  // The file may have rules for other tools, which are not registered here: only what is true without tools is a warning.
+  const { warnings } = await loadPolicyFile(file);
+  return { policy, warnings };
 }

@@ -1,31 +1,17 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { joinShown, shown } from "../../../rendering/shown.ts";
-import { PACKAGE_FOLDER } from "../../help.ts";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import type { Language, ToolCommand } from "../../tool-command.ts";
+import { joinShown, shown } from "../../../../rendering/shown.ts";
+import { PACKAGE_FOLDER } from "../../../help.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../../terminal/terminal.ts";
+import type { Template, ToolCommand } from "../../../tool-command.ts";
+import { TEMPLATES } from "./templates.ts";
 
-/** The examples that are copied into new projects, and their files. */
-const TEMPLATES: Record<Language, { readonly folder: string; readonly files: readonly string[] }> = {
-  javascript: {
-    folder: "examples/wasm-tool-javascript/",
-    files: ["README.md", "build.mjs", "csv.js", "package.json", "tool.js"],
-  },
-  c: {
-    folder: "examples/wasm-tool-c/",
-    files: [
-      ...["README.md", "build.mjs", "json.c", "json.h"],
-      ...["package.json", "sandgate_tool.c", "sandgate_tool.h", "tool.c"],
-    ],
-  },
-};
-
-/** Creates a project that builds a component. If one of its files exists, nothing is written. */
+/** Creates a project with a tool and its test. If one of its files exists, nothing is written. */
 export async function newTool(
-  { directory, language }: Extract<ToolCommand, { name: "tool new" }>,
+  { directory, template }: Extract<ToolCommand, { name: "tool new" }>,
   { stdout, stderr }: Terminal,
 ): Promise<ExitCode> {
-  const files = await projectFiles(language);
+  const files = await projectFiles(template);
   try {
     for (const name of files.keys()) {
       if (await exists(join(directory, name))) throw new Error(`${join(directory, name)} already exists`);
@@ -41,17 +27,20 @@ export async function newTool(
   }
   const written = Array.from(files.keys(), (name) => shown`${join(directory, name)}`);
   await print(stdout, joinShown(written, "\n"));
-  await print(stderr, shown`Next: cd ${directory} && npm install && npm run build`);
+  await print(stderr, shown`Next: cd ${directory} && npm install && npm test`);
   return EXIT_OK;
 }
 
 /** Returns the texts of a new project's files by path. */
-async function projectFiles(language: Language): Promise<ReadonlyMap<string, string>> {
-  const { folder, files } = TEMPLATES[language];
-  const texts = new Map([[".gitignore", "node_modules/\ndist/\n"]]);
-  for (const name of files) texts.set(name, await readFile(new URL(folder + name, PACKAGE_FOLDER), "utf8"));
-  for (const name of (await readdir(new URL("wit/", PACKAGE_FOLDER))).sort()) {
-    texts.set(`wit/${name}`, await readFile(new URL(`wit/${name}`, PACKAGE_FOLDER), "utf8"));
+async function projectFiles(template: Template): Promise<ReadonlyMap<string, string>> {
+  const { folder, files, shared, wit } = TEMPLATES[template];
+  const sources = new Map(Object.entries(shared));
+  for (const name of files) sources.set(name, folder + name);
+  const names = wit ? (await readdir(new URL("wit/", PACKAGE_FOLDER))).sort() : [];
+  for (const name of names) sources.set(`wit/${name}`, `wit/${name}`);
+  const texts = new Map([[".gitignore", "node_modules/\ndist/\ntarget/\n"]]);
+  for (const [name, source] of sources) {
+    texts.set(name, await readFile(new URL(source, PACKAGE_FOLDER), "utf8"));
   }
   return texts;
 }

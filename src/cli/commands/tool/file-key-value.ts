@@ -1,0 +1,96 @@
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import type { KeyValueStore, KeyValueStores } from "../../../key-value/key-value-store.ts";
+import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
+import { shown } from "../../../rendering/shown.ts";
+import { UsageError } from "../../errors.ts";
+
+/** All sessions share the stores of a file. */
+const SESSION = "";
+const NEVER = new AbortController().signal;
+
+/** The values of each store in base64, by their keys. */
+type FileContent = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Key-value stores in memory, which are read from a JSON file and written back to it. */
+export class FileKeyValue implements KeyValueStores {
+  readonly #file: string;
+  readonly #memory = new MemoryKeyValue();
+  readonly #opened = new Map<string, KeyValueStore>();
+
+  /**
+   * Reads the stores of a file. If it does not exist, there are none yet.
+   *
+   * @throws {UsageError} if the file cannot be read, or does not have such content.
+   */
+  static async open(file: string): Promise<FileKeyValue> {
+    const stores = new FileKeyValue(file);
+    try {
+      for (const [name, values] of Object.entries(await readContent(file))) {
+        const changes = Object.entries(values).map(([key, base64]) => ({
+          key,
+          value: Buffer.from(base64, "base64"),
+        }));
+        await stores.open(name).update(changes, NEVER);
+      }
+    } catch (error) {
+      throw new UsageError(shown`--store ${file} cannot be used: ${(error as Error).message}`);
+    }
+    return stores;
+  }
+
+  private constructor(file: string) {
+    this.#file = file;
+  }
+
+  open(name: string): KeyValueStore {
+    const store = this.#opened.get(name) ?? this.#memory.open(name, SESSION);
+    this.#opened.set(name, store);
+    return store;
+  }
+
+  /** Replaces the file as a whole. */
+  async save(): Promise<void> {
+    const content = await Promise.all(
+      Array.from(this.#opened, async ([name, store]) => [name, await contentOf(store)] as const),
+    );
+    const temporary = `${this.#file}.${process.pid}.tmp`;
+    try {
+      await writeFile(temporary, `${JSON.stringify(Object.fromEntries(content), null, 2)}\n`, {
+        flag: "wx",
+        mode: 0o600,
+      });
+      await rename(temporary, this.#file);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw new UsageError(shown`--store ${this.#file} cannot be written: ${(error as Error).message}`);
+    }
+  }
+}
+
+async function contentOf(store: KeyValueStore): Promise<Record<string, string>> {
+  const entries: [string, string][] = [];
+  for (const key of await store.listKeys(undefined, Number.POSITIVE_INFINITY, NEVER)) {
+    const value = (await store.get(key, NEVER)) ?? new Uint8Array();
+    entries.push([key, Buffer.from(value).toString("base64")]);
+  }
+  return Object.fromEntries(entries);
+}
+
+async function readContent(file: string): Promise<FileContent> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw error;
+  }
+  const content: unknown = JSON.parse(text);
+  const isStore = (store: unknown): boolean =>
+    isRecord(store) && Object.values(store).every((value) => typeof value === "string");
+  if (isRecord(content) && Object.values(content).every(isStore)) return content as FileContent;
+  throw new TypeError("it must have an object for each store, whose members are strings in base64");
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
