@@ -11,12 +11,16 @@ import type { ProcessSandbox, ProcessSandboxOptions } from "./process/process-sa
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
 import { AbandonedThreads } from "./threads/abandoned/abandoned-threads.ts";
+import type { ForeignPool } from "./threads/task-pool.ts";
 import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
 
 /** Options of {@link openSandboxes}. */
 export interface SandboxesOptions {
   /** The thread pools of host workers, Wasm and QuickJS: one each, opened on first use. */
-  readonly workers?: WorkerPoolOptions;
+  readonly workers?: WorkerPoolOptions & {
+    /** Your own threads for the modules of host tools: `piscinaPool` of `sandgate/piscina`. Default: a pool as above. */
+    readonly pool?: ForeignPool;
+  };
   readonly wasm?: {
     /** Keeps the digests of components that were validated. Default: `sandgate/wasm` in the user's cache directory. */
     readonly cacheDirectory?: string;

@@ -3,9 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Piscina } from "piscina";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import { openSandboxes, type SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
 import { Cgroups } from "../../src/sandboxes/process/cgroups/cgroups.ts";
+import { piscinaPool } from "../../src/sandboxes/threads/piscina/piscina-pool.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { Isolation } from "../../src/tool/isolation.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
@@ -74,21 +76,13 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
       unserialisable: factory(() => Symbol("none")),
     },
   }),
-  "a host module": async () => {
-    const inThread = (name: string): ToolImplementations => ({
-      host: { module: new URL("../fixtures/worker/contract.ts", import.meta.url), export: name },
-    });
+  "a host module": async () => moduleTarget(),
+  "a host module, in the embedder's Piscina": async () => {
+    const piscina = new Piscina({ minThreads: 1, maxThreads: 2 });
     return {
-      name: "module",
-      sandbox: "host",
-      tools: {
-        echo: inThread("echo"),
-        fail: inThread("fail"),
-        breaks: inThread("throwNothing"),
-        loop: inThread("loop"),
-        large: inThread("large"),
-        unserialisable: inThread("unserialisable"),
-      },
+      ...moduleTarget(),
+      options: { workers: { pool: piscinaPool(piscina) } },
+      close: () => piscina.destroy(),
     };
   },
   QuickJS: quickJsTarget,
@@ -140,6 +134,24 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
     remoteTarget((origin, path) => ({ remote: { http: { method: "POST", url: `${origin}/http/${path}` } } })),
   "QuickJS on an executor": async () => executorTarget(await quickJsTarget()),
 };
+
+function moduleTarget(): Target {
+  const inThread = (name: string): ToolImplementations => ({
+    host: { module: new URL("../fixtures/worker/contract.ts", import.meta.url), export: name },
+  });
+  return {
+    name: "module",
+    sandbox: "host",
+    tools: {
+      echo: inThread("echo"),
+      fail: inThread("fail"),
+      breaks: inThread("throwNothing"),
+      loop: inThread("loop"),
+      large: inThread("large"),
+      unserialisable: inThread("unserialisable"),
+    },
+  };
+}
 
 async function quickJsTarget(): Promise<Target> {
   const quickjs = (source: string): ToolImplementations => ({ quickjs: { source } });

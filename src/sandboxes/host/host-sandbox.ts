@@ -12,12 +12,11 @@ import type { HeldFiles } from "../contract/held-changes.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import type { PoolOptions } from "../threads/worker-pool.ts";
 import { AbandonedFunctions } from "./abandoned-functions.ts";
 import type { CallFiles } from "./files/call-files.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
 import { FunctionRunner } from "./function-runner.ts";
-import type { ModuleRunner } from "./module-runner.ts";
+import type { ModuleRunner, ModuleRunnerOptions } from "./module-runner.ts";
 
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 const ENFORCEABLE_WITH_FILES: readonly LimitName[] = [...ENFORCEABLE, "fileBytes"];
@@ -27,7 +26,7 @@ const FILES: ReadonlySet<CapabilityName> = new Set(workspaceIsSupported() ? (["f
 
 /** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
-  readonly workers?: PoolOptions;
+  readonly workers?: ModuleRunnerOptions;
   /** Where functions that do not stop are counted. */
   readonly abandonedFunctions?: AbandonedFunctions;
 }

@@ -8,17 +8,27 @@ import { outcomeOf } from "../contract/output-outcome.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { ThrownFailure } from "../contract/thrown-failure.ts";
+import { AbandonedThreads } from "../threads/abandoned/abandoned-threads.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded } from "../threads/task-outcome.ts";
+import type { ForeignPool, TaskPool } from "../threads/task-pool.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 
+/** The options of {@link ModuleRunner}. */
+export interface ModuleRunnerOptions extends PoolOptions {
+  /** The embedder's threads. Default: threads of its own. */
+  readonly pool?: ForeignPool | undefined;
+}
+
 /** Runs modules in threads, which a deadline can end. */
 export class ModuleRunner {
-  readonly #pool: WorkerPool;
+  readonly #pool: TaskPool;
 
-  constructor(options: PoolOptions = {}) {
-    this.#pool = new WorkerPool({ entry: entryFile("sandboxes/host/worker-entry") }, options);
+  constructor(options: ModuleRunnerOptions = {}) {
+    const entry = entryFile("sandboxes/host/worker-entry");
+    const { pool, maxWaitMs, abandoned = new AbandonedThreads(options.threads) } = options;
+    this.#pool = pool?.open({ entry, maxWaitMs, abandoned }) ?? new WorkerPool({ entry }, options);
   }
 
   /** @throws {ToolPreparationError} if the file of the module does not exist. The first call imports it. */

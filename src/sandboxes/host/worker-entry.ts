@@ -10,7 +10,7 @@ import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { encodeOutput } from "../contract/output.ts";
 import { readThrown, type ThrownFailure } from "../contract/thrown-failure.ts";
-import type { TaskThread } from "../threads/thread-message.ts";
+import type { ReportingThread } from "../threads/thread-message.ts";
 import type { HostFiles } from "./files/host-files.ts";
 import { loadFunction } from "./load-function.ts";
 
@@ -48,7 +48,10 @@ type WorkerResult =
   | { readonly status: "not-loaded"; readonly detail: string };
 
 /** Runs one call of a module. */
-export default async function runWorkerTask(task: WorkerTask, thread: TaskThread): Promise<WorkerAnswer> {
+export default async function runWorkerTask(
+  task: WorkerTask,
+  thread: ReportingThread,
+): Promise<WorkerAnswer> {
   let run: HostModuleFunction;
   let files: HostFiles | undefined;
   try {
@@ -135,7 +138,7 @@ class ThreadContext implements HostModuleContext {
   readonly onOutput: HostModuleContext["onOutput"];
   streamedBytes = 0;
 
-  constructor(task: WorkerTask, files: HostFiles | undefined, thread: TaskThread) {
+  constructor(task: WorkerTask, files: HostFiles | undefined, thread: ReportingThread) {
     this.files = files;
     const { principal, maxOutputBytes } = task;
     this.callId = task.callId;

@@ -11,7 +11,7 @@ import { SLOTS, ThreadTable } from "./thread-table.ts";
  * Milliseconds in which a thread must end. Threads that can be ended need only a few; the rest is a margin
  * for busy machines.
  */
-const END_GRACE_MS = 1_000;
+export const END_GRACE_MS = 1_000;
 
 /** Maximum number of artifacts that a thread keeps. The least recently used are evicted first. */
 const MAX_ARTIFACTS = 32;

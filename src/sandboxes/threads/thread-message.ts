@@ -52,12 +52,18 @@ export type ThreadMessage =
  */
 export type ThreadFunction<Fields, Result> = (fields: Fields, thread: TaskThread) => Result | Promise<Result>;
 
-/** The thread of a running task. */
-export interface TaskThread {
-  /** The task's artifact: the same object for all tasks that need it. */
-  readonly artifact: unknown;
+/** The thread of a running task, as far as it only reports. */
+export interface ReportingThread {
   /** Must be called when the work itself starts. The wall time counts from here. */
   markStarted(): void;
+  /** Sends output or a log line to the task's observer. */
+  tell(message: ThreadMessage): void;
+}
+
+/** The thread of a running task. */
+export interface TaskThread extends ReportingThread {
+  /** The task's artifact: the same object for all tasks that need it. */
+  readonly artifact: unknown;
   /**
    * Sets a short function to run after the result has been sent and before the next task. Replaces an earlier
    * one.
@@ -69,8 +75,6 @@ export interface TaskThread {
    * Says that linear memories of this size will not be used after the task. Those of many tasks are released together.
    */
   discard(bytes: number): void;
-  /** Sends output or a log line to the task's observer. */
-  tell(message: ThreadMessage): void;
   /**
    * Sends a request to the submitter of the task, and blocks the thread until the reply arrives. A deadline
    * or a cancellation ends the thread even while it is blocked. Request and reply are cloned.
