@@ -2,6 +2,7 @@ import { strictEqual } from "node:assert";
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { Piscina } from "piscina";
+import { piscinaPool } from "sandgate/piscina";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 import { sustained } from "../harness/in-flight.ts";
 import { INPUT, openEcho, outputOf } from "../setting.ts";
@@ -28,6 +29,27 @@ const ROUND_TRIP: readonly Case[] = [
 
 /** The cost of a call in a thread, compared to piscina's round trip. */
 const roundTrip: Question = { name: "pool", cases: ROUND_TRIP };
+
+/** The same in a Piscina that the embedder shares with its tools, compared to piscina's round trip. */
+const embedders: Question = {
+  name: "pool-embedders-piscina",
+  cases: [
+    { name: "piscina run() of an echo", open: () => openPiscinaEcho(1) },
+    { name: "dispatch of a worker tool", open: () => echoTool(1) },
+    { name: "dispatch of a worker tool in the embedder's piscina", open: openEmbeddersPiscina },
+  ],
+};
+
+async function openEmbeddersPiscina(): Promise<OpenCase> {
+  const piscina = new Piscina({ minThreads: 1, maxThreads: 1 });
+  const workers = { pool: piscinaPool(piscina) };
+  const opened = await openEcho("host", { host: { module: ECHO_MODULE } }, { sandboxes: { workers } });
+  const close = async (): Promise<void> => {
+    await opened.close?.();
+    await piscina.destroy();
+  };
+  return { ...opened, close };
+}
 
 /** The same on one core, which measures the instructions without waking up another core. */
 const pinned: Question = {
@@ -96,6 +118,7 @@ const argumentSizes: Question = {
 /** The questions about the thread pool of host workers, Wasm and QuickJS. */
 export const questions: readonly Question[] = [
   roundTrip,
+  embedders,
   pinned,
   load,
   busy,
