@@ -34,11 +34,13 @@ export const HELP_TEXT = `Usage:
   sandgate mcp serve --config sandgate.yaml [--workspace DIR]
   sandgate mcp login|logout SERVER --config sandgate.yaml
   sandgate confirm URL [--token-file FILE] [--watch]
-  sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
-                        [--engine jco]
+  sandgate tool run FILE [--input JSON] [--policy FILE] [--store FILE] [--export NAME]
+                         [--tool NAME] [--engine jco]
   sandgate tool check FILE... [--export NAME] [--engine jco]
+                         [--grant FILE [--value CAPABILITY=VALUE]...]
   sandgate tool inspect FILE.wasm
-  sandgate tool new DIR --wasm [--language javascript|c]
+  sandgate tool component CORE.wasm --out FILE.wasm
+  sandgate tool new DIR [--language LANGUAGE] [--wasm | --key-value]
   sandgate --help | --version
 
 dispatch reads an assistant message with tool calls from FILE (default: standard input),
@@ -105,14 +107,22 @@ tool run calls a tool and prints its result, log and receipt. JavaScript and Typ
 in QuickJS, WebAssembly components in the Wasm sandbox.
   -i, --input    the tool's input; default: {}
   -p, --policy   the policy file that grants the call; default: the sandbox's own limits
+  -s, --store    the file that keeps the key-value stores; default: they end with the call
   -e, --export   the exported function; default: 'default', or the only tool of a component
   -t, --tool     which of a component's tools; default: the only one
   --engine       jco: runs a component that you trust with the code that jco generates
 tool check loads tools without calling them, and reports their problems.
+  -g, --grant    writes a policy that grants what the tools import or mention
+  --value        names what that policy grants: net=https://api.example.com, keyValue=notes,
+                 tools=read_*, fs=DIRECTORY; may be repeated
 tool inspect prints the exports of a component, with JSON schemas, and the grant that each
 of its imports needs. It does not run the component.
-tool new creates a project that builds a component. It overwrites no files.
-  -l, --language javascript (default) or c
+tool component makes a component of a core module that exports the world sandgate:tool.
+tool new creates a project with a tool and its test: see docs/cookbook. It overwrites no files.
+  -l, --language javascript (default) and typescript run in QuickJS; c, assemblyscript and
+                 rust are components. rust needs the target wasm32-unknown-unknown
+  --wasm         a component, also in javascript
+  --key-value    a tool that keeps values, in assemblyscript
 
 Exit codes: 0 if all calls were dispatched, even if tools failed; 1 if the tool of a tool
 run failed, the config of a doctor uses what does not hold here, a journal contradicts itself, a decision differs from the recorded or expected
