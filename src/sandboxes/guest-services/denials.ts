@@ -6,8 +6,9 @@ const MAX_LOGGED = 10;
 const MAX_NAME_LENGTH = 200;
 
 /**
- * Logs what a call's guest asked for and its grant does not give, with the capability that would: a guest may not tell, or
- * may tell it in words of its own. The operator reads this; the model does not.
+ * Logs the tools and stores that a call's guest asked for and its grant does not give, with the capability that would: a
+ * guest may not tell, or may tell it in words of its own. The operator reads this; the model does not. Each sandbox names
+ * the origins of denied requests itself.
  */
 export class Denials {
   readonly #observer: TaskObserver;
@@ -19,30 +20,17 @@ export class Denials {
 
   /** Logs a reply if it is a denial, once. */
   note(request: ServiceRequest, reply: ServiceReply): void {
-    if (!("error" in reply) || this.#logged.size >= MAX_LOGGED) return;
+    if (request.kind === "http" || !("error" in reply) || this.#logged.size >= MAX_LOGGED) return;
     const { error } = reply;
-    const code = typeof error === "string" ? error : error.code;
-    if (code !== "origin_denied" && code !== "permission_denied") return;
-    const line = lineOf(request, typeof error === "string" ? "" : error.message);
+    if (typeof error === "string" || error.code !== "permission_denied") return;
+    const line =
+      request.kind === "call-tool"
+        ? `denied: a call of the tool ${nameOf(request.name)}: ${error.message}`
+        : `denied: the capability 'keyValue' does not give the store ${nameOf(request.store)}`;
     if (this.#logged.has(line)) return;
     this.#logged.add(line);
     this.#observer.log("warn", line);
   }
-}
-
-function lineOf(request: ServiceRequest, reason: string): string {
-  switch (request.kind) {
-    case "http":
-      return `denied: the capability 'net' does not give the origin ${nameOf(originOf(request.url))}`;
-    case "call-tool":
-      return `denied: a call of the tool ${nameOf(request.name)}: ${reason}`;
-    default:
-      return `denied: the capability 'keyValue' does not give the store ${nameOf(request.store)}`;
-  }
-}
-
-function originOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : url;
 }
 
 function nameOf(text: string): string {
