@@ -48,9 +48,10 @@ const QUICKJS_PACKAGES = [
 
 /** Parts of jco, which validate components and generate JavaScript: `vendored-file.ts`. */
 const JCO = "@bytecodealliance/jco-transpile";
-const JCO_GENERATOR = "vendor/js-component-bindgen-component";
+const JCO_MODULES = ["vendor/js-component-bindgen-component", "vendor/wasm-tools"];
 const JCO_FILES = [
   "wasm-tools.core.wasm",
+  "wasm-tools.core2.wasm",
   "js-component-bindgen-component.core.wasm",
   "js-component-bindgen-component.core2.wasm",
 ];
@@ -103,21 +104,23 @@ await build({
   input: { [QUICKJS_THREAD]: `src/${QUICKJS_THREAD}.ts` },
   output: { ...output, codeSplitting: false, banner: licences(QUICKJS_PACKAGES) },
 });
-await build({
-  ...input,
-  external: /^node:/,
-  // The file begins with a directive of its own, which has no effect in Node.
-  checks: { moduleLevelDirective: false },
-  input: { [JCO_GENERATOR]: `node_modules/${JCO}/${JCO_GENERATOR}.js` },
-  plugins: [
-    {
-      name: "without-wasi",
-      resolveId: (id) =>
-        id.startsWith("@bytecodealliance/preview2-shim/") ? resolve("scripts/vendor/wasi.ts") : null,
-    },
-  ],
-  output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences([JCO]) },
-});
+for (const module of JCO_MODULES) {
+  await build({
+    ...input,
+    external: /^node:/,
+    // The file begins with a directive of its own, which has no effect in Node.
+    checks: { moduleLevelDirective: false },
+    input: { [module]: `node_modules/${JCO}/${module}.js` },
+    plugins: [
+      {
+        name: "without-wasi",
+        resolveId: (id) =>
+          id.startsWith("@bytecodealliance/preview2-shim/") ? resolve("scripts/vendor/wasi.ts") : null,
+      },
+    ],
+    output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences([JCO]) },
+  });
+}
 for (const file of JCO_FILES) copyFileSync(`node_modules/${JCO}/vendor/${file}`, `dist/vendor/${file}`);
 copyFileSync(`node_modules/${JCO}/LICENSE`, "dist/vendor/LICENSE");
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });

@@ -2,10 +2,10 @@ import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 
 /**
- * Parts of `@bytecodealliance/jco-transpile` that run without its dependencies: `wasm-tools` as a core module, and the
- * generator of JavaScript with its two core modules beside it.
+ * Parts of `@bytecodealliance/jco-transpile` that run without its dependencies: `wasm-tools` as a core module, and as
+ * JavaScript with its core modules beside it; the generator of JavaScript in the same form.
  */
-export type VendoredFile = "wasm-tools.core.wasm" | "js-component-bindgen-component.js";
+export type VendoredFile = "wasm-tools.core.wasm" | "wasm-tools.js" | "js-component-bindgen-component.js";
 
 /**
  * Returns the path of a vendored file. The built package has these files in `dist/vendor`, so that the package is not
