@@ -71,7 +71,10 @@ async function registerAll(file: string, choice: ToolChoice, sandboxes: Sandboxe
   const findings = { notes: bound(notes), problems: bound(problems) };
   if (problems.length > 0) return findings;
   const tools = chosen.map(({ name }) => name);
-  return { ...findings, needs: { file, tools, sandbox: "wasm", capabilities: capabilitiesOf(imports) } };
+  return {
+    ...findings,
+    needs: { file, tools, sandbox: "wasm", capabilities: capabilitiesOf(imports, choice) },
+  };
 }
 
 /** A component of the world `sandgate:tool` has one function for all its tools, so no export is named. */
@@ -94,9 +97,13 @@ function registrationProblems(tools: readonly ComponentTool[]): ShownText[] {
   });
 }
 
-/** Returns the capabilities that the component's imports use, with their names. */
-function capabilitiesOf(imports: readonly InspectedImport[]): FileNeeds["capabilities"] {
+/** Returns the capabilities that the component's imports use, with their names, and that of its engine. */
+function capabilitiesOf(
+  imports: readonly InspectedImport[],
+  { engine }: ToolChoice,
+): FileNeeds["capabilities"] {
   const used = new Map<CapabilityName, string>();
+  if (engine !== undefined) used.set("engine", `is to run with the engine ${engine}`);
   for (const { name, needs } of imports) {
     if (needs !== "none" && needs !== "ungrantable" && !used.has(needs)) used.set(needs, `imports ${name}`);
   }

@@ -20,7 +20,11 @@ export interface FileNeeds {
 const LIMITS = { wallTime: "5s", memory: "64MiB", output: "1MiB" };
 
 /** The capabilities that are granted as they are; the others name what they give. */
-const WHOLE: ReadonlySet<CapabilityName> = new Set(["clock", "random"]);
+const WHOLE: ReadonlyMap<CapabilityName, unknown> = new Map<CapabilityName, unknown>([
+  ["clock", true],
+  ["random", true],
+  ["engine", "jco"],
+]);
 
 /** What the other capabilities name, for example. */
 const EXAMPLES: Partial<Record<CapabilityName, string>> = {
@@ -81,7 +85,7 @@ export async function writeGrant(
 function ruleOf({ tools, sandbox, capabilities }: FileNeeds, values: GrantValues): object {
   const granted: Record<string, unknown> = {};
   for (const name of capabilities.keys()) {
-    if (WHOLE.has(name)) granted[name] = true;
+    if (WHOLE.has(name)) granted[name] = WHOLE.get(name);
     const named = values.get(name);
     if (named === undefined) continue;
     granted[name] = name === "fs" ? named.map(directoryGrant) : named;

@@ -32,6 +32,16 @@ async function note(input: object, options: readonly string[]): Promise<Record<s
 }
 
 describe("sandgate tool check --grant", () => {
+  test("grants the engine that a component is checked with", async () => {
+    const grant = join(folder, "engine.yaml");
+    const args = ["tool", "check", notes, "--engine", "jco", "--grant", grant, "--value", "keyValue=notes"];
+    expect(await sandgate(args)).toMatchObject({ code: 0, stderr: "" });
+    const [rule] = parseYaml(await readFile(grant, "utf8")).rules;
+    expect(rule.capabilities).toEqual({ engine: "jco", keyValue: ["notes"] });
+    const { success, receipt } = await note({ title: "a" }, ["--engine", "jco", "--policy", grant]);
+    expect({ success, receipt }).toMatchObject({ success: true, receipt: { used: { engine: "jco" } } });
+  });
+
   test("grants what a component imports, as far as it is named", async () => {
     const grant = join(folder, "new/grant.yaml");
     const args = [
