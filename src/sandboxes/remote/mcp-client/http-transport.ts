@@ -4,8 +4,12 @@ import type {
   Transport,
   TransportSendOptions,
 } from "@modelcontextprotocol/client";
+import { isJsonObject } from "../../../json/value.ts";
 import type { WireFilter } from "./wire-filter.ts";
-import type { WireMessage } from "./wire-message.ts";
+import type { MessageId, WireMessage } from "./wire-message.ts";
+
+/** Milliseconds for a server to end the stream of a request that it has answered. */
+const ANSWERED_MS = 1_000;
 
 /** The SDK's own declarations do not agree under `exactOptionalPropertyTypes`. */
 type InnerOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
@@ -19,6 +23,7 @@ export class HttpTransport implements Transport {
   readonly #inner: StreamableHTTPClientTransport;
   readonly #filter: WireFilter;
   readonly #redact: (text: string) => string;
+  readonly #streams = new RequestStreams();
 
   /** @param redact Returns a text without the tokens. Default: there are none. */
   constructor(
@@ -43,17 +48,26 @@ export class HttpTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    const { id, method } = message as WireMessage;
+    const isRequest = id !== undefined && method !== undefined;
     this.#filter.sending(message, options?.requestSignal);
     try {
       const onRequestStreamEnd = (): void => {
+        this.#streams.ended(id);
         options?.onRequestStreamEnd?.();
         const answer = this.#filter.ended(message);
         if (answer !== undefined) this.onmessage?.(answer as unknown as JSONRPCMessage);
       };
-      await this.#inner.send(message, { ...options, onRequestStreamEnd } as InnerOptions);
+      const requestSignal = isRequest ? this.#streams.begin(id, options?.requestSignal) : undefined;
+      const more = { onRequestStreamEnd, ...(requestSignal && { requestSignal }) };
+      await this.#inner.send(message, { ...options, ...more } as InnerOptions);
+      this.#streams.sent(id);
     } catch (error) {
+      this.#streams.ended(id);
       this.#filter.unsent(message);
       throw error;
+    } finally {
+      if (method === "notifications/cancelled") this.#streams.abort(cancelledBy(message));
     }
   }
 
@@ -74,6 +88,59 @@ export class HttpTransport implements Transport {
 
   #receive(message: JSONRPCMessage): void {
     const checked = this.#filter.check(message as unknown as WireMessage);
-    if (checked !== undefined) this.onmessage?.(this.#hidden(checked) as unknown as JSONRPCMessage);
+    if (checked === undefined) return;
+    if (checked.method === undefined) this.#streams.answered(checked.id);
+    this.onmessage?.(this.#hidden(checked) as unknown as JSONRPCMessage);
+  }
+}
+
+function cancelledBy(message: JSONRPCMessage): MessageId | undefined {
+  const { params } = message as WireMessage;
+  return isJsonObject(params) ? (params["requestId"] as MessageId) : undefined;
+}
+
+interface RequestStream {
+  readonly controller: AbortController;
+  timer?: NodeJS.Timeout;
+}
+
+/**
+ * The streams on which requests are answered. They end with their requests: the SDK alone would read them, and open them again,
+ * for as long as the server likes.
+ */
+class RequestStreams {
+  readonly #open = new Map<MessageId, RequestStream>();
+
+  /** Returns the signal that ends the stream of a request. */
+  begin(id: MessageId, outer: AbortSignal | undefined): AbortSignal {
+    const controller = new AbortController();
+    this.#open.set(id, { controller });
+    const abort = (): void => this.abort(id);
+    if (outer?.aborted) abort();
+    else outer?.addEventListener("abort", abort, { once: true });
+    return controller.signal;
+  }
+
+  /** The request was sent. One that is answered already has no stream. */
+  sent(id: MessageId | undefined): void {
+    if (id !== undefined && this.#open.get(id)?.timer !== undefined) this.ended(id);
+  }
+
+  /** A server that ends the stream by itself keeps its connection. */
+  answered(id: MessageId | undefined): void {
+    const stream = id === undefined ? undefined : this.#open.get(id);
+    if (stream !== undefined) stream.timer ??= setTimeout(() => this.abort(id), ANSWERED_MS).unref();
+  }
+
+  ended(id: MessageId | undefined): void {
+    if (id === undefined) return;
+    clearTimeout(this.#open.get(id)?.timer);
+    this.#open.delete(id);
+  }
+
+  abort(id: MessageId | undefined): void {
+    const stream = id === undefined ? undefined : this.#open.get(id);
+    this.ended(id);
+    stream?.controller.abort();
   }
 }

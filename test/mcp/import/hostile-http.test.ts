@@ -1,0 +1,84 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import { bodyOf, type Served, serve, serveByHand } from "./http-servers.ts";
+import { open } from "./open-hostile.ts";
+
+const X = { name: "x", inputSchema: { type: "object" } };
+
+/** Serves 2025-11-25, with calls and the stream of `GET` as a test says. */
+function serveLegacy(
+  call: (id: number | string, response: ServerResponse) => void,
+  get: (response: ServerResponse) => void = (response) => void response.writeHead(405).end(),
+): Promise<Served> {
+  return serve(async (request, response) => {
+    if (request.method === "GET") return get(response);
+    const { id, method } = await bodyOf(request);
+    const results: Record<string, object> = {
+      initialize: {
+        ...{ protocolVersion: "2025-11-25", capabilities: { tools: {} } },
+        serverInfo: { name: "old", version: "1" },
+      },
+      "tools/list": { tools: [X] },
+    };
+    if (method === "tools/call" && id !== undefined) return call(id, response);
+    const result = results[method];
+    if (result === undefined) return void response.writeHead(id === undefined ? 202 : 400).end();
+    response.setHeader("content-type", "application/json");
+    return void response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  });
+}
+
+describe("The stream of a call over HTTP", () => {
+  test("is closed when the call was cancelled, also by a server that does not end it", async () => {
+    let closed = 0;
+    await using served = await serveLegacy((_id, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": here\n\n");
+      response.once("close", () => closed++);
+    });
+    await using opened = await open({ web: served.options });
+    for (let count = 0; count < 3; count++) {
+      const { error } = await opened.call("mcp_web_x", {}, { wallTimeMs: 200 });
+      expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    }
+    await expect.poll(() => closed, { timeout: 5_000 }).toBe(3);
+  });
+
+  test("is closed after its answer, also by a server that does not end it", async () => {
+    let isClosed = false;
+    await using served = await serveByHand([X], (id, response) => {
+      const answer = { jsonrpc: "2.0", id, result: { resultType: "complete", content: [] } };
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`data: ${JSON.stringify(answer)}\n\n`);
+      response.once("close", () => {
+        isClosed = true;
+      });
+    });
+    await using opened = await open({ web: served.options });
+    expect((await opened.call("mcp_web_x")).success).toBe(true);
+    await expect.poll(() => isClosed, { timeout: 5_000 }).toBe(true);
+  });
+
+  test("is not opened again and again after the call was cancelled", async () => {
+    let opens = 0;
+    const resumable = (response: ServerResponse): void => {
+      opens++;
+      response.writeHead(200, { "content-type": "text/event-stream" }).end("retry: 1\nid: 7\ndata:\n\n");
+    };
+    let isCalled = false;
+    // The stream of the session is another one, which a client may open again.
+    await using served = await serveLegacy(
+      (_id, response) => {
+        isCalled = true;
+        resumable(response);
+      },
+      (response) => (isCalled ? resumable(response) : void response.writeHead(405).end()),
+    );
+    await using opened = await open({ web: served.options });
+    await opened.call("mcp_web_x", {}, { wallTimeMs: 1_300 });
+    expect(opens).toBeGreaterThan(1);
+    const before = opens;
+    // Three pauses of a client that goes on.
+    await new Promise((resolve) => setTimeout(resolve, 1_600));
+    expect(opens).toBe(before);
+  });
+});
