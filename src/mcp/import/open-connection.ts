@@ -5,7 +5,6 @@ import { httpFetch } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
 import { HttpTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio-transport.ts";
-import { WireFilter } from "../../sandboxes/remote/mcp-client/wire-filter.ts";
 import { oauthFetch } from "../oauth/oauth-fetch.ts";
 import { LOGIN_MS, OAuthSession } from "../oauth/oauth-session.ts";
 import {
@@ -73,6 +72,6 @@ function sessionFor(server: string, options: HttpServerOptions, egress: Egress):
   const { url, oauth } = options;
   if (oauth === undefined) return undefined;
   const grants = [grantOf(options), ...(oauth.net ?? [])];
-  const fetch = httpFetch({ egress, grants, filter: new WireFilter(() => {}) });
+  const fetch = httpFetch({ egress, grants });
   return new OAuthSession({ server, url, oauth, fetch, isGranted: (asked) => egress.allows(asked, grants) });
 }

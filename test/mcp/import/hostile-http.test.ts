@@ -82,3 +82,34 @@ describe("The stream of a call over HTTP", () => {
     expect(opens).toBe(before);
   });
 });
+
+describe("An answer over HTTP that has more than one meaning fails the call", () => {
+  const answer = (id: unknown, version: string): string =>
+    `{${version}:"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"n":1,"n":9007199254740993}}}`;
+
+  test.each<[string, number, string, string]>([
+    ["with another status", 203, "application/json", '"jsonrpc"'],
+    ["with an escape in a name", 200, "application/json", '"json\\u0072pc"'],
+    ["in an event stream in upper case", 200, "TEXT/Event-Stream", '"json\\u0072pc"'],
+    ["in an event stream with another status", 203, " Text/event-stream; a=b", '"jsonrpc"'],
+  ])("%s", async (_, status, type, version) => {
+    await using served = await serveByHand([X], (id, response) => {
+      response.writeHead(status, { "content-type": type });
+      const text = answer(id, version);
+      response.end(type.startsWith("application/json") ? text : `data: ${text}\n\n`);
+    });
+    await using opened = await open({ web: served.options });
+    const { error } = await opened.call("mcp_web_x");
+    expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
+    expect(error?.message).toBe("The tool's server returned no valid result");
+  });
+});
+
+test("What an HTTP error says is shortened before events have it", async () => {
+  await using served = await serveByHand([X], (_id, response) => {
+    response.writeHead(500, { "content-type": "text/plain" }).end("x".repeat(1_000_000));
+  });
+  await using opened = await open({ web: served.options });
+  await opened.call("mcp_web_x");
+  expect(JSON.stringify(opened.seen).length).toBeLessThan(50_000);
+});

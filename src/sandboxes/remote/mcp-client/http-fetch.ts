@@ -12,6 +12,11 @@ import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
 /** Milliseconds to the head of a response. A call whose server answers with one document has no other deadline. */
 const HEAD_TIMEOUT_MS = 10 * 60_000;
 
+/** The most bytes of an error's body that are read. */
+const MAX_ERROR_BYTES = 16_384;
+
+const EVENTS = "text/event-stream";
+
 /** Statuses whose responses have no body. */
 const BODILESS = new Set([204, 205, 304]);
 
@@ -19,13 +24,14 @@ const BODILESS = new Set([204, 205, 304]);
 export interface HttpFetchOptions {
   readonly egress: Egress;
   readonly grants: readonly NetGrant[];
-  /** Checks messages before the SDK reads them. */
-  readonly filter: WireFilter;
+  /** Checks messages before the SDK reads them. Default: the responses are documents, as those of authorization servers are. */
+  readonly filter?: WireFilter;
 }
 
 /**
  * Makes a `fetch` for the SDK that sends through the egress. Bodies are bounded, never decompressed, and streams of events are
- * checked before the SDK reads them. Redirects are not followed: the response to one is an error for the SDK.
+ * checked before the SDK reads them. What the SDK would take for a message is checked, whatever its status and however its
+ * media type is written. Redirects are not followed: the response to one is an error for the SDK.
  */
 export function httpFetch({ egress, grants, filter }: HttpFetchOptions): FetchLike {
   return async (url, init = {}) => {
@@ -55,12 +61,15 @@ export function httpFetch({ egress, grants, filter }: HttpFetchOptions): FetchLi
       body.destroy();
       return new Response(null, head);
     }
-    const type = String(received["content-type"] ?? "");
-    if (!type.startsWith("text/event-stream")) {
-      const text = await readText(body);
-      // Other documents are those of OAuth, and errors, which the SDK takes as texts.
-      const isMessage = status === 200 && init.method === "POST" && text.includes('"jsonrpc"');
-      return new Response(isMessage ? (filter.pass(text) ?? "") : text, head);
+    const isOk = status >= 200 && status < 300;
+    // The SDK reads media types in this way.
+    const type = String(received["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
+    if (filter === undefined || !isOk || type !== EVENTS) {
+      if (type === EVENTS) head.headers.set("content-type", "text/plain");
+      const text = isOk ? await readText(body) : await readBeginning(body);
+      // The SDK does not read the body of a 202.
+      const isMessage = isOk && status !== 202 && init.method === "POST" && text !== "";
+      return new Response(isMessage && filter !== undefined ? (filter.pass(text) ?? "") : text, head);
     }
     const events = Readable.from(checkedEvents(body, filter), { objectMode: false });
     events.once("close", () => body.destroy());
@@ -77,6 +86,19 @@ async function readText(body: Readable): Promise<string> {
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString();
+}
+
+/** Errors are only shown: the rest of a long one says nothing more. */
+async function readBeginning(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // The end of the loop closes the body.
+  for await (const chunk of body) {
+    chunks.push(chunk as Buffer);
+    length += (chunk as Buffer).length;
+    if (length >= MAX_ERROR_BYTES) break;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_ERROR_BYTES).toString();
 }
 
 function bodyOf(body: unknown): string | undefined {
