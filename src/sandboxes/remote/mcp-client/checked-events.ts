@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { StringDecoder } from "node:string_decoder";
+import { LineSplitter } from "./line-splitter.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
 
@@ -9,51 +9,62 @@ const MAX_RETRY_MS = 30_000;
 /** The shortest one: a server must not make its client ask in a loop. */
 const MIN_RETRY_MS = 500;
 
+/** The longest id and name of an event. */
+const MAX_FIELD = 8_192;
+
+const FIELD = /^(data|event|id|retry)(?:: ?(.*))?$/s;
+
 /**
  * Passes on a stream of events (WHATWG HTML, section 9.2) whose messages the filter accepts. The length of an event and the
- * time in `retry` are bounded. A stream whose event is too long ends with an error.
+ * time in `retry` are bounded. Nothing else than checked fields is passed on, so that no other parser can read more into it. A
+ * stream whose event is too long ends with an error.
  */
 export async function* checkedEvents(body: Readable, filter: WireFilter): AsyncGenerator<Buffer> {
-  const decoder = new StringDecoder("utf8");
-  let pending = "";
+  const lines = new LineSplitter(MAX_MESSAGE_BYTES);
   let event = new PendingEvent(filter);
   for await (const chunk of body) {
-    const lines = (pending + decoder.write(chunk as Buffer)).split("\n");
-    pending = lines.pop() ?? "";
-    if (pending.length > MAX_MESSAGE_BYTES) throw tooLong();
-    for (const line of lines) {
-      const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-      if (text !== "") event.add(text);
-      else {
-        const passed = event.end();
-        event = new PendingEvent(filter);
-        if (passed !== "") yield Buffer.from(passed);
+    for (const bytes of lines.push(chunk as Buffer)) {
+      for (const line of splitReturns(bytes.toString())) {
+        if (line !== "") event.add(line);
+        else {
+          const passed = event.end();
+          event = new PendingEvent(filter);
+          if (passed !== "") yield Buffer.from(passed);
+        }
       }
     }
   }
 }
 
-function tooLong(): Error {
-  return new Error(`an event has more than ${MAX_MESSAGE_BYTES} characters`);
+/** A carriage return ends a line, too, unless a line feed follows. */
+function splitReturns(line: string): readonly string[] {
+  return line.includes("\r") ? line.replace(/\r$/, "").split("\r") : [line];
 }
 
-/** The lines of one event. */
+/** The fields of one event. */
 class PendingEvent {
   readonly #filter: WireFilter;
   readonly #data: string[] = [];
-  readonly #others: string[] = [];
+  /** The last of each name counts. */
+  readonly #others = new Map<string, string>();
   #length = 0;
 
   constructor(filter: WireFilter) {
     this.#filter = filter;
   }
 
+  /** Takes a line. Comments and unknown fields are left out. */
   add(line: string): void {
-    this.#length += line.length;
-    if (this.#length > MAX_MESSAGE_BYTES) throw tooLong();
-    const data = /^data(?:: ?(.*))?$/s.exec(line);
-    if (data !== null) this.#data.push(data[1] ?? "");
-    else this.#others.push(this.#withBoundedRetry(line));
+    if (line.startsWith(":")) return;
+    const [, name, value = ""] = FIELD.exec(line) ?? [];
+    if (name === "data") {
+      this.#length += value.length + 1;
+      if (this.#length > MAX_MESSAGE_BYTES)
+        throw new Error(`an event has more than ${MAX_MESSAGE_BYTES} characters`);
+      this.#data.push(value);
+    } else if (name === "retry") {
+      if (/^\d+$/.test(value)) this.#others.set(name, this.#bounded(value));
+    } else if (name !== undefined && value.length <= MAX_FIELD) this.#others.set(name, value);
   }
 
   /** Returns the event as the SDK may read it. */
@@ -63,17 +74,15 @@ class PendingEvent {
     // JSON has no line breaks besides white space.
     const data =
       this.#data.length === 0 || passed === undefined ? [] : [`data: ${passed.replaceAll(/[\r\n]/g, " ")}`];
-    const lines = [...this.#others, ...data];
+    const lines = [...Array.from(this.#others, ([name, value]) => `${name}: ${value}`), ...data];
     return lines.length === 0 ? "" : `${lines.join("\n")}\n\n`;
   }
 
-  #withBoundedRetry(line: string): string {
-    const given = /^retry: ?(\d+)$/.exec(line)?.[1];
-    if (given === undefined) return line;
-    const ms = Math.min(Math.max(Number(given), MIN_RETRY_MS), MAX_RETRY_MS);
-    if (ms !== Number(given)) {
-      this.#filter.problem(`it asks for a pause of ${given.slice(0, 20)} ms, and gets one of ${ms} ms`);
+  #bounded(retry: string): string {
+    const ms = Math.min(Math.max(Number(retry), MIN_RETRY_MS), MAX_RETRY_MS);
+    if (ms !== Number(retry)) {
+      this.#filter.problem(`it asks for a pause of ${retry.slice(0, 20)} ms, and gets one of ${ms} ms`);
     }
-    return `retry: ${ms}`;
+    return String(ms);
   }
 }

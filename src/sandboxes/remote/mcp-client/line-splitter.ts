@@ -5,10 +5,11 @@ export class LineTooLongError extends Error {
   override readonly name = "LineTooLongError";
 }
 
-/** Splits bytes into lines at line feeds. It keeps at most one unfinished line. */
+/** Splits bytes into lines at line feeds. It keeps at most one unfinished line, however small the pieces are in which it comes. */
 export class LineSplitter {
   readonly #maxBytes: number;
-  #pieces: Buffer[] = [];
+  /** The unfinished line, and room for more of it. */
+  #pending = Buffer.alloc(0);
   #length = 0;
 
   /** @param maxBytes The most bytes of a line. */
@@ -26,14 +27,28 @@ export class LineSplitter {
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
       const last = bytes.subarray(start, end);
       start = end + 1;
-      if (this.#length + last.length > this.#maxBytes) throw new LineTooLongError();
-      yield this.#length === 0 ? last : Buffer.concat([...this.#pieces, last]);
-      this.#pieces = [];
-      this.#length = 0;
+      if (this.#length === 0 && last.length <= this.#maxBytes) yield last;
+      else {
+        this.#keep(last);
+        const line = this.#pending.subarray(0, this.#length);
+        this.#pending = Buffer.alloc(0);
+        this.#length = 0;
+        yield line;
+      }
     }
-    if (start === bytes.length) return;
-    this.#pieces.push(bytes.subarray(start));
-    this.#length += bytes.length - start;
-    if (this.#length > this.#maxBytes) throw new LineTooLongError();
+    if (start < bytes.length) this.#keep(bytes.subarray(start));
+  }
+
+  /** A list of small pieces would take many times their bytes. */
+  #keep(piece: Buffer): void {
+    const length = this.#length + piece.length;
+    if (length > this.#maxBytes) throw new LineTooLongError();
+    if (length > this.#pending.length) {
+      const larger = Buffer.allocUnsafe(Math.min(Math.max(2 * length, 1_024), this.#maxBytes));
+      this.#pending.copy(larger, 0, 0, this.#length);
+      this.#pending = larger;
+    }
+    piece.copy(this.#pending, this.#length);
+    this.#length = length;
   }
 }
