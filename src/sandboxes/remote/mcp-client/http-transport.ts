@@ -65,6 +65,8 @@ export class HttpTransport implements Transport {
     } catch (error) {
       this.#streams.ended(id);
       this.#filter.unsent(message);
+      // It has the body of the response.
+      if (error instanceof Error) error.message = this.#redact(error.message);
       throw error;
     } finally {
       if (method === "notifications/cancelled") this.#streams.abort(cancelledBy(message));
