@@ -71,7 +71,10 @@ function httpOpener(name: string, options: HttpServerOptions, egress: Egress): O
 function sessionFor(server: string, options: HttpServerOptions, egress: Egress): OAuthSession | undefined {
   const { url, oauth } = options;
   if (oauth === undefined) return undefined;
-  const grants = [grantOf(options), ...(oauth.net ?? [])];
-  const fetch = httpFetch({ egress, grants });
-  return new OAuthSession({ server, url, oauth, fetch, isGranted: (asked) => egress.allows(asked, grants) });
+  const { net = [] } = oauth;
+  const own = grantOf(options);
+  const fetch = httpFetch({ egress, grants: [own, ...net] });
+  // What is for a granted authorization server, such as the client's secret, must not go to the MCP server.
+  const authorizing = net.length > 0 ? net : [own];
+  return new OAuthSession({ server, url, oauth, fetch, isGranted: (asked) => egress.allows(asked, authorizing) });
 }

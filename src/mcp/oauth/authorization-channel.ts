@@ -16,7 +16,11 @@ export interface AuthorizationChannel {
   readonly refusal: AuthorizationError | undefined;
 }
 
-/** Sends the requests of one renewal, each with a deadline. After the first one that is not granted, it sends no other. */
+/**
+ * Sends the requests of one renewal, each with a deadline. After the first one that is not granted, it sends no other.
+ *
+ * @param isGranted Whether an authorization server can be at a URL. Metadata can also be elsewhere: they are sent nothing.
+ */
 export function authorizationChannel(
   fetch: FetchLike,
   isGranted: (url: URL) => boolean,
@@ -24,8 +28,9 @@ export function authorizationChannel(
   let refusal: AuthorizationError | undefined;
   return {
     fetch: async (url, init) => {
-      if (refusal !== undefined) throw refusal;
       const asked = new URL(url);
+      if ((init?.method ?? "GET") !== "GET" && !isGranted(asked)) refusal ??= notGranted(asked);
+      if (refusal !== undefined) throw refusal;
       try {
         return await fetch(url, { ...init, signal: AbortSignal.timeout(REQUEST_MS) });
       } catch (error) {

@@ -8,8 +8,8 @@ export interface OAuthOptions {
    */
   readonly directory: string;
   /**
-   * Origins of authorization servers, with all their endpoints. The origin of the MCP server itself needs no grant. Requests
-   * to others are refused, whatever the server says. Default: none.
+   * Origins of authorization servers, with all their endpoints. Requests to others are refused, whatever the server says:
+   * also to its own origin, except for metadata. Default: the server's own origin.
    */
   readonly net?: readonly NetGrant[];
   /** The client's name at the authorization server. Default: `clientMetadataUrl`, or the client registers itself (RFC 7591). */

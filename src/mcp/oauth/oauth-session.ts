@@ -30,7 +30,7 @@ export interface OAuthSessionOptions {
   readonly oauth: OAuthOptions;
   /** Sends requests to the server, and to authorization servers that are granted. */
   readonly fetch: FetchLike;
-  /** Whether requests to a URL are granted. */
+  /** Whether an authorization server can be at a URL. */
   readonly isGranted: (url: URL) => boolean;
 }
 

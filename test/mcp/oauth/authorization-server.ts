@@ -19,6 +19,8 @@ export interface Protected extends AsyncDisposable {
   registered: number;
   /** The scope that calls of the tool want. */
   callScope: string;
+  /** `"token"`: calls fail with an HTTP error that repeats their token. */
+  failure: "none" | "token";
   /** What the metadata of the resource says besides. */
   resource: Record<string, unknown>;
   /** What the metadata of the authorization server says besides. */
@@ -120,6 +122,7 @@ export async function serveProtected(): Promise<Protected> {
       );
       return answer(response, 403, {});
     }
+    if (made.failure === "token" && method === "tools/call") return response.writeHead(500).end(bearer);
     const common = { resultType: "complete", ttlMs: 60_000, cacheScope: "private" };
     const results: Record<string, object> = {
       "server/discover": { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } },
@@ -136,6 +139,7 @@ export async function serveProtected(): Promise<Protected> {
     net: [{ origin: issuer, addresses: ADDRESSES }],
     registered: 0,
     callScope: "basic",
+    failure: "none",
     resource: {},
     metadata: {},
     [Symbol.asyncDispose]: async () => {
