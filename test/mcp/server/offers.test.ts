@@ -104,6 +104,21 @@ describe("Resources and prompts", () => {
   test("say nothing about the server's files when they fail", async () => {
     const { body } = await send(await startMcpServer([], OFFERS), "resources/read", { uri: "docs://broken" });
     expect(body).toMatchObject({ error: { message: expect.stringMatching(/^Tool failed \(reference /) } });
+    const complete = () => {
+      throw new Error("ENOENT: no such file, open '/srv/secret'");
+    };
+    const problems: string[] = [];
+    const prompt = { name: "p", arguments: [{ name: "file", complete }], get: () => ({ messages: [] }) };
+    const server = await startMcpServer([], {
+      ...{ prompts: [prompt], onProblem: (problem: string) => problems.push(problem) },
+    });
+    const params = { ref: { type: "ref/prompt", name: "p" }, argument: { name: "file", value: "" } };
+    expect((await send(server, "completion/complete", params)).body).toMatchObject({
+      error: { code: -32_603, message: "The values could not be found" },
+    });
+    expect(problems).toEqual([
+      "the values of 'file' could not be found: ENOENT: no such file, open '/srv/secret'",
+    ]);
   });
 
   test.each([
@@ -114,6 +129,14 @@ describe("Resources and prompts", () => {
     [
       "completion/complete",
       { ref: { type: "ref/prompt", name: "x" }, argument: { name: "a", value: "" } },
+      undefined,
+    ],
+    [
+      "completion/complete",
+      {
+        ref: { type: "ref/resource", uri: "docs://{section}/{page}" },
+        argument: { name: "constructor", value: "" },
+      },
       undefined,
     ],
   ])("that do not exist are an error of the request: %s %j", async (method, params, data) => {

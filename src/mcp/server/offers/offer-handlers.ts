@@ -11,6 +11,7 @@ import type {
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
 import type { McpComplete, McpOffers } from "../mcp-offers.ts";
+import type { McpServerOptions } from "../options.ts";
 import { pageOf } from "../paging.ts";
 import { findPromptProblem } from "./check-prompt.ts";
 import { findResource, GET_PROMPT, type MatchTemplate, READ_RESOURCE } from "./offer-tools.ts";
@@ -21,7 +22,11 @@ const MAX_VALUES = 100;
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Adds what concerns resources, prompts and completions. Reading one is a call, under the policy. */
-export function addOffers(server: SdkServer, parts: ExchangeParts, offers: McpOffers): void {
+export function addOffers(
+  server: SdkServer,
+  parts: ExchangeParts,
+  offers: Pick<McpServerOptions, keyof McpOffers | "onProblem">,
+): void {
   const { sdk, isModern } = parts;
   const match = templateMatcher(parts);
   if (offers.resources !== undefined || offers.resourceTemplates !== undefined) {
@@ -65,7 +70,13 @@ export function addOffers(server: SdkServer, parts: ExchangeParts, offers: McpOf
       const message = "There is no prompt or resource template with this argument";
       throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message);
     }
-    const all = await found(argument.value, context?.arguments ?? {});
+    const all = await valuesOf(
+      () => found(argument.value, context?.arguments ?? {}),
+      (why) => {
+        offers.onProblem?.(`the values of '${argument.name}' could not be found: ${why}`);
+        return new sdk.ProtocolError(sdk.ProtocolErrorCode.InternalError, "The values could not be found");
+      },
+    );
     const values = all.slice(0, MAX_VALUES);
     return { completion: { values, total: all.length, hasMore: all.length > values.length } };
   });
@@ -89,7 +100,23 @@ function templateComplete(
   variable: string,
 ): McpComplete | undefined {
   const template = resourceTemplates.find((each) => each.uriTemplate === uriTemplate);
-  return template && (template.complete?.[variable] ?? NO_VALUES);
+  if (template === undefined) return undefined;
+  const { complete = {} } = template;
+  // The client names the variable: it must not reach what all objects have.
+  if (variable in Object.prototype && !Object.hasOwn(complete, variable)) return undefined;
+  return complete[variable] ?? NO_VALUES;
+}
+
+/** What the embedder's function throws may name files of the server. */
+async function valuesOf(
+  find: () => ReturnType<McpComplete>,
+  failure: (why: string) => Error,
+): Promise<readonly string[]> {
+  try {
+    return await find();
+  } catch (error) {
+    throw failure(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** Matches URIs with the SDK's templates. */
