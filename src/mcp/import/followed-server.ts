@@ -6,6 +6,9 @@ import type { ServerTools } from "./server-tools.ts";
 /** Milliseconds in which further changes of a list do not have it read again. */
 const PAUSE_MS = 500;
 
+/** Problems of one list that are told one by one. */
+const MAX_PROBLEMS = 50;
+
 /** The shortest time for which a list is kept whose server says how long. */
 const MIN_TTL_MS = 10_000;
 
@@ -86,7 +89,9 @@ export class FollowedServer {
   async #refresh(turn?: Promise<unknown>): Promise<void> {
     clearTimeout(this.#timer);
     const problems = await this.#tools.refresh(() => !this.#isClosed, turn);
-    for (const problem of problems) this.#notify("problem", problem);
+    for (const problem of problems.slice(0, MAX_PROBLEMS)) this.#notify("problem", problem);
+    const rest = problems.length - MAX_PROBLEMS;
+    if (rest > 0) this.#notify("problem", `${rest} more of its tools cannot be used`);
     this.#expireAfter(this.#tools.ttlMs);
   }
 

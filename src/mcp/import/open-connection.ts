@@ -76,5 +76,11 @@ function sessionFor(server: string, options: HttpServerOptions, egress: Egress):
   const fetch = httpFetch({ egress, grants: [own, ...net] });
   // What is for a granted authorization server, such as the client's secret, must not go to the MCP server.
   const authorizing = net.length > 0 ? net : [own];
-  return new OAuthSession({ server, url, oauth, fetch, isGranted: (asked) => egress.allows(asked, authorizing) });
+  return new OAuthSession({
+    server,
+    url,
+    oauth,
+    fetch,
+    isGranted: (asked) => egress.allows(asked, authorizing),
+  });
 }

@@ -113,3 +113,29 @@ test("What an HTTP error says is shortened before events have it", async () => {
   await opened.call("mcp_web_x");
   expect(JSON.stringify(opened.seen).length).toBeLessThan(50_000);
 });
+
+test("A server does not flood the log with its own messages", async () => {
+  await using served = await serveByHand([X], (id, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const log = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "x" } };
+    response.write(`data: ${JSON.stringify(log)}\n\n`.repeat(500));
+    const answer = { jsonrpc: "2.0", id, result: { resultType: "complete", content: [] } };
+    response.end(`data: ${JSON.stringify(answer)}\n\n`);
+  });
+  await using opened = await open({ web: served.options });
+  expect((await opened.call("mcp_web_x")).success).toBe(true);
+  const logs = opened.notices.filter(({ kind }) => kind === "log").map(({ message }) => message);
+  expect(logs.length).toBeGreaterThan(0);
+  // The second may change once meanwhile.
+  expect(logs.length).toBeLessThanOrEqual(42);
+  expect(logs).toContain("(more messages, which are left out)");
+});
+
+test("A server does not flood the log with malformed tools", async () => {
+  const tools = Array.from({ length: 500 }, (_, index) => ({ name: `t${index}`, inputSchema: "x" }));
+  await using served = await serveByHand([X, ...tools], () => {});
+  await using opened = await open({ web: served.options });
+  expect(opened.registry.names).toEqual(["mcp_web_x"]);
+  expect(opened.notices.filter(({ kind }) => kind === "problem")).toHaveLength(51);
+  expect(opened.notices.at(-1)?.message).toBe("450 more of its tools cannot be used");
+});

@@ -3,6 +3,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import { race } from "../../../base/timers/race.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
 import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
+import { Rate } from "./rate.ts";
 import { Restarts } from "./restarts.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
 import { keepSubscribed } from "./subscription.ts";
@@ -12,6 +13,9 @@ import { WireFilter } from "./wire-filter.ts";
 
 /** Milliseconds until a server that wants a login is tried again: someone may have logged in meanwhile. */
 const LOGIN_RETRY_MS = 60_000;
+
+/** Messages that a server logs, in a second, that reach the log. */
+const MAX_LOGS = 20;
 
 /** Opens a transport to a server. The filter checks what it sends and receives. */
 export type OpenTransport = (sdk: Sdk, filter: WireFilter, notify: Notify) => Promise<Transport>;
@@ -49,6 +53,7 @@ export class McpConnection {
   readonly #notify: Notify;
   readonly #listeners = new Set<McpConnectionListener>();
   readonly #restarts = new Restarts();
+  readonly #logs = new Rate(MAX_LOGS);
   readonly #closing = new AbortController();
   #wire: Wire | undefined;
   #connecting: Promise<Wire> | undefined;
@@ -151,7 +156,7 @@ export class McpConnection {
       this.#closing.signal.addEventListener("abort", abort, { once: true });
       const events = {
         onListChanged: (kind: ListKind) => this.#tell((listener) => listener.onListChanged?.(kind)),
-        onLog: (message: string) => this.#notify("log", message),
+        onLog: (message: string) => this.#log(message),
         onClose: () => {
           this.#closing.signal.removeEventListener("abort", abort);
           this.#ended(transport);
@@ -170,6 +175,11 @@ export class McpConnection {
       this.#isLegacy = true;
       return await attempt();
     }
+  }
+
+  #log(message: string): void {
+    if (this.#logs.take()) this.#notify("log", message);
+    else if (this.#logs.isFirstExcess) this.#notify("log", "(more messages, which are left out)");
   }
 
   /** Opens a wire that ended again, without waiting for the next call: its lists may have changed. */

@@ -63,7 +63,10 @@ export function httpFetch({ egress, grants, filter }: HttpFetchOptions): FetchLi
     }
     const isOk = status >= 200 && status < 300;
     // The SDK reads media types in this way.
-    const type = String(received["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
+    const type = String(received["content-type"] ?? "")
+      .split(";", 1)[0]
+      ?.trim()
+      .toLowerCase();
     if (filter === undefined || !isOk || type !== EVENTS) {
       if (type === EVENTS) head.headers.set("content-type", "text/plain");
       const text = isOk ? await readText(body) : await readBeginning(body);

@@ -19,7 +19,10 @@ test("Events are passed on however their bytes are cut, with any ends of lines, 
   const text = Buffer.from(
     `: hello\r\nid: 1\r\ndata: ${NOTIFICATION}\r\n\r\n:\n\nid: 2\ndata: {"jsonrpc":"2.0",\ndata: ${NOTIFICATION.slice(17)}\n\n`,
   );
-  const expected = [`id: 1\ndata: ${NOTIFICATION}\n\n`, `id: 2\ndata: {"jsonrpc":"2.0", ${NOTIFICATION.slice(17)}\n\n`];
+  const expected = [
+    `id: 1\ndata: ${NOTIFICATION}\n\n`,
+    `id: 2\ndata: {"jsonrpc":"2.0", ${NOTIFICATION.slice(17)}\n\n`,
+  ];
   for (const size of [1, 3, 7, text.length]) {
     const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
       text.subarray(index * size, (index + 1) * size),
