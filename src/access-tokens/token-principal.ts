@@ -4,8 +4,8 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import type { AccessTokenOptions } from "./options.ts";
 
-/** The beginning of the ids of principals with an access token: no credential of the server is meant by them. */
-const ID_PREFIX = "oauth:";
+/** The beginning of the ids of principals with an access token: no caller of the server's own credentials has one. */
+export const TOKEN_ID_PREFIX = "oauth:";
 /** The beginning of the roles that stand for the scopes of a token. */
 const SCOPE_PREFIX = "scope:";
 
@@ -39,7 +39,7 @@ export function tokenSubject(
     return value === undefined ? [] : [[name, value] as const];
   });
   const principal = checkPrincipal({
-    id: ID_PREFIX + sub,
+    id: TOKEN_ID_PREFIX + sub,
     kind: sub === clientId ? "service" : "user",
     roles: [...scopes.map((each) => SCOPE_PREFIX + each), ...roles],
     attributes: {

@@ -330,6 +330,7 @@ describe("credentials that are refused", () => {
     const refused = [
       [{ id: "a", token, roles: ["caller", "approver"] }],
       [{ id: "a", token, roles: [] }],
+      [{ id: "oauth:alice", token, roles: ["caller"] }],
       [{ id: "a", roles: ["caller"] }],
       [{ id: "a", token, key, roles: ["caller"] }],
       [{ id: "a", token: "short", roles: ["caller"] }],

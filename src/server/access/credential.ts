@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import { TOKEN_ID_PREFIX } from "../../access-tokens/token-principal.ts";
 import type { Credentials } from "../../executor/http/authentication.ts";
 
 /**
@@ -35,6 +36,9 @@ export function credentialProblem({ id, key, token, roles, approves }: Credentia
   if (roles.length === 0) return "there must be at least one role";
   const unknown = roles.find((role) => !ROLES.includes(role));
   if (unknown !== undefined) return `a role must be one of ${ROLES.join(", ")}, not '${String(unknown)}'`;
+  if (roles.includes("caller") && id.startsWith(TOKEN_ID_PREFIX)) {
+    return `the id of a caller must not begin with '${TOKEN_ID_PREFIX}': its sessions would be those of an access token`;
+  }
   if (roles.includes("caller") && roles.includes("approver")) {
     return "a caller must not be an approver: it could answer the questions about its own calls";
   }
