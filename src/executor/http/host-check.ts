@@ -42,20 +42,27 @@ export class HostCheck {
   }
 }
 
+/** Of these, Node.js uses the first. */
+const SINGLE: readonly string[] = ["host", "authorization"];
+
 /**
- * Refuses a request with several headers `host` (RFC 9112, section 3.2): Node.js uses the first, but an
+ * Refuses a request with several headers `host` (RFC 9112, section 3.2) or `authorization`: Node.js uses the first, but an
  * intermediary may have used another one.
  *
  * @throws {RemoteProblem} `bad_request`.
  */
-export function refuseSeveralHosts({ rawHeaders }: IncomingMessage): void {
-  let count = 0;
+export function refuseRepeated({ rawHeaders }: IncomingMessage): void {
+  const seen = new Set<string>();
   // `rawHeaders` alternates names and values.
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === "host") count++;
+    if (name?.length !== 4 && name?.length !== 13) continue;
+    const lower = name.toLowerCase();
+    if (!SINGLE.includes(lower)) continue;
+    if (seen.has(lower))
+      throw new RemoteProblem("bad_request", `the request must have only one ${lower} header`);
+    seen.add(lower);
   }
-  if (count > 1) throw new RemoteProblem("bad_request", "the request must have only one host header");
 }
 
 /** Returns the names of the loopback interface, with a port. */

@@ -11,7 +11,7 @@ import type { ExecutorLimits } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Authentication, Sender } from "./authentication.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
-import { HostCheck, refuseSeveralHosts } from "./host-check.ts";
+import { HostCheck, refuseRepeated } from "./host-check.ts";
 import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
 import { type KnownOfRequest, problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
 import { limitReadingTime, respond, respondJson, respondProblem } from "./respond.ts";
@@ -99,7 +99,7 @@ export class Routes {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    refuseSeveralHosts(request);
+    refuseRepeated(request);
     switch (request.url) {
       // Health probes know neither the executor's names nor its credentials.
       case HEALTH_PATH:

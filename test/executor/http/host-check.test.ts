@@ -46,6 +46,18 @@ describe("the host header", () => {
     expect(counting.calls).toBe(0);
   });
 
+  // Something before the executor may have read another one than it does.
+  test("a request with two authorization headers is a bad request", async () => {
+    const executor = await startExecutor([], { token: "a-token-of-the-callers" });
+    const host = `host: ${executor.address}`;
+    const right = "authorization: Bearer a-token-of-the-callers";
+    expect(await sendRaw(executor, "GET /v1/tools", [host, right])).toMatch(/^HTTP\/1\.1 200 /);
+    for (const other of ["Authorization: Bearer another-token-of-it", right]) {
+      const answer = await sendRaw(executor, "GET /v1/tools", [host, right, other]);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/);
+    }
+  });
+
   test("a health probe with two hosts is a bad request", async () => {
     const executor = await startExecutor([]);
     for (const line of ["GET /healthz", "GET /readyz"]) {
