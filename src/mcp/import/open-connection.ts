@@ -1,8 +1,9 @@
 import type { Egress } from "../../egress/egress.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { McpConnection, type OpenTransport } from "../../sandboxes/remote/mcp-client/connection.ts";
-import { httpFetch } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
+import { type HttpFetchOptions, httpFetch } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
 import { HttpTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
+import { type HeldBytes, MessageRoom } from "../../sandboxes/remote/mcp-client/message-room.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio-transport.ts";
 import { oauthFetch } from "../oauth/oauth-fetch.ts";
@@ -19,6 +20,8 @@ import {
 export interface ConnectionServices {
   readonly sandboxes: Pick<Sandboxes, "startConfinedProgram">;
   readonly egress: Egress;
+  /** Shared by all servers. Default: one for this server. */
+  readonly room?: MessageRoom;
   readonly onNotice?: OnMcpNotice | undefined;
 }
 
@@ -26,9 +29,10 @@ export interface ConnectionServices {
 export function connectionTo(
   name: string,
   options: ImportedServerOptions,
-  { sandboxes, egress, onNotice }: ConnectionServices,
+  { sandboxes, ...services }: ConnectionServices,
 ): McpConnection {
-  if (isHttpServer(options)) return httpConnection(name, options, { egress, onNotice });
+  if (isHttpServer(options)) return httpConnection(name, options, services);
+  const { onNotice } = services;
   return new McpConnection({ name, open: stdioOpener(options, sandboxes), onNotice });
 }
 
@@ -36,10 +40,15 @@ export function connectionTo(
 export function httpConnection(
   name: string,
   options: HttpServerOptions,
-  { egress, onNotice }: Pick<ConnectionServices, "egress" | "onNotice">,
+  { egress, room = new MessageRoom(), onNotice }: Omit<ConnectionServices, "sandboxes">,
 ): McpConnection {
   const connectTimeoutMs = options.oauth?.onAuthorize === undefined ? undefined : LOGIN_MS;
-  return new McpConnection({ name, open: httpOpener(name, options, egress), connectTimeoutMs, onNotice });
+  return new McpConnection({
+    name,
+    open: httpOpener(name, options, egress, room),
+    connectTimeoutMs,
+    onNotice,
+  });
 }
 
 function stdioOpener(
@@ -52,13 +61,19 @@ function stdioOpener(
   };
 }
 
-function httpOpener(name: string, options: HttpServerOptions, egress: Egress): OpenTransport {
+function httpOpener(
+  name: string,
+  options: HttpServerOptions,
+  egress: Egress,
+  room: MessageRoom,
+): OpenTransport {
   const { url, headers } = options;
   const grants = [grantOf(options)];
-  const session = sessionFor(name, options, egress);
+  const hold = (): HeldBytes => room.hold(name);
+  const session = sessionFor(name, options, { egress, hold });
   const redact = session && ((text: string): string => session.redact(text));
   return async (sdk, filter) => {
-    const fetch = httpFetch({ egress, grants, filter });
+    const fetch = httpFetch({ egress, grants, filter, hold });
     const inner = new sdk.StreamableHTTPClientTransport(new URL(url), {
       fetch: session === undefined ? fetch : oauthFetch(sdk, fetch, session),
       ...(headers && { requestInit: { headers: { ...headers } } }),
@@ -68,12 +83,16 @@ function httpOpener(name: string, options: HttpServerOptions, egress: Egress): O
 }
 
 /** One for all connections to the server, so that they have the same tokens. */
-function sessionFor(server: string, options: HttpServerOptions, egress: Egress): OAuthSession | undefined {
+function sessionFor(
+  server: string,
+  options: HttpServerOptions,
+  { egress, hold }: Pick<HttpFetchOptions, "egress" | "hold">,
+): OAuthSession | undefined {
   const { url, oauth } = options;
   if (oauth === undefined) return undefined;
   const { net = [] } = oauth;
   const own = grantOf(options);
-  const fetch = httpFetch({ egress, grants: [own, ...net] });
+  const fetch = httpFetch({ egress, grants: [own, ...net], hold });
   // What is for a granted authorization server, such as the client's secret, must not go to the MCP server.
   const authorizing = net.length > 0 ? net : [own];
   return new OAuthSession({

@@ -6,6 +6,7 @@ import type { JsonObject } from "../../json/value.ts";
 import { LockPins } from "../../pins/lock-pins.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
+import { MessageRoom } from "../../sandboxes/remote/mcp-client/message-room.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
 import { FollowedServer } from "./followed-server.ts";
@@ -84,6 +85,7 @@ interface Followed {
 class Imports implements McpImports {
   readonly #registry: ToolRegistry;
   readonly #egress: Shared<Egress>;
+  readonly #room: MessageRoom;
   readonly #followed = new Map<string, Followed>();
   #isClosed = false;
 
@@ -93,7 +95,8 @@ class Imports implements McpImports {
     // The egress of the first import, which its connections go on using.
     this.#egress =
       before === undefined ? new Shared(new Egress(egress), (each) => each.close()) : before.#egress.retain();
-    const services = { sandboxes, egress: this.#egress.value, onNotice };
+    this.#room = before === undefined ? new MessageRoom() : before.#room;
+    const services = { sandboxes, egress: this.#egress.value, room: this.#room, onNotice };
     const imported = new ImportedClasses(classes);
     const names = new ToolNames();
     for (const [name, server] of Object.entries(servers)) {

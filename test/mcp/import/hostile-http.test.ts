@@ -139,3 +139,32 @@ test("A server does not flood the log with malformed tools", async () => {
   expect(opened.notices.filter(({ kind }) => kind === "problem")).toHaveLength(51);
   expect(opened.notices.at(-1)?.message).toBe("450 more of its tools cannot be used");
 });
+
+test("Servers share a bounded room for unfinished answers, and each has its part", async () => {
+  const piece = Buffer.alloc(1_024 * 1_024, "x");
+  let began = 0;
+  await using greedy = await serveByHand([X], (_id, response) => {
+    began++;
+    response.writeHead(200, { "content-type": "application/json" });
+    for (let count = 0; count < 15; count++) response.write(piece);
+  });
+  await using modest = await serveByHand([X], (id, response) => {
+    const answer = { jsonrpc: "2.0", id, result: { resultType: "complete", content: [] } };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  });
+  await using opened = await open({ greedy: greedy.options, modest: modest.options });
+  const ending = new AbortController();
+  const { signal } = ending;
+  const refused = Promise.withResolvers<void>();
+  // 256 MiB are room for seventeen.
+  const calls = Array.from({ length: 24 }, async () => {
+    const { error } = await opened.call("mcp_greedy_x", {}, { signal, wallTimeMs: 60_000 });
+    if (error?.code === "sandbox_unavailable") refused.resolve();
+    return error?.code;
+  });
+  await refused.promise;
+  expect((await opened.call("mcp_modest_x")).success).toBe(true);
+  ending.abort();
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(["sandbox_unavailable", "cancelled"]));
+  expect(began).toBeGreaterThan(16);
+});

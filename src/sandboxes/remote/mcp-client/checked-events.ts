@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { LineSplitter } from "./line-splitter.ts";
+import type { HeldBytes } from "./message-room.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
 
@@ -17,9 +18,16 @@ const FIELD = /^(data|event|id|retry)(?:: ?(.*))?$/s;
 /**
  * Passes on a stream of events (WHATWG HTML, section 9.2) whose messages the filter accepts. The length of an event and the
  * time in `retry` are bounded. Nothing else than checked fields is passed on, so that no other parser can read more into it. A
- * stream whose event is too long ends with an error.
+ * stream whose event is too long, or has no room, ends with an error.
+ *
+ * @param received Holds the bytes of the unfinished event.
  */
-export async function* checkedEvents(body: Readable, filter: WireFilter): AsyncGenerator<Buffer> {
+export async function* checkedEvents(
+  body: Readable,
+  filter: WireFilter,
+  received: HeldBytes,
+): AsyncGenerator<Buffer> {
+  using held = received;
   const lines = new LineSplitter(MAX_MESSAGE_BYTES);
   let event = new PendingEvent(filter);
   for await (const chunk of body) {
@@ -33,6 +41,7 @@ export async function* checkedEvents(body: Readable, filter: WireFilter): AsyncG
         }
       }
     }
+    held.set(lines.length + event.length);
   }
 }
 
@@ -51,6 +60,10 @@ class PendingEvent {
 
   constructor(filter: WireFilter) {
     this.#filter = filter;
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   /** Takes a line. Comments and unknown fields are left out. */

@@ -5,6 +5,7 @@ import { EgressError } from "../../../egress/egress-error.ts";
 import type { ResponseHeaders } from "../../../egress/request.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
 import { checkedEvents } from "./checked-events.ts";
+import type { HeldBytes } from "./message-room.ts";
 import { UnsentError } from "./unsent.ts";
 import type { WireFilter } from "./wire-filter.ts";
 import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
@@ -26,6 +27,8 @@ export interface HttpFetchOptions {
   readonly grants: readonly NetGrant[];
   /** Checks messages before the SDK reads them. Default: the responses are documents, as those of authorization servers are. */
   readonly filter?: WireFilter;
+  /** Begins to hold the bytes of a response. */
+  readonly hold: () => HeldBytes;
 }
 
 /**
@@ -33,7 +36,7 @@ export interface HttpFetchOptions {
  * checked before the SDK reads them. What the SDK would take for a message is checked, whatever its status and however its
  * media type is written. Redirects are not followed: the response to one is an error for the SDK.
  */
-export function httpFetch({ egress, grants, filter }: HttpFetchOptions): FetchLike {
+export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): FetchLike {
   return async (url, init = {}) => {
     const headers: Record<string, string> = {};
     for (const [name, value] of new Headers(init.headers)) headers[name] = value;
@@ -69,23 +72,25 @@ export function httpFetch({ egress, grants, filter }: HttpFetchOptions): FetchLi
       .toLowerCase();
     if (filter === undefined || !isOk || type !== EVENTS) {
       if (type === EVENTS) head.headers.set("content-type", "text/plain");
-      const text = isOk ? await readText(body) : await readBeginning(body);
+      const text = isOk ? await readText(body, hold()) : await readBeginning(body);
       // The SDK does not read the body of a 202.
       const isMessage = isOk && status !== 202 && init.method === "POST" && text !== "";
       return new Response(isMessage && filter !== undefined ? (filter.pass(text) ?? "") : text, head);
     }
-    const events = Readable.from(checkedEvents(body, filter), { objectMode: false });
+    const events = Readable.from(checkedEvents(body, filter, hold()), { objectMode: false });
     events.once("close", () => body.destroy());
     return new Response(Readable.toWeb(events) as ReadableStream, head);
   };
 }
 
-async function readText(body: Readable): Promise<string> {
+async function readText(body: Readable, received: HeldBytes): Promise<string> {
+  using held = received;
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of body) {
     length += (chunk as Buffer).length;
     if (length > MAX_MESSAGE_BYTES) throw new Error(`the body has more than ${MAX_MESSAGE_BYTES} bytes`);
+    held.set(length);
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString();

@@ -17,6 +17,11 @@ export class LineSplitter {
     this.#maxBytes = maxBytes;
   }
 
+  /** The bytes of the unfinished line. */
+  get length(): number {
+    return this.#length;
+  }
+
   /**
    * Reads the next bytes, and returns the lines that they complete, without line feeds.
    *

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { checkedEvents } from "../../../../src/sandboxes/remote/mcp-client/checked-events.ts";
+import { MessageRoom } from "../../../../src/sandboxes/remote/mcp-client/message-room.ts";
 import { WireFilter } from "../../../../src/sandboxes/remote/mcp-client/wire-filter.ts";
 
 const NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"é"}}';
@@ -11,7 +12,8 @@ async function eventsOf(pieces: Iterable<string | Buffer>): Promise<string[]> {
   const bytes = function* (): Generator<Buffer> {
     for (const piece of pieces) yield Buffer.from(piece);
   };
-  for await (const event of checkedEvents(Readable.from(bytes()), filter)) events.push(event.toString());
+  for await (const event of checkedEvents(Readable.from(bytes()), filter, new MessageRoom().hold("s")))
+    events.push(event.toString());
   return events;
 }
 
