@@ -1,0 +1,92 @@
+/** Encoding, and HTML's `atob` and `btoa`. The host converts; what a stream holds back stays in the guest. */
+export const ENCODING_SOURCE: string = `({ need }) => {
+  const { host, bytesOf } = need("host");
+  const LABELS = {
+    "utf-8": ["utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8"],
+    "utf-16le": ["utf-16le", "utf-16", "ucs-2", "unicode", "csunicode", "iso-10646-ucs-2", "unicodefeff"],
+    "utf-16be": ["utf-16be", "unicodefffe"],
+    "windows-1252": [
+      "windows-1252", "latin1", "l1", "ascii", "us-ascii", "ansi_x3.4-1968", "cp1252", "cp819", "csisolatin1", "ibm819",
+      "iso-8859-1", "iso-ir-100", "iso8859-1", "iso88591", "iso_8859-1", "iso_8859-1:1987", "x-cp1252",
+    ],
+  };
+  const { slice, subarray, set } = Uint8Array.prototype;
+  const { apply } = Reflect;
+  const Bytes = Uint8Array;
+
+  const encode = (text) => text === "" ? new Bytes(0) : new Bytes(host("encode", [text]));
+
+  class TextEncoder {
+    get encoding() { return "utf-8"; }
+    encode(input = "") { return encode(String(input)); }
+    encodeInto(source, destination) {
+      if (!(destination instanceof Bytes)) throw new TypeError("encodeInto writes to a Uint8Array");
+      // More characters than bytes never fit.
+      const text = String(source).slice(0, destination.length + 1);
+      const bytes = encode(text);
+      if (bytes.length <= destination.length) {
+        destination.set(bytes);
+        return { read: text.length, written: bytes.length };
+      }
+      let end = destination.length;
+      while (end > 0 && (bytes[end] & 0xc0) === 0x80) end--;
+      const written = bytes.subarray(0, end);
+      destination.set(written);
+      return { read: decode("utf-8", false, true, written).length, written: end };
+    }
+    get [Symbol.toStringTag]() { return "TextEncoder"; }
+  }
+
+  const decode = (encoding, fatal, ignoreBOM, bytes) =>
+    bytes.length === 0 ? "" : host("decode", [encoding, fatal, ignoreBOM], bytes);
+
+  // How many bytes at the end are the beginning of a character.
+  const incomplete = (encoding, bytes) => {
+    const { length } = bytes;
+    if (encoding === "windows-1252") return 0;
+    if (encoding === "utf-8") {
+      for (let back = 1; back <= 3 && back <= length; back++) {
+        const byte = bytes[length - back];
+        if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
+        if (byte < 0x80) return 0;
+      }
+      return 0;
+    }
+    const odd = length % 2;
+    const high = bytes[length - odd - (encoding === "utf-16le" ? 1 : 2)];
+    return high >= 0xd8 && high <= 0xdb ? odd + 2 : odd;
+  };
+
+  class TextDecoder {
+    #encoding; #fatal; #ignoreBOM; #kept = new Bytes(0); #hasBegun = false;
+    constructor(label = "utf-8", options = {}) {
+      const wanted = String(label).trim().toLowerCase();
+      for (const name in LABELS) if (LABELS[name].includes(wanted)) this.#encoding = name;
+      if (this.#encoding === undefined) {
+        throw new RangeError("The encoding '" + label + "' is not supported: use utf-8, utf-16le, utf-16be or windows-1252");
+      }
+      this.#fatal = !!options?.fatal;
+      this.#ignoreBOM = !!options?.ignoreBOM;
+    }
+    get encoding() { return this.#encoding; }
+    get fatal() { return this.#fatal; }
+    get ignoreBOM() { return this.#ignoreBOM; }
+    decode(input, options = {}) {
+      const stream = !!options?.stream;
+      let bytes = input === undefined ? new Bytes(0) : bytesOf(input);
+      if (this.#kept.length > 0) {
+        const whole = new Bytes(this.#kept.length + bytes.length);
+        apply(set, whole, [this.#kept]);
+        apply(set, whole, [bytes, this.#kept.length]);
+        bytes = whole;
+      }
+      const end = bytes.length - (stream ? incomplete(this.#encoding, bytes) : 0);
+      this.#kept = apply(slice, bytes, [end]);
+      const ignoreBOM = this.#ignoreBOM || this.#hasBegun;
+      this.#hasBegun = stream && (this.#hasBegun || end > 0);
+      return decode(this.#encoding, this.#fatal, ignoreBOM, apply(subarray, bytes, [0, end]));
+    }
+    get [Symbol.toStringTag]() { return "TextDecoder"; }
+  }
+  return { TextEncoder, TextDecoder, atob: (text) => host("atob", [String(text)]), btoa: (text) => host("btoa", [String(text)]) };
+}`;
