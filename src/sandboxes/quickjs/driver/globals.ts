@@ -1,0 +1,116 @@
+/** The groups of web APIs. A group is evaluated in a guest's heap when a tool names one of its globals, or uses one. */
+export type WebGroup =
+  | "blob"
+  | "clone"
+  | "compression"
+  | "console"
+  | "crypto"
+  | "encoding"
+  | "errors"
+  | "events"
+  | "fetch"
+  | "files"
+  | "global"
+  | "host"
+  | "intl"
+  | "streams"
+  | "text-streams"
+  | "timers"
+  | "url";
+
+/** The web APIs that every guest has as globals, with the group that defines each. */
+const WEB_GLOBALS_BY_GROUP: Readonly<Partial<Record<WebGroup, readonly string[]>>> = {
+  blob: ["Blob", "File", "FormData"],
+  clone: ["structuredClone"],
+  compression: ["CompressionStream", "DecompressionStream"],
+  crypto: ["Crypto", "SubtleCrypto", "crypto"],
+  encoding: ["TextDecoder", "TextEncoder", "atob", "btoa"],
+  errors: ["DOMException"],
+  events: ["AbortController", "AbortSignal", "CustomEvent", "Event", "EventTarget"],
+  fetch: ["Headers", "Request", "Response", "fetch"],
+  global: ["navigator", "performance", "reportError"],
+  intl: ["Intl"],
+  streams: [
+    "ByteLengthQueuingStrategy",
+    "CountQueuingStrategy",
+    "ReadableByteStreamController",
+    "ReadableStream",
+    "ReadableStreamBYOBReader",
+    "ReadableStreamBYOBRequest",
+    "ReadableStreamDefaultController",
+    "ReadableStreamDefaultReader",
+    "TransformStream",
+    "TransformStreamDefaultController",
+    "WritableStream",
+    "WritableStreamDefaultController",
+    "WritableStreamDefaultWriter",
+  ],
+  "text-streams": ["TextDecoderStream", "TextEncoderStream"],
+  timers: ["clearInterval", "clearTimeout", "queueMicrotask", "setInterval", "setTimeout"],
+  url: ["URL", "URLSearchParams"],
+};
+
+/** The web APIs that every guest has as globals, by name. */
+export const WEB_GLOBALS: ReadonlyMap<string, WebGroup> = new Map(
+  Object.entries(WEB_GLOBALS_BY_GROUP).flatMap(([group, names]) =>
+    names.map((name) => [name, group as WebGroup] as const),
+  ),
+);
+
+/** The globals of the engine, and those that the driver defines at once. */
+const OTHER_GLOBALS: readonly string[] = [
+  ...["AggregateError", "Array", "ArrayBuffer", "BigInt", "BigInt64Array", "BigUint64Array", "Boolean"],
+  ...["DataView", "Date", "Error", "EvalError", "FinalizationRegistry", "Float16Array", "Float32Array"],
+  ...["Float64Array", "Function", "Infinity", "Int16Array", "Int32Array", "Int8Array", "InternalError"],
+  ...["Iterator", "JSON", "Map", "Math", "NaN", "Number", "Object", "Promise", "Proxy", "RangeError"],
+  ...["ReferenceError", "Reflect", "RegExp", "Set", "String", "Symbol", "SyntaxError", "TypeError"],
+  ...["URIError", "Uint16Array", "Uint32Array", "Uint8Array", "Uint8ClampedArray", "WeakMap", "WeakRef"],
+  ...["WeakSet", "console", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape"],
+  ...["eval", "globalThis", "isFinite", "isNaN", "parseFloat", "parseInt", "self", "undefined", "unescape"],
+];
+
+/** Every global of a guest, sorted by code units. */
+export const GUEST_GLOBALS: readonly string[] = [...OTHER_GLOBALS, ...WEB_GLOBALS.keys()].sort();
+
+/** Names besides globals whose use needs a group. */
+const OTHER_NAMES: ReadonlyMap<string, WebGroup> = new Map<string, WebGroup>([
+  ["fs", "files"],
+  ["signal", "events"],
+  ["localeCompare", "intl"],
+  ["toLocaleString", "intl"],
+  ["toLocaleDateString", "intl"],
+  ["toLocaleTimeString", "intl"],
+]);
+
+const NAMED = new RegExp(`\\b(?:${[...WEB_GLOBALS.keys(), ...OTHER_NAMES.keys()].join("|")})\\b`, "g");
+
+/** The methods of `console` that the driver does not define at once. */
+const CONSOLE =
+  /\bconsole\s{0,8}\.\s{0,8}(?:assert|clear|count|countReset|dir|dirxml|group|groupCollapsed|groupEnd|table|time|timeEnd|timeLog|trace)\b/;
+
+/** What a source needs to name a global that its text does not name: the global object, code from text, or escapes. */
+const UNNAMED = /\b(?:globalThis|self|eval|Function)\b|\\u/;
+
+/** The web APIs that a program needs. */
+export interface NeededWebApis {
+  /** The groups whose names occur in the program. They are evaluated once, and become part of the template. */
+  readonly groups: readonly WebGroup[];
+  /** The globals to define. */
+  readonly globals: readonly (readonly [name: string, group: WebGroup])[];
+}
+
+/**
+ * Finds the web APIs that a program needs. Most tools need few, and what a heap contains is copied for every call: so a
+ * global is defined only where the program can name it.
+ */
+export function webApisIn(sources: readonly string[]): NeededWebApis {
+  const names = new Set(sources.flatMap((source) => source.match(NAMED) ?? []));
+  const groups = new Set<WebGroup>();
+  for (const name of names) groups.add((WEB_GLOBALS.get(name) ?? OTHER_NAMES.get(name)) as WebGroup);
+  const needsAll = sources.some((source) => UNNAMED.test(source));
+  // These change objects of the engine, so they cannot wait for the first use.
+  if (needsAll || sources.some((source) => CONSOLE.test(source))) groups.add("console");
+  if (needsAll) groups.add("intl");
+  const globals = [...WEB_GLOBALS].filter(([name]) => needsAll || names.has(name));
+  return { groups: [...groups], globals };
+}
