@@ -15,6 +15,8 @@ export const MAX_TEXT_BYTES: number = 8 * 1_024 * 1_024;
 export interface ExternalAccess {
   readonly net: FetchAllowance | undefined;
   readonly fs: FileAllowance | undefined;
+  /** Random bytes: unpredictable ones, or those that follow from a seed. */
+  readonly random: true | string | undefined;
 }
 
 /** How many requests a guest may still send. The process checks where they go. */

@@ -1,0 +1,54 @@
+import type { ZlibOptions } from "node:zlib";
+import { MAX_TEXT_BYTES } from "./external-access.ts";
+
+/** The most bytes to compress at once. It cannot be interrupted, and takes about 50 ms a MiB. */
+const MAX_COMPRESSED_BYTES = 2 * 1_024 * 1_024;
+
+/** Loaded on first use: a thread that never compresses starts faster. */
+const zlib = (): typeof import("node:zlib") => process.getBuiltinModule("node:zlib");
+
+/**
+ * Compresses bytes (Compression Streams, section 4).
+ *
+ * @throws {RangeError} for more than 2 MiB.
+ */
+export function compress(format: string, bytes: Uint8Array): Uint8Array {
+  if (bytes.length > MAX_COMPRESSED_BYTES) {
+    throw new RangeError("a CompressionStream can compress at most 2 MiB");
+  }
+  const { gzipSync, deflateSync, deflateRawSync } = zlib();
+  switch (format) {
+    case "gzip":
+      return gzipSync(bytes);
+    case "deflate":
+      return deflateSync(bytes);
+    default:
+      return deflateRawSync(bytes);
+  }
+}
+
+/**
+ * Decompresses bytes.
+ *
+ * @throws {RangeError} if the result has more than 8 MiB.
+ * @throws {TypeError} if the bytes are invalid.
+ */
+export function decompress(format: string, bytes: Uint8Array): Uint8Array {
+  const { gunzipSync, inflateSync, inflateRawSync } = zlib();
+  const options: ZlibOptions = { maxOutputLength: MAX_TEXT_BYTES };
+  try {
+    switch (format) {
+      case "gzip":
+        return gunzipSync(bytes, options);
+      case "deflate":
+        return inflateSync(bytes, options);
+      default:
+        return inflateRawSync(bytes, options);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
+      throw new RangeError("a DecompressionStream can return at most 8 MiB");
+    }
+    throw new TypeError("the compressed data is invalid");
+  }
+}

@@ -1,0 +1,70 @@
+import { LruMap } from "../../../base/lru-map.ts";
+import type { JsonValue } from "../../../json/value.ts";
+
+/** The formatters of `Intl` that a guest can use, with the methods that take and return plain data. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  NumberFormat: ["format", "formatToParts"],
+  DateTimeFormat: ["format", "formatToParts", "formatRange", "formatRangeToParts"],
+  PluralRules: ["select"],
+  RelativeTimeFormat: ["format", "formatToParts"],
+  ListFormat: ["format", "formatToParts"],
+  Collator: ["compare"],
+};
+
+/** The most characters of locales and options. */
+const MAX_SETTING_LENGTH = 1_024;
+
+/** The most characters and items of what is formatted. */
+const MAX_ARGUMENT_LENGTH = 65_536;
+
+/** How many formatters a thread keeps. They have no state, so that all guests can share them. */
+const MAX_KEPT = 32;
+
+type Formatter = Readonly<Record<string, (...args: unknown[]) => unknown>>;
+
+const kept = new LruMap<string, Formatter>(MAX_KEPT, { sizeOf: () => 1 });
+
+/**
+ * Uses a formatter for a guest. The default locale is `en-US` and the default time zone `UTC`, whatever the host's are.
+ *
+ * @param locales A list of tags as JSON. Untrusted, as are the other parameters.
+ * @param options The formatter's options as JSON.
+ * @throws {RangeError} as the formatter does.
+ * @throws {TypeError} as the formatter does.
+ */
+export function useFormatter(
+  kind: unknown,
+  locales: unknown,
+  options: unknown,
+  method: unknown,
+  args: readonly unknown[],
+): JsonValue {
+  if (typeof kind !== "string" || typeof locales !== "string" || typeof options !== "string") return null;
+  if (locales.length + options.length > MAX_SETTING_LENGTH) {
+    throw new RangeError("the locales and options are too long");
+  }
+  if (JSON.stringify(args).length > MAX_ARGUMENT_LENGTH) throw new RangeError("the value to format is too long");
+  if (kind === "Intl") return Intl.getCanonicalLocales(JSON.parse(locales));
+  if (!Object.hasOwn(METHODS, kind) || typeof method !== "string") return null;
+  const type = Intl[kind as "NumberFormat"];
+  if (method === "supportedLocalesOf") return type.supportedLocalesOf(JSON.parse(locales));
+  const formatter = formatterOf(kind, locales, options);
+  if (method === "resolvedOptions") return formatter["resolvedOptions"]?.() as JsonValue;
+  if (!METHODS[kind]?.includes(method)) return null;
+  return formatter[method]?.(...args) as JsonValue;
+}
+
+function formatterOf(kind: string, locales: string, options: string): Formatter {
+  const key = `${kind} ${locales} ${options}`;
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const tags: string[] = JSON.parse(locales);
+  const settings: Record<string, unknown> = JSON.parse(options);
+  const type = Intl[kind as "NumberFormat"] as new (locales: string[], options: object) => unknown;
+  const made = new type(
+    tags.length === 0 ? ["en-US"] : tags,
+    kind === "DateTimeFormat" ? { timeZone: "UTC", ...settings } : settings,
+  ) as Formatter;
+  kept.set(key, made);
+  return made;
+}
