@@ -11,6 +11,9 @@ import type { GuestRequest, WireReply } from "./thread/thread-task.ts";
 
 const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trustsSafeMethods: true });
 
+/** The shortest wait for a timer: each takes a thread's turn. HTML has the same minimum for nested timers. */
+const MIN_WAKE_MS = 4;
+
 /** The requests of one guest, and the replies that it has not received yet. A guest that waits is suspended. */
 export class PendingRequests {
   readonly #services: CallServices;
@@ -63,15 +66,26 @@ export class PendingRequests {
     this.#onReply?.();
   }
 
-  /** Waits for the next reply. Returns all replies that are available then, and how long the wait counted. */
-  async next(leftMs: number, signals: readonly (AbortSignal | undefined)[]): Promise<EndedWait> {
-    const { promise: event, resolve } = Promise.withResolvers<"reply" | "timeout">();
+  /**
+   * Waits for the next reply, or until the guest's first timer is due. Returns all replies that are available then, and
+   * how long the wait counted.
+   *
+   * @param wakeMs Milliseconds until the timer is due; `undefined` if there is none.
+   */
+  async next(
+    leftMs: number,
+    wakeMs: number | undefined,
+    signals: readonly (AbortSignal | undefined)[],
+  ): Promise<EndedWait> {
+    const { promise: event, resolve } = Promise.withResolvers<"reply" | "timeout" | "wake">();
     this.#onReply = () => resolve("reply");
     if (this.#replies.length > 0) resolve("reply");
-    this.#timer.start(leftMs, () => resolve("timeout"));
+    const untilWake = wakeMs === undefined ? leftMs : Math.max(wakeMs, MIN_WAKE_MS);
+    if (untilWake < leftMs) this.#timer.start(untilWake, () => resolve("wake"));
+    else this.#timer.start(leftMs, () => resolve("timeout"));
     const end = await race(event, { signals });
     const waitedMs = this.#timer.stop();
-    if (end !== "reply") return { end: end === "timeout" ? "timeout" : "cancelled", waitedMs };
+    if (end !== "reply" && end !== "wake") return { end: end === "timeout" ? "timeout" : "cancelled", waitedMs };
     const replies = this.#replies;
     this.#outstanding -= replies.length;
     this.#replies = [];

@@ -20,6 +20,11 @@ import type { WaitingBudget } from "./waiting-budget.ts";
 const NO_ROOM_TO_WAIT =
   "Tool could not wait for its requests: the waiting calls use too much memory. Try again later";
 
+/** The most waits of a call for its timers alone: each suspends the guest and resumes it. */
+const MAX_TIMER_WAITS = 1_000;
+
+const TOO_MANY_WAITS = "Tool waited for timers 1,000 times, the most that a call can";
+
 const NOTHING: readonly never[] = [];
 
 /** Copying a suspended guest of this size takes so long that each is sent in a turn of the event loop of its own. */
@@ -100,6 +105,7 @@ export class QuickJsCall {
     };
     /** Bytes reserved for the guest of the step. */
     let reserved = 0;
+    let timerWaits = 0;
     for (;;) {
       const task = encodeTask(this.#nextTask(step));
       const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
@@ -111,23 +117,20 @@ export class QuickJsCall {
         if (turn !== undefined) await turn;
         return this.#withChanges(this.#read(outcome));
       }
-      const { guest, requests } = outcome.result;
+      const { guest, requests, wakeMs } = outcome.result;
       this.#hasBegun = true;
       const bytes = sizeOf(guest);
-      if (!waiting.reserve(this.#task, bytes)) {
+      const isRefused = timerWaits > MAX_TIMER_WAITS;
+      if (isRefused || !waiting.reserve(this.#task, bytes)) {
         releaseGuest(guest);
         if (this.#requests !== undefined) await this.#requests.end();
-        return this.#withChanges({
-          status: "failed",
-          effect: this.#effect,
-          used: this.#used,
-          message: NO_ROOM_TO_WAIT,
-          userVisible: true,
-        });
+        const message = isRefused ? TOO_MANY_WAITS : NO_ROOM_TO_WAIT;
+        const used = this.#used;
+        return this.#withChanges({ status: "failed", effect: this.#effect, used, message, userVisible: true });
       }
       this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits);
       if (!closing.aborted) this.#requests.start(requests, this.#leftMs);
-      const wait = await this.#requests.next(this.#leftMs, [signal, closing]);
+      const wait = await this.#requests.next(this.#leftMs, wakeMs, [signal, closing]);
       this.#elapsedMs += wait.waitedMs;
       if (bytes >= LARGE_GUEST_BYTES) {
         const turnFrom = performance.now();
@@ -140,6 +143,7 @@ export class QuickJsCall {
         return this.#withChanges({ status: wait.end, effect: this.#effect, used: this.#used });
       }
       const { replies } = wait;
+      if (replies.length === 0) timerWaits++;
       const { outstanding } = this.#requests;
       step = { kind: "resume", guest, replies, outstanding };
       reserved = bytes;
@@ -169,13 +173,14 @@ export class QuickJsCall {
   }
 
   get #access(): ExternalAccess | undefined {
-    const { fs = NOTHING, net = NOTHING } = this.#task.capabilities;
-    if (net.length === 0 && fs.length === 0) return undefined;
+    const { fs = NOTHING, net = NOTHING, random = false, randomSeed } = this.#task.capabilities;
+    if (net.length === 0 && fs.length === 0 && !random) return undefined;
     const { fileBytes, netBytes: bytes } = this.#limits;
     const allowance = this.#requests?.fetchAllowance ?? { requests: MAX_REQUESTS, bytes };
     return {
       net: net.length === 0 ? undefined : allowance,
       fs: fs.length === 0 ? undefined : { grants: fs, fileBytes, used: this.#files },
+      random: random ? (randomSeed ?? true) : undefined,
     };
   }
 

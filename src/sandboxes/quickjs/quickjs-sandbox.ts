@@ -1,6 +1,6 @@
 import { entryFile } from "../../base/entry-file.ts";
 import { race } from "../../base/timers/race.ts";
-import type { Capabilities, CapabilityName } from "../../policy/grant/capabilities.ts";
+import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { QuickJsImplementation } from "../../tool/implementations/quickjs-implementation.ts";
@@ -87,7 +87,7 @@ export class QuickJsSandbox implements Sandbox {
 
   async prepare({ quickjs }: ToolImplementations): Promise<void> {
     if (quickjs === undefined) return;
-    const loaded = await this.#load(quickjs, QUICKJS_DEFAULT_LIMITS, {}, SILENT);
+    const loaded = await this.#load(quickjs, QUICKJS_DEFAULT_LIMITS, SILENT);
     if (!("status" in loaded)) return;
     if (loaded.status !== "failed") throw new ToolPreparationError(`loading it ended with ${loaded.status}`);
     const { detail, message } = loaded;
@@ -104,7 +104,7 @@ export class QuickJsSandbox implements Sandbox {
     if (last === undefined || this.#host === undefined || task.capabilities.fs !== undefined) {
       return this.#loadAndRun(task, limits);
     }
-    return isKindFor(last, limits, task.capabilities) && this.#templates.use(last)
+    return isKindFor(last, limits) && this.#templates.use(last)
       ? QuickJsCall.run(this.#host, task, limits, last, 0)
       : this.#loadAndRun(task, limits);
   }
@@ -116,7 +116,7 @@ export class QuickJsSandbox implements Sandbox {
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
       if (capabilities.fs !== undefined) checkDirectories(capabilities.fs);
       // Later calls need the template too, so loading continues if this call is cancelled.
-      const loaded = await race(this.#load(quickjs, limits, capabilities, observer), { signals: [signal] });
+      const loaded = await race(this.#load(quickjs, limits, observer), { signals: [signal] });
       if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
       const { template, loadMs } = loaded;
@@ -134,18 +134,17 @@ export class QuickJsSandbox implements Sandbox {
     }
   }
 
-  /** Finds or loads the template of a tool for limits and capabilities. Returns an outcome if loading failed. */
+  /** Finds or loads the template of a tool for limits. Returns an outcome if loading failed. */
   async #load(
     implementation: QuickJsImplementation,
     limits: QuickJsLimits,
-    capabilities: Capabilities,
     observer: TaskObserver,
   ): Promise<FoundTemplate | SandboxOutcome> {
     // The first thread starts while the engine is compiled and the tool is read.
     const pool = this.#openPool();
     const compiling = compileEngine();
     const [source] = await Promise.all([this.#source(implementation), compiling]);
-    const kind = templateKind(source.key, limits, capabilities);
+    const kind = templateKind(source.key, limits);
     const known = this.#templates.find(kind.key);
     if (known !== undefined) return { template: known, loadMs: 0 };
     const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () =>

@@ -1,5 +1,3 @@
-import { FETCH_SOURCE } from "./driver-fetch.ts";
-import { FILES_SOURCE } from "./driver-files.ts";
 
 /** The name of the driver's code in stacks. */
 export const DRIVER_NAME = "sandgate:driver";
@@ -8,28 +6,23 @@ export const DRIVER_NAME = "sandgate:driver";
  * The only trusted code inside the guest's heap. It is evaluated before the tool and keeps the original intrinsics,
  * so it works whatever the tool does to the globals. It communicates in text:
  *
- * - its functions return `""` as long as there is no outcome, then `+` and the output as JSON, or `-` and
- *   `[name, message, stack, code]` of the failure
+ * - its functions return `""` as long as there is no outcome (or `~` and the milliseconds until its first timer is
+ *   due), then `+` and the output as JSON, or `-` and `[name, message, stack, code]` of the failure
  * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
  *   request, and `l[level, message]` for a log line
- * - it sends `s[operation, path, argument]` for a file operation, and receives `{ ok }` or `{ error }`
+ * - it sends `s[operation, path, argument]` for a file operation and `w[operation, ...arguments]` for what a web API
+ *   needs of the host, and receives `{ ok }` or `{ error }`, or bytes; `r` for the rest of the call's wall time in ms
+ *
+ * Bytes are sent beside a message, as an `ArrayBuffer` that the host copies.
+ *
+ * Web APIs are in groups, which are evaluated on first use: `group(name)` returns a function of the driver's functions.
  *
  * A guest cannot reach its internal functions by name. Nor does a message grant anything: the host checks each
  * request against the grant of the call. Messages are assembled from primitive values only, because `JSON.stringify`
  * calls `toJSON` on every object, and a guest can define one on `Object.prototype` or `Array.prototype` that throws
  * or returns a value of any size.
  */
-export const DRIVER_SOURCE: string = driverSource("undefined", "undefined");
-
-/** The driver with `fetch` and `fs`, for calls that are granted one of them. It would only enlarge other heaps. */
-export const EXTERNAL_DRIVER_SOURCE: string = driverSource(
-  `(${FETCH_SOURCE})(ask, failure)`,
-  `(${FILES_SOURCE})(send, failure)`,
-);
-
-/** Takes the sources of expressions for the functions that only some calls are granted. */
-function driverSource(fetch: string, fs: string): string {
-  return `(send) => {
+export const DRIVER_SOURCE: string = `(send, group) => {
   "use strict";
   const { parse, stringify } = JSON;
   const { apply, defineProperty } = Reflect;
@@ -98,9 +91,10 @@ function driverSource(fetch: string, fs: string): string {
     send('l["' + level + '",' + stringify(joined) + "]");
   };
   const levels = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
-  globalThis.console = { log: line("info"), ...levels };
   const log = line("info");
   for (const level in levels) log[level] = levels[level];
+  const console = { log, ...levels };
+  defineProperty(globalThis, "console", { value: console, writable: true, configurable: true });
 
   const failure = (name, { code, message }) => {
     const thrown = new Error(message);
@@ -109,10 +103,12 @@ function driverSource(fetch: string, fs: string): string {
     return thrown;
   };
   // Sends an asynchronous request: the host passes the reply to \`settle\`.
-  const ask = (kind, written, resolve, reject, errorName) => {
+  const ask = (kind, written, resolve, reject, errorName, bytes) => {
     const id = ++lastId;
     waiting[id] = { resolve, reject, errorName };
-    send(kind + "[" + id + "," + written + "]");
+    const message = kind + "[" + id + "," + written + "]";
+    if (bytes === undefined) send(message);
+    else send(message, bytes);
   };
   const call = (name, input) => new PromiseOf((resolve, reject) => {
     const written = stringify(input === undefined ? {} : input);
@@ -122,18 +118,31 @@ function driverSource(fetch: string, fs: string): string {
     ask("c", stringify(name) + "," + stringify(written), resolve, reject, "ToolCallError");
   });
 
-  const fetch = ${fetch};
-  const fs = ${fs};
+  const hooks = { onStart: [], untilWake: undefined, wake: undefined };
+  const kit = { send, ask, failure, log, console, hooks, need: (name) => need(name), isCalled: () => isCalled };
+  const groups = { __proto__: null };
+  const need = (name) => {
+    if (groups[name] === undefined) groups[name] = group(name)(kit);
+    return groups[name];
+  };
+  // A global whose group has not been evaluated evaluates it on first use.
+  const lazy = (name, groupName) => {
+    const define = (value) => { defineProperty(globalThis, name, { value, writable: true, configurable: true }); };
+    if (groups[groupName] !== undefined) return define(groups[groupName][name]);
+    const get = () => { const value = need(groupName)[name]; define(value); return value; };
+    defineProperty(globalThis, name, { get, set: define, configurable: true });
+  };
+  defineProperty(globalThis, "self", { value: globalThis, writable: true, configurable: true });
 
   // The signal never aborts: a call that is cancelled or late ends with its whole heap.
-  const signal = freeze({ aborted: false, reason: undefined, throwIfAborted() {}, addEventListener() {}, removeEventListener() {} });
-  const context = { tools: freeze({ call }), signal, log: freeze(log) };
-  // Which functions are visible depends on the call, but that is no protection: the host refuses what was not
-  // granted.
-  const contextOf = (hasNet, hasFs) => {
-    if (hasNet) defineProperty(globalThis, "fetch", { value: fetch, writable: true, configurable: true });
-    return freeze(hasFs ? { ...context, fs } : context);
-  };
+  let signal;
+  const context = freeze({
+    tools: freeze({ call }),
+    log: freeze(log),
+    get fs() { return need("files"); },
+    get signal() { return signal ??= new (need("events").AbortController)().signal; },
+  });
+  let isCalled = false;
 
   return {
     load: (module, failed, name) => {
@@ -146,9 +155,18 @@ function driverSource(fetch: string, fs: string): string {
       });
       return outcome;
     },
-    start: (input, hasNet, hasFs) => {
+    use: (groupNames, globals) => {
+      const needed = parse(groupNames);
+      for (let i = 0; i < needed.length; i++) need(needed[i]);
+      const names = parse(globals);
+      for (let i = 0; i < names.length; i++) lazy(names[i][0], names[i][1]);
+      return "";
+    },
+    start: (input) => {
       outcome = "";
-      try { settle(tool(parse(input), contextOf(hasNet, hasFs)), finish); } catch (thrown) { fail(thrown); }
+      isCalled = true;
+      for (let i = 0; i < hooks.onStart.length; i++) hooks.onStart[i]();
+      try { settle(tool(parse(input), context), finish); } catch (thrown) { fail(thrown); }
       return outcome;
     },
     settle: (replies) => {
@@ -162,7 +180,15 @@ function driverSource(fetch: string, fs: string): string {
       }
       return outcome;
     },
-    poll: () => outcome,
+    // Runs the first timer, if it is due.
+    wake: () => {
+      if (hooks.wake !== undefined) hooks.wake();
+      return outcome;
+    },
+    poll: () => {
+      if (outcome !== "" || hooks.untilWake === undefined || !isCalled) return outcome;
+      const ms = hooks.untilWake();
+      return ms === undefined ? "" : "~" + ms;
+    },
   };
 }`;
-}

@@ -9,7 +9,8 @@ import {
   type QuickJSWASMModule,
   RELEASE_SYNC,
 } from "quickjs-emscripten";
-import { DRIVER_NAME, DRIVER_SOURCE, EXTERNAL_DRIVER_SOURCE } from "../driver/driver.ts";
+import { DRIVER_NAME, DRIVER_SOURCE } from "../driver/driver.ts";
+import { groupSource } from "../driver/group-source.ts";
 import { CappedMemory } from "./capped-memory.ts";
 import { DriverCalls } from "./driver-calls.ts";
 import { FREE, MALLOC, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
@@ -25,7 +26,7 @@ export async function loadEngineLibrary(): Promise<void> {
 }
 
 /** The functions of the driver that the host calls. Each takes strings and returns one. */
-export type DriverMethod = "load" | "start" | "settle" | "poll";
+export type DriverMethod = "load" | "use" | "start" | "settle" | "wake" | "poll";
 
 /**
  * An instance of the engine with one runtime, one context and the driver. It runs one guest after the other, each
@@ -35,7 +36,6 @@ export type DriverMethod = "load" | "start" | "settle" | "poll";
 export class EngineInstance {
   readonly memory: CappedMemory;
   readonly maxBytes: number;
-  readonly hasExternalAccess: boolean;
   /** The host of the guest that runs. Must be set before any method is called. */
   host: GuestHost = NO_HOST;
   readonly #runtime: QuickJSRuntime;
@@ -51,13 +51,11 @@ export class EngineInstance {
 
   /**
    * @param initialBytes The size of the memory: that of the snapshots to restore.
-   * @param hasExternalAccess Whether its guests can be granted files or the network.
    */
   static async create(
     engine: WebAssembly.Module,
     initialBytes: number,
     maxBytes: number,
-    hasExternalAccess = false,
   ): Promise<EngineInstance> {
     const memory = new CappedMemory(initialBytes, maxBytes);
     const clock = { now: (): number => instance?.host.now() ?? Date.now() };
@@ -77,7 +75,7 @@ export class EngineInstance {
       },
     });
     const library = await newQuickJSWASMModuleFromVariant(variant);
-    instance = new EngineInstance(library, exports, memory, maxBytes, hasExternalAccess);
+    instance = new EngineInstance(library, exports, memory, maxBytes);
     return instance;
   }
 
@@ -86,10 +84,8 @@ export class EngineInstance {
     exports: WebAssembly.Exports,
     memory: CappedMemory,
     maxBytes: number,
-    hasExternalAccess: boolean,
   ) {
     this.memory = memory;
-    this.hasExternalAccess = hasExternalAccess;
     this.#malloc = exports[MALLOC] as (bytes: number) => number;
     this.#free = exports[FREE] as (address: number) => void;
     this.maxBytes = maxBytes;
@@ -102,17 +98,19 @@ export class EngineInstance {
     );
     const context = runtime.newContext();
     this.#context = context;
-    const send = context.newFunction("send", (text) =>
-      this.#reply(this.host.receive(context.getString(text))),
+    const send = context.newFunction("send", (text, bytes?: QuickJSHandle) =>
+      this.#reply(this.host.receive(context.getString(text), bytes && this.#bytesOf(bytes))),
     );
-    const driverSource = hasExternalAccess ? EXTERNAL_DRIVER_SOURCE : DRIVER_SOURCE;
-    const make = context.unwrapResult(context.evalCode(driverSource, DRIVER_NAME));
-    const driver = context.unwrapResult(context.callFunction(make, context.undefined, send));
+    const group = context.newFunction("group", (name) => this.#evaluateGroup(context.getString(name)));
+    const make = context.unwrapResult(context.evalCode(DRIVER_SOURCE, DRIVER_NAME));
+    const driver = context.unwrapResult(context.callFunction(make, context.undefined, send, group));
     const method = (name: DriverMethod): QuickJSHandle => context.getProp(driver, name);
     this.#driver = {
       load: method("load"),
+      use: method("use"),
       start: method("start"),
       settle: method("settle"),
+      wake: method("wake"),
       poll: method("poll"),
     };
     // The library looks `undefined` up on first access, so its address belongs to the anchor too.
@@ -162,7 +160,7 @@ export class EngineInstance {
 
   /** Takes a snapshot of the guest. No function of the engine may be running. */
   snapshot(): Snapshot {
-    return takeSnapshot(this.memory, this.#anchor, this.hasExternalAccess);
+    return takeSnapshot(this.memory, this.#anchor);
   }
 
   /**
@@ -190,9 +188,8 @@ export class EngineInstance {
     this.#assign(all, owner);
   }
 
-  #memoryFor({ anchor, hasExternalAccess }: Snapshot, memoryBytes: number): Uint8Array {
-    const isSameKind = anchor === this.#anchor && hasExternalAccess === this.hasExternalAccess;
-    if (!isSameKind || memoryBytes !== this.memory.bytes) {
+  #memoryFor({ anchor }: Snapshot, memoryBytes: number): Uint8Array {
+    if (anchor !== this.#anchor || memoryBytes !== this.memory.bytes) {
       throw new Error("the snapshot was taken in a different kind of instance");
     }
     return new Uint8Array(this.memory.buffer);
@@ -210,14 +207,39 @@ export class EngineInstance {
     this.#owner = owner;
   }
 
-  /** Creates a string for a running guest, or `undefined` if it has no memory for it. */
-  #reply(text: string | undefined): QuickJSHandle {
-    if (text === undefined) return this.#context.undefined;
-    // Without memory, the library would write the string to address 0, so an allocation is tried first.
-    const place = this.#malloc(Buffer.byteLength(text) + 1);
-    if (place === 0) return this.#context.undefined;
+  /** Evaluates a group of web APIs for a running guest. */
+  #evaluateGroup(name: string): QuickJSHandle {
+    const source = groupSource(name);
+    this.#requireMemory(Buffer.byteLength(source) + 1);
+    return this.#context.unwrapResult(this.#context.evalCode(source, `${DRIVER_NAME}/${name}`));
+  }
+
+  /** Copies the bytes of an `ArrayBuffer`. */
+  #bytesOf(buffer: QuickJSHandle): Uint8Array {
+    using bytes = this.#context.getArrayBuffer(buffer);
+    return bytes.value.slice();
+  }
+
+  /** Creates a string or an `ArrayBuffer` for a running guest, or `undefined` if it has no memory for it. */
+  #reply(content: string | Uint8Array | undefined): QuickJSHandle {
+    if (content === undefined) return this.#context.undefined;
+    const isText = typeof content === "string";
+    if (!this.#hasMemory(isText ? Buffer.byteLength(content) + 1 : content.length)) return this.#context.undefined;
+    if (isText) return this.#context.newString(content);
+    // Always a copy: the buffer of the bytes may be one that Node.js shares between many, and have data of others.
+    return this.#context.newArrayBuffer(new Uint8Array(content).buffer);
+  }
+
+  #requireMemory(bytes: number): void {
+    if (!this.#hasMemory(bytes)) throw new Error("out of memory");
+  }
+
+  /** Whether an allocation succeeds. Without memory, the library would write to address 0. */
+  #hasMemory(bytes: number): boolean {
+    const place = this.#malloc(bytes);
+    if (place === 0) return false;
     this.#free(place);
-    return this.#context.newString(text);
+    return true;
   }
 }
 

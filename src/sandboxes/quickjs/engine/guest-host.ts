@@ -4,8 +4,12 @@ export interface GuestHost {
   isOver(): boolean;
   /** The guest's clock: milliseconds since the epoch. */
   now(): number;
-  /** Receives a message of the guest, and returns the reply, if there is one. Must not throw. */
-  receive(text: string): string | undefined;
+  /**
+   * Receives a message of the guest, and returns the reply, if there is one. Must not throw.
+   *
+   * @param bytes The bytes beside the text; absent if there are none.
+   */
+  receive(text: string, bytes?: Uint8Array): string | Uint8Array | undefined;
   /** Returns the name of a module that another one imports. Must not throw: the engine would ignore the error. */
   resolveModule(importer: string, specifier: string): string;
   /** Returns the source of a module; throws if it does not exist. */

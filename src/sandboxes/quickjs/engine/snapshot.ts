@@ -11,8 +11,6 @@ export interface Snapshot {
   readonly memoryBytes: number;
   /** The addresses of the objects that the host refers to. Only instances with the same ones can restore it. */
   readonly anchor: string;
-  /** Whether the guest can be granted files or the network. Each call states which of them it is granted. */
-  readonly hasExternalAccess: boolean;
 }
 
 /** Returns where the heap in a memory ends. The memory above has never been used. */
@@ -24,18 +22,14 @@ export function heapEnd(memory: Uint8Array): number {
 }
 
 /** Takes a snapshot of a memory in which no function of the engine is running. */
-export function takeSnapshot(
-  memory: WebAssembly.Memory,
-  anchor: string,
-  hasExternalAccess: boolean,
-): Snapshot {
+export function takeSnapshot(memory: WebAssembly.Memory, anchor: string): Snapshot {
   const all = new Uint8Array(memory.buffer);
   const heap = all.subarray(HEAP_START, heapEnd(all));
   const bytes = new SharedArrayBuffer(DATA_END + heap.length);
   const copy = new Uint8Array(bytes);
   copy.set(all.subarray(0, DATA_END), 0);
   copy.set(heap, DATA_END);
-  return { bytes, memoryBytes: memory.buffer.byteLength, anchor, hasExternalAccess };
+  return { bytes, memoryBytes: memory.buffer.byteLength, anchor };
 }
 
 /**

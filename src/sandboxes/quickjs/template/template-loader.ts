@@ -20,7 +20,7 @@ export async function loadTemplate(
   pool: WorkerPool,
   engine: WebAssembly.Module,
   source: ToolSource,
-  { key: owner, tool, hasExternalAccess }: TemplateKind,
+  { key: owner, tool }: TemplateKind,
   { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
   observer: TaskObserver,
 ): Promise<LoadedTool | SandboxOutcome> {
@@ -30,7 +30,7 @@ export async function loadTemplate(
     if (leftMs <= 0) return { status: "timeout", effect: "none", used: { wallTimeMs: elapsedMs } };
     const options = { wallTimeMs: leftMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer, tool };
     const task: QuickJsTask = {
-      step: { kind: "load", engine, program: source.program, stackBytes, hasExternalAccess },
+      step: { kind: "load", engine, program: source.program, stackBytes },
       ...{ owner, wallTimeMs: leftMs, memoryBytes, outputBytes },
       log: { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes },
       nested: { left: 0, granted: 0 },

@@ -1,5 +1,4 @@
 import { LruMap } from "../../../base/lru-map.ts";
-import type { Capabilities } from "../../../policy/grant/capabilities.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import type { QuickJsLimits } from "../quickjs-limits.ts";
 
@@ -14,8 +13,6 @@ export interface TemplateKind {
   readonly tool: string;
   readonly memoryBytes: number;
   readonly stackBytes: number;
-  /** Whether the call is granted files or the network. */
-  readonly hasExternalAccess: boolean;
 }
 
 /** An evaluated tool, and how long the evaluation took. */
@@ -32,39 +29,18 @@ export interface Template extends TemplateKind {
   readonly loadMs: number;
 }
 
-/** Whether a call is granted files or the network. */
-function grantsExternalAccess({ net = NOTHING, fs = NOTHING }: Capabilities): boolean {
-  return net.length > 0 || fs.length > 0;
-}
-
-const NOTHING: readonly never[] = [];
-
 /**
  * Returns the kind of template for a call of a program.
  *
  * @param tool Identifies the program.
  */
-export function templateKind(
-  tool: string,
-  { memoryBytes, stackBytes }: QuickJsLimits,
-  capabilities: Capabilities,
-): TemplateKind {
-  const hasExternalAccess = grantsExternalAccess(capabilities);
-  const key = `${tool} ${memoryBytes} ${stackBytes}${hasExternalAccess ? " external" : ""}`;
-  return { key, tool, memoryBytes, stackBytes, hasExternalAccess };
+export function templateKind(tool: string, { memoryBytes, stackBytes }: QuickJsLimits): TemplateKind {
+  return { key: `${tool} ${memoryBytes} ${stackBytes}`, tool, memoryBytes, stackBytes };
 }
 
 /** Whether a call of the same program can start from a template of this kind. */
-export function isKindFor(
-  { memoryBytes, stackBytes, hasExternalAccess }: TemplateKind,
-  limits: QuickJsLimits,
-  capabilities: Capabilities,
-): boolean {
-  return (
-    memoryBytes === limits.memoryBytes &&
-    stackBytes === limits.stackBytes &&
-    hasExternalAccess === grantsExternalAccess(capabilities)
-  );
+export function isKindFor({ memoryBytes, stackBytes }: TemplateKind, limits: QuickJsLimits): boolean {
+  return memoryBytes === limits.memoryBytes && stackBytes === limits.stackBytes;
 }
 
 /** A template, and how much of the call's wall time loading it took. */

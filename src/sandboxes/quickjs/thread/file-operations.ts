@@ -33,13 +33,17 @@ export class FileOperationError extends Error {
  * @throws {WorkspaceError}
  * @throws {FileOperationError}
  */
-export type FileOperation = (at: Location, argument: string, scope: FileScope) => JsonValue | undefined;
+export type FileOperation = (
+  at: Location,
+  argument: string | Uint8Array,
+  scope: FileScope,
+) => JsonValue | Uint8Array | undefined;
 
 /** The functions of `fs` by name. The keys are `unknown`, since guests can send anything as a name. */
 export const FILE_OPERATIONS: ReadonlyMap<unknown, FileOperation> = new Map<unknown, FileOperation>([
-  ["readFile", readText],
-  ["writeFile", writeText],
-  ["appendFile", appendText],
+  ["readFile", readContent],
+  ["writeFile", writeContent],
+  ["appendFile", appendContent],
   ["readdir", listNames],
   ["stat", describe],
   ["mkdir", createDirectory],
@@ -47,11 +51,12 @@ export const FILE_OPERATIONS: ReadonlyMap<unknown, FileOperation> = new Map<unkn
   ["rename", rename],
 ]);
 
-function readText({ directory, path }: Location): string {
+function readContent({ directory, path }: Location, encoding: string | Uint8Array): string | Uint8Array {
   const file = openFile(directory, path, { read: true, follow: true });
   try {
     const bytes = readAll(file);
-    if (!isUtf8(bytes)) throw new FileOperationError("illegal-byte-sequence", "the file is not UTF-8 text");
+    if (encoding === "bytes") return bytes;
+    if (!isUtf8(bytes)) throw new FileOperationError("illegal-byte-sequence", "the file is not UTF-8 text: read it as 'bytes'");
     return bytes.toString("utf8");
   } finally {
     file.close();
@@ -79,8 +84,12 @@ function tooLarge(): FileOperationError {
   );
 }
 
-function writeText({ directory, path }: Location, text: string, { leftBytes, create }: FileScope): undefined {
-  const bytes = bytesOf(text, leftBytes);
+function writeContent(
+  { directory, path }: Location,
+  content: string | Uint8Array,
+  { leftBytes, create }: FileScope,
+): undefined {
+  const bytes = bytesOf(content, leftBytes);
   using replacement = orCreate(
     () => directory.replace(path),
     () => create(() => directory.replace(path, { create: true })),
@@ -90,12 +99,12 @@ function writeText({ directory, path }: Location, text: string, { leftBytes, cre
   replacement.commit();
 }
 
-function appendText(
+function appendContent(
   { directory, path }: Location,
-  text: string,
+  content: string | Uint8Array,
   { leftBytes, create }: FileScope,
 ): undefined {
-  const bytes = bytesOf(text, leftBytes);
+  const bytes = bytesOf(content, leftBytes);
   const options = { write: true, follow: true };
   const file = orCreate(
     () => openFile(directory, path, options),
@@ -113,15 +122,15 @@ function appendText(
   }
 }
 
-/** Encodes a text to write. */
-function bytesOf(text: string, leftBytes: number): Buffer {
-  if (Buffer.byteLength(text) > leftBytes) {
+/** Encodes what to write. */
+function bytesOf(content: string | Uint8Array, leftBytes: number): Uint8Array {
+  if (Buffer.byteLength(content) > leftBytes) {
     throw new FileOperationError(
       "insufficient-space",
-      "the text exceeds the call's remaining write budget (fileBytes)",
+      "the content exceeds the call's remaining write budget (fileBytes)",
     );
   }
-  return Buffer.from(text);
+  return typeof content === "string" ? Buffer.from(content) : content;
 }
 
 /** Calls `create` if a file is missing. */
@@ -157,7 +166,7 @@ function describe({ directory, path }: Location): JsonValue {
   return { ...describeEntry(directory, path) };
 }
 
-function createDirectory({ directory, path }: Location, _: string, { create }: FileScope): undefined {
+function createDirectory({ directory, path }: Location, _: unknown, { create }: FileScope): undefined {
   create(() => directory.createDirectory(path));
 }
 
@@ -165,7 +174,7 @@ function remove({ directory, path }: Location): undefined {
   removeEntry(directory, path);
 }
 
-function rename({ directory, path }: Location, to: string, { find }: FileScope): undefined {
-  const target = find(to);
+function rename({ directory, path }: Location, to: string | Uint8Array, { find }: FileScope): undefined {
+  const target = find(String(to));
   directory.rename(path, target.directory, target.path);
 }

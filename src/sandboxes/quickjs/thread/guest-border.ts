@@ -7,7 +7,9 @@ import { GuestFiles } from "./guest-files.ts";
 import { isWithinBounds, parseMessage } from "./guest-message.ts";
 import { ModuleNames } from "./module-names.ts";
 import { RequestValidator } from "./request-validator.ts";
-import type { MissingModule, QuickJsTask } from "./thread-task.ts";
+import { ResponseBodies } from "./response-bodies.ts";
+import type { MissingModule, QuickJsTask, WireReply } from "./thread-task.ts";
+import { answerWebApi, type WebScope } from "./web-services.ts";
 
 /**
  * What the guest of one step can reach: the clock, messages to this thread, and modules. Every message is untrusted
@@ -23,6 +25,8 @@ export class GuestBorder implements GuestHost {
   /** Absent if the grant gives no files. */
   readonly #files: GuestFiles | undefined;
   readonly #sources: GuestProgram["sources"];
+  readonly #web: WebScope;
+  readonly #bodies = new ResponseBodies();
   #modules: ModuleNames | undefined;
   #isOver = false;
 
@@ -32,6 +36,7 @@ export class GuestBorder implements GuestHost {
     this.validator = new RequestValidator(nested, access?.net);
     this.#files = access?.fs && new GuestFiles(access.fs);
     this.#log = log;
+    this.#web = { random: access?.random, isCall: step.kind !== "load" };
     this.#sources = step.kind === "load" ? step.program.sources : {};
   }
 
@@ -44,7 +49,12 @@ export class GuestBorder implements GuestHost {
     return this.#frozenClock ?? Date.now();
   }
 
-  receive(text: string): string | undefined {
+  /** Converts replies to the driver's format. The driver asks for the bodies of responses when it receives them. */
+  textOf(replies: readonly WireReply[]): string {
+    return this.#bodies.textOf(replies);
+  }
+
+  receive(text: string, bytes: Uint8Array = NO_BYTES): string | Uint8Array | undefined {
     const kind = text[0];
     const body = text.slice(1);
     switch (kind) {
@@ -53,11 +63,17 @@ export class GuestBorder implements GuestHost {
         return undefined;
       case "c":
       case "f":
-        this.validator.receive(kind, body);
+        this.validator.receive(kind, body, bytes);
         return undefined;
+      case "r":
+        return String(Math.max(Math.ceil(this.#deadline - performance.now()), 0));
+      case "b":
+        return this.#bodies.take(body);
+      // The guest is not interrupted while it is in these functions.
       case "s":
-        // The guest is not interrupted while it is in this function.
-        return this.isOver() ? undefined : this.#files?.answer(body);
+        return this.isOver() ? undefined : (this.#files?.answer(body, bytes) ?? NO_FILES);
+      case "w":
+        return this.isOver() ? undefined : answerWebApi(body, bytes, this.#web);
       default:
         return undefined;
     }
@@ -92,5 +108,11 @@ export class GuestBorder implements GuestHost {
     throw new Error(`'${name}' was not loaded with the tool: use a static import`);
   }
 }
+
+const NO_BYTES = new Uint8Array(0);
+
+const NO_FILES = JSON.stringify({
+  error: { code: "not-permitted", message: "fs: this call may not use files (capabilities.fs is not granted)" },
+});
 
 const LEVELS: ReadonlySet<unknown> = new Set(["debug", "info", "warn", "error"] satisfies LogLevel[]);

@@ -1,4 +1,3 @@
-import type { JsonValue } from "../../../json/value.ts";
 import { WorkspaceError } from "../../../workspace/error.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
@@ -25,8 +24,9 @@ export class GuestFiles {
    * Runs an operation for the guest, and returns the reply to the driver. Never throws.
    *
    * @param text `[operation, path, argument]` as JSON. Untrusted.
+   * @param bytes What to write, if it is not the argument's text.
    */
-  answer(text: string): string {
+  answer(text: string, bytes: Uint8Array): string | Uint8Array {
     if (!isWithinBounds(text, this.#leftBytes)) {
       return failed({
         code: "insufficient-space",
@@ -39,13 +39,16 @@ export class GuestFiles {
       return failed({ code: "invalid", message: "unknown file operation, or invalid arguments" });
     }
     try {
-      return JSON.stringify({ ok: this.#do(known, path, argument) ?? null });
+      const result = this.#do(known, path, bytes.length > 0 ? bytes : argument);
+      if (!(result instanceof Uint8Array)) return JSON.stringify({ ok: result ?? null });
+      // The engine's library cannot create an empty buffer.
+      return result.length === 0 ? '{"ok":""}' : result;
     } catch (error) {
       return failed(describe(`${String(operation)} '${path.slice(0, 256)}'`, error));
     }
   }
 
-  #do(operation: FileOperation, path: string, argument: string): JsonValue | undefined {
+  #do(operation: FileOperation, path: string, argument: string | Uint8Array): ReturnType<FileOperation> {
     this.#workspace ??= this.#open();
     const { directories } = this.#workspace;
     const find = (named: string): Location =>

@@ -27,13 +27,14 @@ export class RequestValidator {
    * Receives a call of another tool (`c`) or an HTTP request (`f`).
    *
    * @param text The request as JSON. Untrusted.
+   * @param bytes The body of an HTTP request, if it has bytes and no text.
    */
-  receive(kind: "c" | "f", text: string): void {
+  receive(kind: "c" | "f", text: string, bytes: Uint8Array): void {
     const contentBytes = kind === "c" ? MAX_INPUT_BYTES : this.#leftFetchBytes;
     if (isWithinBounds(text, contentBytes)) {
       const message = parseMessage(text);
       if (kind === "c") this.#receiveCall(message);
-      else this.#receiveFetch(message);
+      else this.#receiveFetch(message, bytes);
       return;
     }
     const id = /^\[(\d{1,15}),/.exec(text)?.[1];
@@ -74,10 +75,10 @@ export class RequestValidator {
     return undefined;
   }
 
-  #receiveFetch([id, method, url, headers, body, follow]: readonly unknown[]): void {
+  #receiveFetch([id, method, url, headers, body, follow]: readonly unknown[], content: Uint8Array): void {
     if (typeof id !== "number" || typeof method !== "string" || typeof url !== "string") return;
     if (!areHeaders(headers) || (body !== null && typeof body !== "string")) return;
-    const bytes = sizeOf(url, headers, body);
+    const bytes = sizeOf(url, headers, body) + content.length;
     const problem = this.#fetchProblem(bytes);
     if (problem !== undefined) {
       this.#refuse(id, problem);
@@ -85,17 +86,18 @@ export class RequestValidator {
     }
     this.#fetches++;
     this.#fetchBytes += bytes;
+    const buffer = content.length > 0 ? Buffer.from(content) : Buffer.from(body ?? "");
     this.requests.push({
       ...{ kind: "http", id, method: method.toUpperCase(), url, headers },
-      body: body ?? undefined,
-      encoding: "utf8",
+      body: body === null ? undefined : buffer.toString("base64"),
+      encoding: "base64",
       followRedirects: follow === true,
     });
   }
 
   #fetchProblem(bytes: number): ServiceError | undefined {
     if (this.#fetch === undefined) {
-      return { code: "origin_denied", message: "this call may not use the network: its grant has no 'net'" };
+      return { code: "origin_denied", message: "fetch: this call may not use the network (capabilities.net is not granted)" };
     }
     if (this.#fetches >= this.#fetch.requests) {
       return {

@@ -25,7 +25,7 @@ export function endOfStep(
     case "text":
       return endOfText(end.text, instance, border, task);
     case "pending":
-      return endOfPending(instance, border, task, artifact);
+      return endOfPending(end.wakeMs, instance, border, task, artifact);
   }
 }
 
@@ -52,16 +52,20 @@ function endOfText(
 }
 
 function endOfPending(
+  wakeMs: number | undefined,
   instance: EngineInstance,
   border: GuestBorder,
   { step }: QuickJsTask,
   artifact: unknown,
 ): QuickJsEnd {
   const { requests } = border.validator;
-  if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0))
+  const outstanding = step.kind === "resume" ? step.outstanding : 0;
+  if (requests.length + outstanding === 0 && (wakeMs === undefined || step.kind === "load")) {
     return { status: "stalled" };
+  }
   // Requests are refused while a tool is loaded, so this is a call, which has a template.
-  return { status: "waiting", guest: instance.suspend((artifact as QuickJsArtifact).template), requests };
+  const guest = instance.suspend((artifact as QuickJsArtifact).template);
+  return { status: "waiting", guest, requests, wakeMs };
 }
 
 /** Returns the end of a step in which the engine broke. */

@@ -39,8 +39,6 @@ export interface LoadStep {
   /** TypeScript modules still have their types. */
   readonly program: GuestProgram;
   readonly stackBytes: number;
-  /** Whether calls that start from the template can be granted files or the network. */
-  readonly hasExternalAccess: boolean;
 }
 
 /** Starts a call from the tool's template, which is the task's artifact. */
@@ -52,7 +50,7 @@ export interface StartStep {
   readonly randomState: bigint;
 }
 
-/** Resumes a call whose requests have replies. */
+/** Resumes a call whose requests have replies, or, without replies, one whose first timer is due. */
 export interface ResumeStep {
   readonly kind: "resume";
   /** The suspended guest. It started from the task's artifact, the tool's template. */
@@ -84,8 +82,17 @@ export type QuickJsEnd =
   | { readonly status: "timeout" }
   /** The guest awaits a promise that can never settle. */
   | { readonly status: "stalled" }
-  /** The guest waits for replies to these requests and to earlier ones, and needs no thread until then. */
-  | { readonly status: "waiting"; readonly guest: SuspendedGuest; readonly requests: readonly GuestRequest[] }
+  /**
+   * The guest waits for replies to these requests and to earlier ones, or for its first timer, and needs no thread
+   * until then.
+   */
+  | {
+      readonly status: "waiting";
+      readonly guest: SuspendedGuest;
+      readonly requests: readonly GuestRequest[];
+      /** Milliseconds until the timer is due; `undefined` if there is none. */
+      readonly wakeMs: number | undefined;
+    }
   | { readonly status: "loaded"; readonly template: Snapshot }
   /** A module imports a file that the program does not have yet. */
   | ({ readonly status: "needs_module" } & MissingModule)

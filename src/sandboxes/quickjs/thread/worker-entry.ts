@@ -3,16 +3,19 @@ import { ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 import { type EngineInstance, loadEngineLibrary } from "../engine/engine-instance.ts";
 import { buffersOf, releaseGuest, sizeOf } from "../engine/suspended-guest.ts";
-import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
+import { type GuestEnd, loadGuest, resumeGuest, startGuest, wakeGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
 import { brokenEnd, endOfStep } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
-import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask, WireReply } from "./thread-task.ts";
+import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
 
 /** Suspended guests from this size are moved to the process: smaller ones are copied faster. */
 const MOVED_BYTES = 65_536;
+
+/** How many timers that are due run in a step with requests, before it looks for replies. */
+const MAX_WAKES_BESIDE_REQUESTS = 64;
 
 const instances = new InstancePool();
 // The first instance would load it otherwise, when a call already waits.
@@ -55,15 +58,14 @@ function takeInstance(
 ): EngineInstance | Promise<EngineInstance> {
   switch (step.kind) {
     case "load":
-      return instances.create(step.engine, memoryBytes, step.hasExternalAccess);
+      return instances.create(step.engine, memoryBytes);
     case "start": {
       const { engine, template } = artifact as QuickJsArtifact;
-      return instances.take(engine, template, memoryBytes);
+      return instances.take(engine, template.memoryBytes, memoryBytes);
     }
     case "resume": {
-      const { engine, template } = artifact as QuickJsArtifact;
-      const { hasExternalAccess } = template;
-      return instances.take(engine, { memoryBytes: step.guest.memoryBytes, hasExternalAccess }, memoryBytes);
+      const { engine } = artifact as QuickJsArtifact;
+      return instances.take(engine, step.guest.memoryBytes, memoryBytes);
     }
   }
 }
@@ -89,7 +91,7 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
 function runStep(
   instance: EngineInstance,
   border: GuestBorder,
-  { step, owner, access }: QuickJsTask,
+  { step, owner }: QuickJsTask,
   { artifact }: TaskThread,
 ): GuestEnd {
   let end: GuestEnd;
@@ -98,22 +100,23 @@ function runStep(
       return loadGuest(instance, step.program, step.stackBytes);
     case "start":
       instance.restore((artifact as QuickJsArtifact).template, owner, step.randomState);
-      end = startGuest(instance, step.input, access);
+      end = startGuest(instance, step.input);
       break;
     case "resume":
       instance.resume((artifact as QuickJsArtifact).template, step.guest, owner);
       releaseGuest(step.guest);
-      end = resumeGuest(instance, textOf(step.replies));
+      end = step.replies.length === 0 ? wakeGuest(instance) : resumeGuest(instance, border.textOf(step.replies));
   }
-  // Refusals are delivered at once. A guest that requests again and again reaches its deadline.
+  const outstanding = step.kind === "resume" ? step.outstanding : 0;
+  let wakes = 0;
   for (;;) {
+    if (end.status !== "pending") return end;
+    // Refusals are delivered at once. A guest that requests again and again reaches its deadline.
     const refusals = border.validator.takeRefusals();
-    if (end.status !== "pending" || refusals === undefined) return end;
-    end = resumeGuest(instance, refusals);
+    const hasRequests = outstanding + border.validator.requests.length > 0;
+    if (refusals !== undefined) end = resumeGuest(instance, refusals);
+    // So are timers that are due, unless replies may have arrived meanwhile.
+    else if (end.wakeMs === 0 && !(hasRequests && ++wakes > MAX_WAKES_BESIDE_REQUESTS)) end = wakeGuest(instance);
+    else return end;
   }
-}
-
-/** Writes replies in the driver's format. */
-function textOf(replies: readonly WireReply[]): string {
-  return `[${replies.map((reply) => (typeof reply === "string" ? reply : JSON.stringify(reply))).join(",")}]`;
 }

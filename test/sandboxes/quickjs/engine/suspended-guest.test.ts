@@ -56,7 +56,7 @@ describe("a suspended guest", () => {
             }
           };
           write(first, before, early);
-          const template = takeSnapshot(first, "anchor", false);
+          const template = takeSnapshot(first, "anchor");
           const heap = before + more;
           if (pages > 0) first.grow(pages);
           setHeap(first, heap);
@@ -77,7 +77,7 @@ describe("a suspended guest", () => {
   test("a suspended guest holds only the differences from its template", () => {
     const memory = memoryWithHeap(400_000);
     new Uint8Array(memory.buffer).fill(1, HEAP_START, HEAP_START + 400_000);
-    const template = takeSnapshot(memory, "anchor", false);
+    const template = takeSnapshot(memory, "anchor");
     expect(sizeOf(suspendGuest(memory, template))).toBe(0);
     new Uint8Array(memory.buffer)[HEAP_START + 1_000] = 2;
     expect(sizeOf(suspendGuest(memory, template))).toBe(256 + 4);
