@@ -123,6 +123,11 @@ for (const module of JCO_MODULES) {
 }
 for (const file of JCO_FILES) copyFileSync(`node_modules/${JCO}/vendor/${file}`, `dist/vendor/${file}`);
 copyFileSync(`node_modules/${JCO}/LICENSE`, "dist/vendor/LICENSE");
+// Read by the thread of QuickJS for the tools that use streams. Its licence is the comment at its beginning.
+copyFileSync(
+  "node_modules/web-streams-polyfill/dist/ponyfill.js",
+  "dist/sandboxes/quickjs/thread/web-streams.js",
+);
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 deleteUnusedDeclarations("dist");
 chmodSync("dist/cli/main.js", 0o755);

@@ -11,6 +11,11 @@ import { INPUT_TEXT } from "../setting.ts";
 
 /** The work of one of our threads for a call, without the thread: restores the tool's snapshot and calls it. */
 export async function ourFreshCall(): Promise<() => string> {
+  return (await ourTemplate("export default (input) => input")).call;
+}
+
+/** A loaded tool: the bytes of its template, and the same work for a call of it. */
+export async function ourTemplate(source: string): Promise<{ bytes: number; call: () => string }> {
   const instance = await EngineInstance.create(await compileEngine(), MIN_MEMORY_BYTES, 2 ** 26);
   instance.host = {
     isOver: () => false,
@@ -19,14 +24,15 @@ export async function ourFreshCall(): Promise<() => string> {
     resolveModule: (_importer, specifier) => specifier,
     loadModule: () => "",
   };
-  const sources = { "tool.js": "export default (input) => input" };
+  const sources = { "tool.js": source };
   loadGuest(instance, { entry: "tool.js", sources, exportName: "default" }, 2 ** 18);
   const template = instance.snapshot();
-  return () => {
+  const call = (): string => {
     instance.restore(template, "owner", 1n);
     const end = startGuest(instance, INPUT_TEXT);
     return end.status === "text" ? end.text.slice(1) : end.status;
   };
+  return { bytes: template.bytes.byteLength, call };
 }
 
 const TOOL = "((text) => JSON.stringify(((input) => input)(JSON.parse(text))))";

@@ -8,6 +8,7 @@ import { defineTool } from "../../src/engine/tool.ts";
 import { allow } from "../../src/policy/decision.ts";
 import type { PolicyRequest } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { GUEST_GLOBALS } from "../../src/sandboxes/quickjs/driver/globals.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import { sandgate } from "../cli/sandgate.ts";
 import { serve } from "../egress/servers.ts";
@@ -55,6 +56,7 @@ describe("docs/javascript-tools.md", () => {
       },
     );
     expect(named).toEqual(execution?.output);
+    expect(named).toEqual(GUEST_GLOBALS);
   });
 });
 

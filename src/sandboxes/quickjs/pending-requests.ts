@@ -85,7 +85,8 @@ export class PendingRequests {
     else this.#timer.start(leftMs, () => resolve("timeout"));
     const end = await race(event, { signals });
     const waitedMs = this.#timer.stop();
-    if (end !== "reply" && end !== "wake") return { end: end === "timeout" ? "timeout" : "cancelled", waitedMs };
+    if (end !== "reply" && end !== "wake")
+      return { end: end === "timeout" ? "timeout" : "cancelled", waitedMs };
     const replies = this.#replies;
     this.#outstanding -= replies.length;
     this.#replies = [];

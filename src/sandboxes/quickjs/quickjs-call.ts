@@ -126,7 +126,13 @@ export class QuickJsCall {
         if (this.#requests !== undefined) await this.#requests.end();
         const message = isRefused ? TOO_MANY_WAITS : NO_ROOM_TO_WAIT;
         const used = this.#used;
-        return this.#withChanges({ status: "failed", effect: this.#effect, used, message, userVisible: true });
+        return this.#withChanges({
+          status: "failed",
+          effect: this.#effect,
+          used,
+          message,
+          userVisible: true,
+        });
       }
       this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits);
       if (!closing.aborted) this.#requests.start(requests, this.#leftMs);

@@ -158,7 +158,7 @@ describe("the context of a call", () => {
       return [Object.keys(context), context.signal.aborted, Object.isFrozen(context), Object.isFrozen(context.tools)];
     }`;
     const { output } = await run(source);
-    expect(output).toEqual([["tools", "signal", "log"], false, true, true]);
+    expect(output).toEqual([["tools", "log", "fs", "signal"], false, true, true]);
     expect(logged()).toEqual(['plain {"n":1}', "careful"]);
   });
 

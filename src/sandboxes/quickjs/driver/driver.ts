@@ -1,4 +1,3 @@
-
 /** The name of the driver's code in stacks. */
 export const DRIVER_NAME = "sandgate:driver";
 

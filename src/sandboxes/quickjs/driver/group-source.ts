@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { webStreamsFile } from "./web-streams-file.ts";
+import type { WebGroup } from "./globals.ts";
 import { BLOB_SOURCE } from "./web/blob.ts";
 import { CLONE_SOURCE } from "./web/clone.ts";
 import { COMPRESSION_SOURCE } from "./web/compression.ts";
@@ -16,7 +16,7 @@ import { INTL_SOURCE } from "./web/intl.ts";
 import { TEXT_STREAMS_SOURCE } from "./web/text-streams.ts";
 import { TIMERS_SOURCE } from "./web/timers.ts";
 import { URL_SOURCE } from "./web/url.ts";
-import type { WebGroup } from "./globals.ts";
+import { webStreamsFile } from "./web-streams-file.ts";
 
 /** The sources of groups: functions that receive the driver's functions and return what the group defines, by name. */
 const SOURCES: Readonly<Record<Exclude<WebGroup, "streams">, string>> = {

@@ -224,7 +224,8 @@ export class EngineInstance {
   #reply(content: string | Uint8Array | undefined): QuickJSHandle {
     if (content === undefined) return this.#context.undefined;
     const isText = typeof content === "string";
-    if (!this.#hasMemory(isText ? Buffer.byteLength(content) + 1 : content.length)) return this.#context.undefined;
+    if (!this.#hasMemory(isText ? Buffer.byteLength(content) + 1 : content.length))
+      return this.#context.undefined;
     if (isText) return this.#context.newString(content);
     // Always a copy: the buffer of the bytes may be one that Node.js shares between many, and have data of others.
     return this.#context.newArrayBuffer(new Uint8Array(content).buffer);

@@ -8,8 +8,8 @@ import type { GuestProgram } from "../guest-program.ts";
 
 /** How many files a tool may have, and the maximum size of each and of all of them. */
 const MAX_FILES = 64;
-const MAX_FILE_BYTES = 1_024 * 1_024;
-const MAX_BYTES = 4 * 1_024 * 1_024;
+const MAX_FILE_BYTES = 4 * 1_024 * 1_024;
+const MAX_BYTES = 8 * 1_024 * 1_024;
 
 /** The name of an inline source in stacks. */
 const INLINE_NAME = "tool.js";
@@ -90,7 +90,7 @@ export class ToolSource {
     this.#bytes += Buffer.byteLength(source);
     if (this.#sources.size >= MAX_FILES)
       throw new ToolPreparationError(`the tool has more than ${MAX_FILES} modules`);
-    if (this.#bytes > MAX_BYTES) throw new ToolPreparationError("the modules are larger than 4 MiB in total");
+    if (this.#bytes > MAX_BYTES) throw new ToolPreparationError("the modules are larger than 8 MiB in total");
     this.#sources.set(name, source);
   }
 }
@@ -102,7 +102,7 @@ async function readInside(folder: string, name: string): Promise<string> {
       throw new ToolPreparationError(`'${name}' is a link to a file outside the tool's folder`);
     }
     const { size } = await stat(path);
-    if (size > MAX_FILE_BYTES) throw new ToolPreparationError(`'${name}' is larger than 1 MiB`);
+    if (size > MAX_FILE_BYTES) throw new ToolPreparationError(`'${name}' is larger than 4 MiB`);
     return await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof ToolPreparationError) throw error;

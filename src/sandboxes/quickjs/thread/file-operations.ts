@@ -56,7 +56,8 @@ function readContent({ directory, path }: Location, encoding: string | Uint8Arra
   try {
     const bytes = readAll(file);
     if (encoding === "bytes") return bytes;
-    if (!isUtf8(bytes)) throw new FileOperationError("illegal-byte-sequence", "the file is not UTF-8 text: read it as 'bytes'");
+    if (!isUtf8(bytes))
+      throw new FileOperationError("illegal-byte-sequence", "the file is not UTF-8 text: read it as 'bytes'");
     return bytes.toString("utf8");
   } finally {
     file.close();

@@ -112,7 +112,10 @@ export class GuestBorder implements GuestHost {
 const NO_BYTES = new Uint8Array(0);
 
 const NO_FILES = JSON.stringify({
-  error: { code: "not-permitted", message: "fs: this call may not use files (capabilities.fs is not granted)" },
+  error: {
+    code: "not-permitted",
+    message: "fs: this call may not use files (capabilities.fs is not granted)",
+  },
 });
 
 const LEVELS: ReadonlySet<unknown> = new Set(["debug", "info", "warn", "error"] satisfies LogLevel[]);

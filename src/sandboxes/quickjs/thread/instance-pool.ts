@@ -38,8 +38,6 @@ export class InstancePool {
   }
 
   #indexOf(memoryBytes: number, maxBytes: number): number {
-    return this.#kept.findIndex(
-      (each) => each.maxBytes === maxBytes && each.memory.bytes === memoryBytes,
-    );
+    return this.#kept.findIndex((each) => each.maxBytes === maxBytes && each.memory.bytes === memoryBytes);
   }
 }

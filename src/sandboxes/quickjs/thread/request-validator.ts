@@ -97,7 +97,10 @@ export class RequestValidator {
 
   #fetchProblem(bytes: number): ServiceError | undefined {
     if (this.#fetch === undefined) {
-      return { code: "origin_denied", message: "fetch: this call may not use the network (capabilities.net is not granted)" };
+      return {
+        code: "origin_denied",
+        message: "fetch: this call may not use the network (capabilities.net is not granted)",
+      };
     }
     if (this.#fetches >= this.#fetch.requests) {
       return {

@@ -43,7 +43,8 @@ export function useFormatter(
   if (locales.length + options.length > MAX_SETTING_LENGTH) {
     throw new RangeError("the locales and options are too long");
   }
-  if (JSON.stringify(args).length > MAX_ARGUMENT_LENGTH) throw new RangeError("the value to format is too long");
+  if (JSON.stringify(args).length > MAX_ARGUMENT_LENGTH)
+    throw new RangeError("the value to format is too long");
   if (kind === "Intl") return Intl.getCanonicalLocales(JSON.parse(locales));
   if (!Object.hasOwn(METHODS, kind) || typeof method !== "string") return null;
   const type = Intl[kind as "NumberFormat"];

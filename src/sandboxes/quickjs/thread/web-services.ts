@@ -22,17 +22,25 @@ class WebError extends Error {
   }
 }
 
+const TOO_LARGE = "the text or the bytes are larger than 8 MiB";
+
 type Operation = (args: readonly unknown[], bytes: Uint8Array, scope: WebScope) => JsonValue | Uint8Array;
 
 /** The operations by name. None keeps state between two calls, and all take time in proportion to what they are given. */
 const OPERATIONS: ReadonlyMap<unknown, Operation> = new Map<unknown, Operation>([
   ["encode", ([text]) => Buffer.from(textOf(text))],
-  ["decode", ([label, fatal, ignoreBOM], bytes) => decode(textOf(label), fatal === true, ignoreBOM === true, bytes)],
+  [
+    "decode",
+    ([label, fatal, ignoreBOM], bytes) => decode(textOf(label), fatal === true, ignoreBOM === true, bytes),
+  ],
   ["atob", ([text]) => atob(textOf(text))],
   ["btoa", ([text]) => btoa(textOf(text))],
   ["url-parse", ([url, base]) => parseUrl(textOf(url), base === null ? undefined : textOf(base))],
   ["url-set", ([href, name, value]) => setUrlPart(textOf(href), textOf(name), textOf(value))],
-  ["params-parse", ([query]) => [...new URLSearchParams(`?${textOf(query)}`)].map(([name, value]) => [name, value])],
+  [
+    "params-parse",
+    ([query]) => [...new URLSearchParams(`?${textOf(query)}`)].map(([name, value]) => [name, value]),
+  ],
   ["random", ([count, drawn], _, scope) => drawRandom(Number(count), Number(drawn), scope)],
   ["digest", ([name], bytes) => digest(textOf(name), bytes)],
   ["compress", ([format], bytes) => compress(textOf(format), bytes)],
@@ -47,7 +55,7 @@ const OPERATIONS: ReadonlyMap<unknown, Operation> = new Map<unknown, Operation>(
  */
 export function answerWebApi(text: string, bytes: Uint8Array, scope: WebScope): string | Uint8Array {
   if (bytes.length > MAX_TEXT_BYTES || !isWithinBounds(text, MAX_TEXT_BYTES)) {
-    return failed("RangeError", "the text or the bytes are larger than 8 MiB");
+    return failed("RangeError", TOO_LARGE);
   }
   const [name, ...args] = parseMessage(text);
   const operation = OPERATIONS.get(name);
@@ -69,6 +77,7 @@ function failed(name: string, message: string): string {
 
 function textOf(value: unknown): string {
   if (typeof value !== "string") throw new TypeError("a text was expected");
+  if (value.length > MAX_TEXT_BYTES) throw new RangeError(TOO_LARGE);
   return value;
 }
 
@@ -95,9 +104,13 @@ function drawRandom(count: number, drawn: number, { random, isCall }: WebScope):
     );
   }
   if (random === undefined) {
-    throw new WebError("NotAllowedError", "crypto: this call may not draw random bytes (capabilities.random is not granted)");
+    throw new WebError(
+      "NotAllowedError",
+      "crypto: this call may not draw random bytes (capabilities.random is not granted)",
+    );
   }
-  if (!Number.isSafeInteger(count) || count < 0 || count > MAX_RANDOM_BYTES) throw new RangeError("too many random bytes");
+  if (!Number.isSafeInteger(count) || count < 0 || count > MAX_RANDOM_BYTES)
+    throw new RangeError("too many random bytes");
   const { createCipheriv, createHash, randomBytes } = loadCrypto();
   if (random === true) return randomBytes(count);
   if (!Number.isSafeInteger(drawn) || drawn < 0) throw new RangeError("invalid position");

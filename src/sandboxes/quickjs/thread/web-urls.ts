@@ -41,7 +41,8 @@ export function setUrlPart(href: string, part: string, value: string): UrlParts 
 }
 
 function check(...texts: readonly string[]): void {
-  if (texts.some(({ length }) => length > MAX_LENGTH)) throw new RangeError("the URL is longer than 65,536 characters");
+  if (texts.some(({ length }) => length > MAX_LENGTH))
+    throw new RangeError("the URL is longer than 65,536 characters");
 }
 
 function partsOf(url: URL): UrlParts {

@@ -105,7 +105,8 @@ function runStep(
     case "resume":
       instance.resume((artifact as QuickJsArtifact).template, step.guest, owner);
       releaseGuest(step.guest);
-      end = step.replies.length === 0 ? wakeGuest(instance) : resumeGuest(instance, border.textOf(step.replies));
+      end =
+        step.replies.length === 0 ? wakeGuest(instance) : resumeGuest(instance, border.textOf(step.replies));
   }
   const outstanding = step.kind === "resume" ? step.outstanding : 0;
   let wakes = 0;
@@ -116,7 +117,8 @@ function runStep(
     const hasRequests = outstanding + border.validator.requests.length > 0;
     if (refusals !== undefined) end = resumeGuest(instance, refusals);
     // So are timers that are due, unless replies may have arrived meanwhile.
-    else if (end.wakeMs === 0 && !(hasRequests && ++wakes > MAX_WAKES_BESIDE_REQUESTS)) end = wakeGuest(instance);
+    else if (end.wakeMs === 0 && !(hasRequests && ++wakes > MAX_WAKES_BESIDE_REQUESTS))
+      end = wakeGuest(instance);
     else return end;
   }
 }

@@ -42,26 +42,48 @@ function run(body: string, setting: CallSetting = data()): Promise<ToolExecution
 }
 
 describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
-  test("fs exists only for calls whose grant gives files, also of the same tool", async () => {
+  test("fs works only in calls whose grant gives files, also of the same tool", async () => {
     const tool = new GrantedTool(
       sandboxes,
       `let kept;
       export default (input, context) => {
         const had = kept;
-        kept = context.fs;
-        return [Object.keys(context), had, context.fs?.readFile("/data/ok.txt"), Object.isFrozen(context)];
+        kept = "kept";
+        try { return [had, context.fs.readFile("/data/ok.txt")]; } catch ({ code, message }) { return [code, message]; }
       }`,
     );
     for (let round = 0; round < 2; round++) {
       const without = await tool.call();
-      expect(without.output).toEqual([["tools", "signal", "log"], null, null, true]);
-      const names = ["tools", "signal", "log", "fs"];
-      expect((await tool.call(data())).output).toEqual([names, null, "OK", true]);
+      expect(without.output).toEqual([
+        "not-permitted",
+        "fs: this call may not use files (capabilities.fs is not granted)",
+      ]);
+      expect((await tool.call(data())).output).toEqual([null, "OK"]);
     }
     const other = { capabilities: { fs: [{ directory: tree.outside, at: "/data" }] } };
-    expect((await tool.call(other)).error?.message).toBe(
+    expect((await tool.call(other)).output).toEqual([
+      "no-entry",
       "readFile '/data/ok.txt': no such file or directory",
-    );
+    ]);
+  });
+
+  test("fs reads and writes bytes as they are", async () => {
+    const { output, receipt } = await run(`
+      const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+      fs.writeFile("/data/bytes", bytes.subarray(128));
+      fs.appendFile("/data/bytes", bytes.buffer);
+      fs.writeFile("/data/empty", new Uint8Array(0));
+      const read = fs.readFile("/data/bytes", "bytes");
+      const codes = [];
+      try { fs.readFile("/data/bytes"); } catch ({ code }) { codes.push(code); }
+      try { fs.writeFile("/data/bytes", { a: 1 }); } catch ({ name }) { codes.push(name); }
+      const empty = fs.readFile("/data/empty", "bytes").length;
+      fs.rm("/data/bytes");
+      fs.rm("/data/empty");
+      return [read.length, read[0], read[127], read[128], read[383], empty, codes];
+    `);
+    expect(output).toEqual([384, 128, 255, 0, 255, 0, ["illegal-byte-sequence", "TypeError"]]);
+    expect(receipt.used.fileBytes).toBe(384);
   });
 
   test("fs reads, writes, lists, describes, renames and removes files", async () => {

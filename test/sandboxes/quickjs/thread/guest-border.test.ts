@@ -44,7 +44,9 @@ const STAT = 's["stat","/",""]';
 
 test("a guest without grants cannot make the host do anything, whatever it sends", () => {
   const host = open();
-  expect([CALL, FETCH, STAT].map((text) => host.receive(text))).toEqual([undefined, undefined, undefined]);
+  expect([CALL, FETCH].map((text) => host.receive(text))).toEqual([undefined, undefined]);
+  expect(host.receive(STAT)).toContain("not-permitted");
+  expect(host.receive('w["random",16,0]')).toContain("capabilities.random is not granted");
   expect(host.validator.requests).toEqual([]);
   expect(JSON.parse(host.validator.takeRefusals() ?? "")).toEqual([
     { id: 1, error: { code: "permission_denied", message: "this call may not call other tools" } },
@@ -120,7 +122,7 @@ test.skipIf(!workspaceIsSupported())(
     const path = fc.array(name, { maxLength: 8 }).map((names) => `/${names.join("/")}`);
     const hostile = fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue()), fc.tuple(operation, path, path));
     fc.assert(
-      fc.property(fc.constantFrom("c", "f", "s", "l", "x", ""), hostile, (kind, message) => {
+      fc.property(fc.constantFrom("c", "f", "s", "l", "w", "r", "b", "x", ""), hostile, (kind, message) => {
         const host = open({ net: { requests: 9, bytes: 1_000 }, fs, random: undefined }, 9);
         const reply = host.receive(kind + JSON.stringify(message));
         expect(reply ?? "").not.toContain("CANARY");
@@ -128,7 +130,7 @@ test.skipIf(!workspaceIsSupported())(
       }),
       { numRuns: 500 },
     );
-    expect(open().receive("s{not json")).toBeUndefined();
+    expect(open().receive("s{not json")).toContain("not-permitted");
     tree.expectUntouchedOutside();
   },
 );

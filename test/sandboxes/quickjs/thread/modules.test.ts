@@ -114,9 +114,9 @@ describe("a tool of several modules", () => {
   test("a tool cannot exceed the limits on its modules", async () => {
     const file = await write({
       "tool.js": `import "./big.js"; export default () => 1;`,
-      "big.js": `// ${"x".repeat(2 ** 20)}`,
+      "big.js": `// ${"x".repeat(2 ** 22)}`,
     });
-    expect(await problem({ file })).toMatch(/'big.js' is larger than 1 MiB/);
+    expect(await problem({ file })).toMatch(/'big.js' is larger than 4 MiB/);
   });
 
   test("an inline tool cannot import modules", async () => {

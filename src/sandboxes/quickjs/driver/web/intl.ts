@@ -12,7 +12,7 @@ export const INTL_SOURCE: string = `({ need }) => {
     return stringify(written);
   };
   const ask = (kind, locales, options, method, ...args) => host("intl", [kind, locales, options, method, ...args]);
-  const numberOf = (value) => typeof value === "bigint" ? String(value) : typeof value === "string" ? value : String(Number(value));
+  const numberOf = (value) => typeof value === "bigint" ? String(value) : typeof value === "string" ? value : Object.is(value, -0) ? "-0" : String(Number(value));
   const timeOf = (value) => {
     const time = value === undefined ? Date.now() : typeof value === "object" && value !== null ? Number(value) : Number(value);
     if (!(Math.abs(time) <= 8.64e15)) throw new RangeError("Invalid time value");

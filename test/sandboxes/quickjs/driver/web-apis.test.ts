@@ -1,0 +1,256 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
+import { type CallSetting, GrantedTool } from "../granted-tool.ts";
+
+const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+afterAll(() => sandboxes.close());
+
+const toolOf = (body: string, before = ""): GrantedTool =>
+  new GrantedTool(sandboxes, `${before}\nexport default async (input, { signal }) => { ${body} }`);
+const run = (body: string, setting?: CallSetting) => toolOf(body).call(setting);
+const CATCH = (code: string): string =>
+  `try { await (async () => { ${code} })(); } catch ({ name, message }) { return [name, message]; }`;
+
+describe("timers", () => {
+  test("timers run in the order in which they are due, after all promise jobs", async () => {
+    const { output } = await run(`
+      const seen = [];
+      const see = (name) => () => seen.push(name);
+      const last = new Promise((done) => setTimeout(() => { seen.push("last"); done(); }, 40));
+      setTimeout(see("later"), 20);
+      setTimeout(see("first"));
+      setTimeout((...args) => seen.push(args.join()), 0, "second", 2);
+      clearTimeout(setTimeout(see("never"), 0));
+      queueMicrotask(see("job"));
+      await last;
+      let ticks = 0;
+      await new Promise((done) => {
+        const id = setInterval(() => { if (++ticks === 3) { clearInterval(id); setTimeout(done, 20); } }, 1);
+      });
+      return [...seen, ticks];`);
+    expect(output).toEqual(["job", "first", "second,2", "later", "last", 3]);
+  });
+
+  test("a call that waits for a timer leaves its thread to others", async () => {
+    const waiting = run("await new Promise((done) => setTimeout(done, 60_000))", {
+      limits: { wallTimeMs: 700 },
+    });
+    expect((await run("return 1")).output).toBe(1);
+    const { error, receipt } = await waiting;
+    expect(error).toMatchObject({ code: "timeout", effect: "none" });
+    expect(receipt.used.wallTimeMs).toBeGreaterThanOrEqual(700);
+  });
+
+  test("timers end with their call, and those of a module never run", async () => {
+    const tool = toolOf(
+      "setTimeout(() => { count++; }, 1); return count;",
+      "let count = 0; setInterval(() => count++, 1);",
+    );
+    for (let call = 0; call < 3; call++) expect((await tool.call()).output).toBe(0);
+  });
+
+  test("an error of a timer is logged, and the call continues", async () => {
+    const { output } = await run(
+      "setTimeout(() => { throw new Error('x'); }); return new Promise((done) => setTimeout(() => done('on'), 2));",
+    );
+    expect(output).toBe("on");
+  });
+
+  test("a frozen clock does not stop timers", async () => {
+    const { output } = await run(
+      "const from = performance.now(); await new Promise((done) => setTimeout(done, 5)); return [Date.now(), performance.now() - from];",
+      { capabilities: { frozenClock: 1_000 } },
+    );
+    expect(output).toEqual([1_000, 0]);
+  });
+
+  test("a call has a bounded number of timers, and of waits for them", async () => {
+    const { output } = await run(CATCH("for (;;) setTimeout(() => {}, 1e6);"));
+    expect(output).toEqual(["RangeError", "a call can have at most 10,000 timers at once"]);
+    const { error } = await run("await new Promise(() => setInterval(() => {}, 1));", {
+      limits: { wallTimeMs: 60_000 },
+    });
+    expect(error?.message).toBe("Tool waited for timers 1,000 times, the most that a call can");
+  });
+
+  test("timers that are always due do not outlast the deadline", async () => {
+    const again = "const again = () => setTimeout(again); again(); await new Promise(() => {});";
+    expect((await run(again, { limits: { wallTimeMs: 200 } })).error?.code).toBe("timeout");
+  });
+});
+
+describe("crypto", () => {
+  const DRAW = `const bytes = crypto.getRandomValues(new Uint8Array(20)).join();
+    await new Promise((done) => setTimeout(done, 1));
+    return [bytes, crypto.randomUUID()];`;
+
+  test("random bytes follow from the grant's seed, and otherwise differ", async () => {
+    const draw = async (randomSeed?: string): Promise<unknown> =>
+      (await run(DRAW, { capabilities: { random: true, ...(randomSeed !== undefined && { randomSeed }) } }))
+        .output;
+    const seeded = await draw("a");
+    expect(await draw("a")).toEqual(seeded);
+    expect(await draw("b")).not.toEqual(seeded);
+    expect(await draw()).not.toEqual(await draw());
+    expect((seeded as string[])[1]).toMatch(
+      /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
+    );
+  });
+
+  test("random bytes need a grant, and a call", async () => {
+    expect((await run(CATCH(DRAW))).output).toEqual([
+      "NotAllowedError",
+      "crypto: this call may not draw random bytes (capabilities.random is not granted)",
+    ]);
+    const early = "let name; try { crypto.randomUUID(); } catch (error) { name = error.name; }";
+    expect((await toolOf("return name", early).call({ capabilities: { random: true } })).output).toBe(
+      "NotAllowedError",
+    );
+    const tooMany = await run(CATCH("crypto.getRandomValues(new Uint8Array(65_537))"), {
+      capabilities: { random: true },
+    });
+    expect((tooMany.output as string[])[0]).toBe("QuotaExceededError");
+  });
+
+  test("digests need no grant", async () => {
+    const { output } = await run(
+      `const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("abc"));
+      return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");`,
+    );
+    expect(output).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  });
+});
+
+describe("bytes of the host", () => {
+  test("a buffer that a guest receives has only the bytes of its own", async () => {
+    const { output } = await run(
+      `const own = [
+        new TextEncoder().encode("abc").buffer,
+        crypto.getRandomValues(new Uint8Array(3)).buffer,
+        await crypto.subtle.digest("SHA-1", new Uint8Array(1)),
+        await (await new Response("abc").blob()).arrayBuffer(),
+      ];
+      return own.map(({ byteLength }) => byteLength);`,
+      { capabilities: { random: true } },
+    );
+    expect(output).toEqual([3, 3, 20, 3]);
+  });
+
+  test.each([
+    ["a URL", `new URL("http://a/" + "b".repeat(70_000))`],
+    ["what to compress", `await compress(new Uint8Array(3 << 20))`],
+    ["what is decompressed", `await decompress(await compress(await compress(new Uint8Array(2 << 20), 9)))`],
+    ["a text to encode", `new TextEncoder().encode("x".repeat(9 << 20))`],
+    ["an option of a formatter", `new Intl.NumberFormat("en", { currency: "x".repeat(2_000) })`],
+  ])("%s has a maximum size", async (_case, code) => {
+    const { output } = await run(
+      `const through = (bytes, stream) => new Response(new Blob([bytes]).stream().pipeThrough(stream)).bytes();
+      const compress = (bytes, times = 1) => through(bytes, new CompressionStream("gzip"));
+      const decompress = async () => {
+        let bytes = await compress(new Uint8Array(2 << 20));
+        // Five members of 2 MiB each.
+        const all = new Uint8Array(bytes.length * 5);
+        for (let i = 0; i < 5; i++) all.set(bytes, i * bytes.length);
+        return through(all, new DecompressionStream("gzip"));
+      };
+      ${CATCH(code)}`,
+    );
+    expect((output as string[])[0]).toBe("RangeError");
+  });
+});
+
+describe("events and signals", () => {
+  test("events reach listeners once, in order, and until they are stopped", async () => {
+    const { output } = await run(`
+      const target = new EventTarget();
+      const seen = [];
+      const own = (event) => { seen.push(event.detail, event.target === target); event.preventDefault(); };
+      target.addEventListener("a", own);
+      target.addEventListener("a", own);
+      target.addEventListener("a", { handleEvent() { seen.push("object"); } }, { once: true });
+      const controller = new AbortController();
+      target.addEventListener("a", () => seen.push("removed"), { signal: controller.signal });
+      controller.abort();
+      const goes = target.dispatchEvent(new CustomEvent("a", { detail: 1, cancelable: true }));
+      target.dispatchEvent(new CustomEvent("a", { detail: 2 }));
+      return [seen, goes];`);
+    expect(output).toEqual([[1, true, "object", 2, true], false]);
+  });
+
+  test("signals abort with their reason, also those that depend on others", async () => {
+    const { output } = await run(`
+      const controller = new AbortController();
+      const any = AbortSignal.any([signal, controller.signal, AbortSignal.timeout(1e6)]);
+      const before = any.aborted;
+      controller.abort("why");
+      const late = await new Promise((done) => { AbortSignal.timeout(1).onabort = ({ target }) => done(target.reason); });
+      const { name } = AbortSignal.abort().reason;
+      return [before, any.reason, late.name, late instanceof DOMException, late.code, name, signal.aborted];`);
+    expect(output).toEqual([false, "why", "TimeoutError", true, 23, "AbortError", false]);
+  });
+});
+
+describe("bodies and streams", () => {
+  test("requests and responses convert bodies, each once", async () => {
+    const { output } = await run(`
+      const form = new FormData();
+      form.append("a", "1");
+      form.append("file", new File(["x\\ny"], "n.txt", { type: "text/plain" }));
+      const request = new Request("http://a.test/../b", { method: "post", body: form });
+      const params = new Response(new URLSearchParams({ a: "b c" }));
+      const twice = new Response("once");
+      await twice.text();
+      return [
+        request.url, request.method, /^multipart.form-data; boundary=/.test(request.headers.get("content-type")),
+        (await request.text()).includes('name="file"; filename="n.txt"\\r\\ncontent-type: text/plain\\r\\n\\r\\nx\\ny\\r\\n'),
+        [...await params.formData()], twice.bodyUsed, await twice.text().catch(({ name }) => name),
+        await Response.json({ a: 1 }).json(), new Response(null, { status: 204 }).body,
+      ];`);
+    expect(output).toEqual([
+      ...["http://a.test/b", "POST", true, true, [["a", "b c"]], true, "TypeError", { a: 1 }, null],
+    ]);
+  });
+
+  test("streams pipe text and bytes through transformations", async () => {
+    const { output } = await run(`
+      const text = new ReadableStream({ start(c) { c.enqueue("gr\\u00fc"); c.enqueue("\\ud83e"); c.enqueue("\\udd8a"); c.close(); } });
+      const compressed = text.pipeThrough(new TextEncoderStream()).pipeThrough(new CompressionStream("deflate-raw"));
+      const back = compressed.pipeThrough(new DecompressionStream("deflate-raw")).pipeThrough(new TextDecoderStream());
+      let all = "";
+      await back.pipeTo(new WritableStream({ write(chunk) { all += chunk; } }));
+      return all;`);
+    expect(output).toBe("grü🦊");
+  });
+});
+
+describe("globals", () => {
+  test("code that a tool evaluates from text has every global", async () => {
+    const tool = toolOf("return (0, eval)(input.code)");
+    const { output } = await tool.call({
+      input: { code: "new URL('http://a/b').pathname + (1e6).toLocaleString()" },
+    });
+    expect(output).toBe("/b1,000,000");
+  });
+
+  test("what a tool does to the intrinsics changes its web APIs at most, and no other call", async () => {
+    const tool = toolOf(
+      `if (input.spoil) { Array.prototype.push = Reflect.apply = () => { throw new Error("spoilt"); }; JSON.parse = () => 1; }
+      return new URL("http://a/b?c=d").searchParams.get("c");`,
+    );
+    expect((await tool.call({ input: { spoil: true } })).output).toBe("d");
+    expect((await tool.call()).output).toBe("d");
+  });
+
+  test("structuredClone transfers buffers, and refuses what has no copy", async () => {
+    const { output } = await run(`
+      const { buffer } = new Uint8Array([1, 2]);
+      const moved = structuredClone({ buffer }, { transfer: [buffer] }).buffer;
+      const loop = []; loop.push(loop);
+      const again = structuredClone(loop);
+      const names = [() => {}, Symbol(), new WeakMap(), Promise.resolve()].map((value) => {
+        try { structuredClone({ value }); } catch ({ name }) { return name; }
+      });
+      return [buffer.detached, new Uint8Array(moved).join(), again[0] === again, new Set(names).size, names[0]];`);
+    expect(output).toEqual([true, "1,2", true, 1, "DataCloneError"]);
+  });
+});
