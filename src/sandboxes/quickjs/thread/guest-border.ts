@@ -9,7 +9,7 @@ import { ModuleNames } from "./module-names.ts";
 import { RequestValidator } from "./request-validator.ts";
 import { ResponseBodies } from "./response-bodies.ts";
 import type { MissingModule, QuickJsTask, WireReply } from "./thread-task.ts";
-import { answerWebApi, type WebScope } from "./web-services.ts";
+import { answerWebApi, type WebScope } from "./web/services.ts";
 
 /**
  * What the guest of one step can reach: the clock, messages to this thread, and modules. Every message is untrusted

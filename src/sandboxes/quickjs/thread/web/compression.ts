@@ -1,5 +1,5 @@
 import type { ZlibOptions } from "node:zlib";
-import { MAX_TEXT_BYTES } from "./external-access.ts";
+import { MAX_TEXT_BYTES } from "../external-access.ts";
 
 /** The most bytes to compress at once. It cannot be interrupted, and takes about 50 ms a MiB. */
 const MAX_COMPRESSED_BYTES = 2 * 1_024 * 1_024;

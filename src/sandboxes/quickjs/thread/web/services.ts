@@ -1,10 +1,10 @@
-import { loadCrypto } from "../../../base/load-crypto.ts";
-import type { JsonValue } from "../../../json/value.ts";
-import { MAX_TEXT_BYTES } from "./external-access.ts";
-import { isWithinBounds, parseMessage } from "./guest-message.ts";
-import { compress, decompress } from "./web-compression.ts";
-import { useFormatter } from "./web-formatters.ts";
-import { parseUrl, setUrlPart } from "./web-urls.ts";
+import { loadCrypto } from "../../../../base/load-crypto.ts";
+import type { JsonValue } from "../../../../json/value.ts";
+import { MAX_TEXT_BYTES } from "../external-access.ts";
+import { isWithinBounds, parseMessage } from "../guest-message.ts";
+import { compress, decompress } from "./compression.ts";
+import { useFormatter } from "./formatters.ts";
+import { parseUrl, setUrlPart } from "./urls.ts";
 
 /** What a web API of a guest can use besides its heap. */
 export interface WebScope {

@@ -1,5 +1,5 @@
-import { LruMap } from "../../../base/lru-map.ts";
-import type { JsonValue } from "../../../json/value.ts";
+import { LruMap } from "../../../../base/lru-map.ts";
+import type { JsonValue } from "../../../../json/value.ts";
 
 /** The formatters of `Intl` that a guest can use, with the methods that take and return plain data. */
 const METHODS: Readonly<Record<string, readonly string[]>> = {
