@@ -67,6 +67,14 @@ describe("fetch", () => {
     expect((await tool.call({ input, capabilities: { tools: ["*"] } })).output).toEqual(refused);
   });
 
+  test("fetch fails while the module is evaluated, and says so", async () => {
+    const source = "const page = await fetch('https://api.test'); export default () => 1;";
+    const { error } = await new GrantedTool(sandboxes, source).call();
+    expect(error?.message).toBe(
+      "fetch: a module cannot send requests while it is evaluated, only during a call",
+    );
+  });
+
   test("fetch sends a method, headers and a text body, and returns the response", async () => {
     const port = await serve((request, response) => {
       response.setHeader("x-many", ["one", "two"]);
@@ -151,7 +159,7 @@ describe("fetch", () => {
     const denied = await send(port, "/", {}, { capabilities: { net: ports(other) } });
     expect(denied.output).toEqual({
       ...{ name: "FetchError", code: "origin_denied" },
-      message: "the call may not send requests to this origin: its grant ('net') does not name it",
+      message: "the call may not send requests to this origin: its grant (capabilities.net) does not name it",
     });
     expect(denied.receipt.used.contacted).toBeUndefined();
     const net = [`http://api.test:${port}`];

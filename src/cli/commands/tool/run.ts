@@ -31,6 +31,9 @@ import { componentTool } from "./component-tool.ts";
 import { FileKeyValue } from "./file-key-value.ts";
 import { isComponentFile, toolOfFile } from "./tool-file.ts";
 
+/** What the errors of the JavaScript sandbox say about a missing capability. */
+const NOT_GRANTED = /\(capabilities\.\w+ is not granted/;
+
 type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
 
 /**
@@ -67,6 +70,9 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
   await stores?.save();
   if (execution === null || signal?.aborted) return EXIT_INTERRUPTED;
   await print(stdout, toPrintableJson(report(execution, log, detail)));
+  if (command.policy === undefined && NOT_GRANTED.test(execution.error?.message ?? "")) {
+    await print(stderr, shown`Without --policy FILE, tool run grants no capabilities.`);
+  }
   return execution.success ? EXIT_OK : EXIT_TOOL_FAILED;
 }
 

@@ -7,6 +7,10 @@ import type { GuestReply, GuestRequest, NestedAllowance } from "./thread-task.ts
 /** The maximum size of a nested call's arguments, in bytes. */
 const MAX_INPUT_BYTES = 1_024 * 1_024;
 
+const NO_TOOLS =
+  "tools.call: this call may not call other tools (capabilities.tools is not granted, or calls are already nested three deep)";
+const NO_NETWORK = "fetch: this call may not use the network (capabilities.net is not granted)";
+
 /** Collects the requests of one step that are valid and within the call's grant, and refuses all others. */
 export class RequestValidator {
   readonly requests: GuestRequest[] = [];
@@ -59,7 +63,7 @@ export class RequestValidator {
 
   #callProblem(inputBytes: number): ServiceError | undefined {
     const { left, granted } = this.#nested;
-    if (granted === 0) return { code: "permission_denied", message: "this call may not call other tools" };
+    if (granted === 0) return { code: "permission_denied", message: NO_TOOLS };
     if (this.#calls >= left) {
       return {
         code: "limit_exceeded",
@@ -97,10 +101,7 @@ export class RequestValidator {
 
   #fetchProblem(bytes: number): ServiceError | undefined {
     if (this.#fetch === undefined) {
-      return {
-        code: "origin_denied",
-        message: "fetch: this call may not use the network (capabilities.net is not granted)",
-      };
+      return { code: "origin_denied", message: NO_NETWORK };
     }
     if (this.#fetches >= this.#fetch.requests) {
       return {

@@ -56,6 +56,20 @@ describe("sandgate tool run", () => {
     expect(detail[1]).toMatch(/fails\.ts:2:\d+/);
   });
 
+  test("names a capability that the tool needs, and how to grant one", async () => {
+    const folder = await createFolder({
+      "notes.js": "export default (input, { fs }) => fs.appendFile('/notes/a.txt', 'b');",
+    });
+    const { code, stdout, stderr } = await sandgate(["tool", "run", join(folder, "notes.js")]);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: "Without --policy FILE, tool run grants no capabilities.\n",
+    });
+    const { error, detail } = JSON.parse(stdout);
+    expect(error.message).toBe("fs: this call may not use files (capabilities.fs is not granted)");
+    expect(detail.at(-1)).toMatch(/notes\.js:1:\d+/);
+  });
+
   test("reports problems of the input, the policy and the command line", async () => {
     const folder = await createFolder(FILES);
     const file = join(folder, "add.js");
