@@ -3,8 +3,8 @@
  *
  * The library and the command share chunks. Code that is always loaded is one file, because loading a file takes Node
  * as long as running thousands of its lines; code that is loaded on demand is in a few other files. A thread or a
- * child process loads a single file without the rest of the library. Dependencies are not bundled, except ajv and the
- * JavaScript of QuickJS: Node takes much longer to load their many files than one. Names are not minified, for readable stack traces; the source maps have the rest.
+ * child process loads a single file without the rest of the library. Dependencies are not bundled, except ajv, the
+ * JavaScript of QuickJS and what checks its tools: Node takes much longer to load their many files than one. Names are not minified, for readable stack traces; the source maps have the rest.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
@@ -37,14 +37,16 @@ const SHARING = ["cli/main", "journal/diff/worker-entry"];
 /** ajv, and the packages that it requires. */
 const AJV_PACKAGES = ["ajv", "ajv-formats", "fast-deep-equal", "fast-uri", "json-schema-traverse"];
 
-/** The thread of QuickJS, and the packages that it needs besides the engine's binary. */
-const QUICKJS_THREAD = "sandboxes/quickjs/thread/worker-entry";
-const QUICKJS_PACKAGES = [
-  "quickjs-emscripten",
-  "quickjs-emscripten-core",
-  "@jitl/quickjs-ffi-types",
-  "@jitl/quickjs-wasmfile-release-sync",
-];
+/** The threads of QuickJS, and the packages that are bundled into each. The engine's binary is not. */
+const QUICKJS_THREADS: Readonly<Record<string, readonly string[]>> = {
+  "sandboxes/quickjs/thread/worker-entry": [
+    "quickjs-emscripten",
+    "quickjs-emscripten-core",
+    "@jitl/quickjs-ffi-types",
+    "@jitl/quickjs-wasmfile-release-sync",
+  ],
+  "sandboxes/quickjs/check/worker-entry": ["acorn", "eslint-scope", "esrecurse", "estraverse"],
+};
 
 /** Parts of jco, which validate components and generate JavaScript: `vendored-file.ts`. */
 const JCO = "@bytecodealliance/jco-transpile";
@@ -77,7 +79,10 @@ const output: OutputOptions = {
 
 /** Returns the licences of packages whose code is bundled, as a comment. */
 function licences(packages: readonly string[]): string {
-  const texts = packages.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`);
+  const texts = packages.map((name) => {
+    const [file = ""] = globSync(`node_modules/${name}/{LICENSE*,README.md}`).toSorted();
+    return `${name}\n\n${readFileSync(file, "utf8").replaceAll("*/", "* /")}`;
+  });
   return `/*! This file contains:\n\n${texts.join("\n\n")}*/`;
 }
 
@@ -89,7 +94,7 @@ await build({
   output: { ...output, codeSplitting: { groups: [{ name: "core", test: /\/src\/entry\/index\.ts$/ }] } },
 });
 for (const name of ALONE) {
-  if (name === QUICKJS_THREAD) continue;
+  if (name in QUICKJS_THREADS) continue;
   await build({ ...input, input: { [name]: `src/${name}.ts` }, output: { ...output, codeSplitting: false } });
 }
 await build({
@@ -98,12 +103,14 @@ await build({
   input: { "base/ajv-library": "src/base/ajv-library.ts" },
   output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences(AJV_PACKAGES) },
 });
-await build({
-  ...input,
-  external: /^node:/,
-  input: { [QUICKJS_THREAD]: `src/${QUICKJS_THREAD}.ts` },
-  output: { ...output, codeSplitting: false, banner: licences(QUICKJS_PACKAGES) },
-});
+for (const [name, packages] of Object.entries(QUICKJS_THREADS)) {
+  await build({
+    ...input,
+    external: /^node:/,
+    input: { [name]: `src/${name}.ts` },
+    output: { ...output, codeSplitting: false, banner: licences(packages) },
+  });
+}
 for (const module of JCO_MODULES) {
   await build({
     ...input,

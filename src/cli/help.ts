@@ -111,7 +111,8 @@ in QuickJS, WebAssembly components in the Wasm sandbox.
   -e, --export   the exported function; default: 'default', or the only tool of a component
   -t, --tool     which of a component's tools; default: the only one
   --engine       jco: runs a component that you trust with the code that jco generates
-tool check loads tools without calling them, and reports their problems.
+tool check loads tools without calling them, and reports their problems: also the
+globals that a JavaScript tool uses and the sandbox does not have.
   -g, --grant    writes a policy that grants what the tools import or mention
   --value        names what that policy grants: net=https://api.example.com, keyValue=notes,
                  tools=read_*, fs=DIRECTORY; may be repeated

@@ -5,7 +5,8 @@ import type { ServiceError, ServiceFailure } from "../guest-services/service-req
 const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
   request_invalid: "the request is not valid: check its URL, method and headers",
   request_too_large: "the request exceeds the call's remaining network budget (netBytes)",
-  origin_denied: "the call may not send requests to this origin: its grant (capabilities.net) does not name it",
+  origin_denied:
+    "the call may not send requests to this origin: its grant (capabilities.net) does not name it",
   address_denied:
     "the call may not send requests to this host: its address is neither public nor granted (capabilities.net)",
   name_not_resolved: "the host's name cannot be resolved",

@@ -4,6 +4,8 @@ export interface GuestProgram {
   readonly entry: string;
   /** The sources by name. Names are paths relative to the tool's folder, with `/` as the separator. */
   readonly sources: Readonly<Record<string, string>>;
+  /** The modules that are imported by another name: `lib.ts` as `lib.js`. */
+  readonly aliases?: ReadonlyMap<string, string>;
   /** The name of the exported function. */
   readonly exportName: string;
 }

@@ -1,7 +1,6 @@
-import { dirname, join } from "node:path";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
-import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { scriptNeeds } from "../../../sandboxes/quickjs/template/script-needs.ts";
 import {
   EXIT_BAD_INPUT,
@@ -13,11 +12,12 @@ import {
 } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { checkComponent } from "./check-component.ts";
+import { checkJavaScript } from "./check-javascript.ts";
 import { type FileNeeds, readGrantValues, writeGrant } from "./grant-file.ts";
 import { isComponentFile, toolOfFile } from "./tool-file.ts";
 
 /**
- * Loads each tool like a call would, without calling it, and reports its problems. With `--grant`, it also writes a policy
+ * Loads each tool as a call would, without calling it, and reports its problems. With `--grant`, it also writes a policy
  * that grants what the tools can use, unless there is a problem.
  *
  * @throws {UsageError} if a `--value` is invalid, or the policy cannot be written.
@@ -42,11 +42,12 @@ export async function checkTools(
     } else if (engine !== undefined) {
       problems.push(shown`${file}: --engine requires a component, and it is not one`);
     } else {
-      const problem = await checkModule(file, exportName ?? "default", sandboxes);
-      if (problem === undefined) {
+      const found = await checkJavaScript(file, exportName ?? "default", sandboxes);
+      problems.push(...found);
+      if (found.length === 0) {
         notes.push(shown`${file}: exports the tool '${exportName ?? "default"}'`);
         if (grant !== undefined) needs.push(await moduleNeeds(file, exportName ?? "default"));
-      } else problems.push(problem);
+      }
     }
   }
   if (grant !== undefined && problems.length === 0) {
@@ -64,26 +65,4 @@ async function moduleNeeds(file: string, exportName: string): Promise<FileNeeds>
   const mentioned = quickjs === undefined ? [] : [...(await scriptNeeds(quickjs))];
   const capabilities = new Map(mentioned.map((capability) => [capability, "seems to use it"]));
   return { file, tools: [name], sandbox: "quickjs", capabilities };
-}
-
-async function checkModule(
-  file: string,
-  exportName: string,
-  sandboxes: Sandboxes,
-): Promise<ShownText | undefined> {
-  try {
-    await sandboxes.prepare(toolOfFile(file, exportName));
-    return undefined;
-  } catch (error) {
-    return placeProblem(file, error);
-  }
-}
-
-/** Makes a problem's module path, which is relative to the tool's folder, relative to the working directory. */
-function placeProblem(file: string, error: unknown): ShownText {
-  const message = error instanceof Error ? error.message : String(error);
-  const place = /^([^\s:]+\.\w+)(:\d+:\d+: .*)$/s.exec(message);
-  if (place === null) return shown`${file}: ${message}`;
-  const [, module = "", rest = ""] = place;
-  return shown`${join(dirname(file), module)}${rest}`;
 }

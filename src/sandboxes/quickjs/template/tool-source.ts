@@ -25,6 +25,7 @@ export class ToolSource {
   readonly #entry: string;
   readonly #exportName: string;
   readonly #sources = new Map<string, string>();
+  readonly #aliases = new Map<string, string>();
   /** Identifies it among all tools: the digest of an inline source, or a number for each opened file. */
   readonly key: string;
   #bytes = 0;
@@ -63,11 +64,12 @@ export class ToolSource {
   /** The modules that were read so far. TypeScript still has its types. */
   get program(): GuestProgram {
     const sources = Object.fromEntries(this.#sources);
-    return { entry: this.#entry, sources, exportName: this.#exportName };
+    return { entry: this.#entry, sources, aliases: this.#aliases, exportName: this.#exportName };
   }
 
   /**
-   * Reads a module of the folder.
+   * Reads a module of the folder. A `.js` file that does not exist is read from the `.ts` file of the same name, and
+   * `.mjs` from `.mts`, as TypeScript resolves imports.
    *
    * @param name The path in the folder. Untrusted.
    * @throws {ToolPreparationError} if the module is outside the folder, cannot be read, is too large or has another
@@ -77,13 +79,25 @@ export class ToolSource {
     if (this.#folder === undefined) {
       throw new ToolPreparationError(`'${name}' cannot be imported: an inline source cannot import modules`);
     }
-    if (this.#sources.has(name)) return;
+    if (this.#sources.has(name) || this.#aliases.has(name)) return;
     if (!MODULE_NAME.test(name)) {
       throw new ToolPreparationError(
         `'${name}' is not a module: its name must end in .js, .mjs, .ts or .mts`,
       );
     }
-    this.#add(name, await readInside(this.#folder, name));
+    try {
+      this.#add(name, await readInside(this.#folder, name));
+    } catch (error) {
+      const typed = name.replace(/\.(m?)js$/, ".$1ts");
+      if (typed === name || !(error instanceof MissingFileError)) throw error;
+      if (!this.#sources.has(typed)) {
+        const source = await readInside(this.#folder, typed).catch(() => {
+          throw error;
+        });
+        this.#add(typed, source);
+      }
+      this.#aliases.set(name, typed);
+    }
   }
 
   #add(name: string, source: string): void {
@@ -106,9 +120,14 @@ async function readInside(folder: string, name: string): Promise<string> {
     return await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof ToolPreparationError) throw error;
-    throw new ToolPreparationError(`'${name}' cannot be read: ${describe(error)}`);
+    const message = `'${name}' cannot be read: ${describe(error)}`;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") throw new MissingFileError(message);
+    throw new ToolPreparationError(message);
   }
 }
+
+/** A file that does not exist. */
+class MissingFileError extends ToolPreparationError {}
 
 /** Describes why a file cannot be read, without its path, which must not leave this host. */
 function describe(error: unknown): string {

@@ -24,7 +24,7 @@ export class GuestBorder implements GuestHost {
   readonly #log: ThreadLog;
   /** Absent if the grant gives no files. */
   readonly #files: GuestFiles | undefined;
-  readonly #sources: GuestProgram["sources"];
+  readonly #program: Pick<GuestProgram, "sources" | "aliases">;
   readonly #web: WebScope;
   readonly #bodies = new ResponseBodies();
   #modules: ModuleNames | undefined;
@@ -36,8 +36,8 @@ export class GuestBorder implements GuestHost {
     this.validator = new RequestValidator(nested, access?.net);
     this.#files = access?.fs && new GuestFiles(access.fs);
     this.#log = log;
+    this.#program = step.kind === "load" ? step.program : NO_PROGRAM;
     this.#web = { random: access?.random, isCall: step.kind !== "load" };
-    this.#sources = step.kind === "load" ? step.program.sources : {};
   }
 
   isOver(): boolean {
@@ -95,7 +95,7 @@ export class GuestBorder implements GuestHost {
   }
 
   resolveModule(importer: string, specifier: string): string {
-    this.#modules ??= new ModuleNames(this.#sources);
+    this.#modules ??= new ModuleNames(this.#program);
     return this.#modules.resolve(importer, specifier);
   }
 
@@ -117,5 +117,7 @@ const NO_FILES = JSON.stringify({
     message: "fs: this call may not use files (capabilities.fs is not granted)",
   },
 });
+
+const NO_PROGRAM = { sources: {} };
 
 const LEVELS: ReadonlySet<unknown> = new Set(["debug", "info", "warn", "error"] satisfies LogLevel[]);

@@ -1,15 +1,35 @@
+import { isBuiltin } from "node:module";
 import { posix } from "node:path";
 import { shorten } from "../../contract/failure-text.ts";
 import type { GuestProgram } from "../guest-program.ts";
 
+/** Returns the path of an imported module in the tool's folder; `undefined` if there is an {@link importProblem}. */
+export function importedName(importer: string, specifier: string): string | undefined {
+  const name = posix.join(posix.dirname(importer), specifier);
+  return importProblem(importer, specifier) === undefined ? name : undefined;
+}
+
+/** Returns why a module cannot be imported by its name, and what to do; `undefined` if it can, if it exists. */
+export function importProblem(importer: string, specifier: string): string | undefined {
+  if (specifier.length > MAX_NAME_LENGTH) return TOO_LONG;
+  if (!/^\.\.?\//.test(specifier)) {
+    if (isBuiltin(specifier)) return NO_BUILTINS;
+    return /^[a-z][a-z0-9+.-]*:|^\//i.test(specifier) ? NOT_RELATIVE : NO_PACKAGES;
+  }
+  const name = posix.join(posix.dirname(importer), specifier);
+  return /^\.\.(?:\/|$)|\\/.test(name) ? OUTSIDE : undefined;
+}
+
 /** Resolves the names of a tool's modules: paths relative to the tool's folder. */
 export class ModuleNames {
   readonly #sources: GuestProgram["sources"];
+  readonly #aliases: ReadonlyMap<string, string>;
   readonly #problems = new Map<string, string>();
   readonly #importers = new Map<string, string>();
 
-  constructor(sources: GuestProgram["sources"]) {
+  constructor({ sources, aliases = new Map() }: Pick<GuestProgram, "sources" | "aliases">) {
     this.#sources = sources;
+    this.#aliases = aliases;
   }
 
   /** Returns the source of a module; `undefined` if the program does not contain it yet. */
@@ -22,10 +42,10 @@ export class ModuleNames {
    * errors while it resolves names, so the refusal is reported when the placeholder is loaded: see {@link problem}.
    */
   resolve(importer: string, specifier: string): string {
-    if (specifier.length > MAX_NAME_LENGTH) return this.#refuse(importer, shorten(specifier, 64), TOO_LONG);
-    if (!/^\.\.?\//.test(specifier)) return this.#refuse(importer, specifier, NOT_RELATIVE);
-    const name = posix.join(posix.dirname(importer), specifier);
-    if (/^\.\.(?:\/|$)|\\/.test(name)) return this.#refuse(importer, specifier, OUTSIDE);
+    const problem = importProblem(importer, specifier);
+    if (problem !== undefined) return this.#refuse(importer, specifier, problem);
+    const joined = posix.join(posix.dirname(importer), specifier);
+    const name = this.#aliases.get(joined) ?? joined;
     if (!this.#importers.has(name) && this.#importers.size < MAX_NAMES) this.#importers.set(name, importer);
     return name;
   }
@@ -41,8 +61,9 @@ export class ModuleNames {
   }
 
   #refuse(importer: string, specifier: string, why: string): string {
-    const name = this.#problems.size < MAX_NAMES ? `refused:${specifier}` : "refused";
-    this.#problems.set(name, `${importer}: '${specifier}' cannot be imported: ${why}`);
+    const shown = specifier.length > MAX_NAME_LENGTH ? shorten(specifier, 64) : specifier;
+    const name = this.#problems.size < MAX_NAMES ? `refused:${shown}` : "refused";
+    this.#problems.set(name, `${importer}: '${shown}' cannot be imported: ${why}`);
     return name;
   }
 }
@@ -55,4 +76,8 @@ const MAX_NAMES = 1_024;
 
 const TOO_LONG = "its name is too long";
 const NOT_RELATIVE = "a tool can import only relative paths in its folder";
+const NO_BUILTINS =
+  "the sandbox has no modules of Node.js; use the sandbox's globals and the tool's context, or bundle a package that does it";
+const NO_PACKAGES =
+  "the sandbox has no packages; bundle it into the tool's file, for example with 'esbuild tool.js --bundle --format=esm'";
 const OUTSIDE = "it is outside the tool's folder";

@@ -101,6 +101,25 @@ describe("sandgate tool check", () => {
     });
   });
 
+  test("reports what the tool uses and the sandbox does not have, in each of its modules", async () => {
+    const folder = await createFolder({
+      "tool.ts": `import { home } from "./lib/home.js";
+import { readFileSync } from "node:fs";
+export default ({ path }: { readonly path: string }): unknown => [home(), readFileSync(path)];`,
+      "lib/home.ts": "export const home = (): string => process.env.HOME ?? Math.random() + '';",
+      "sound.js": "export default () => (typeof process === 'undefined' ? 'sandbox' : process.version);",
+    });
+    const sound = join(folder, "sound.js");
+    const { code, stdout, stderr } = await sandgate(["tool", "check", join(folder, "tool.ts"), sound]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: `${sound}: exports the tool 'default'\n` });
+    expect(stderr.trim().split("\n")).toEqual([
+      expect.stringContaining(`${join(folder, "tool.ts")}:2:30: 'node:fs' cannot be imported: `),
+      expect.stringContaining(
+        `${join(folder, "lib/home.ts")}:1:35: 'process' does not exist in the sandbox: `,
+      ),
+    ]);
+  });
+
   test("reports the problem of each file with its position", async () => {
     const folder = await createFolder(FILES);
     const files = ["broken.js", "enum.ts", "fails.ts", "missing.js"].map((name) => join(folder, name));

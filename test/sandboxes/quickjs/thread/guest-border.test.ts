@@ -49,7 +49,14 @@ test("a guest without grants cannot make the host do anything, whatever it sends
   expect(host.receive('w["random",16,0]')).toContain("capabilities.random is not granted");
   expect(host.validator.requests).toEqual([]);
   expect(JSON.parse(host.validator.takeRefusals() ?? "")).toEqual([
-    { id: 1, error: { code: "permission_denied", message: "tools.call: this call may not call other tools (capabilities.tools is not granted, or calls are already nested three deep)" } },
+    {
+      id: 1,
+      error: {
+        code: "permission_denied",
+        message:
+          "tools.call: this call may not call other tools (capabilities.tools is not granted, or calls are already nested three deep)",
+      },
+    },
     {
       id: 2,
       error: {

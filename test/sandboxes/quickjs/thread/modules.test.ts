@@ -58,6 +58,25 @@ describe("a tool of several modules", () => {
     expect((await run({ file: pathToFileURL(file) }, { n: 4 })).output).toBe(8);
   });
 
+  test("a tool may import a TypeScript file as the JavaScript file that a compiler would write", async () => {
+    const file = await write({
+      "tool.ts": `
+        import { count, add } from "./state.js";
+        import { count as same } from "./state.ts";
+        import { which } from "./both.js";
+        import { one } from "./one.mjs";
+        export default (): unknown => { add(); return [count(), same(), which, one]; };`,
+      "state.ts":
+        "let n: number = 0; export const add = (): void => { n++; }; export const count = (): number => n;",
+      "both.js": "export const which = 'js';",
+      "both.ts": "export const which: string = 'ts';",
+      "one.mts": "export const one: number = 1;",
+    });
+    expect((await run({ file })).output).toEqual([1, 1, "js", 1]);
+    const broken = await write({ "tool.js": "import './gone.js'; export default () => 1;" });
+    expect(await problem({ file: broken })).toMatch(/'gone.js' cannot be read: ENOENT/);
+  });
+
   test("a tool may have circular imports", async () => {
     const file = await write({
       "a.js": `import { b } from "./b.js"; export const a = () => "a"; export default () => b();`,
@@ -79,8 +98,8 @@ describe("a tool of several modules", () => {
   });
 
   test.each<[string, string, RegExp]>([
-    ["a package", "lodash", /a tool can import only relative paths in its folder/],
-    ["a module of Node.js", "node:fs", /a tool can import only relative paths in its folder/],
+    ["a package", "lodash", /the sandbox has no packages; bundle it into the tool's file/],
+    ["a module of Node.js", "node:fs", /the sandbox has no modules of Node.js/],
     ["an absolute path", "/etc/passwd", /a tool can import only relative paths in its folder/],
     ["a URL", "https://example.com/x.js", /a tool can import only relative paths in its folder/],
     [
