@@ -47,7 +47,10 @@ function readAnswer(
   effect: CallEffect,
   maxOutputBytes: number,
 ): SandboxOutcome {
-  if (answer.status === "timeout") return { status: "timeout", effect, used };
+  if (answer.status === "timeout") {
+    const { detail } = answer;
+    return { status: "timeout", effect, used, ...(detail !== undefined && { detail }) };
+  }
   if (answer.status === "output_exceeded") {
     const { outputBytes } = answer;
     return { status: "limit_exceeded", limit: "outputBytes", effect, used: { ...used, outputBytes } };

@@ -89,8 +89,12 @@ export class QuickJsSandbox implements Sandbox {
     if (quickjs === undefined) return;
     const loaded = await this.#load(quickjs, QUICKJS_DEFAULT_LIMITS, SILENT);
     if (!("status" in loaded)) return;
+    const { detail } = loaded;
+    if (loaded.status === "timeout" && detail !== undefined) {
+      throw new ToolPreparationError(describeLoadFailure(detail.replace(/^.*/, "loading it took too long")));
+    }
     if (loaded.status !== "failed") throw new ToolPreparationError(`loading it ended with ${loaded.status}`);
-    const { detail, message } = loaded;
+    const { message } = loaded;
     throw new ToolPreparationError(detail === undefined ? message : describeLoadFailure(detail));
   }
 

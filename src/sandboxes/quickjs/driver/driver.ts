@@ -1,3 +1,5 @@
+import { FAILURE_SOURCE } from "./driver-failure.ts";
+
 /** The name of the driver's code in stacks. */
 export const DRIVER_NAME = "sandgate:driver";
 
@@ -6,7 +8,7 @@ export const DRIVER_NAME = "sandgate:driver";
  * so it works whatever the tool does to the globals. It communicates in text:
  *
  * - its functions return `""` as long as there is no outcome (or `~` and the milliseconds until its first timer is
- *   due), then `+` and the output as JSON, or `-` and `[name, message, stack, code]` of the failure
+ *   due), then `+` and the output as JSON, or `-` and `[name, message, stack, code, ...related]` of the failure
  * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
  *   request, and `l[level, message]` for a log line
  * - it sends `s[operation, path, argument]` for a file operation and `w[operation, ...arguments]` for what a web API
@@ -29,7 +31,6 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   const PromiseOf = Promise;
   const { then } = Promise.prototype;
   const text = String;
-  const CUT = 8192;
   const waiting = { __proto__: null };
   let lastId = 0;
   let outcome = "";
@@ -43,24 +44,7 @@ export const DRIVER_SOURCE: string = `(send, group) => {
       return "[unreadable]";
     }
   };
-  const cut = (value) => {
-    if (value.length <= CUT) return value;
-    let start = "";
-    for (let i = 0; i < CUT; i++) start += value[i];
-    return start;
-  };
-  const read = (object, key) => {
-    try { const value = object[key]; return typeof value === "string" ? cut(value) : ""; } catch { return ""; }
-  };
-  const describe = (thrown) => {
-    const isObject = typeof thrown === "object" && thrown !== null;
-    const said = isObject ? read(thrown, "message") : "";
-    const message = said !== "" ? said : thrown === undefined || thrown === null ? "" : cut(readable(thrown));
-    const name = isObject ? read(thrown, "name") : "";
-    const stack = isObject ? read(thrown, "stack") : "";
-    const code = isObject ? read(thrown, "code") : "";
-    return "-[" + stringify(name) + "," + stringify(message) + "," + stringify(stack) + "," + stringify(code) + "]";
-  };
+  const { cut, describe, where } = (${FAILURE_SOURCE})(readable);
   const fail = (thrown) => { outcome = describe(thrown); };
   const finish = (value) => {
     try {
@@ -189,5 +173,6 @@ export const DRIVER_SOURCE: string = `(send, group) => {
       const ms = hooks.untilWake();
       return ms === undefined ? "" : "~" + ms;
     },
+    where,
   };
 }`;

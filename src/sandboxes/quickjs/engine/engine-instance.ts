@@ -26,7 +26,7 @@ export async function loadEngineLibrary(): Promise<void> {
 }
 
 /** The functions of the driver that the host calls. Each takes strings and returns one. */
-export type DriverMethod = "load" | "use" | "start" | "settle" | "wake" | "poll";
+export type DriverMethod = "load" | "use" | "start" | "settle" | "wake" | "poll" | "where";
 
 /**
  * An instance of the engine with one runtime, one context and the driver. It runs one guest after the other, each
@@ -38,6 +38,8 @@ export class EngineInstance {
   readonly maxBytes: number;
   /** The host of the guest that runs. Must be set before any method is called. */
   host: GuestHost = NO_HOST;
+  /** Whether it must not be used for another guest. */
+  isBroken = false;
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
   readonly #driver: Readonly<Record<DriverMethod, QuickJSHandle>>;
@@ -47,6 +49,8 @@ export class EngineInstance {
   readonly #free: (address: number) => void;
   /** The owner of the current guest. When it changes, the memory that the previous guest used is zeroed. */
   #owner = "";
+  #interruptedAt: string | undefined;
+  #isLocating = false;
   #usedEnd: number;
 
   /**
@@ -91,7 +95,7 @@ export class EngineInstance {
     this.maxBytes = maxBytes;
     const runtime = library.newRuntime();
     this.#runtime = runtime;
-    runtime.setInterruptHandler(() => this.host.isOver());
+    runtime.setInterruptHandler(() => this.#isInterrupted());
     runtime.setModuleLoader(
       (name) => this.host.loadModule(name),
       (importer, specifier) => this.host.resolveModule(importer, specifier),
@@ -112,6 +116,7 @@ export class EngineInstance {
       settle: method("settle"),
       wake: method("wake"),
       poll: method("poll"),
+      where: method("where"),
     };
     // The library looks `undefined` up on first access, so its address belongs to the anchor too.
     const values = [context.undefined, make, ...Object.values(this.#driver)].map(({ value }) => value);
@@ -126,6 +131,28 @@ export class EngineInstance {
     this.#anchor = [...values, this.#calls.argumentsAt].join(" ");
     checkRandomState(context, memory);
     this.#usedEnd = heapEnd(new Uint8Array(memory.buffer));
+  }
+
+  /** The stack of the current guest when its time was over, from the driver; `undefined` if it was not interrupted. */
+  get interruptedAt(): string | undefined {
+    return this.#interruptedAt;
+  }
+
+  /** Called by the engine between two steps of the guest, so functions of the driver can be called. */
+  #isInterrupted(): boolean {
+    if (!this.host.isOver()) return false;
+    if (this.#interruptedAt !== undefined || this.#isLocating) return true;
+    this.#isLocating = true;
+    try {
+      this.#interruptedAt = this.call("where") ?? "";
+    } catch {
+      // There is no memory or stack left for it.
+      this.#interruptedAt = "";
+      this.isBroken = true;
+    } finally {
+      this.#isLocating = false;
+    }
+    return true;
   }
 
   /** Limits the guest's stack, in bytes of the engine's own stack. Snapshots contain the limit. */
@@ -170,6 +197,7 @@ export class EngineInstance {
    * @param randomState The state of `Math.random`; `undefined` keeps the snapshot's.
    */
   restore(snapshot: Snapshot, owner: string, randomState: bigint | undefined): void {
+    this.#interruptedAt = undefined;
     const all = this.#memoryFor(snapshot, snapshot.memoryBytes);
     restoreSnapshot(all, snapshot, this.#leftBehind(all, owner));
     this.#assign(all, owner);
@@ -183,6 +211,7 @@ export class EngineInstance {
 
   /** Restores a suspended guest. Memory that another owner's guest used is zeroed. */
   resume(template: Snapshot, guest: SuspendedGuest, owner: string): void {
+    this.#interruptedAt = undefined;
     const all = this.#memoryFor(template, guest.memoryBytes);
     resumeGuestIn(all, template, guest, this.#leftBehind(all, owner));
     this.#assign(all, owner);

@@ -26,10 +26,10 @@ export class InstancePool {
     return kept ?? EngineInstance.create(engine, memoryBytes, maxBytes);
   }
 
-  /** Keeps an instance for later calls, unless it ran out of memory or grew. Returns whether it is kept. */
+  /** Keeps an instance for later calls, unless it is broken, ran out of memory or grew. Returns whether it is kept. */
   put(instance: EngineInstance): boolean {
     const { memory, maxBytes } = instance;
-    if (!memory.isPristine) return false;
+    if (instance.isBroken || !memory.isPristine) return false;
     const index = this.#indexOf(memory.bytes, maxBytes);
     if (index >= 0) this.#kept.splice(index, 1);
     this.#kept.push(instance);

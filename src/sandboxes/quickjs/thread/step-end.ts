@@ -3,7 +3,7 @@ import { outputProblem } from "../../contract/output-bounds.ts";
 import type { EngineInstance } from "../engine/engine-instance.ts";
 import type { GuestEnd } from "./guest.ts";
 import type { GuestBorder } from "./guest-border.ts";
-import { readGuestFailure } from "./guest-failure.ts";
+import { guestLines, readGuestFailure } from "./guest-failure.ts";
 import type { QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 
 /**
@@ -21,7 +21,7 @@ export function endOfStep(
 ): QuickJsEnd {
   switch (end.status) {
     case "timeout":
-      return end;
+      return timeoutEnd(instance, task);
     case "text":
       return endOfText(end.text, instance, border, task);
     case "pending":
@@ -67,6 +67,16 @@ function endOfPending(
   const guest = instance.suspend((artifact as QuickJsArtifact).template);
   return { status: "waiting", guest, requests, wakeMs };
 }
+
+/** Returns the end of a step that reached its deadline, with the place where the guest was. */
+export function timeoutEnd({ interruptedAt = "" }: EngineInstance, { outputBytes }: QuickJsTask): QuickJsEnd {
+  const lines = guestLines(interruptedAt);
+  if (lines.length === 0) return { status: "timeout" };
+  const { message: detail } = boundFailure({ message: [INTERRUPTED, ...lines].join("\n") }, outputBytes);
+  return { status: "timeout", detail };
+}
+
+const INTERRUPTED = "its deadline interrupted it:";
 
 /** Returns the end of a step in which the engine broke. */
 export function brokenEnd(thrown: unknown, { outputBytes }: QuickJsTask): QuickJsEnd {

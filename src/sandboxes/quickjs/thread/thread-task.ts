@@ -79,7 +79,8 @@ export type QuickJsEnd =
   /** The tool threw, or returned an output that is refused. `detail` is for the operator. */
   | ({ readonly status: "failed" } & GuestFailure)
   | { readonly status: "output_exceeded"; readonly outputBytes: number }
-  | { readonly status: "timeout" }
+  /** `detail` has the guest's stack at its deadline, if it was interrupted. */
+  | { readonly status: "timeout"; readonly detail?: string }
   /** The guest awaits a promise that can never settle. */
   | { readonly status: "stalled" }
   /**

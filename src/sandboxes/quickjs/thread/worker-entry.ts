@@ -6,7 +6,7 @@ import { buffersOf, releaseGuest, sizeOf } from "../engine/suspended-guest.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest, wakeGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
-import { brokenEnd, endOfStep } from "./step-end.ts";
+import { brokenEnd, endOfStep, timeoutEnd } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
@@ -80,7 +80,7 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
     end = endOfStep(runStep(instance, border, task, thread), instance, border, task, thread.artifact);
     if (!instances.put(instance)) thread.discard(instance.memory.bytes);
   } catch (thrown) {
-    end = border.isOver() ? { status: "timeout" } : brokenEnd(thrown, task);
+    end = border.isOver() ? timeoutEnd(instance, task) : brokenEnd(thrown, task);
     thread.discard(instance.memory.bytes);
   }
   const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;

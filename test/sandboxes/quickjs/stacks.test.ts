@@ -1,0 +1,153 @@
+import { afterAll, describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import type { QuickJsImplementation } from "../../../src/tool/implementations/quickjs-implementation.ts";
+import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
+
+const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+afterAll(() => sandboxes.close());
+
+/** Calls a tool that fails. `detail` is what the operator reads. */
+async function fail(
+  quickjs: QuickJsImplementation | string,
+  limits: ResourceLimits = {},
+): Promise<{ error: ToolExecution["error"]; detail: string }> {
+  const { events, seen } = recordEvents();
+  const implementation = typeof quickjs === "string" ? { source: quickjs } : quickjs;
+  const tool = defineTool({ name: "tool", description: "", inputSchema: {}, quickjs: implementation });
+  const policy = { check: () => allow({ sandbox: "quickjs", limits: { wallTimeMs: 5_000, ...limits } }) };
+  const { error } = await dispatchTool(await contextFor([tool], { sandboxes, policy, events }));
+  const end = seen.at(-1);
+  return { error, detail: (end?.type === "tool.failed" ? end.detail : undefined) ?? "" };
+}
+
+describe("what the operator reads of an error", () => {
+  test("has its causes, with their stacks", async () => {
+    const { error, detail } = await fail(`
+const parse = (text) => JSON.parse(text);
+export default () => {
+  try { parse("{"); } catch (cause) {
+    throw new Error("no configuration", { cause: new TypeError("no JSON", { cause }) });
+  }
+};`);
+    expect(error?.message).toBe("no configuration");
+    expect(detail.split("\n")).toEqual([
+      "Error: no configuration",
+      expect.stringMatching(/at default \(tool\.js:5:\d+\)/),
+      "Caused by TypeError: no JSON",
+      expect.stringMatching(/at default \(tool\.js:5:\d+\)/),
+      expect.stringMatching(/^Caused by SyntaxError: /),
+      expect.stringMatching(/at <input>:1:2/),
+      expect.stringMatching(/at parse \(native\)/),
+      expect.stringMatching(/at parse \(tool\.js:2:\d+\)/),
+      expect.stringMatching(/at default \(tool\.js:4:\d+\)/),
+    ]);
+  });
+
+  test("has the errors of an AggregateError, and causes that are no errors", async () => {
+    const { detail } = await fail(`export default () => Promise.any([
+      Promise.reject(new Error("first", { cause: { code: 7 } })),
+      Promise.reject("second"),
+    ]);`);
+    const lines = detail.split("\n").filter((line) => !line.startsWith(" "));
+    expect(lines).toEqual([
+      expect.stringContaining("AggregateError"),
+      "Error 1 of 2: Error: first",
+      'Caused by {"code":7}',
+      "Error 2 of 2: second",
+    ]);
+  });
+
+  test.each([
+    ["a circle of causes", "const e = new Error('mine'); e.cause = e; throw e;"],
+    [
+      "a million errors",
+      "throw Object.assign(new Error('mine'), { errors: Array(1e6).fill(new Error('x')) });",
+    ],
+    [
+      "an endless chain",
+      "throw new (class extends Error { get cause() { return new this.constructor('mine'); } })('mine');",
+    ],
+    [
+      "getters that throw",
+      "throw Object.defineProperty(new Error('mine'), 'cause', { get() { throw 1; } });",
+    ],
+    ["errors without an end", "throw Object.assign(new Error('mine'), { errors: { length: 1e300 } });"],
+    [
+      "a tree of errors",
+      "const f = (n) => new AggregateError(n ? [f(n - 1), f(n - 1)] : [], 'mine'); throw f(10);",
+    ],
+  ])("is bounded for %s", async (_case, body) => {
+    const { error, detail } = await fail(`export default () => { ${body} };`);
+    expect(error).toMatchObject({ code: "execution_error", message: "mine" });
+    expect(detail.split("\n").filter((line) => !line.startsWith(" ")).length).toBeLessThanOrEqual(9);
+    expect(detail.length).toBeLessThan(32_768);
+  });
+});
+
+describe("what the operator reads of a time-out", () => {
+  const limits = { wallTimeMs: 300 };
+
+  test.each([
+    [
+      "a loop",
+      "const spin = () => {\n  for (;;) Math.max(1, 2);\n};\nexport default () => spin();",
+      ["spin", 2],
+      ["default", 4],
+    ],
+    [
+      "after an await",
+      "export default async () => {\n  await null;\n  for (;;)\n    Math.max(1, 2);\n};",
+      ["default", 4],
+    ],
+    [
+      "a comparator",
+      "export default () => [2, 1].sort(\n  function compare() {\n    for (;;) Math.max(1, 2);\n  });",
+      ["compare", 3],
+      ["sort"],
+      ["default", 1],
+    ],
+    [
+      "a regular expression",
+      "export default () =>\n  /^(a|a)*$/.test('a'.repeat(50) + 'b');",
+      ["exec"],
+      ["test"],
+      ["default", 2],
+    ],
+    [
+      "a finally that goes on",
+      "export default () => {\n  for (;;) try { Math.max(1, 2); } finally { continue; }\n};",
+      ["default", 2],
+    ],
+  ] as const)("names the line where the tool was: %s", async (_case, source, ...frames) => {
+    const { error, detail } = await fail(source, limits);
+    expect(error?.code).toBe("timeout");
+    expect(error?.message).not.toContain("tool.js");
+    expect(detail.split("\n")).toEqual([
+      "its deadline interrupted it:",
+      ...frames.map(([name, line]) =>
+        expect.stringContaining(line === undefined ? `at ${name} (native)` : `at ${name} (tool.js:${line}:`),
+      ),
+    ]);
+  });
+
+  test("names the line of the top-level code that did not end", async () => {
+    const source = "export default () => 1;\nfor (;;)\n  Math.max(1, 2);";
+    const { error, detail } = await fail(source, limits);
+    expect(error?.code).toBe("timeout");
+    expect(detail).toMatch(/^its deadline interrupted it:\n {4}at <anonymous> \(tool\.js:3:\d+\)$/);
+  });
+
+  test("does not let the tool run on, and the next call runs", async () => {
+    const source = `
+      const deep = (n) => { if (n > 0) deep(n - 1); for (;;) Math.max(1, 2); };
+      export default () => { try { deep(1000); } catch { return "caught"; } };`;
+    const { error, detail } = await fail(source, limits);
+    expect(error?.code).toBe("timeout");
+    expect(detail.length).toBeLessThan(4_096);
+    expect((await fail("export default () => { throw new Error('next'); };")).error?.message).toBe("next");
+  });
+});
