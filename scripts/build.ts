@@ -44,6 +44,7 @@ const QUICKJS_THREADS: Readonly<Record<string, readonly string[]>> = {
     "quickjs-emscripten-core",
     "@jitl/quickjs-ffi-types",
     "@jitl/quickjs-wasmfile-release-sync",
+    "@jridgewell/sourcemap-codec",
   ],
   "sandboxes/quickjs/check/worker-entry": ["acorn", "eslint-scope", "esrecurse", "estraverse"],
 };

@@ -6,6 +6,8 @@ export interface GuestProgram {
   readonly sources: Readonly<Record<string, string>>;
   /** The modules that are imported by another name: `lib.ts` as `lib.js`. */
   readonly aliases?: ReadonlyMap<string, string>;
+  /** The source maps that are files beside modules, by the modules' names. Untrusted. */
+  readonly maps?: Readonly<Record<string, string>>;
   /** The name of the exported function. */
   readonly exportName: string;
 }

@@ -1,5 +1,6 @@
 import { performance } from "node:perf_hooks";
 import { awaitTurn } from "../../base/turns.ts";
+import { boundFailure } from "../contract/failure-text.ts";
 import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
@@ -11,6 +12,7 @@ import { notStarted, readQuickJsOutcome } from "./outcome.ts";
 import { PendingRequests } from "./pending-requests.ts";
 import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
 import { newRandomState } from "./random-state.ts";
+import { type Positions, translateFrames } from "./source-maps/positions.ts";
 import type { Template } from "./template/template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
@@ -49,6 +51,7 @@ export class QuickJsCall {
   readonly #template: Artifact;
   readonly #tool: string;
   readonly #owner: string;
+  readonly #positions: Positions | undefined;
   readonly #task: SandboxTask;
   readonly #limits: QuickJsLimits;
   /** `undefined` until the guest requests something, which most guests never do. */
@@ -81,7 +84,7 @@ export class QuickJsCall {
     host: CallHost,
     task: SandboxTask,
     limits: QuickJsLimits,
-    { key, tool, snapshot }: Template,
+    { key, tool, snapshot, positions }: Template,
     loadMs: number,
   ) {
     this.#host = host;
@@ -89,6 +92,7 @@ export class QuickJsCall {
     const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot };
     this.#template = { name: key, value: artifact };
     this.#tool = tool;
+    this.#positions = positions;
     this.#owner = `${task.sessionId}\0${key}`;
     this.#task = task;
     this.#limits = limits;
@@ -252,7 +256,11 @@ export class QuickJsCall {
         detail: outcome.reason,
       };
     }
-    return readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
+    const read = readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
+    if (this.#positions === undefined || read.detail === undefined) return read;
+    // The names of source files can be longer than the frames.
+    const detail = translateFrames(read.detail, this.#positions);
+    return { ...read, detail: boundFailure({ message: detail }, this.#limits.outputBytes).message };
   }
 }
 

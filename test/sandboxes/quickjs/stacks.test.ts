@@ -1,3 +1,7 @@
+import { mkdir, mkdtemp, rename, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { build } from "rolldown";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
@@ -149,5 +153,54 @@ describe("what the operator reads of a time-out", () => {
     expect(error?.code).toBe("timeout");
     expect(detail.length).toBeLessThan(4_096);
     expect((await fail("export default () => { throw new Error('next'); };")).error?.message).toBe("next");
+  });
+});
+
+describe("the stacks of a bundle", () => {
+  /** Bundles a tool of two TypeScript files. Returns the path of the bundle. */
+  async function bundle(sourcemap: boolean | "inline", helper: string): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), "sandgate-bundle-"));
+    await mkdir(join(folder, "src"));
+    await writeFile(
+      join(folder, "src/tool.ts"),
+      "import { check } from './check.ts';\n\nexport default (): number => check(1);\n",
+    );
+    await writeFile(join(folder, "src/check.ts"), helper);
+    const file = join(folder, "dist/tool.js");
+    await build({ input: join(folder, "src/tool.ts"), output: { file, sourcemap, minify: true } });
+    return file;
+  }
+  const THROWS =
+    "interface Unused { readonly n: number }\n\nexport function check(n: number): number {\n  throw new RangeError('bad ' + n);\n}\n";
+
+  test.each([true, "inline"] as const)("name the lines of its sources: sourcemap %s", async (sourcemap) => {
+    const { error, detail } = await fail({ file: await bundle(sourcemap, THROWS) });
+    expect(error?.message).toBe("bad 1");
+    expect(detail.split("\n")).toEqual([
+      "RangeError: bad 1",
+      expect.stringMatching(/^ +at .*\(\.\.\/src\/check\.ts:4:\d+\)$/),
+      expect.stringMatching(/^ +at .*\(\.\.\/src\/tool\.ts:3:\d+\)$/),
+    ]);
+  });
+
+  test("name them for a time-out, and for a bundle that cannot be loaded", async () => {
+    const endless = "export const check = (n: number): number => {\n  for (;;) console.debug([n].concat(n));\n};\n";
+    const { detail } = await fail({ file: await bundle(true, endless) }, { wallTimeMs: 500 });
+    expect(detail).toMatch(/\.\.\/src\/check\.ts:2:\d+/);
+    const broken =
+      "const n: number = missing;\nexport const check = (): number => n;\ndeclare const missing: number;\n";
+    const file = await bundle("inline", broken);
+    await expect(sandboxes.prepare({ quickjs: { file } })).rejects.toThrow(
+      /^\.\.\/src\/check\.ts:1:\d+: ReferenceError: /,
+    );
+  });
+
+  test("are those of the bundle if the map is a link out of the folder, or not there", async () => {
+    const file = await bundle(true, THROWS);
+    const outside = `${dirname(file)}-outside.map`;
+    await rename(`${file}.map`, outside);
+    expect((await fail({ file })).detail).toMatch(/\(tool\.js:1:\d+\)/);
+    await symlink(outside, `${file}.map`);
+    expect((await fail({ file })).detail).toMatch(/\(tool\.js:1:\d+\)/);
   });
 });

@@ -43,7 +43,7 @@ export async function loadTemplate(
     const answer = outcome.status === "returned" ? outcome.result : undefined;
     switch (answer?.status) {
       case "loaded":
-        return { snapshot: answer.template, wallTimeMs: elapsedMs };
+        return { snapshot: answer.template, positions: answer.positions, wallTimeMs: elapsedMs };
       case "invalid_types":
         if (source.isEntry(answer.module)) throw new ToolPreparationError(answer.message);
         return { status: "failed", effect: "none", used, message: answer.message };

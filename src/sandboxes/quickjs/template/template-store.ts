@@ -1,6 +1,7 @@
 import { LruMap } from "../../../base/lru-map.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import type { QuickJsLimits } from "../quickjs-limits.ts";
+import { type Positions, sizeOfPositions } from "../source-maps/positions.ts";
 
 /** The maximum size of all cached templates, in bytes. The least recently used ones are evicted first. */
 const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
@@ -18,6 +19,8 @@ export interface TemplateKind {
 /** An evaluated tool, and how long the evaluation took. */
 export interface LoadedTool {
   readonly snapshot: Snapshot;
+  /** Where the code was written, if the modules have source maps. */
+  readonly positions: Positions | undefined;
   /** Milliseconds, without the time in which no thread was free. */
   readonly wallTimeMs: number;
 }
@@ -25,6 +28,8 @@ export interface LoadedTool {
 /** A loaded and cached tool. */
 export interface Template extends TemplateKind {
   readonly snapshot: Snapshot;
+  /** See {@link LoadedTool.positions}. */
+  readonly positions: Positions | undefined;
   /** How long loading it took, in ms. */
   readonly loadMs: number;
 }
@@ -90,15 +95,15 @@ export class TemplateStore<Failure> {
     return loading;
   }
 
-  #keep(kind: TemplateKind, { snapshot: loaded, wallTimeMs: loadMs }: LoadedTool): Template {
-    const template = { ...kind, snapshot: loaded, loadMs };
+  #keep(kind: TemplateKind, { snapshot, positions, wallTimeMs: loadMs }: LoadedTool): Template {
+    const template = { ...kind, snapshot, positions, loadMs };
     this.#kept.set(template.key, template);
     return template;
   }
 }
 
-function bytesOf({ snapshot }: Template): number {
-  return snapshot.bytes.byteLength;
+function bytesOf({ snapshot, positions }: Template): number {
+  return snapshot.bytes.byteLength + sizeOfPositions(positions);
 }
 
 function isLoaded(loaded: unknown): loaded is LoadedTool {

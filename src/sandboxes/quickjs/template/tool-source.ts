@@ -1,15 +1,21 @@
 import { createHash } from "node:crypto";
 import { readFile, realpath, stat } from "node:fs/promises";
-import { basename, dirname, join, sep } from "node:path";
+import { basename, dirname, join, posix, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { formatBytes } from "../../../base/units.ts";
 import type { QuickJsImplementation } from "../../../tool/implementations/quickjs-implementation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { GuestProgram } from "../guest-program.ts";
+import { mapFileBeside } from "../source-maps/source-map-url.ts";
 
 /** How many files a tool may have, and the maximum size of each and of all of them. */
 const MAX_FILES = 64;
 const MAX_FILE_BYTES = 4 * 1_024 * 1_024;
 const MAX_BYTES = 8 * 1_024 * 1_024;
+
+/** The maximum size of a source map beside a module, and of all of them. Larger ones are ignored. */
+const MAX_MAP_BYTES = 4 * 1_024 * 1_024;
+const MAX_ALL_MAP_BYTES = 8 * 1_024 * 1_024;
 
 /** The name of an inline source in stacks. */
 const INLINE_NAME = "tool.js";
@@ -26,9 +32,11 @@ export class ToolSource {
   readonly #exportName: string;
   readonly #sources = new Map<string, string>();
   readonly #aliases = new Map<string, string>();
+  readonly #maps = new Map<string, string>();
   /** Identifies it among all tools: the digest of an inline source, or a number for each opened file. */
   readonly key: string;
   #bytes = 0;
+  #mapBytes = 0;
 
   /** @throws {ToolPreparationError} if the module cannot be read. */
   static async open(implementation: QuickJsImplementation): Promise<ToolSource> {
@@ -64,7 +72,8 @@ export class ToolSource {
   /** The modules that were read so far. TypeScript still has its types. */
   get program(): GuestProgram {
     const sources = Object.fromEntries(this.#sources);
-    return { entry: this.#entry, sources, aliases: this.#aliases, exportName: this.#exportName };
+    const maps = Object.fromEntries(this.#maps);
+    return { entry: this.#entry, sources, aliases: this.#aliases, maps, exportName: this.#exportName };
   }
 
   /**
@@ -86,7 +95,7 @@ export class ToolSource {
       );
     }
     try {
-      this.#add(name, await readInside(this.#folder, name));
+      await this.#addWithMap(this.#folder, name, await readInside(this.#folder, name));
     } catch (error) {
       const typed = name.replace(/\.(m?)js$/, ".$1ts");
       if (typed === name || !(error instanceof MissingFileError)) throw error;
@@ -94,10 +103,22 @@ export class ToolSource {
         const source = await readInside(this.#folder, typed).catch(() => {
           throw error;
         });
-        this.#add(typed, source);
+        await this.#addWithMap(this.#folder, typed, source);
       }
       this.#aliases.set(name, typed);
     }
+  }
+
+  /** Adds a module, and its source map if that is a file beside it. A map that cannot be read is ignored. */
+  async #addWithMap(folder: string, name: string, source: string): Promise<void> {
+    this.#add(name, source);
+    const file = mapFileBeside(source);
+    if (file === undefined) return;
+    const map = await readInside(folder, posix.join(posix.dirname(name), file), MAX_MAP_BYTES).catch(
+      () => "",
+    );
+    this.#mapBytes += Buffer.byteLength(map);
+    if (map !== "" && this.#mapBytes <= MAX_ALL_MAP_BYTES) this.#maps.set(name, map);
   }
 
   #add(name: string, source: string): void {
@@ -109,14 +130,14 @@ export class ToolSource {
   }
 }
 
-async function readInside(folder: string, name: string): Promise<string> {
+async function readInside(folder: string, name: string, maxBytes = MAX_FILE_BYTES): Promise<string> {
   try {
     const path = await realpath(join(folder, name));
     if (!path.startsWith(folder.endsWith(sep) ? folder : folder + sep)) {
       throw new ToolPreparationError(`'${name}' is a link to a file outside the tool's folder`);
     }
     const { size } = await stat(path);
-    if (size > MAX_FILE_BYTES) throw new ToolPreparationError(`'${name}' is larger than 4 MiB`);
+    if (size > maxBytes) throw new ToolPreparationError(`'${name}' is larger than ${formatBytes(maxBytes)}`);
     return await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof ToolPreparationError) throw error;

@@ -1,6 +1,9 @@
 import { boundFailure } from "../../contract/failure-text.ts";
 import { outputProblem } from "../../contract/output-bounds.ts";
 import type { EngineInstance } from "../engine/engine-instance.ts";
+import type { GuestProgram } from "../guest-program.ts";
+import { translateFrames } from "../source-maps/positions.ts";
+import { readPositions } from "../source-maps/read-positions.ts";
 import type { GuestEnd } from "./guest.ts";
 import type { GuestBorder } from "./guest-border.ts";
 import { guestLines, readGuestFailure } from "./guest-failure.ts";
@@ -77,6 +80,16 @@ export function timeoutEnd({ interruptedAt = "" }: EngineInstance, { outputBytes
 }
 
 const INTERRUPTED = "its deadline interrupted it:";
+
+/** Adds positions to the end of loading a tool: to the frames of a failure, or for later calls. */
+export function locateEnd(end: QuickJsEnd, program: GuestProgram, { outputBytes }: QuickJsTask): QuickJsEnd {
+  if (end.status === "loaded") return { ...end, positions: readPositions(program) };
+  if ((end.status !== "failed" && end.status !== "timeout") || end.detail === undefined) return end;
+  const positions = readPositions(program);
+  if (positions === undefined) return end;
+  const detail = translateFrames(end.detail, positions);
+  return { ...end, detail: boundFailure({ message: detail }, outputBytes).message };
+}
 
 /** Returns the end of a step in which the engine broke. */
 export function brokenEnd(thrown: unknown, { outputBytes }: QuickJsTask): QuickJsEnd {

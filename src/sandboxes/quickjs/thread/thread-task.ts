@@ -3,6 +3,7 @@ import type { LogBudget } from "../../threads/thread-log.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import type { SuspendedGuest } from "../engine/suspended-guest.ts";
 import type { GuestProgram } from "../guest-program.ts";
+import type { Positions } from "../source-maps/positions.ts";
 import type { ExternalAccess, FileUse } from "./external-access.ts";
 import type { GuestFailure } from "./guest-failure.ts";
 
@@ -94,7 +95,8 @@ export type QuickJsEnd =
       /** Milliseconds until the timer is due; `undefined` if there is none. */
       readonly wakeMs: number | undefined;
     }
-  | { readonly status: "loaded"; readonly template: Snapshot }
+  /** `positions`: where the code was written, if the modules have source maps. */
+  | { readonly status: "loaded"; readonly template: Snapshot; readonly positions?: Positions | undefined }
   /** A module imports a file that the program does not have yet. */
   | ({ readonly status: "needs_module" } & MissingModule)
   /** The types of a TypeScript module cannot be removed. */

@@ -6,7 +6,7 @@ import { buffersOf, releaseGuest, sizeOf } from "../engine/suspended-guest.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest, wakeGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
-import { brokenEnd, endOfStep, timeoutEnd } from "./step-end.ts";
+import { brokenEnd, endOfStep, locateEnd, timeoutEnd } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
@@ -78,6 +78,7 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
   let end: QuickJsEnd;
   try {
     end = endOfStep(runStep(instance, border, task, thread), instance, border, task, thread.artifact);
+    if (task.step.kind === "load") end = locateEnd(end, task.step.program, task);
     if (!instances.put(instance)) thread.discard(instance.memory.bytes);
   } catch (thrown) {
     end = border.isOver() ? timeoutEnd(instance, task) : brokenEnd(thrown, task);
