@@ -92,8 +92,20 @@ export default () => {
   });
 });
 
+/**
+ * Calls a tool that does not end. It is called again if its thread was ended before it could say where it was, since
+ * the machine may be busy.
+ */
+async function timeOut(quickjs: QuickJsImplementation | string): ReturnType<typeof fail> {
+  let attempt = await fail(quickjs, { wallTimeMs: 300 });
+  for (let left = 5; left > 0 && attempt.detail === ""; left--) {
+    attempt = await fail(quickjs, { wallTimeMs: 1_000 });
+  }
+  expect(attempt.error?.code).toBe("timeout");
+  return attempt;
+}
+
 describe("what the operator reads of a time-out", () => {
-  const limits = { wallTimeMs: 300 };
 
   test.each([
     [
@@ -127,8 +139,7 @@ describe("what the operator reads of a time-out", () => {
       ["default", 2],
     ],
   ] as const)("names the line where the tool was: %s", async (_case, source, ...frames) => {
-    const { error, detail } = await fail(source, limits);
-    expect(error?.code).toBe("timeout");
+    const { error, detail } = await timeOut(source);
     expect(error?.message).not.toContain("tool.js");
     expect(detail.split("\n")).toEqual([
       "its deadline interrupted it:",
@@ -140,8 +151,7 @@ describe("what the operator reads of a time-out", () => {
 
   test("names the line of the top-level code that did not end", async () => {
     const source = "export default () => 1;\nfor (;;)\n  Math.max(1, 2);";
-    const { error, detail } = await fail(source, limits);
-    expect(error?.code).toBe("timeout");
+    const { detail } = await timeOut(source);
     expect(detail).toMatch(/^its deadline interrupted it:\n {4}at <anonymous> \(tool\.js:3:\d+\)$/);
   });
 
@@ -149,8 +159,7 @@ describe("what the operator reads of a time-out", () => {
     const source = `
       const deep = (n) => { if (n > 0) deep(n - 1); for (;;) Math.max(1, 2); };
       export default () => { try { deep(1000); } catch { return "caught"; } };`;
-    const { error, detail } = await fail(source, limits);
-    expect(error?.code).toBe("timeout");
+    const { detail } = await timeOut(source);
     expect(detail.length).toBeLessThan(4_096);
     expect((await fail("export default () => { throw new Error('next'); };")).error?.message).toBe("next");
   });
@@ -185,7 +194,7 @@ describe("the stacks of a bundle", () => {
 
   test("name them for a time-out, and for a bundle that cannot be loaded", async () => {
     const endless = "export const check = (n: number): number => {\n  for (;;) console.debug([n].concat(n));\n};\n";
-    const { detail } = await fail({ file: await bundle(true, endless) }, { wallTimeMs: 500 });
+    const { detail } = await timeOut({ file: await bundle(true, endless) });
     expect(detail).toMatch(/\.\.\/src\/check\.ts:2:\d+/);
     const broken =
       "const n: number = missing;\nexport const check = (): number => n;\ndeclare const missing: number;\n";

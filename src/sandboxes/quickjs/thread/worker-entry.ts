@@ -46,10 +46,17 @@ function load(task: QuickJsTask, step: LoadStep, thread: TaskThread): WireAnswer
 }
 
 function runGuest(task: QuickJsTask, thread: TaskThread): WireAnswer | Promise<WireAnswer> {
+  const startedAt = performance.now();
   const instance = takeInstance(task, thread);
   return instance instanceof Promise
-    ? instance.then((created) => runIn(created, task, thread))
+    ? instance.then((created) => runIn(created, timeLeft(task, startedAt), thread))
     : runIn(instance, task, thread);
+}
+
+/** Subtracts what creating an instance took from the wall time of a load, which began before. */
+function timeLeft(task: QuickJsTask, startedAt: number): QuickJsTask {
+  if (task.step.kind !== "load") return task;
+  return { ...task, wallTimeMs: task.wallTimeMs - (performance.now() - startedAt) };
 }
 
 function takeInstance(
