@@ -106,7 +106,6 @@ async function timeOut(quickjs: QuickJsImplementation | string): ReturnType<type
 }
 
 describe("what the operator reads of a time-out", () => {
-
   test.each([
     [
       "a loop",
@@ -193,7 +192,8 @@ describe("the stacks of a bundle", () => {
   });
 
   test("name them for a time-out, and for a bundle that cannot be loaded", async () => {
-    const endless = "export const check = (n: number): number => {\n  for (;;) console.debug([n].concat(n));\n};\n";
+    const endless =
+      "export const check = (n: number): number => {\n  for (;;) console.debug([n].concat(n));\n};\n";
     const { detail } = await timeOut({ file: await bundle(true, endless) });
     expect(detail).toMatch(/\.\.\/src\/check\.ts:2:\d+/);
     const broken =

@@ -8,7 +8,7 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { GuestProgram } from "../guest-program.ts";
 import { mapFileBeside } from "../source-maps/source-map-url.ts";
 
-/** How many files a tool may have, and the maximum size of each and of all of them. */
+/** How many files a tool may have, and the maximum size of each and of all of them: a bundle is a single file. */
 const MAX_FILES = 64;
 const MAX_FILE_BYTES = 4 * 1_024 * 1_024;
 const MAX_BYTES = 8 * 1_024 * 1_024;

@@ -138,6 +138,14 @@ describe("a tool of several modules", () => {
     expect(await problem({ file })).toMatch(/'big.js' is larger than 4 MiB/);
   });
 
+  test("a tool may be a single file of 4 MiB", async () => {
+    const code = "export default () => 1; // ";
+    const file = await write({ "tool.js": code + "x".repeat(2 ** 22 - code.length) });
+    expect((await run({ file })).output).toBe(1);
+    const larger = await write({ "tool.js": code + "x".repeat(2 ** 22 - code.length + 1) });
+    expect(await problem({ file: larger })).toMatch(/'tool.js' is larger than 4 MiB/);
+  });
+
   test("an inline tool cannot import modules", async () => {
     const source = `import "./x.js"; export default () => 1;`;
     expect(await problem({ source })).toMatch(/an inline source cannot import modules/);
