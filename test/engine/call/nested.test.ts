@@ -144,7 +144,9 @@ describe("a tool that calls other tools", () => {
       return [input.depth, await tools.call("outer", { depth: input.depth - 1 })];`;
     expect((await run({ tools: { outer } }, { depth: 3 })).output).toEqual([3, [2, [1, "bottom"]]]);
     const { error } = await run({ tools: { outer } }, { depth: 4 });
-    expect(error?.message).toMatch(/^tools\.call: this call may not call other tools .* nested three deep\)$/);
+    expect(error?.message).toMatch(
+      /^tools\.call: this call may not call other tools .* nested three deep\)$/,
+    );
   });
 
   test("a tool that calls others gets a failure as an error with its code", async () => {
@@ -200,7 +202,10 @@ describe("authority", () => {
   test("a tool may not call other tools by default", async () => {
     const grants = { outer: { capabilities: {} } };
     const { output } = await run({ tools: { outer, add }, grants }, { name: "add", input: { a: 1, b: 2 } });
-    expect(output).toEqual(["permission_denied", expect.stringContaining("capabilities.tools is not granted")]);
+    expect(output).toEqual([
+      "permission_denied",
+      expect.stringContaining("capabilities.tools is not granted"),
+    ]);
   });
 
   test("a tool that is not in the caller's grant is denied, whether or not it exists", async () => {
