@@ -1,6 +1,5 @@
 const TAKE_INPUT = "take what the tool needs from its input";
 const ES_MODULE = "write an ES module, with import and export; bundle packages";
-const NO_TIMERS = "a tool cannot wait for a time; await what it needs";
 const NO_BROWSER = "there is no page; take what the tool needs from its input";
 const USE_FETCH = "use fetch";
 const USE_FS = "use the context's fs";
@@ -16,14 +15,12 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
   exports: ES_MODULE,
   __dirname: USE_FS,
   __filename: USE_FS,
-  Buffer: "use Uint8Array",
+  Buffer: "use Uint8Array, with TextEncoder and TextDecoder for text",
   global: "use globalThis",
   window: "use globalThis",
-  self: "use globalThis",
-  setImmediate: "use a promise's then",
-  clearImmediate: "use a promise's then",
-  setTimeout: NO_TIMERS,
-  setInterval: NO_TIMERS,
+  setImmediate: "use setTimeout(f, 0)",
+  clearImmediate: "use clearTimeout",
+  URLPattern: "use URL and a regular expression",
   XMLHttpRequest: USE_FETCH,
   WebSocket: USE_FETCH,
   EventSource: USE_FETCH,
@@ -31,11 +28,8 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
   sessionStorage: "use a variable; each call starts anew",
   indexedDB: USE_FS,
   document: NO_BROWSER,
-  navigator: NO_BROWSER,
   location: NO_BROWSER,
   alert: "use the context's log",
-  performance: "use Date.now",
-  Intl: "format by hand, or bundle a package that does it",
   SharedArrayBuffer: NO_THREADS,
   Atomics: NO_THREADS,
   Worker: "there are no threads; the context's tools.call calls other tools",
