@@ -8,6 +8,7 @@ const MENTIONS: readonly (readonly [mention: RegExp, capability: CapabilityName]
   [/\bfetch\s*\(/, "net"],
   [/\bfs\b/, "fs"],
   [/\btools\s*\.\s*call\s*\(/, "tools"],
+  [/\b(?:getRandomValues|randomUUID)\b/, "random"],
 ];
 
 /** The relative path of an import or a re-export. */
@@ -31,7 +32,8 @@ export async function scriptNeeds(
   // A set can be extended while it is read.
   for (const name of names) {
     await source.read(name);
-    const code = (source.program.sources[name] ?? "").replace(COMMENT_OR_STRING, "$1");
+    const { sources, aliases } = source.program;
+    const code = (sources[aliases?.get(name) ?? name] ?? "").replace(COMMENT_OR_STRING, "$1");
     for (const [mention, capability] of MENTIONS) if (mention.test(code)) needs.add(capability);
     for (const [, path = ""] of code.matchAll(IMPORT)) names.add(posix.join(posix.dirname(name), path));
   }

@@ -83,7 +83,7 @@ describe("sandgate tool check --grant", () => {
   test("grants a module what it mentions, in every file that it imports, and not what comments mention", async () => {
     const tool = await createFolder({
       "tool.js": "// fetch(url)\nimport { ask } from './lib/ask.js';\nexport default (input) => ask(input);",
-      "lib/ask.js": "/* fs */ export const ask = ({ url }) => fetch(url);",
+      "lib/ask.ts": "/* fs */ export const ask = ({ url }: { url: string }) => fetch(url);",
     });
     const grant = join(tool, "grant.yaml");
     const args = ["tool", "check", join(tool, "tool.js"), "-g", grant];
