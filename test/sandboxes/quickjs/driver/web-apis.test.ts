@@ -141,6 +141,7 @@ describe("bytes of the host", () => {
     ["what to compress", `await compress(new Uint8Array(3 << 20))`],
     ["what is decompressed", `await decompress(await compress(await compress(new Uint8Array(2 << 20), 9)))`],
     ["a text to encode", `new TextEncoder().encode("x".repeat(9 << 20))`],
+    ["a query", `new URLSearchParams("&".repeat(65_536))`],
     ["an option of a formatter", `new Intl.NumberFormat("en", { currency: "x".repeat(2_000) })`],
   ])("%s has a maximum size", async (_case, code) => {
     const { output } = await run(
@@ -253,4 +254,18 @@ describe("globals", () => {
       return [buffer.detached, new Uint8Array(moved).join(), again[0] === again, new Set(names).size, names[0]];`);
     expect(output).toEqual([true, "1,2", true, 1, "DataCloneError"]);
   });
+});
+
+test("a long text is decoded in pieces that begin with whole characters", async () => {
+  const decodeAll = (): unknown[] =>
+    [0, 1, 2, 3].flatMap((shift) => {
+      const bytes = new Uint8Array(2 ** 20 + 16);
+      bytes.set([0xef, 0xbb, 0xbf, 0xf0, 0x9f, 0x98, 0x80, 0x3d, 0xd8, 0, 0xde], 2 ** 20 - shift - 3);
+      return ["utf-8", "utf-16le"].map((label) => {
+        const text = new TextDecoder(label).decode(bytes);
+        return [text.length, text.slice(-32).replaceAll("\0", ".").toWellFormed()];
+      });
+    });
+  const { output } = await run(`return (${decodeAll})();`, { limits: { wallTimeMs: 30_000 } });
+  expect(output).toEqual(decodeAll());
 });

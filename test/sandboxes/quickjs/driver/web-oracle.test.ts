@@ -242,4 +242,11 @@ describe("the web APIs of a guest agree with Node.js's", () => {
       ),
     ]);
   });
+
+  test("lists, also in a locale that no host has", async () => {
+    await compare(fc.tuple(fc.constantFrom("en", "tlh"), fc.array(fc.string())), ([tag, items]) => [
+      new Intl.ListFormat([tag, "en"]).format(items),
+      new Intl.ListFormat([tag, "en"], { type: "unit" }).formatToParts(items),
+    ]);
+  });
 });

@@ -37,8 +37,17 @@ export const ENCODING_SOURCE: string = `({ need }) => {
     get [Symbol.toStringTag]() { return "TextEncoder"; }
   }
 
-  const decode = (encoding, fatal, ignoreBOM, bytes) =>
-    bytes.length === 0 ? "" : host("decode", [encoding, fatal, ignoreBOM], bytes);
+  // The guest is not interrupted while the host decodes, so that is done piece by piece.
+  const PIECE = 1048576;
+  const decode = (encoding, fatal, ignoreBOM, bytes) => {
+    let text = "";
+    for (let start = 0, end; start < bytes.length; start = end) {
+      end = start + PIECE;
+      if (end < bytes.length) end -= incomplete(encoding, apply(subarray, bytes, [start, end]));
+      text += host("decode", [encoding, fatal, ignoreBOM || start > 0], apply(subarray, bytes, [start, end]));
+    }
+    return text;
+  };
 
   // How many bytes at the end are the beginning of a character.
   const incomplete = (encoding, bytes) => {

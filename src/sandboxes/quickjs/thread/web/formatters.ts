@@ -45,25 +45,34 @@ export function useFormatter(
   }
   if (JSON.stringify(args).length > MAX_ARGUMENT_LENGTH)
     throw new RangeError("the value to format is too long");
-  if (kind === "Intl") return Intl.getCanonicalLocales(JSON.parse(locales));
+  const tags = readLocales(locales);
+  if (kind === "Intl") return Intl.getCanonicalLocales(tags);
   if (!Object.hasOwn(METHODS, kind) || typeof method !== "string") return null;
   const type = Intl[kind as "NumberFormat"];
-  if (method === "supportedLocalesOf") return type.supportedLocalesOf(JSON.parse(locales));
-  const formatter = formatterOf(kind, locales, options);
+  if (method === "supportedLocalesOf") return type.supportedLocalesOf(tags);
+  const formatter = formatterOf(kind, tags, options);
   if (method === "resolvedOptions") return formatter["resolvedOptions"]?.() as JsonValue;
   if (!METHODS[kind]?.includes(method)) return null;
-  return formatter[method]?.(...args) as JsonValue;
+  // The items of a list are sent one by one.
+  return formatter[method]?.(...(kind === "ListFormat" ? [args] : args)) as JsonValue;
 }
 
-function formatterOf(kind: string, locales: string, options: string): Formatter {
-  const key = `${kind} ${locales} ${options}`;
+/** Reads a list of tags. `Intl` would also accept an object, and read as many members as its `length` says. */
+function readLocales(locales: string): readonly string[] {
+  const tags: unknown = JSON.parse(locales);
+  if (Array.isArray(tags) && tags.every((tag) => typeof tag === "string")) return tags;
+  throw new TypeError("the locales must be a list of tags");
+}
+
+function formatterOf(kind: string, tags: readonly string[], options: string): Formatter {
+  const key = JSON.stringify([kind, tags, options]);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const tags: string[] = JSON.parse(locales);
   const settings: Record<string, unknown> = JSON.parse(options);
   const type = Intl[kind as "NumberFormat"] as new (locales: string[], options: object) => unknown;
   const made = new type(
-    tags.length === 0 ? ["en-US"] : tags,
+    // The default of the host would follow otherwise.
+    [...tags, "en-US"],
     kind === "DateTimeFormat" ? { timeZone: "UTC", ...settings } : settings,
   ) as Formatter;
   kept.set(key, made);

@@ -4,7 +4,7 @@ import { MAX_TEXT_BYTES } from "../external-access.ts";
 import { isWithinBounds, parseMessage } from "../guest-message.ts";
 import { compress, decompress } from "./compression.ts";
 import { useFormatter } from "./formatters.ts";
-import { parseUrl, setUrlPart } from "./urls.ts";
+import { parseQuery, parseUrl, setUrlPart } from "./urls.ts";
 
 /** What a web API of a guest can use besides its heap. */
 export interface WebScope {
@@ -37,10 +37,7 @@ const OPERATIONS: ReadonlyMap<unknown, Operation> = new Map<unknown, Operation>(
   ["btoa", ([text]) => btoa(textOf(text))],
   ["url-parse", ([url, base]) => parseUrl(textOf(url), base === null ? undefined : textOf(base))],
   ["url-set", ([href, name, value]) => setUrlPart(textOf(href), textOf(name), textOf(value))],
-  [
-    "params-parse",
-    ([query]) => [...new URLSearchParams(`?${textOf(query)}`)].map(([name, value]) => [name, value]),
-  ],
+  ["params-parse", ([query]) => parseQuery(textOf(query))],
   ["random", ([count, drawn], _, scope) => drawRandom(Number(count), Number(drawn), scope)],
   ["digest", ([name], bytes) => digest(textOf(name), bytes)],
   ["compress", ([format], bytes) => compress(textOf(format), bytes)],

@@ -40,6 +40,22 @@ export function setUrlPart(href: string, part: string, value: string): UrlParts 
   return partsOf(url);
 }
 
+/** The most parameters of a query. Each takes the host about 100 bytes. */
+const MAX_PARAMETERS = 65_536;
+
+/**
+ * Parses a query (WHATWG URL, section 5.1). Returns pairs of a name and a value.
+ *
+ * @param query Without `?`.
+ * @throws {RangeError} if it has too many parameters.
+ */
+export function parseQuery(query: string): readonly (readonly [string, string])[] {
+  let separators = 0;
+  for (let at = query.indexOf("&"); at >= 0; at = query.indexOf("&", at + 1)) separators++;
+  if (separators >= MAX_PARAMETERS) throw new RangeError("the query has more than 65,536 parameters");
+  return [...new URLSearchParams(`?${query}`)];
+}
+
 function check(...texts: readonly string[]): void {
   if (texts.some(({ length }) => length > MAX_LENGTH))
     throw new RangeError("the URL is longer than 65,536 characters");
