@@ -1,8 +1,9 @@
 import type { Readable } from "node:stream";
-import { LineSplitter } from "./line-splitter.ts";
+import { LineSplitter } from "../line-splitter.ts";
+import type { OpenCall } from "../questions/open-calls.ts";
+import type { WireFilter } from "../wire-filter.ts";
+import { MAX_MESSAGE_BYTES } from "../wire-message.ts";
 import type { HeldBytes } from "./message-room.ts";
-import type { WireFilter } from "./wire-filter.ts";
-import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
 
 /** The longest pause that a server may ask for before a stream is opened again, in ms. */
 const MAX_RETRY_MS = 30_000;
@@ -21,22 +22,24 @@ const FIELD = /^(data|event|id|retry)(?:: ?(.*))?$/s;
  * stream whose event is too long, or has no room, ends with an error.
  *
  * @param received Holds the bytes of the unfinished event.
+ * @param call The call whose stream it is; `undefined` if it is none.
  */
 export async function* checkedEvents(
   body: Readable,
   filter: WireFilter,
   received: HeldBytes,
+  call?: OpenCall,
 ): AsyncGenerator<Buffer> {
   using held = received;
   const lines = new LineSplitter(MAX_MESSAGE_BYTES);
-  let event = new PendingEvent(filter);
+  let event = new PendingEvent(filter, call);
   for await (const chunk of body) {
     for (const bytes of lines.push(chunk as Buffer)) {
       for (const line of splitReturns(bytes.toString())) {
         if (line !== "") event.add(line);
         else {
           const passed = event.end();
-          event = new PendingEvent(filter);
+          event = new PendingEvent(filter, call);
           if (passed !== "") yield Buffer.from(passed);
         }
       }
@@ -56,10 +59,12 @@ class PendingEvent {
   readonly #data: string[] = [];
   /** The last of each name counts. */
   readonly #others = new Map<string, string>();
+  readonly #call: OpenCall | undefined;
   #length = 0;
 
-  constructor(filter: WireFilter) {
+  constructor(filter: WireFilter, call: OpenCall | undefined) {
     this.#filter = filter;
+    this.#call = call;
   }
 
   get length(): number {
@@ -83,7 +88,7 @@ class PendingEvent {
   /** Returns the event as the SDK may read it. */
   end(): string {
     const text = this.#data.join("\n");
-    const passed = text === "" ? text : this.#filter.pass(text);
+    const passed = text === "" ? text : this.#filter.pass(text, this.#call);
     // JSON has no line breaks besides white space.
     const data =
       this.#data.length === 0 || passed === undefined ? [] : [`data: ${passed.replaceAll(/[\r\n]/g, " ")}`];

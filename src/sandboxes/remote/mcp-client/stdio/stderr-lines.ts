@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
-import { beginning } from "../../../base/text.ts";
-import type { Notify } from "./notice.ts";
-import { Rate } from "./rate.ts";
+import { beginning } from "../../../../base/text.ts";
+import type { Notify } from "../notice.ts";
+import { Rate } from "../rate.ts";
 
 /** Lines in a second that reach the log. */
 const MAX_LINES = 20;

@@ -1,11 +1,11 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import type { LongRunningEnd, LongRunningProgram } from "../../process/long-running/confined-program.ts";
-import { LineSplitter, LineTooLongError } from "./line-splitter.ts";
-import type { Notify } from "./notice.ts";
+import type { LongRunningEnd, LongRunningProgram } from "../../../process/long-running/confined-program.ts";
+import { LineSplitter, LineTooLongError } from "../line-splitter.ts";
+import type { Notify } from "../notice.ts";
+import { UnsentError } from "../unsent.ts";
+import type { WireFilter } from "../wire-filter.ts";
+import { MAX_MESSAGE_BYTES, type WireMessage } from "../wire-message.ts";
 import { readErrorLines } from "./stderr-lines.ts";
-import { UnsentError } from "./unsent.ts";
-import type { WireFilter } from "./wire-filter.ts";
-import { MAX_MESSAGE_BYTES, type WireMessage } from "./wire-message.ts";
 
 /** The most bytes that wait until the server reads them. */
 const MAX_WAITING_BYTES = 16 * 1_024 * 1_024;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
 
 /** A token (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

@@ -4,9 +4,9 @@ import type {
   Transport,
   TransportSendOptions,
 } from "@modelcontextprotocol/client";
-import { isJsonObject } from "../../../json/value.ts";
-import type { WireFilter } from "./wire-filter.ts";
-import type { MessageId, WireMessage } from "./wire-message.ts";
+import { isJsonObject } from "../../../../json/value.ts";
+import type { WireFilter } from "../wire-filter.ts";
+import type { MessageId, WireMessage } from "../wire-message.ts";
 
 /** Milliseconds for a server to end the stream of a request that it has answered. */
 const ANSWERED_MS = 1_000;

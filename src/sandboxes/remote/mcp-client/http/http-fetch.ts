@@ -1,14 +1,14 @@
 import { Readable } from "node:stream";
 import type { FetchLike } from "@modelcontextprotocol/client";
-import type { Egress } from "../../../egress/egress.ts";
-import { EgressError } from "../../../egress/egress-error.ts";
-import type { ResponseHeaders } from "../../../egress/request.ts";
-import type { NetGrant } from "../../../policy/grant/net-grant.ts";
+import type { Egress } from "../../../../egress/egress.ts";
+import { EgressError } from "../../../../egress/egress-error.ts";
+import type { ResponseHeaders } from "../../../../egress/request.ts";
+import type { NetGrant } from "../../../../policy/grant/net-grant.ts";
+import { UnsentError } from "../unsent.ts";
+import type { WireFilter } from "../wire-filter.ts";
+import { MAX_MESSAGE_BYTES } from "../wire-message.ts";
 import { checkedEvents } from "./checked-events.ts";
 import type { HeldBytes } from "./message-room.ts";
-import { UnsentError } from "./unsent.ts";
-import type { WireFilter } from "./wire-filter.ts";
-import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
 
 /** Milliseconds to the head of a response. A call whose server answers with one document has no other deadline. */
 const HEAD_TIMEOUT_MS = 10 * 60_000;
@@ -38,6 +38,7 @@ export interface HttpFetchOptions {
  */
 export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): FetchLike {
   return async (url, init = {}) => {
+    const call = init.method === "POST" ? filter?.calls.current : undefined;
     const headers: Record<string, string> = {};
     for (const [name, value] of new Headers(init.headers)) headers[name] = value;
     headers["accept-encoding"] = "identity";
@@ -77,7 +78,7 @@ export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): F
       const isMessage = isOk && status !== 202 && init.method === "POST" && text !== "";
       return new Response(isMessage && filter !== undefined ? (filter.pass(text) ?? "") : text, head);
     }
-    const events = Readable.from(checkedEvents(body, filter, hold()), { objectMode: false });
+    const events = Readable.from(checkedEvents(body, filter, hold(), call), { objectMode: false });
     events.once("close", () => body.destroy());
     return new Response(Readable.toWeb(events) as ReadableStream, head);
   };
