@@ -1,4 +1,6 @@
 import type { JsonObject } from "../../json/value.ts";
+import type { LogLevel } from "../log-level.ts";
+import type { PauseWallTime } from "../wall-time.ts";
 
 /** A tool of an MCP server. `openMcp` makes it; there is no way to write one down. */
 export interface McpImplementation {
@@ -21,6 +23,18 @@ export interface McpCallOptions {
   readonly signal: AbortSignal;
   /** Gets what the server reports while the call runs. Must not throw. */
   readonly onProgress?: (progress: McpProgress) => void;
+  /** Gets what the server logs about the call. Must not throw. */
+  readonly onLog?: (level: LogLevel, message: string) => void;
+  /** Which call it is, so that its client can be found. Default: it has none. */
+  readonly call?: McpCallIdentity;
+  /** Stops the call's wall time while a person answers. Default: it goes on. */
+  readonly pause?: PauseWallTime;
+}
+
+/** The ids of a call. */
+export interface McpCallIdentity {
+  readonly callId: string;
+  readonly turnId?: string | undefined;
 }
 
 /** How far a call has come (MCP, "Progress"). */

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { type McpConnection, NotConnectedError } from "./connection.ts";
+import type { McpCallLink } from "./questions/call-link.ts";
 import { unsentErrorIn } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
@@ -12,6 +13,12 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
 
 /** The code of a request whose headers do not match its body. */
 const HEADER_MISMATCH = -32_020;
+
+/** Options of {@link callTool}. */
+export interface CallToolOptions extends Pick<McpCallOptions, "signal" | "onProgress" | "onLog"> {
+  /** The way back to the client of the call. Default: it has none that can be asked. */
+  readonly link?: McpCallLink | undefined;
+}
 
 /** A tool, as a call needs it. */
 export interface CalledTool {
@@ -31,7 +38,7 @@ export async function callTool(
   connection: McpConnection,
   tool: CalledTool,
   args: JsonObject,
-  options: McpCallOptions,
+  options: CallToolOptions,
 ): Promise<McpCallEnd> {
   const first = await callOnce(connection, tool, args, options);
   // The tool may name other headers now. Its new definition has to be approved before it is called.
@@ -51,9 +58,9 @@ async function callOnce(
   connection: McpConnection,
   { name, inputSchema }: CalledTool,
   args: JsonObject,
-  options: McpCallOptions,
+  options: CallToolOptions,
 ): Promise<Attempt> {
-  const { signal } = options;
+  const { signal, link } = options;
   let wire: Wire;
   try {
     wire = await connection.wire(signal);
@@ -62,7 +69,7 @@ async function callOnce(
     return { end: { status: "unavailable", sent: false, detail: messageOf(error) } };
   }
   try {
-    const result = await wire.callTool(name, args, inputSchema, options);
+    const result = await wire.callTool(name, args, inputSchema, options, link);
     return { wire, end: isResult(result) ? { status: "result", result } : MALFORMED };
   } catch (error) {
     return { wire, end: signal.aborted ? { status: "cancelled", sent: true } : endOf(error) };

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transport } from "@modelcontextprotocol/client";
 import { race } from "../../../base/timers/race.ts";
-import { type ListedTools, listTools } from "./list-tools.ts";
+import { type ListedOffers, listOffers } from "./list/list-offers.ts";
+import { type ListedTools, listTools } from "./list/list-tools.ts";
 import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
+import type { ServerAsks } from "./questions/asked-requests.ts";
 import { Rate } from "./rate.ts";
 import { Restarts } from "./restarts.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
@@ -28,6 +30,8 @@ export interface McpConnectionOptions {
   /** Milliseconds for the first answer, in which a person may have to log in. Default: those of each other request. */
   readonly connectTimeoutMs?: number | undefined;
   readonly onNotice?: OnMcpNotice | undefined;
+  /** What the server may ask of the client of a call. Default: nothing. */
+  readonly asks?: ServerAsks | undefined;
 }
 
 /** What is told to those who use a connection. */
@@ -51,6 +55,7 @@ export class McpConnection {
   readonly #open: OpenTransport;
   readonly #connectTimeoutMs: number | undefined;
   readonly #notify: Notify;
+  readonly #asks: ServerAsks;
   readonly #listeners = new Set<McpConnectionListener>();
   readonly #restarts = new Restarts();
   readonly #logs = new Rate(MAX_LOGS);
@@ -65,7 +70,8 @@ export class McpConnection {
   /** Tries a server again that wants a login. */
   #retry: NodeJS.Timeout | undefined;
 
-  constructor({ name, open, connectTimeoutMs, onNotice }: McpConnectionOptions) {
+  constructor({ name, open, connectTimeoutMs, onNotice, asks = {} }: McpConnectionOptions) {
+    this.#asks = asks;
     this.name = name;
     this.#open = open;
     this.#connectTimeoutMs = connectTimeoutMs;
@@ -116,6 +122,20 @@ export class McpConnection {
     });
   }
 
+  /**
+   * Lists the resources, the resource templates and the prompts.
+   *
+   * @throws if it has no connection.
+   */
+  async listOffers(): Promise<ListedOffers> {
+    const wire = await this.wire();
+    const { capabilities } = wire.info;
+    return await listOffers(
+      (method, params) => wire.request(method, params, this.#closing.signal),
+      capabilities,
+    );
+  }
+
   /** Has those who use the connection list the tools again. */
   expireTools(): void {
     this.#tell((listener) => listener.onListChanged?.("tools"));
@@ -163,8 +183,8 @@ export class McpConnection {
         },
       };
       this.#current = transport;
-      const timeoutMs = this.#connectTimeoutMs;
-      return await Wire.connect(sdk, transport, events, { isLegacy: this.#isLegacy, timeoutMs });
+      const options = { calls: filter.calls, asks: this.#asks, isLegacy: this.#isLegacy };
+      return await Wire.connect(sdk, transport, events, { ...options, timeoutMs: this.#connectTimeoutMs });
     };
     try {
       return await attempt();

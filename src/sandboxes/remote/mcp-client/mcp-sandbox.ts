@@ -1,8 +1,9 @@
+import { beginning } from "../../../base/text.ts";
 import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../../policy/grant/limits.ts";
-import type { McpCallEnd, McpProgress } from "../../../tool/implementations/mcp-implementation.ts";
+import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { isMcpImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { Sandbox } from "../../contract/sandbox.ts";
@@ -15,6 +16,9 @@ const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 
 /** How many reports of progress reach an observer. */
 const MAX_REPORTS = 1_000;
+
+/** The longest log message, in characters. */
+const MAX_LOG = 4_000;
 
 const NOTHING: JsonObject = Object.freeze({});
 
@@ -54,14 +58,28 @@ export class McpSandbox implements Sandbox {
     this.#deadlines.add(call);
     try {
       const args = isJsonObject(task.input) ? task.input : NOTHING;
-      const onProgress = reportTo(task.observer);
-      const end = await remote.mcp.call(args, { signal: call.signal, ...(onProgress && { onProgress }) });
+      const reports = reportsTo(task.observer);
+      const { callId, turnId } = task;
+      const end = await remote.mcp.call(args, {
+        signal: call.signal,
+        call: { callId, turnId },
+        pause: () => this.#pause(call),
+        ...reports,
+      });
       return call.outcome(end);
     } finally {
       signal?.removeEventListener("abort", cancel);
       this.#running.delete(call);
       this.#deadlines.delete(call);
     }
+  }
+
+  #pause(call: RunningCall): () => void {
+    const resume = call.pause();
+    this.#deadlines.delete(call);
+    return () => {
+      if (resume() && this.#running.has(call)) this.#deadlines.add(call);
+    };
   }
 
   async close(): Promise<void> {
@@ -77,6 +95,9 @@ class RunningCall {
   readonly #stopping = new AbortController();
   readonly #limits: ResourceLimits;
   #cause: "timeout" | "cancelled" | undefined;
+  #pauses = 0;
+  #pausedAt = 0;
+  #pausedMs = 0;
 
   constructor({ limits }: SandboxTask) {
     this.#limits = limits;
@@ -88,7 +109,20 @@ class RunningCall {
 
   /** On the clock of `performance.now()`, in ms. */
   get deadline(): number {
-    return this.#startedAt + (this.#limits.wallTimeMs ?? REMOTE_DEFAULTS.wallTimeMs);
+    return this.#startedAt + this.#pausedMs + (this.#limits.wallTimeMs ?? REMOTE_DEFAULTS.wallTimeMs);
+  }
+
+  /** Stops the wall time. Returns a function that ends this stop, once, and says whether the time goes on. */
+  pause(): () => boolean {
+    if (this.#pauses++ === 0) this.#pausedAt = performance.now();
+    let isPaused = true;
+    return () => {
+      if (!isPaused) return false;
+      isPaused = false;
+      if (--this.#pauses > 0) return false;
+      this.#pausedMs += performance.now() - this.#pausedAt;
+      return true;
+    };
   }
 
   stop(cause: "timeout" | "cancelled"): void {
@@ -98,7 +132,11 @@ class RunningCall {
 
   outcome(end: McpCallEnd): SandboxOutcome {
     const { outputBytes = REMOTE_DEFAULTS.outputBytes } = this.#limits;
-    const ended: EndOfTask = { end, cause: this.#cause, wallTimeMs: performance.now() - this.#startedAt };
+    const ended: EndOfTask = {
+      end,
+      cause: this.#cause,
+      wallTimeMs: performance.now() - this.#startedAt - this.#pausedMs,
+    };
     return outcomeOf(ended, outputBytes);
   }
 }
@@ -107,13 +145,18 @@ function unavailable(detail: string): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }
 
-/** Texts of a server become output; figures are logged. */
-function reportTo(observer: TaskObserver): ((progress: McpProgress) => void) | undefined {
-  if (observer.listening === false) return undefined;
+/** Texts of a server become output; figures and log messages are logged. */
+function reportsTo(observer: TaskObserver): Pick<McpCallOptions, "onProgress" | "onLog"> {
+  if (observer.listening === false) return {};
   let reports = 0;
-  return ({ progress, total, message }) => {
-    if (reports++ >= MAX_REPORTS) return;
-    if (typeof message === "string" && message !== "") observer.output(`${message}\n`);
-    else observer.log("info", `progress: ${progress}${total === undefined ? "" : ` of ${total}`}`);
+  return {
+    onProgress: ({ progress, total, message }) => {
+      if (reports++ >= MAX_REPORTS) return;
+      if (typeof message === "string" && message !== "") observer.output(`${message}\n`);
+      else observer.log("info", `progress: ${progress}${total === undefined ? "" : ` of ${total}`}`);
+    },
+    onLog: (level, message) => {
+      if (reports++ < MAX_REPORTS) observer.log(level, beginning(message, MAX_LOG));
+    },
   };
 }

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { Notify } from "./notice.ts";
+import { type OpenCall, OpenCalls } from "./questions/open-calls.ts";
 import { Rate } from "./rate.ts";
 import { isUnusable, type MessageId, readMessage, type WireMessage } from "./wire-message.ts";
 
@@ -26,6 +27,8 @@ const ID = Buffer.from('"id"');
  * whole list for one tool.
  */
 export class WireFilter {
+  /** The calls in which the server can ask. */
+  readonly calls: OpenCalls = new OpenCalls();
   readonly #notify: Notify;
   readonly #open = new Map<MessageId, string>();
   readonly #unasked = new Rate(MAX_UNASKED);
@@ -68,13 +71,23 @@ export class WireFilter {
     // Without an id it is no answer, so that a flood of notifications is not even parsed.
     if (this.#unasked.isExceeded && !bytes.includes(ID)) return this.#ignore();
     const message = this.#read(bytes.toString());
-    return message && this.check(message);
+    const checked = message && this.check(message);
+    if (checked?.method !== undefined) this.calls.cameAlone(checked);
+    return checked;
   }
 
-  /** Checks the text of a message that the SDK reads itself. Returns what it may read; `undefined` if it must not. */
-  pass(text: string): string | undefined {
+  /**
+   * Checks the text of a message that the SDK reads itself. Returns what it may read; `undefined` if it must not.
+   *
+   * @param call The call on whose stream it came, if it is one.
+   */
+  pass(text: string, call?: OpenCall): string | undefined {
     const message = this.#read(text);
     if (message === undefined) return undefined;
+    if (message.method !== undefined) {
+      if (call === undefined) this.calls.cameAlone(message);
+      else this.calls.came(message, call);
+    }
     return message.error?.code === UNUSABLE_ANSWER ? JSON.stringify(message) : text;
   }
 

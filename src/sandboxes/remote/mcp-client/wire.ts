@@ -2,6 +2,11 @@ import type { Client, McpSubscription, Transport } from "@modelcontextprotocol/c
 import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
+import { answerRequests, type ServerAsks } from "./questions/asked-requests.ts";
+import type { McpCallLink } from "./questions/call-link.ts";
+import type { OpenCall, OpenCalls } from "./questions/open-calls.ts";
+import { inRounds } from "./questions/rounds.ts";
+import { withPages } from "./questions/url-elicitation.ts";
 import type { Sdk } from "./sdk.ts";
 import { WHOLE } from "./wire-filter.ts";
 
@@ -44,16 +49,22 @@ export interface ConnectOptions {
   readonly isLegacy: boolean;
   /** Milliseconds for an answer over HTTP, and for `initialize`. Default: {@link REQUEST_MS}. */
   readonly timeoutMs?: number | undefined;
+  /** The calls in which the server can ask. */
+  readonly calls: OpenCalls;
+  /** What it may ask then. */
+  readonly asks: ServerAsks;
 }
 
 /** A live connection to a server, over any transport. It ends once, and is not opened again. */
 export class Wire {
   readonly #client: Client;
+  readonly #calls: OpenCalls;
   readonly isStdio: boolean;
   #isClosed = false;
 
-  private constructor(client: Client, isStdio: boolean) {
+  private constructor(client: Client, calls: OpenCalls, isStdio: boolean) {
     this.#client = client;
+    this.#calls = calls;
     this.isStdio = isStdio;
   }
 
@@ -66,7 +77,7 @@ export class Wire {
     sdk: Sdk,
     transport: Transport,
     events: WireEvents,
-    { isLegacy, timeoutMs = REQUEST_MS }: ConnectOptions,
+    { calls, asks, isLegacy, timeoutMs = REQUEST_MS }: ConnectOptions,
   ): Promise<Wire> {
     const isStdio = "pid" in transport;
     const client = new sdk.Client(CLIENT_INFO, {
@@ -75,8 +86,11 @@ export class Wire {
         probe: { timeoutMs: isStdio ? PROBE_MS : timeoutMs },
       },
       inputRequired: { autoFulfill: false },
+      // Servers of 2025-11-25 are told once what can be asked; whether a call's client can be asked is known later.
+      capabilities: asks,
     });
-    const wire = new Wire(client, isStdio);
+    const wire = new Wire(client, calls, isStdio);
+    answerRequests(client, asks, (request, context) => calls.ask(request, context));
     // The filter reports what is wrong; nothing else of these errors is known to be safe to show.
     client.onerror = () => {};
     client.onclose = () => {
@@ -132,18 +146,57 @@ export class Wire {
     name: string,
     args: JsonObject,
     inputSchema: JsonObject,
-    { signal, onProgress }: McpCallOptions,
+    { signal, onProgress, onLog }: Pick<McpCallOptions, "signal" | "onProgress" | "onLog">,
+    link?: McpCallLink,
   ): Promise<JsonObject> {
-    const result: unknown = await this.#client.callTool(
-      { name, arguments: args },
-      {
-        signal,
-        timeout: MAX_DELAY_MS,
-        toolDefinition: { name, inputSchema: inputSchema as { type: "object" } },
-        ...(onProgress && { onprogress: onProgress }),
-      },
+    const call = { signal, link, ...(onLog && { onLog }) };
+    const send = async (retry: JsonObject): Promise<JsonObject> => {
+      const result: unknown = await this.#client.callTool(
+        { ...retry, ...this.#declared(call), name, arguments: args },
+        {
+          signal,
+          timeout: MAX_DELAY_MS,
+          allowInputRequired: true,
+          toolDefinition: { name, inputSchema: inputSchema as { type: "object" } },
+          ...(onProgress && { onprogress: onProgress }),
+        },
+      );
+      return wholeOf(result);
+    };
+    return withoutResultType(
+      await this.#calls.during(call, () => withPages(() => inRounds(send, call), call)),
     );
-    return withoutResultType(wholeOf(result));
+  }
+
+  /**
+   * Reads something that belongs to a call: `resources/read` or `prompts/get`. Returns the result as the server sent it, without
+   * `resultType`.
+   */
+  async read(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+    link?: McpCallLink,
+  ): Promise<JsonObject> {
+    const call = { signal, link };
+    const options = { signal, timeout: MAX_DELAY_MS, allowInputRequired: true };
+    const send = async (retry: JsonObject): Promise<JsonObject> => {
+      const request = { method, params: { ...retry, ...this.#declared(call), ...params } };
+      return wholeOf(await this.#client.request(request, ANYTHING, options));
+    };
+    return withoutResultType(await this.#calls.during(call, () => inRounds(send, call)));
+  }
+
+  /** A server of 2026-07-28 is told with each request what its client can be asked. */
+  #declared({ link, onLog }: OpenCall): JsonObject {
+    if (!this.isModern) return {};
+    const logs = link !== undefined && onLog !== undefined;
+    return {
+      _meta: {
+        "io.modelcontextprotocol/clientCapabilities": link?.capabilities ?? {},
+        ...(logs && { "io.modelcontextprotocol/logLevel": "info" }),
+      },
+    };
   }
 
   /** Sends any other request, and returns the result as the server sent it. */

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
+import type { McpCallLink } from "./call-link.ts";
+import { DECLINED, type OpenCall, readAsked } from "./open-calls.ts";
+
+/** How often a server may want more in one call. */
+const MAX_ROUNDS = 8;
+
+/** How many requests one round has. */
+const MAX_REQUESTS = 16;
+
+/** Milliseconds before a round in which nobody is asked. */
+const PAUSE_MS = 250;
+
+/** The longest state that is sent back, in characters. */
+const MAX_STATE = 65_536;
+
+/** A server wants more than its client gives. `message` has no text of the server. */
+export class RoundsError extends Error {
+  override readonly name = "RoundsError";
+  readonly code = "UNSUPPORTED_RESULT_TYPE";
+}
+
+/**
+ * Sends a request until its result is complete: `input_required` has the client of the call asked (MCP 2026-07-28,
+ * "Multi Round-Trip Requests"). Every round is a request of its own, with the state of the one before it.
+ *
+ * @param send Sends the request with further parameters.
+ * @throws {RoundsError} as a rejection, if the client cannot be asked, or is asked too often.
+ */
+export async function inRounds(
+  send: (retry: JsonObject) => Promise<JsonObject>,
+  { link, signal }: OpenCall,
+): Promise<JsonObject> {
+  let retry: JsonObject = {};
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const result = await send(retry);
+    if (result["resultType"] !== "input_required") return result;
+    const { inputRequests = {}, requestState } = result;
+    const isState =
+      requestState === undefined || (typeof requestState === "string" && requestState.length <= MAX_STATE);
+    if (!isJsonObject(inputRequests) || !isState) throw new RoundsError("its request for input is malformed");
+    const keys = Object.keys(inputRequests);
+    if (keys.length > MAX_REQUESTS) throw new RoundsError("it asks too much at once");
+    if (keys.length === 0) await sleep(PAUSE_MS, undefined, { signal });
+    if (keys.length > 0 && link === undefined) throw new RoundsError("there is no client that it could ask");
+    const inputResponses = link === undefined ? {} : await answers(link, inputRequests, signal);
+    retry = { inputResponses, ...(requestState !== undefined && { requestState }) };
+  }
+  throw new RoundsError(`it wants more input after ${MAX_ROUNDS} rounds`);
+}
+
+/** Asks everything at once. What is no form can be refused only by ending the call. */
+async function answers(link: McpCallLink, requests: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  const entries = Object.entries(requests).map(async ([key, value]): Promise<[string, JsonValue]> => {
+    const request = readAsked(value);
+    if (request === undefined) throw new RoundsError("its request for input is malformed");
+    try {
+      return [key, await link.ask(key, request, signal)];
+    } catch (error) {
+      signal.throwIfAborted();
+      if (request.method === "elicitation/create") return [key, DECLINED];
+      throw new RoundsError(error instanceof Error ? error.message : String(error));
+    }
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
