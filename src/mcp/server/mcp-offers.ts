@@ -12,6 +12,8 @@ export interface McpResource extends McpResourceTraits {
 export interface McpResourceTemplate extends McpResourceTraits {
   /** A URI template (RFC 6570), such as `docs://{section}/{page}`. */
   readonly uriTemplate: string;
+  /** Whether a URI is one of them. Default: it matches the template. */
+  readonly matches?: (uri: string) => boolean;
   /** Reads one of them. */
   readonly read: (
     uri: string,
@@ -30,6 +32,8 @@ export interface McpResourceTraits {
   readonly mimeType?: string;
   readonly annotations?: JsonObject;
   readonly _meta?: JsonObject;
+  /** The MCP server that it is imported from: an argument of the call, on which the policy can decide. Default: none. */
+  readonly server?: string;
 }
 
 /** What reading a resource returns. */
@@ -57,6 +61,8 @@ export interface McpPrompt {
     context: HostContext,
   ) => McpPromptMessages | Promise<McpPromptMessages>;
   readonly _meta?: JsonObject;
+  /** The MCP server that it is imported from. Default: none. */
+  readonly server?: string;
 }
 
 /** An argument of a prompt. */
@@ -75,10 +81,11 @@ export interface McpPromptMessages {
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly content: JsonObject }[];
 }
 
-/** Suggests values that begin as a text does. The first 100 are sent. Runs outside the policy: it must read nothing secret. */
+/** Suggests values that begin as a text does. The first 100 are sent. A call of `completion/complete`, of the class `read`. */
 export type McpComplete = (
   value: string,
   others: Readonly<Record<string, string>>,
+  context: HostContext,
 ) => readonly string[] | Promise<readonly string[]>;
 
 /** What a server offers besides its tools. The lists are read at each request. */

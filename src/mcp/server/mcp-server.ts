@@ -1,11 +1,13 @@
 import type { McpHttpHandler, Server as SdkServer } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { HostContext } from "../../tool/implementations/host-implementation.ts";
+import type { McpProgress } from "../../tool/implementations/mcp-implementation.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { ClientSessions } from "./client-sessions.ts";
 import { errorResponse, LegacySessions } from "./http/legacy-sessions.ts";
 import { Listeners } from "./http/listeners.ts";
 import { readBody } from "./http/read-body.ts";
+import { allOffers, hasOffers } from "./join-offers.ts";
 import { loadSdk } from "./load-sdk.ts";
 import { isSubscribed, templateMatcher } from "./offers/offer-handlers.ts";
 import { offerTools } from "./offers/offer-tools.ts";
@@ -27,9 +29,18 @@ export interface McpClient {
    * nothing else about it is checked.
    *
    * @param requests At most 16, by keys of letters, digits and `_.-`. A form must not ask for secrets.
+   * @param signal Withdraws the requests.
    * @throws {TypeError} as a rejection, if a request is invalid, and an `Error` if the client cannot be asked.
    */
-  ask(requests: Readonly<Record<string, McpInputRequest>>): Promise<Readonly<Record<string, JsonObject>>>;
+  ask(
+    requests: Readonly<Record<string, McpInputRequest>>,
+    signal?: AbortSignal,
+  ): Promise<Readonly<Record<string, JsonObject>>>;
+  /**
+   * Tells the client how far the call has come, if it wants to know: the figures as they are. From then on, what the tool gives
+   * to `context.onOutput` is no longer told as progress.
+   */
+  progress(report: McpProgress): void;
 }
 
 /** A server of MCP: tools, resources and prompts for clients, over HTTP and stdio. {@link openMcpServer} opens it. */
@@ -124,7 +135,13 @@ export class McpServer implements AsyncDisposable {
   clientOf({ turnId, callId }: Pick<HostContext, "turnId" | "callId">): McpClient | undefined {
     // Calls of tools are in the same turn: their tools have not been offered to the client.
     const run = turnId === callId ? this.#parts.runs.of(turnId) : undefined;
-    return run && { capabilities: run.capabilities, ask: (requests) => run.ask(requests) };
+    return (
+      run && {
+        capabilities: run.capabilities,
+        ask: (requests, signal) => run.ask(requests, signal),
+        progress: (report) => this.#parts.runs.progress(run, report),
+      }
+    );
   }
 
   /** Tells clients that the tools have changed. */
@@ -192,20 +209,19 @@ export class McpServer implements AsyncDisposable {
  * Opens a server of MCP over sessions: what a client calls goes through their whole pipeline. See `docs/mcp-server.md`.
  *
  * @throws {TypeError} as a rejection, if the package `@modelcontextprotocol/server` is not installed, and
- *   `DuplicateToolError` if the registry has other tools with the names `resources/read` or `prompts/get`.
+ *   `DuplicateToolError` if the registry has other tools with the names of those that it adds.
  */
 export async function openMcpServer(options: McpServerOptions): Promise<McpServer> {
   const sdk = await loadSdk();
   const { info = { name: "sandgate", version: "0.1.0" } } = options;
   await new ClientSessions(options).closeLeft();
-  const parts = { sdk, options, info, runs: new Runs(options), held: new HeldRuns() };
+  const runs = new Runs(options);
+  const parts = { sdk, options, info, runs, held: new HeldRuns(), offers: allOffers(options) };
   for (const tool of offeredTools(parts)) options.registry.register(tool);
   return new McpServer(parts);
 }
 
 function offeredTools(parts: ServerParts) {
   const { options } = parts;
-  const { resources, resourceTemplates, prompts } = options;
-  if (resources === undefined && resourceTemplates === undefined && prompts === undefined) return [];
-  return offerTools(options, templateMatcher(parts), ClientSessions.owns);
+  return hasOffers(options) ? offerTools(parts.offers, templateMatcher(parts), ClientSessions.owns) : [];
 }

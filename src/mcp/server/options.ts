@@ -10,10 +10,15 @@ export interface McpServerOptions extends McpOffers {
   /** The sessions in which the calls of clients run. The server does not close them. */
   readonly sessions: Sessions;
   /**
-   * The registry of the sessions. The server adds the tools `resources/read` and `prompts/get` if it has resources or
-   * prompts, and removes them when it is closed. Only its own sessions see them.
+   * The registry of the sessions. The server adds the tools `resources/read`, `prompts/get` and `completion/complete` if it has
+   * resources or prompts, and removes them when it is closed. Only its own sessions see them.
    */
   readonly registry: ToolRegistry;
+  /**
+   * What imported servers offer, such as `McpImports.offers`: it comes after what the server offers itself. Called at each
+   * request, and when the server opens. Default: nothing.
+   */
+  readonly imported?: () => McpOffers;
   /** The event stream of the sessions: progress and logs come from it. Default: clients get neither. */
   readonly events?: EventStream;
   /** What the server says it is. Default: the name `sandgate`, and the version of the package. */

@@ -3,6 +3,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ExchangeParts } from "./exchange.ts";
 import type { Sdk } from "./load-sdk.ts";
+import type { McpOffers } from "./mcp-offers.ts";
 import { addOffers } from "./offers/offer-handlers.ts";
 import type { McpServerOptions } from "./options.ts";
 import type { HeldRuns } from "./runs/held-runs.ts";
@@ -17,6 +18,7 @@ export interface ServerParts {
   readonly info: { readonly name: string; readonly version: string; readonly title?: string };
   readonly runs: Runs;
   readonly held: HeldRuns;
+  readonly offers: McpOffers;
 }
 
 /** Milliseconds for which clients may keep lists. They are also told when a list changes. */
@@ -31,18 +33,19 @@ const PRIVATE_CONTENT = { ttlMs: 0, cacheScope: "private" } as const;
  * @param session The session in which the client's calls run.
  */
 export function peerServer(
-  { sdk, options, info, runs, held }: ServerParts,
+  { sdk, options, info, runs, held, offers }: ServerParts,
   isModern: boolean,
   session: () => Promise<Session>,
 ): SdkServer {
-  const { resources, resourceTemplates, prompts, logs, instructions } = options;
-  const hasResources = resources !== undefined || resourceTemplates !== undefined;
+  const { resources, resourceTemplates, prompts, imported, logs, instructions } = options;
+  const hasResources = [resources, resourceTemplates, imported].some((each) => each !== undefined);
+  const hasPrompts = prompts !== undefined || imported !== undefined;
   const server = new sdk.Server(info, {
     capabilities: {
       tools: { listChanged: true },
       ...(hasResources && { resources: { listChanged: true, subscribe: true } }),
-      ...(prompts && { prompts: { listChanged: true } }),
-      ...((hasResources || prompts !== undefined) && { completions: {} }),
+      ...(hasPrompts && { prompts: { listChanged: true } }),
+      ...((hasResources || hasPrompts) && { completions: {} }),
       ...(logs === true && { logging: {} }),
     },
     ...(instructions !== undefined && { instructions }),
@@ -62,7 +65,7 @@ export function peerServer(
     isModern ? declared(sdk, context) : (server.getClientCapabilities() ?? {});
   const parts: ExchangeParts = { sdk, runs, held, isModern, session, capabilities };
   addTools(server, parts, options);
-  if (hasResources || prompts !== undefined) addOffers(server, parts, options);
+  if (hasResources || hasPrompts) addOffers(server, parts, offers);
   return server;
 }
 

@@ -10,45 +10,49 @@ import type {
 } from "@modelcontextprotocol/server";
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
-import type { McpComplete, McpOffers } from "../mcp-offers.ts";
-import type { McpServerOptions } from "../options.ts";
+import type { McpOffers } from "../mcp-offers.ts";
 import { pageOf } from "../paging.ts";
 import { findPromptProblem } from "./check-prompt.ts";
-import { findResource, GET_PROMPT, type MatchTemplate, READ_RESOURCE } from "./offer-tools.ts";
+import { findCompletion } from "./completions.ts";
+import {
+  COMPLETE,
+  findPrompt,
+  findResource,
+  GET_PROMPT,
+  type MatchTemplate,
+  READ_RESOURCE,
+} from "./find-offer.ts";
 
-/** The most suggestions of a completion (MCP). */
-const MAX_VALUES = 100;
 /** How many resources one client may subscribe to. */
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Adds what concerns resources, prompts and completions. Reading one is a call, under the policy. */
-export function addOffers(
-  server: SdkServer,
-  parts: ExchangeParts,
-  offers: Pick<McpServerOptions, keyof McpOffers | "onProblem">,
-): void {
+export function addOffers(server: SdkServer, parts: ExchangeParts, offers: McpOffers): void {
   const { sdk, isModern } = parts;
   const match = templateMatcher(parts);
   if (offers.resources !== undefined || offers.resourceTemplates !== undefined) {
     server.setRequestHandler("resources/list", ({ params }) => {
-      const listed = (offers.resources ?? []).map(({ read, ...resource }) => resource);
+      const listed = (offers.resources ?? []).map(({ read, server: _, ...resource }) => resource);
       const { items: resources, next } = pageOf(sdk, listed, params?.cursor, ({ uri }) => uri);
       return { resources, ...next } as unknown as ListResourcesResult;
     });
     server.setRequestHandler("resources/templates/list", ({ params }) => {
-      const listed = (offers.resourceTemplates ?? []).map(({ read, complete, ...template }) => template);
+      const listed = (offers.resourceTemplates ?? []).map(
+        ({ read, complete, matches, server: _, ...template }) => template,
+      );
       const { items, next } = pageOf(sdk, listed, params?.cursor, ({ uriTemplate }) => uriTemplate);
       return { resourceTemplates: items, ...next } as unknown as ListResourceTemplatesResult;
     });
     server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
-      if (findResource(offers, uri, match) === undefined) throw new sdk.ResourceNotFoundError(uri);
-      return (await call(parts, READ_RESOURCE, { uri }, context)) as ReadResourceResult;
+      const found = findResource(offers, uri, match);
+      if (found === undefined) throw new sdk.ResourceNotFoundError(uri);
+      return (await call(parts, READ_RESOURCE, { uri, ...serverOf(found) }, context)) as ReadResourceResult;
     });
     if (!isModern) addSubscriptions(server, parts, offers, match);
   }
   if (offers.prompts !== undefined) {
     server.setRequestHandler("prompts/list", ({ params }) => {
-      const all = (offers.prompts ?? []).map(({ get, arguments: args, ...listed }) => ({
+      const all = (offers.prompts ?? []).map(({ get, arguments: args, server: _, ...listed }) => ({
         ...listed,
         ...(args && { arguments: args.map(({ complete, ...argument }) => argument) }),
       }));
@@ -59,64 +63,28 @@ export function addOffers(
       const { name, arguments: args = {} } = params;
       const problem = findPromptProblem(offers, name, args);
       if (problem !== undefined) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, problem);
-      return (await call(parts, GET_PROMPT, { name, arguments: args }, context)) as GetPromptResult;
+      const given = { name, arguments: args, ...serverOf(findPrompt(offers, name)) };
+      return (await call(parts, GET_PROMPT, given, context)) as GetPromptResult;
     });
   }
-  server.setRequestHandler("completion/complete", async ({ params }): Promise<CompleteResult> => {
-    const { ref, argument, context } = params;
-    const complete = ref.type === "ref/prompt" ? promptComplete : templateComplete;
-    const found = complete(offers, "name" in ref ? ref.name : ref.uri, argument.name);
+  server.setRequestHandler("completion/complete", async ({ params }, context) => {
+    const { ref, argument } = params;
+    const id = ref.type === "ref/prompt" ? ref.name : ref.uri;
+    const wanted = { ref: { type: ref.type, id }, argument: argument.name };
+    const found = findCompletion(offers, wanted);
     if (found === undefined) {
       const message = "There is no prompt or resource template with this argument";
       throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message);
     }
-    const all = await valuesOf(
-      () => found(argument.value, context?.arguments ?? {}),
-      (why) => {
-        offers.onProblem?.(`the values of '${argument.name}' could not be found: ${why}`);
-        return new sdk.ProtocolError(sdk.ProtocolErrorCode.InternalError, "The values could not be found");
-      },
-    );
-    const values = all.slice(0, MAX_VALUES);
-    return { completion: { values, total: all.length, hasMore: all.length > values.length } };
+    const given = { ...wanted, value: argument.value, arguments: params.context?.arguments ?? {} };
+    // Its result cannot ask for input.
+    const silent = { ...parts, capabilities: () => ({}) };
+    return (await call(silent, COMPLETE, { ...given, ...serverOf(found) }, context)) as CompleteResult;
   });
 }
 
-const NO_VALUES: McpComplete = () => [];
-
-function promptComplete(
-  { prompts = [] }: McpOffers,
-  name: string,
-  argument: string,
-): McpComplete | undefined {
-  const prompt = prompts.find((each) => each.name === name);
-  const found = prompt?.arguments?.find((each) => each.name === argument);
-  return found && (found.complete ?? NO_VALUES);
-}
-
-function templateComplete(
-  { resourceTemplates = [] }: McpOffers,
-  uriTemplate: string,
-  variable: string,
-): McpComplete | undefined {
-  const template = resourceTemplates.find((each) => each.uriTemplate === uriTemplate);
-  if (template === undefined) return undefined;
-  const { complete = {} } = template;
-  // The client names the variable: it must not reach what all objects have.
-  if (variable in Object.prototype && !Object.hasOwn(complete, variable)) return undefined;
-  return complete[variable] ?? NO_VALUES;
-}
-
-/** What the embedder's function throws may name files of the server. */
-async function valuesOf(
-  find: () => ReturnType<McpComplete>,
-  failure: (why: string) => Error,
-): Promise<readonly string[]> {
-  try {
-    return await find();
-  } catch (error) {
-    throw failure(error instanceof Error ? error.message : String(error));
-  }
+function serverOf(found: { readonly server?: string | undefined } | undefined): JsonObject {
+  return found?.server === undefined ? {} : { server: found.server };
 }
 
 /** Matches URIs with the SDK's templates. */

@@ -2,43 +2,17 @@ import type { Tool } from "../../../engine/tool.ts";
 import type { HostContext } from "../../../tool/implementations/host-implementation.ts";
 import { ToolFailure } from "../../../tool/tool-failure.ts";
 import type { SessionInfo } from "../../../tool/tool-traits.ts";
-import type { McpOffers, McpResource, McpResourceTemplate } from "../mcp-offers.ts";
+import type { McpOffers } from "../mcp-offers.ts";
+import { completionTool } from "./completions.ts";
+import { findPrompt, findResource, GET_PROMPT, type MatchTemplate, READ_RESOURCE } from "./find-offer.ts";
 
-/** The tool through which resources are read. Rules name it, and `/uri`. No list has it. */
-export const READ_RESOURCE = "resources/read";
-/** The tool through which prompts are read: `/name` and `/arguments`. */
-export const GET_PROMPT = "prompts/get";
+/** The server that something is imported from. A client cannot give it: it is found, and the policy can decide on it. */
+const SERVER = { type: "string" } as const;
 
-/** Longer URIs are no resource's. */
-const MAX_URI_CHARS = 8_192;
-
-/** Matches a URI with a template. */
-export type MatchTemplate = (
-  uriTemplate: string,
-  uri: string,
-) => Readonly<Record<string, string | readonly string[]>> | null;
-
-/** Finds the resource of a URI; `undefined` if there is none. */
-export function findResource(
-  { resources = [], resourceTemplates = [] }: McpOffers,
-  uri: string,
-  match: MatchTemplate,
-): Pick<McpResource, "read"> | undefined {
-  if (uri.length > MAX_URI_CHARS) return undefined;
-  const direct = resources.find((resource) => resource.uri === uri);
-  return direct ?? findInTemplates(resourceTemplates, uri, match);
-}
-
-function findInTemplates(
-  templates: readonly McpResourceTemplate[],
-  uri: string,
-  match: MatchTemplate,
-): Pick<McpResource, "read"> | undefined {
-  for (const template of templates) {
-    const variables = match(template.uriTemplate, uri);
-    if (variables !== null) return { read: (context) => template.read(uri, variables, context) };
-  }
-  return undefined;
+interface PromptInput {
+  readonly name: string;
+  readonly arguments: Record<string, string>;
+  readonly server?: string;
 }
 
 /**
@@ -59,14 +33,15 @@ export function offerTools(
       description: "Reads a resource for a client of MCP.",
       inputSchema: {
         type: "object",
-        properties: { uri: { type: "string" } },
+        properties: { uri: { type: "string" }, server: SERVER },
         required: ["uri"],
         additionalProperties: false,
       },
       ...traits,
-      host: ({ uri }: { uri: string }, context: HostContext) => {
+      host: ({ uri, server }: { uri: string; server?: string }, context: HostContext) => {
         const resource = findResource(offers, uri, match);
-        if (resource === undefined) throw new ToolFailure("execution_error", "Resource not found");
+        if (resource === undefined || resource.server !== server)
+          throw new ToolFailure("execution_error", "Resource not found");
         return resource.read(context);
       },
     } as Tool,
@@ -78,16 +53,19 @@ export function offerTools(
         properties: {
           name: { type: "string" },
           arguments: { type: "object", additionalProperties: { type: "string" } },
+          server: SERVER,
         },
         required: ["name", "arguments"],
         additionalProperties: false,
       },
       ...traits,
-      host: (input: { name: string; arguments: Record<string, string> }, context: HostContext) => {
-        const prompt = offers.prompts?.find(({ name }) => name === input.name);
-        if (prompt === undefined) throw new ToolFailure("execution_error", "Prompt not found");
+      host: (input: PromptInput, context: HostContext) => {
+        const prompt = findPrompt(offers, input.name);
+        if (prompt === undefined || prompt.server !== input.server)
+          throw new ToolFailure("execution_error", "Prompt not found");
         return prompt.get(input.arguments, context);
       },
     } as Tool,
+    completionTool(offers, traits) as Tool,
   ];
 }

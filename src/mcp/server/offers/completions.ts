@@ -1,0 +1,82 @@
+import type { HostContext } from "../../../tool/implementations/host-implementation.ts";
+import { ToolFailure } from "../../../tool/tool-failure.ts";
+import type { McpComplete, McpOffers } from "../mcp-offers.ts";
+import { COMPLETE, findPrompt } from "./find-offer.ts";
+
+/** The most suggestions of a completion (MCP). */
+const MAX_VALUES = 100;
+
+/** What a client wants to complete. */
+export interface CompletionInput {
+  /** What the argument belongs to. */
+  readonly ref: { readonly type: "ref/prompt" | "ref/resource"; readonly id: string };
+  readonly argument: string;
+  readonly value: string;
+  /** The arguments that have values already. */
+  readonly arguments: Readonly<Record<string, string>>;
+  readonly server?: string;
+}
+
+/** What can suggest values of an argument. */
+export interface Completion {
+  readonly complete: McpComplete;
+  readonly server: string | undefined;
+}
+
+const NO_VALUES: McpComplete = () => [];
+
+/** Finds what suggests values of an argument; `undefined` if there is no such argument. */
+export function findCompletion(
+  offers: McpOffers,
+  { ref, argument }: Pick<CompletionInput, "ref" | "argument">,
+): Completion | undefined {
+  if (ref.type === "ref/prompt") {
+    const prompt = findPrompt(offers, ref.id);
+    const found = prompt?.arguments?.find(({ name }) => name === argument);
+    return found && { complete: found.complete ?? NO_VALUES, server: prompt?.server };
+  }
+  const template = offers.resourceTemplates?.find(({ uriTemplate }) => uriTemplate === ref.id);
+  if (template === undefined) return undefined;
+  const { complete = {}, server } = template;
+  // The client names the variable: it must not reach what all objects have.
+  if (argument in Object.prototype && !Object.hasOwn(complete, argument)) return undefined;
+  return {
+    complete: Object.hasOwn(complete, argument) ? (complete[argument] ?? NO_VALUES) : NO_VALUES,
+    server,
+  };
+}
+
+/** The tool behind completions: what is typed may go to another server, so that the policy decides on it. */
+export function completionTool(offers: McpOffers, traits: object): object {
+  const text = { type: "string" };
+  return {
+    name: COMPLETE,
+    description: "Suggests values of an argument for a client of MCP.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        ref: {
+          type: "object",
+          properties: { type: { enum: ["ref/prompt", "ref/resource"] }, id: text },
+          required: ["type", "id"],
+          additionalProperties: false,
+        },
+        argument: text,
+        value: text,
+        arguments: { type: "object", additionalProperties: text },
+        server: text,
+      },
+      required: ["ref", "argument", "value", "arguments"],
+      additionalProperties: false,
+    },
+    ...traits,
+    host: async (input: CompletionInput, context: HostContext) => {
+      const found = findCompletion(offers, input);
+      if (found === undefined || found.server !== input.server)
+        throw new ToolFailure("execution_error", "There is nothing to complete");
+      const all = await found.complete(input.value, input.arguments, context);
+      const values = all.slice(0, MAX_VALUES);
+      return { completion: { values, total: all.length, hasMore: all.length > values.length } };
+    },
+  };
+}
