@@ -20,7 +20,7 @@ const CAPABILITIES = {
 } as const;
 
 /** Words in the names of fields that a form must not have: it goes through a program, and through what that logs. */
-const SECRET_WORDS =
+export const SECRET_WORDS: RegExp =
   /pass(?:word|code|phrase)|secret|token|api.?key|private.?key|credential|\bpin\b|\bcvv\b/i;
 
 const PAGE: McpInputRequest = { method: "elicitation/create", params: { mode: "url" } };

@@ -94,18 +94,22 @@ export class Run {
    * Asks the client, and waits for all its responses.
    *
    * @param requests At most 16, by keys of letters, digits and `_.-`.
+   * @param signal Withdraws them.
    * @throws {TypeError} as a rejection, if a request is invalid, and an `Error` if the client cannot answer it or the call ends.
    */
   async ask(
     requests: Readonly<Record<string, McpInputRequest>>,
+    signal?: AbortSignal,
   ): Promise<Readonly<Record<string, JsonObject>>> {
     const entries = Object.entries(requests);
     for (const [key, request] of entries) this.#check(key, request);
-    return this.#whileLent(() => this.#responsesTo(entries));
+    signal?.throwIfAborted();
+    return this.#whileLent(() => this.#responsesTo(entries, signal));
   }
 
   async #responsesTo(
     entries: readonly (readonly [string, McpInputRequest])[],
+    signal: AbortSignal | undefined,
   ): Promise<Readonly<Record<string, JsonObject>>> {
     const responses = await Promise.all(
       entries.map(async ([key, request]): Promise<[string, JsonObject]> => {
@@ -113,8 +117,17 @@ export class Run {
         this.#early.delete(key);
         if (acceptsResponse(request, early)) return [key, early as JsonObject];
         const { promise, resolve, reject } = Promise.withResolvers<JsonObject>();
-        this.open(key, request, resolve, reject);
-        return [key, await promise];
+        const withdraw = this.open(key, request, resolve, reject);
+        const stop = (): void => {
+          withdraw();
+          reject(new Error("the request was withdrawn"));
+        };
+        signal?.addEventListener("abort", stop, { once: true });
+        try {
+          return [key, await promise];
+        } finally {
+          signal?.removeEventListener("abort", stop);
+        }
       }),
     );
     return Object.fromEntries(responses);

@@ -3,6 +3,7 @@ import type { JsonValue } from "../../../json/value.ts";
 import type { InquiryEvent } from "../../../sessions/confirmations/inquiry-listeners.ts";
 import { newId } from "../../../sessions/ids.ts";
 import type { Session } from "../../../sessions/session.ts";
+import type { McpProgress } from "../../../tool/implementations/mcp-implementation.ts";
 import type { McpServerOptions } from "../options.ts";
 import { FORM, MAX_FORM_CHARS } from "./forms.ts";
 import { type ClientCapabilities, showsForms, showsPages } from "./input-requests.ts";
@@ -24,6 +25,7 @@ export interface ClientCall {
 /** Receives what a client can be notified of while its call is under way. Must not throw. */
 export interface RunWatch {
   readonly onOutput: (chunk: string) => void;
+  readonly onProgress: (report: McpProgress) => void;
   readonly onLog: (level: string, message: string) => void;
 }
 
@@ -32,6 +34,8 @@ interface Active {
   readonly sessionId: string;
   readonly forms: InquiryForms | undefined;
   watch: RunWatch;
+  /** Whether the tool has told figures: then its output is not told as progress. */
+  reports: boolean;
 }
 
 type RunsOptions = Pick<McpServerOptions, "sessions" | "confirm" | "approvalUrl" | "events" | "logs">;
@@ -65,7 +69,7 @@ export class Runs {
     const cancel = (): void => void turn.cancel();
     const run = new Run({ capabilities, early, cancel, lendPlace: () => turn.lendPlace(id) });
     const forms = ways.length > 0 ? new InquiryForms(run, sessions, session.principal, ways) : undefined;
-    this.#active.set(id, { run, sessionId: session.id, forms, watch });
+    this.#active.set(id, { run, sessionId: session.id, forms, watch, reports: false });
     const execution = turn.dispatch({ id, name, arguments: args }).finally(() => {
       this.#active.delete(id);
       if (this.#active.size === 0) this.#idle?.resolve();
@@ -82,6 +86,15 @@ export class Runs {
   /** Has another request of the client told what happens. */
   watch(run: Run, watch: RunWatch): void {
     for (const active of this.#active.values()) if (active.run === run) active.watch = watch;
+  }
+
+  /** Tells the client how far a call has come. */
+  progress(run: Run, report: McpProgress): void {
+    for (const active of this.#active.values()) {
+      if (active.run !== run) continue;
+      active.reports = true;
+      active.watch.onProgress(report);
+    }
   }
 
   #onInquiry(event: InquiryEvent): void {
@@ -106,7 +119,7 @@ export class Runs {
     if (event.parent !== undefined) return;
     const active = this.#active.get(event.callId);
     if (active === undefined || active.sessionId !== event.sessionId) return;
-    if (event.type === "tool.output") active.watch.onOutput(event.chunk);
+    if (event.type === "tool.output" && !active.reports) active.watch.onOutput(event.chunk);
     if (event.type === "tool.log" && this.#options.logs === true)
       active.watch.onLog(event.level, event.message);
   }
