@@ -29,6 +29,17 @@ export function watchOf({ mcpReq }: ServerContext): RunWatch {
       // The client may be gone.
       mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
     },
+    onProgress: ({ progress: done, total, message }) => {
+      if (progressToken === undefined || progress >= MAX_NOTIFICATIONS) return;
+      progress++;
+      const params = {
+        progressToken,
+        progress: done,
+        ...(total !== undefined && { total }),
+        ...(message !== undefined && { message: beginning(message, MAX_CHARS) }),
+      };
+      mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+    },
     onLog: (level, message) => {
       if (logs++ >= MAX_NOTIFICATIONS) return;
       const written = LEVELS[level as LogLevel] ?? "info";

@@ -1,9 +1,10 @@
 import type { Tool } from "../../../engine/tool.ts";
-import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { withObjectInput } from "../../../protocols/freeform.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { changesNothing } from "../../../tool/side-effects.ts";
-import { GET_PROMPT, READ_RESOURCE } from "../offers/offer-tools.ts";
+import { OFFER_TOOLS } from "../offers/find-offer.ts";
+import { passedMeta } from "./passed-meta.ts";
 import { wireOutputSchema } from "./structured-content.ts";
 
 /** A tool in `tools/list`. */
@@ -16,18 +17,19 @@ export interface WireTool extends JsonObject {
 export function listedTools({ registry }: Session, isModern: boolean): readonly WireTool[] {
   return registry
     .definitions()
-    .filter(({ name }) => name !== READ_RESOURCE && name !== GET_PROMPT)
+    .filter(({ name }) => !OFFER_TOOLS.has(name))
     .map((definition) => {
       const tool = registry.get(definition.name);
+      const outputSchema = outputSchemaOf(tool);
       const { name, description, inputSchema } = withObjectInput(definition);
       return {
         name,
         ...(tool.title !== undefined && { title: tool.title }),
         description,
         inputSchema: asObject(inputSchema),
-        ...(tool.outputSchema && { outputSchema: wireOutputSchema(tool.outputSchema, isModern) }),
+        ...(outputSchema && { outputSchema: wireOutputSchema(outputSchema, isModern) }),
         annotations: annotationsOf(tool),
-        ...importedMembers(tool),
+        ...membersOf(listedBy(tool)),
       };
     });
 }
@@ -49,14 +51,25 @@ function annotationsOf(tool: Tool<never, never>): JsonObject {
   };
 }
 
-const PASSED_THROUGH = ["icons", "_meta"] as const;
+/** The output schema of a tool, its own or that of the server it is imported from. */
+export function outputSchemaOf(tool: Tool<never, never> | undefined): JsonObject | undefined {
+  return tool && (tool.outputSchema ?? objectIn(listedBy(tool), "outputSchema"));
+}
 
 /** What the server of an imported tool says about it. */
-function importedMembers({ remote }: Tool<never, never>): JsonObject {
-  const handle = (remote as { readonly mcp?: { toJSON?(): unknown } } | undefined)?.mcp;
-  const given = handle?.toJSON?.();
-  if (!isJsonObject(given)) return {};
-  return Object.fromEntries(
-    PASSED_THROUGH.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])),
-  );
+function listedBy({ remote }: Tool<never, never>): JsonObject {
+  const listed = (remote as { readonly mcp?: { readonly listed?: unknown } } | undefined)?.mcp?.listed;
+  return isJsonObject(listed as JsonValue | undefined) ? (listed as JsonObject) : {};
+}
+
+function objectIn(listed: JsonObject, name: string): JsonObject | undefined {
+  const value = listed[name];
+  return isJsonObject(value) ? value : undefined;
+}
+
+function membersOf({ icons, _meta }: JsonObject): JsonObject {
+  return {
+    ...(Array.isArray(icons) && { icons }),
+    ...(isJsonObject(_meta) && { _meta: passedMeta(_meta) }),
+  };
 }

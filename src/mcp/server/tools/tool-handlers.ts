@@ -3,7 +3,7 @@ import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
 import type { McpServerOptions } from "../options.ts";
 import { pageOf } from "../paging.ts";
-import { listedTools } from "./listed-tools.ts";
+import { listedTools, outputSchemaOf } from "./listed-tools.ts";
 import { toolResult } from "./tool-result.ts";
 
 /** Adds `tools/list` and `tools/call`. */
@@ -30,7 +30,7 @@ export function addTools(
     if (execution?.error?.code === "not_found") {
       throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, execution.error.message);
     }
-    const { outputSchema } = tool ?? {};
+    const outputSchema = outputSchemaOf(tool);
     return toolResult(execution, { outputSchema, isModern, hint }) as unknown as CallToolResult;
   });
 }

@@ -2,6 +2,7 @@ import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { toToolResult, WITHDRAWN_TEXT } from "../../../engine/call/messages.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { isContentOutput } from "../../../tool/content.ts";
+import { passedMeta } from "./passed-meta.ts";
 import { wireStructuredContent } from "./structured-content.ts";
 
 /**
@@ -51,14 +52,31 @@ function ownResult(
 ): WireResult {
   if (!success) {
     const isSilent = !content.some(({ type }) => type === "text");
-    return failed(isSilent ? [{ type: "text", text: error?.message ?? "" }, ...content] : content);
+    const said = isSilent ? [{ type: "text", text: error?.message ?? "" }, ...content] : content;
+    // What a failure has besides need not match the output schema.
+    return { ...failed(said), ...besides({ structuredContent, _meta }, undefined, isModern) };
   }
   return {
-    content,
+    content: content.length === 0 && !isModern ? textOf(structuredContent) : content,
+    ...besides({ structuredContent, _meta }, outputSchema, isModern),
+  };
+}
+
+/** A client of 2025-11-25 that reads only the content gets the value as text, too. */
+function textOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return value === undefined || isJsonObject(value) ? [] : [{ type: "text", text: JSON.stringify(value) }];
+}
+
+function besides(
+  { structuredContent, _meta }: JsonObject,
+  outputSchema: JsonObject | undefined,
+  isModern: boolean,
+): JsonObject {
+  return {
     ...(structuredContent !== undefined && {
       structuredContent: wireStructuredContent(structuredContent, outputSchema, isModern),
     }),
-    ...(_meta !== undefined && { _meta }),
+    ...(isJsonObject(_meta) && { _meta: passedMeta(_meta) }),
   };
 }
 
