@@ -1,9 +1,11 @@
 // The tools of MCP servers
 
+export type { CallingClient, ClientOfCall, McpAsk } from "../mcp/gateway/client-link.ts";
 export { type ImportedServer, type McpImports, type McpOptions, openMcp } from "../mcp/import/open-mcp.ts";
 export type {
   HttpServerOptions,
   ImportedServerOptions,
+  ServerTraits,
   StdioServerOptions,
 } from "../mcp/import/server-options.ts";
 export type { ToolClasses } from "../mcp/import/tool-class.ts";
@@ -28,3 +30,4 @@ export { type McpClient, type McpServer, openMcpServer } from "../mcp/server/mcp
 export type { McpSender, McpServerOptions } from "../mcp/server/options.ts";
 export type { ClientCapabilities, McpInputRequest } from "../mcp/server/runs/input-requests.ts";
 export type { McpStdio, StdioStreams } from "../mcp/server/stdio/serve-stdio.ts";
+export type { McpCallIdentity, McpProgress } from "../tool/implementations/mcp-implementation.ts";

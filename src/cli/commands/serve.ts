@@ -47,7 +47,7 @@ export async function serve(
 ): Promise<ExitCode> {
   using termination = new Termination(terminal);
   using reloads = new Reloads();
-  await using servers = new ConfiguredServers("warning");
+  await using servers = new ConfiguredServers("warning", { serves: true });
   const loaded = await load(config, servers);
   await servers.accept();
   if (listen !== undefined && parseListenAddress(listen) === undefined) {
@@ -77,7 +77,8 @@ export async function serve(
     ...(journal && { beforePolicy: (policy, registry) => journal.keep(policy, registry.subjects) }),
   };
   const serving = { ...options, ...dispatching, listen: where, onRefusal };
-  await using server = await start(serving, admin, loaded, log);
+  await using server = await start(serving, admin, loaded, log, servers);
+  if ("mcp" in server) servers.serveThrough(server.mcp);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
   reloads.begin(() => reload(server, config, loaded, log, journal, servers));
   const { address } = server;
@@ -223,6 +224,7 @@ async function start(
   admin: AdminOptions,
   { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
   log: Log,
+  servers: ConfiguredServers,
 ): Promise<Executor | Server> {
   try {
     if (served === undefined) return await startExecutor(options);
@@ -236,7 +238,9 @@ async function start(
       log.write({ level: "warn", event: "mcp.problem", fields: { message } });
     return await startServer({
       ...{ ...options, ...admin, ...access, sessions: { ...rest, store, workspaces } },
-      ...(mcp && { mcp: { ...mcp, onProblem } }),
+      ...(mcp && {
+        mcp: { ...mcp, ...(servers.hasServers && { imported: () => servers.offers() }), onProblem },
+      }),
     });
   } catch (error) {
     if (error instanceof SessionStoreError)

@@ -4,6 +4,7 @@ import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
 import {
+  ASKS,
   checkServer,
   type ImportedServerOptions,
   type StdioServerOptions,
@@ -57,6 +58,8 @@ const MCP_SHAPE: Shape = compileShape(
           bearer: TOKEN,
           addresses: TEXTS,
           oauth: OAUTH,
+          asks: { type: "array", items: { type: "string", enum: [...ASKS] } },
+          keepsNames: { type: "boolean" },
         }),
       },
       classes: { type: "object", additionalProperties: { type: "string", enum: [...SIDE_EFFECTS] } },

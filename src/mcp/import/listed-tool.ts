@@ -35,12 +35,17 @@ export interface ReadTools {
  *
  * @param server The name of the server in the config.
  * @param listed The members of `tools` of all pages. Anything.
+ * @param nameOf The name under which a tool is registered. Default: `mcp_<server>_<tool>`.
  */
-export function readListedTools(server: string, listed: readonly JsonValue[]): ReadTools {
+export function readListedTools(
+  server: string,
+  listed: readonly JsonValue[],
+  nameOf: (original: string) => string = (original) => importedToolName(server, original),
+): ReadTools {
   const problems: string[] = [];
   const byName = new Map<string, ListedTool[]>();
   for (const [index, item] of listed.entries()) {
-    const tool = readTool(server, item);
+    const tool = readTool(nameOf, item);
     if (typeof tool === "string") problems.push(`tool ${index + 1} of server '${server}': ${tool}`);
     else byName.set(tool.name, [...(byName.get(tool.name) ?? []), tool]);
   }
@@ -56,7 +61,7 @@ export function readListedTools(server: string, listed: readonly JsonValue[]): R
   return { tools, problems };
 }
 
-function readTool(server: string, item: JsonValue): ListedTool | string {
+function readTool(nameOf: (original: string) => string, item: JsonValue): ListedTool | string {
   if (!isJsonObject(item)) return "it is not an object";
   const { name, title, description = "", inputSchema, outputSchema, annotations, ...others } = item;
   if (typeof name !== "string" || name === "") return "it has no name";
@@ -74,7 +79,7 @@ function readTool(server: string, item: JsonValue): ListedTool | string {
     return `the annotations of '${name}' are not an object`;
   }
   return {
-    name: importedToolName(server, name),
+    name: nameOf(name),
     original: name,
     description,
     inputSchema,

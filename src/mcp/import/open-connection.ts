@@ -1,14 +1,17 @@
 import type { Egress } from "../../egress/egress.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { McpConnection, type OpenTransport } from "../../sandboxes/remote/mcp-client/connection.ts";
-import { type HttpFetchOptions, httpFetch } from "../../sandboxes/remote/mcp-client/http-fetch.ts";
-import { HttpTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
-import { type HeldBytes, MessageRoom } from "../../sandboxes/remote/mcp-client/message-room.ts";
+import { type HttpFetchOptions, httpFetch } from "../../sandboxes/remote/mcp-client/http/http-fetch.ts";
+import { HttpTransport } from "../../sandboxes/remote/mcp-client/http/http-transport.ts";
+import { type HeldBytes, MessageRoom } from "../../sandboxes/remote/mcp-client/http/message-room.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
-import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio-transport.ts";
+import type { ServerAsks } from "../../sandboxes/remote/mcp-client/questions/asked-requests.ts";
+import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio/stdio-transport.ts";
+import type { McpAsk } from "../gateway/client-link.ts";
 import { oauthFetch } from "../oauth/oauth-fetch.ts";
 import { LOGIN_MS, OAuthSession } from "../oauth/oauth-session.ts";
 import {
+  asksOf,
   grantOf,
   type HttpServerOptions,
   type ImportedServerOptions,
@@ -23,6 +26,8 @@ export interface ConnectionServices {
   /** Shared by all servers. Default: one for this server. */
   readonly room?: MessageRoom;
   readonly onNotice?: OnMcpNotice | undefined;
+  /** Whether calls may have clients that can be asked. */
+  readonly hasClients: boolean;
 }
 
 /** Makes the connection to a server, which is opened on first use. */
@@ -32,32 +37,48 @@ export function connectionTo(
   { sandboxes, ...services }: ConnectionServices,
 ): McpConnection {
   if (isHttpServer(options)) return httpConnection(name, options, services);
-  const { onNotice } = services;
-  return new McpConnection({ name, open: stdioOpener(options, sandboxes), onNotice });
+  const { onNotice, hasClients } = services;
+  const asks = hasClients ? capabilitiesOf(asksOf(options)) : {};
+  return new McpConnection({ name, open: stdioOpener(options, sandboxes), onNotice, asks });
 }
 
 /** Makes the connection to a server that is spoken to over HTTP. */
 export function httpConnection(
   name: string,
   options: HttpServerOptions,
-  { egress, room = new MessageRoom(), onNotice }: Omit<ConnectionServices, "sandboxes">,
+  {
+    egress,
+    room = new MessageRoom(),
+    onNotice,
+    hasClients = false,
+  }: Omit<ConnectionServices, "sandboxes" | "hasClients"> & { readonly hasClients?: boolean },
 ): McpConnection {
   const connectTimeoutMs = options.oauth?.onAuthorize === undefined ? undefined : LOGIN_MS;
+  const asks = hasClients ? capabilitiesOf(asksOf(options)) : {};
   return new McpConnection({
     name,
     open: httpOpener(name, options, egress, room),
     connectTimeoutMs,
     onNotice,
+    asks,
   });
 }
 
+function capabilitiesOf(asks: ReadonlySet<McpAsk>): ServerAsks {
+  return {
+    ...(asks.has("elicitation") && { elicitation: { form: {}, url: {} } }),
+    ...(asks.has("sampling") && { sampling: {} }),
+    ...(asks.has("roots") && { roots: {} }),
+  };
+}
+
 function stdioOpener(
-  options: StdioServerOptions,
+  { asks: _, keepsNames: _keepsNames, ...program }: StdioServerOptions,
   sandboxes: Pick<Sandboxes, "startConfinedProgram">,
 ): OpenTransport {
   return async (_sdk, filter, notify) => {
     const warn = (text: string): void => notify("problem", text);
-    return new StdioTransport(() => sandboxes.startConfinedProgram({ ...options, warn }), filter, notify);
+    return new StdioTransport(() => sandboxes.startConfinedProgram({ ...program, warn }), filter, notify);
   };
 }
 

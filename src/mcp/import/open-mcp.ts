@@ -6,15 +6,20 @@ import type { JsonObject } from "../../json/value.ts";
 import { LockPins } from "../../pins/lock-pins.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
-import { MessageRoom } from "../../sandboxes/remote/mcp-client/message-room.ts";
+import { MessageRoom } from "../../sandboxes/remote/mcp-client/http/message-room.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
-import { FollowedServer } from "./followed-server.ts";
+import { CallLinks, type ClientOfCall } from "../gateway/client-link.ts";
+import { ImportedOffers } from "../gateway/imported-offers.ts";
+import { ServerOffers } from "../gateway/server-offers.ts";
+import type { McpOffers } from "../server/mcp-offers.ts";
+import { FollowedLists } from "./followed-lists.ts";
 import { connectionTo } from "./open-connection.ts";
-import { checkServer, type ImportedServerOptions } from "./server-options.ts";
+import { asksOf, checkServer, type ImportedServerOptions } from "./server-options.ts";
 import { ServerTools } from "./server-tools.ts";
 import { Shared } from "./shared.ts";
 import { ImportedClasses, type ToolClasses } from "./tool-class.ts";
+import { importedToolName, wireName } from "./tool-name.ts";
 import { ToolNames } from "./tool-names.ts";
 
 /** Options of {@link openMcp}. */
@@ -33,6 +38,10 @@ export interface McpOptions {
   readonly onNotice?: OnMcpNotice;
   /** Milliseconds to wait for each server at first. One that takes longer gets its tools registered later. Default: 30,000. */
   readonly connectTimeoutMs?: number;
+  /** Finds the client of a call, such as `McpServer.clientOf`: servers can ask it. Default: servers can ask nothing. */
+  readonly clientOf?: ClientOfCall;
+  /** Called when lists of a server were read again: its tools, or its resources and prompts (`offers`). Must not throw. */
+  readonly onListsChanged?: (lists: "tools" | "offers") => void;
   /** Imports of which the connections are taken over, for servers whose options are the same. Close them afterwards. */
   readonly reuse?: McpImports | undefined;
 }
@@ -53,7 +62,12 @@ export interface ImportedServer {
 export interface McpImports extends AsyncDisposable {
   /** By name, in the order of the options. */
   readonly servers: ReadonlyMap<string, ImportedServer>;
-  /** What the servers say about themselves to a model, as it is pinned: by name, only of those that say something. */
+  /** The resources, resource templates and prompts of the servers, for `openMcpServer`. They are read at each request. */
+  readonly offers: McpOffers;
+  /**
+   * What the servers say to a model besides their tools, as it is pinned: their instructions by the names of the servers, and
+   * resources, templates and prompts by `<server>/<list>/<id>`.
+   */
   definitions(): ReadonlyMap<string, JsonObject>;
   /** The instructions of servers, by name. With the pins of a lock, only those that were approved. */
   instructions(): ReadonlyMap<string, string>;
@@ -78,7 +92,10 @@ interface Followed {
   readonly shared: Shared<McpConnection>;
   /** The options as canonical text: only a server with the same ones is the same. */
   readonly key: string;
-  readonly server: FollowedServer;
+  readonly connection: McpConnection;
+  readonly tools: ServerTools;
+  readonly offers: ServerOffers;
+  readonly followed: readonly FollowedLists[];
   problem: string | undefined;
 }
 
@@ -87,16 +104,22 @@ class Imports implements McpImports {
   readonly #egress: Shared<Egress>;
   readonly #room: MessageRoom;
   readonly #followed = new Map<string, Followed>();
+  readonly offers: McpOffers;
   #isClosed = false;
 
-  constructor({ servers, registry, sandboxes, classes, egress, onNotice, reuse }: McpOptions) {
+  constructor(options: McpOptions) {
+    const { servers, registry, sandboxes, classes, egress, onNotice, reuse } = options;
     this.#registry = registry;
     const before = reuse instanceof Imports ? reuse : undefined;
     // The egress of the first import, which its connections go on using.
     this.#egress =
       before === undefined ? new Shared(new Egress(egress), (each) => each.close()) : before.#egress.retain();
     this.#room = before === undefined ? new MessageRoom() : before.#room;
-    const services = { sandboxes, egress: this.#egress.value, room: this.#room, onNotice };
+    const hasClients = options.clientOf !== undefined;
+    const services = { sandboxes, egress: this.#egress.value, room: this.#room, onNotice, hasClients };
+    const links = new CallLinks(options.clientOf, (name) => asksOf(servers[name] ?? { asks: [] }));
+    const nameOf = (server: string, original: string): string =>
+      servers[server]?.keepsNames === true ? wireName(original) : importedToolName(server, original);
     const imported = new ImportedClasses(classes);
     const names = new ToolNames();
     for (const [name, server] of Object.entries(servers)) {
@@ -107,22 +130,42 @@ class Imports implements McpImports {
           ? known.shared.retain()
           : new Shared(connectionTo(name, server, services), (each) => each.close());
       const connection = shared.value;
-      const tools = new ServerTools({ connection, registry, classes: imported, names });
-      const followed = new FollowedServer(connection, tools, onNotice, () => {
+      const tools = new ServerTools({
+        ...{ connection, registry, classes: imported, names, links },
+        nameOf: (original) => nameOf(name, original),
+      });
+      const offers = new ServerOffers(connection);
+      const onRefreshed = (): void => {
         const entry = this.#followed.get(name);
         if (entry !== undefined) entry.problem = undefined;
-      });
-      this.#followed.set(name, { shared, key, server: followed, problem: undefined });
+        options.onListsChanged?.("tools");
+      };
+      const onOffersRefreshed = (): void => options.onListsChanged?.("offers");
+      const followed = [
+        new FollowedLists({ connection, lists: tools, kinds: ["tools"], onNotice, onRefreshed }),
+        new FollowedLists({
+          ...{ connection, lists: offers, onNotice },
+          ...{ kinds: ["resources", "prompts"], onRefreshed: onOffersRefreshed },
+        }),
+      ];
+      this.#followed.set(name, { shared, key, connection, tools, offers, followed, problem: undefined });
     }
+    this.offers = new ImportedOffers(() => Array.from(this.#followed.values(), ({ offers }) => offers), {
+      links,
+      promptName: nameOf,
+      isApproved: (name, definition) => this.#isApproved(name, definition),
+    });
   }
 
   async open(timeoutMs: number): Promise<void> {
     let turn: Promise<unknown> = Promise.resolve();
     const opening = [...this.#followed.values()].map((followed) => {
       // The servers answer at once; their tools are registered in the order of the options.
-      const opened = race(followed.server.open(turn), { timeoutMs });
+      const [tools, offers] = followed.followed;
+      const opened = race(tools?.open(turn) ?? turn.then(() => undefined), { timeoutMs });
+      const offered = race(offers?.open(turn) ?? turn.then(() => undefined), { timeoutMs });
       turn = opened;
-      return opened.then((problem) => {
+      return Promise.all([opened, offered]).then(([problem]) => {
         followed.problem = problem === "timeout" ? "it did not answer in time" : problem;
       });
     });
@@ -131,14 +174,25 @@ class Imports implements McpImports {
 
   get servers(): ReadonlyMap<string, ImportedServer> {
     return new Map(
-      [...this.#followed].map(([name, { server, problem }]) => [
+      [...this.#followed].map(([name, { tools, connection, problem }]) => [
         name,
-        { info: server.tools.info, problem, tools: server.tools.names, connection: server.connection },
+        { info: tools.info, problem, tools: tools.names, connection },
       ]),
     );
   }
 
   definitions(): ReadonlyMap<string, JsonObject> {
+    const definitions = new Map(this.#instructions());
+    for (const { offers } of this.#followed.values()) {
+      for (const offer of offers.offers) {
+        const { name, definition } = offers.pinOf(offer);
+        definitions.set(name, definition);
+      }
+    }
+    return definitions;
+  }
+
+  #instructions(): ReadonlyMap<string, JsonObject> {
     const definitions = new Map<string, JsonObject>();
     for (const [name, { info }] of this.servers) {
       const { instructions } = info ?? {};
@@ -148,21 +202,23 @@ class Imports implements McpImports {
   }
 
   instructions(): ReadonlyMap<string, string> {
-    const { pins } = this.#registry;
     const approved = new Map<string, string>();
-    for (const [name, definition] of this.definitions()) {
-      // Other pins than those of a lock know nothing of servers.
-      const isApproved =
-        pins === undefined || (pins instanceof LockPins && pins.isApprovedServer(name, definition));
-      if (isApproved) approved.set(name, definition["instructions"] as string);
+    for (const [name, definition] of this.#instructions()) {
+      if (this.#isApproved(name, definition)) approved.set(name, definition["instructions"] as string);
     }
     return approved;
+  }
+
+  /** Other pins than those of a lock know nothing of servers. */
+  #isApproved(name: string, definition: JsonObject): boolean {
+    const { pins } = this.#registry;
+    return pins === undefined || (pins instanceof LockPins && pins.isApprovedServer(name, definition));
   }
 
   async close(): Promise<void> {
     const followed = [...this.#followed.values()];
     this.#followed.clear();
-    for (const { server } of followed) server.close();
+    for (const each of followed) for (const lists of each.followed) lists.close();
     await Promise.all(followed.map(({ shared }) => shared.release()));
     if (!this.#isClosed) await this.#egress.release();
     this.#isClosed = true;

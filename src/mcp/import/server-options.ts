@@ -1,10 +1,26 @@
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { checkNetGrant, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { LongRunningLimits } from "../../sandboxes/process/long-running/confined-program.ts";
+import type { McpAsk } from "../gateway/client-link.ts";
 import { checkOAuth, type OAuthOptions } from "../oauth/oauth-options.ts";
 
+/** What servers of both kinds have. */
+export interface ServerTraits {
+  /**
+   * What the server may ask of the client of a call, if the call comes from a client of MCP. `sampling` and `roots` are
+   * deprecated by MCP: the first has the client's model read the server's words, the second shows its directories. Default:
+   * `["elicitation"]`, forms and pages for a person.
+   */
+  readonly asks?: readonly McpAsk[];
+  /**
+   * Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`: for a gateway before one server whose
+   * clients know them. A name that is taken is not given to it. Default: `false`.
+   */
+  readonly keepsNames?: boolean;
+}
+
 /** A server that is a program, spoken to over its standard streams. It runs in the sandbox `process`. */
-export interface StdioServerOptions {
+export interface StdioServerOptions extends ServerTraits {
   /** A path in the sandbox, or a name that is looked up in `/usr/bin` and `/bin`. */
   readonly command: string;
   /** Default: none. */
@@ -22,7 +38,7 @@ export interface StdioServerOptions {
 }
 
 /** A server that is spoken to over HTTP (MCP, "Streamable HTTP"). */
-export interface HttpServerOptions {
+export interface HttpServerOptions extends ServerTraits {
   /** An `http:` or `https:` URL without credentials. */
   readonly url: string;
   /** Sent with each request, such as `authorization`. Default: none. */
@@ -38,6 +54,14 @@ export type ImportedServerOptions = StdioServerOptions | HttpServerOptions;
 
 const NAME = /^[A-Za-z0-9_-]{1,32}$/;
 
+/** Names of {@link ServerTraits.asks}. */
+export const ASKS: readonly McpAsk[] = ["elicitation", "sampling", "roots"];
+
+/** What a server may ask of the clients of calls. */
+export function asksOf({ asks = ["elicitation"] }: ServerTraits): ReadonlySet<McpAsk> {
+  return new Set(asks);
+}
+
 /** Whether a server is spoken to over HTTP. */
 export function isHttpServer(options: ImportedServerOptions): options is HttpServerOptions {
   return "url" in options;
@@ -51,6 +75,9 @@ export function isHttpServer(options: ImportedServerOptions): options is HttpSer
 export function checkServer(name: string, options: ImportedServerOptions): void {
   if (!NAME.test(name)) {
     throw new TypeError("the name of an MCP server must be 1 to 32 letters, digits, '_' and '-'");
+  }
+  if (options.asks?.some((ask) => !ASKS.includes(ask)) === true) {
+    throw new TypeError(`asks of the MCP server '${name}' must be some of ${ASKS.join(", ")}`);
   }
   if (!isHttpServer(options)) {
     if (typeof options.command !== "string" || options.command === "") {

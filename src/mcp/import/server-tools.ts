@@ -4,6 +4,7 @@ import type { Tool } from "../../engine/tool.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
 import { SchemaError } from "../../schema/schema-error.ts";
+import type { CallLinks } from "../gateway/client-link.ts";
 import { type ListedTool, readListedTools } from "./listed-tool.ts";
 import type { ImportedClasses } from "./tool-class.ts";
 import { ToolHandle } from "./tool-handle.ts";
@@ -19,6 +20,10 @@ export interface ServerToolsOptions {
   readonly classes: ImportedClasses;
   /** Shared by the servers of a registry. */
   readonly names: ToolNames;
+  /** The name under which a tool of the server is registered. Default: `mcp_<server>_<tool>`. */
+  readonly nameOf?: (original: string) => string;
+  /** Find the clients of calls. Default: they have none. */
+  readonly links?: CallLinks | undefined;
 }
 
 /** Keeps the tools of one server registered: those, and only those, that it listed last. */
@@ -62,7 +67,7 @@ export class ServerTools {
     await turn;
     this.#info = info ?? this.#info;
     this.#ttlMs = ttlMs;
-    const { tools, problems } = readListedTools(connection.name, listed);
+    const { tools, problems } = readListedTools(connection.name, listed, this.#options.nameOf);
     const found = [...leftOut, ...problems];
     const names = new Set(tools.map(({ name }) => name));
     for (const name of this.names) if (!names.has(name)) this.#unregister(name);
@@ -111,7 +116,7 @@ export class ServerTools {
   }
 
   #toolOf(tool: ListedTool, serverName: string | null): Tool {
-    const { connection, classes } = this.#options;
+    const { connection, classes, links } = this.#options;
     const { name, title, description, inputSchema, annotations } = tool;
     const sideEffects = classes.classOf(name, annotations);
     return {
@@ -119,7 +124,7 @@ export class ServerTools {
       ...(title !== undefined && { title }),
       ...(annotations !== undefined && { annotations }),
       tags: ["mcp"],
-      remote: { mcp: new ToolHandle({ connection, tool, sideEffects, serverName }) },
+      remote: { mcp: new ToolHandle({ connection, tool, sideEffects, serverName, links }) },
     };
   }
 

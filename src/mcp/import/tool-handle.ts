@@ -6,9 +6,11 @@ import { withFixedOrder } from "../../schema/normal-schema.ts";
 import type {
   McpCallEnd,
   McpCallOptions,
+  McpProgress,
   McpToolHandle,
 } from "../../tool/implementations/mcp-implementation.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import type { CallLinks } from "../gateway/client-link.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
 /** What a handle is made of. */
@@ -18,6 +20,8 @@ export interface ToolHandleOptions {
   readonly sideEffects: SideEffects;
   /** The name that the server gives itself; `null` if it gives none. */
   readonly serverName: string | null;
+  /** Find the clients of calls. Default: they have none. */
+  readonly links?: CallLinks | undefined;
 }
 
 /** One tool of a server, as it was listed at one time. */
@@ -38,10 +42,21 @@ export class ToolHandle implements McpToolHandle {
   }
 
   async call(args: JsonObject, options: McpCallOptions): Promise<McpCallEnd> {
-    const { connection, tool, sideEffects } = this.#options;
+    const { connection, tool, sideEffects, links } = this.#options;
     const isRepeatable = sideEffects === "none" || sideEffects === "read";
     const called = { name: tool.original, inputSchema: tool.inputSchema, isRepeatable };
-    const end = await callTool(connection, called, args, options);
+    const { signal, call, pause, onProgress, onLog } = options;
+    const linked = links?.of(connection.name, call, pause);
+    const report = (progress: McpProgress): void => {
+      linked?.client.progress(progress);
+      onProgress?.(progress);
+    };
+    const end = await callTool(connection, called, args, {
+      signal,
+      ...(onLog && { onLog }),
+      ...(linked && { link: linked.link }),
+      ...((linked !== undefined || onProgress !== undefined) && { onProgress: report }),
+    });
     return end.status === "result" ? this.#checked(end) : end;
   }
 

@@ -10,7 +10,11 @@ const NOT_ALLOWED = /[^A-Za-z0-9_-]/gu;
  * SHA-256 of the whole name, so that it stays the same name.
  */
 export function importedToolName(server: string, tool: string): string {
-  const whole = `mcp_${server}_${tool}`;
+  return wireName(`mcp_${server}_${tool}`);
+}
+
+/** Returns a name of a server as providers accept it: see {@link importedToolName}. */
+export function wireName(whole: string): string {
   const name = whole.replace(NOT_ALLOWED, "_");
   if (name.length <= MAX_LENGTH) return name;
   const digits = hash("sha256", whole).slice(0, HASH_LENGTH);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
-import { FollowedServer } from "../../../src/mcp/import/followed-server.ts";
+import { FollowedLists } from "../../../src/mcp/import/followed-lists.ts";
 import { ServerTools } from "../../../src/mcp/import/server-tools.ts";
 import { ImportedClasses } from "../../../src/mcp/import/tool-class.ts";
 import { ToolNames } from "../../../src/mcp/import/tool-names.ts";
@@ -39,12 +39,11 @@ async function follow(answer: Answer) {
     classes: new ImportedClasses(),
     names: new ToolNames(),
   });
-  const followed = new FollowedServer(
-    connection,
-    tools,
-    (notice) => notices.push(notice),
-    () => {},
-  );
+  const followed = new FollowedLists({
+    ...{ connection, lists: tools, kinds: ["tools"] as const },
+    onNotice: (notice) => notices.push(notice),
+    onRefreshed: () => {},
+  });
   const problem = await followed.open(Promise.resolve());
   const close = async (): Promise<void> => {
     followed.close();

@@ -1,4 +1,5 @@
 import { ConfigError } from "../../../config/problem.ts";
+import { offerTools } from "../../../mcp/server/offers/offer-tools.ts";
 import type { DefinitionLock } from "../../../pins/definition-lock.ts";
 import { registeredDefinitions } from "../../../pins/registered-definitions.ts";
 import { loadConfig } from "../../config/load-config.ts";
@@ -25,5 +26,15 @@ export async function findDefinitions(config: string, { stderr }: Terminal): Pro
   // Tools that cannot be loaded would be missing from the lock.
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
   await print(stderr, showProblems(problems));
-  return { current: registeredDefinitions(registry, servers.definitions()), located };
+  const said = servers.definitions();
+  // Where servers have resources or prompts, they are read through tools of the server of MCP. Names of servers have no `/`.
+  if ([...said.keys()].some((name) => name.includes("/"))) {
+    for (const tool of offerTools(
+      {},
+      () => null,
+      () => false,
+    ))
+      registry.register(tool);
+  }
+  return { current: registeredDefinitions(registry, said), located };
 }

@@ -26,7 +26,7 @@ export async function serveMcp(
   { config, workspace }: Extract<McpCommand, { name: "mcp serve" }>,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  await using servers = new ConfiguredServers("warning");
+  await using servers = new ConfiguredServers("warning", { serves: true });
   const loaded = await loadConfig(config, servers);
   const { source, registry, policy, context } = loaded;
   const problems = [...loaded.problems];
@@ -55,12 +55,14 @@ export async function serveMcp(
   const { oauth: _oauth, ...options } = mcp;
   await using server = await openMcpServer({
     ...{ ...options, sessions, registry, events },
+    ...(servers.hasServers && { imported: () => servers.offers() }),
     session: () => ({
       ...(mode !== undefined && { mode }),
       ...(workspace !== undefined && { workspace: resolve(workspace) }),
     }),
     onProblem: (message) => log.write({ level: "warn", event: "mcp.problem", fields: { message } }),
   });
+  servers.serveThrough(server);
   const principal = { id: LOCAL_ID, kind: "service" } as const;
   const client = server.serveStdio({ principal }, { input: terminal.stdin, output: terminal.stdout });
   const { signal } = terminal;

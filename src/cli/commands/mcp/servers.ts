@@ -1,9 +1,15 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { McpImports } from "../../../mcp/import/open-mcp.ts";
+import type { McpOffers } from "../../../mcp/server/mcp-offers.ts";
+import type { McpServer } from "../../../mcp/server/mcp-server.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { McpNotice, OnMcpNotice } from "../../../sandboxes/remote/mcp-client/notice.ts";
+import type { McpCallIdentity } from "../../../tool/implementations/mcp-implementation.ts";
 import type { ImportTools } from "../../config/load-mcp.ts";
+
+/** The server of MCP before the servers of a config. */
+type Gateway = Pick<McpServer, "clientOf" | "toolsChanged" | "resourcesChanged" | "promptsChanged">;
 
 /** Notices that are kept until there is a log. */
 const MAX_KEPT = 1_000;
@@ -16,10 +22,31 @@ export class ConfiguredServers implements AsyncDisposable {
   #next: McpImports | undefined;
   #kept: McpNotice[] = [];
   #listener: OnMcpNotice | undefined;
+  readonly #serves: boolean;
+  #gateway: Gateway | undefined;
 
-  /** @param severity What it is that a server cannot be reached. */
-  constructor(severity: "error" | "warning") {
+  /**
+   * @param severity What it is that a server cannot be reached.
+   * @param options.serves Whether the command may serve clients of MCP, which the servers can ask. Default: `false`.
+   */
+  constructor(severity: "error" | "warning", { serves = false }: { readonly serves?: boolean } = {}) {
     this.#severity = severity;
+    this.#serves = serves;
+  }
+
+  /** Has the servers ask the clients of a server of MCP, which is told when resources and prompts change. */
+  serveThrough(gateway: Gateway | undefined): void {
+    this.#gateway = gateway;
+  }
+
+  /** Whether the config has servers. */
+  get hasServers(): boolean {
+    return (this.#current ?? this.#next) !== undefined;
+  }
+
+  /** The resources and prompts of the servers. */
+  offers(): McpOffers {
+    return (this.#current ?? this.#next)?.offers ?? {};
   }
 
   /** Passes on all notices, also those that came before. */
@@ -52,6 +79,11 @@ export class ConfiguredServers implements AsyncDisposable {
       registry,
       sandboxes: this.#sandboxes,
       onNotice,
+      ...(this.#serves && {
+        clientOf: (call: McpCallIdentity) => this.#gateway?.clientOf(call),
+        onListsChanged: (lists: "tools" | "offers") =>
+          lists === "offers" ? this.#offersChanged() : this.#gateway?.toolsChanged(),
+      }),
       ...(reuse && { reuse }),
     });
     isOpening = false;
@@ -63,7 +95,12 @@ export class ConfiguredServers implements AsyncDisposable {
     return problems;
   };
 
-  /** What the servers say about themselves, as it is pinned. */
+  #offersChanged(): void {
+    this.#gateway?.resourcesChanged();
+    this.#gateway?.promptsChanged();
+  }
+
+  /** What the servers say besides their tools, as it is pinned. */
   definitions(): ReadonlyMap<string, JsonObject> {
     return (this.#next ?? this.#current)?.definitions() ?? new Map();
   }
@@ -74,6 +111,7 @@ export class ConfiguredServers implements AsyncDisposable {
     this.#current = this.#next;
     this.#next = undefined;
     await before?.close();
+    this.#offersChanged();
   }
 
   /** The config is not used: servers that only it has are ended. */

@@ -1,7 +1,7 @@
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import { noticesOf, type OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
-import type { ServerTools } from "./server-tools.ts";
+import type { ListKind } from "../../sandboxes/remote/mcp-client/wire.ts";
 
 /** Milliseconds in which further changes of a list do not have it read again. */
 const PAUSE_MS = 500;
@@ -12,15 +12,38 @@ const MAX_PROBLEMS = 50;
 /** The shortest time for which a list is kept whose server says how long. */
 const MIN_TTL_MS = 10_000;
 
+/** Lists of a server that are kept. */
+export interface KeptLists {
+  /** Milliseconds for which they hold; `undefined` if the server did not say. */
+  readonly ttlMs: number | undefined;
+  /**
+   * Reads them, and returns a line for each problem, which may have text of the server.
+   *
+   * @param isCurrent Whether the result is still wanted.
+   * @param turn What to wait for before anything is changed.
+   * @throws if there is no list. What is kept then stays as it is.
+   */
+  refresh(isCurrent: () => boolean, turn?: Promise<unknown>): Promise<readonly string[]>;
+}
+
+/** What a {@link FollowedLists} follows. */
+export interface FollowedOptions {
+  readonly connection: McpConnection;
+  readonly lists: KeptLists;
+  /** Which changes concern the lists. */
+  readonly kinds: readonly ListKind[];
+  readonly onNotice: OnMcpNotice | undefined;
+  /** Called when the lists were read again. */
+  readonly onRefreshed: () => void;
+}
+
 /**
- * Lists the tools of a server again when they may have changed: it says so, it was started again, or the time of its list is
+ * Reads lists of a server again when they may have changed: it says so, it was started again, or the time of its list is
  * over. However often that happens, one list is read at a time, and at most two in a second.
  */
-export class FollowedServer {
-  readonly #tools: ServerTools;
+export class FollowedLists {
+  readonly #options: FollowedOptions;
   readonly #notify: ReturnType<typeof noticesOf>;
-  readonly #connection: McpConnection;
-  readonly #onRefreshed: () => void;
   readonly #unlisten: () => void;
   #running: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -28,27 +51,20 @@ export class FollowedServer {
   #isClosed = false;
   #isReady = false;
 
-  /** @param onRefreshed Called when the list was read again. */
-  constructor(
-    connection: McpConnection,
-    tools: ServerTools,
-    onNotice: OnMcpNotice | undefined,
-    onRefreshed: () => void,
-  ) {
-    this.#connection = connection;
-    this.#tools = tools;
+  constructor(options: FollowedOptions) {
+    const { connection, kinds, onNotice } = options;
+    this.#options = options;
     this.#notify = noticesOf(connection.name, onNotice);
-    this.#onRefreshed = onRefreshed;
     this.#unlisten = connection.listen({
       onConnected: () => this.#changed(),
-      onListChanged: (kind) => kind === "tools" && this.#changed(),
+      onListChanged: (kind) => kinds.includes(kind) && this.#changed(),
     });
   }
 
   /**
-   * Lists the tools for the first time. If that fails, they are listed as soon as the server is connected.
+   * Reads the lists for the first time. If that fails, they are read as soon as the server is connected.
    *
-   * @param turn What to wait for before a tool is registered.
+   * @param turn What to wait for before anything is changed.
    * @returns why there is no list; `undefined` if there is one.
    */
   async open(turn: Promise<unknown>): Promise<string | undefined> {
@@ -76,11 +92,11 @@ export class FollowedServer {
     this.#isStale = false;
     try {
       await this.#refresh();
-      this.#onRefreshed();
+      this.#options.onRefreshed();
     } catch (error) {
       this.#notify(
         "problem",
-        `its tools cannot be listed: ${error instanceof Error ? error.message : error}`,
+        `its ${this.#options.kinds.join(" and ")} cannot be listed: ${error instanceof Error ? error.message : error}`,
       );
     }
     await new Promise<void>((resolve) => setTimeout(resolve, PAUSE_MS).unref());
@@ -88,11 +104,11 @@ export class FollowedServer {
 
   async #refresh(turn?: Promise<unknown>): Promise<void> {
     clearTimeout(this.#timer);
-    const problems = await this.#tools.refresh(() => !this.#isClosed, turn);
+    const problems = await this.#options.lists.refresh(() => !this.#isClosed, turn);
     for (const problem of problems.slice(0, MAX_PROBLEMS)) this.#notify("problem", problem);
     const rest = problems.length - MAX_PROBLEMS;
-    if (rest > 0) this.#notify("problem", `${rest} more of its tools cannot be used`);
-    this.#expireAfter(this.#tools.ttlMs);
+    if (rest > 0) this.#notify("problem", `${rest} more of its tools and offers cannot be used`);
+    this.#expireAfter(this.#options.lists.ttlMs);
   }
 
   /** A server that tells of changes is asked again all the same: its message can be lost. */
@@ -102,16 +118,7 @@ export class FollowedServer {
     this.#timer = setTimeout(() => this.#changed(), delay).unref();
   }
 
-  /** The connection, for requests that are no calls of tools. */
-  get connection(): McpConnection {
-    return this.#connection;
-  }
-
-  get tools(): ServerTools {
-    return this.#tools;
-  }
-
-  /** Stops following. The tools stay registered. */
+  /** Stops following. What is kept stays. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
