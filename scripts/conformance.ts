@@ -1,12 +1,14 @@
 /**
  * `npm run test:conformance`: runs the scenarios of the conformance suite of MCP that each revision requires, frozen at its
- * release, and prints a table. Those of servers run against a server with the fixtures that they ask for, those of clients
- * against `test/mcp/conformance/client.ts`. A scenario fails if a check of it fails, warns or is skipped, or if none passes.
+ * release, and prints a table. Those of servers run against a server with the fixtures that they ask for, and through a proxy
+ * before one, those of clients against `test/mcp/conformance/client.ts`; the three sides run at the same time. A scenario fails
+ * if a check of it fails, warns or is skipped, or if none passes.
  * Scenarios that are expected to fail, and checks that cannot apply, are in `test/mcp/conformance/expected-failures.yaml`; a
  * scenario that passes although it is expected to fail is an error, too. With the names of scenarios, only those run.
  */
 import { availableParallelism } from "node:os";
 import { judge, readExpectations } from "../test/mcp/conformance/expectations.ts";
+import { startProxy } from "../test/mcp/conformance/fixture-proxy.ts";
 import { startFixtureServer } from "../test/mcp/conformance/fixture-server.ts";
 import {
   REVISIONS,
@@ -23,19 +25,25 @@ const chosen = process.argv.slice(2);
 let wrong = 0;
 const rows: string[] = [];
 for (const revision of REVISIONS) {
-  {
-    // One server for each revision: scenarios leave sessions and calls behind.
-    await using server = await startFixtureServer();
-    report(
-      revision,
-      "server",
-      await runAll(revision, "server", 1, (name) => runServerScenario(server.url, revision, name)),
-    );
-  }
-  const clients = await runAll(revision, "client", availableParallelism(), (name) =>
-    runClientScenario(revision, name),
-  );
+  // One server for each side: scenarios leave sessions and calls behind.
+  await using server = await startFixtureServer();
+  await using behind = await startFixtureServer();
+  // Sandgate between the suite and a server of its own, to which it speaks the other revision.
+  const [wire] = REVISIONS.filter((each) => each !== revision) as [Revision];
+  await using proxy = await startProxy({ target: behind.url, wire });
+  const spoken = proxy.imports.servers.get("fixtures")?.info?.protocolVersion;
+  if (spoken !== wire) throw new Error(`the proxy speaks ${spoken} to its server, and not ${wire}`);
+  const against = (url: string) => (name: string) => runServerScenario(url, revision, name);
+  const [direct, proxied, clients] = await Promise.all([
+    runAll(revision, "server", 1, against(server.url)),
+    runAll(revision, "server", 1, against(proxy.url)),
+    runAll(revision, "client", Math.max(1, availableParallelism() - 1), (name) =>
+      runClientScenario(revision, name),
+    ),
+  ]);
+  report(revision, "server", direct);
   report(revision, "client", clients);
+  report(revision, "proxy", proxied);
 }
 
 console.log(
@@ -63,7 +71,11 @@ async function runAll(
   return results;
 }
 
-function report(revision: Revision, side: "server" | "client", results: readonly ScenarioResult[]): void {
+function report(
+  revision: Revision,
+  side: "server" | "client" | "proxy",
+  results: readonly ScenarioResult[],
+): void {
   const verdicts = results.map((result) => judge(expectations, revision, side, result));
   for (const { isExpected, line } of verdicts) {
     if (!isExpected) wrong++;

@@ -1,13 +1,15 @@
 /**
  * The client of the conformance suite: `node client.ts URL`, with the scenario in its environment. It imports the tools of the
- * server with `openMcp`, and calls each through the whole pipeline. A browser is the one thing that it plays itself.
+ * server with `openMcp`, and calls each through the whole pipeline. It plays the browser, and the person who accepts every form
+ * as it is filled in already.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import type { JsonObject } from "../../../src/json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/json/value.ts";
+import type { CallingClient } from "../../../src/mcp/gateway/client-link.ts";
 import { openMcp } from "../../../src/mcp/import/open-mcp.ts";
 import type { OAuthOptions } from "../../../src/mcp/oauth/oauth-options.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
@@ -39,6 +41,16 @@ const oauth: OAuthOptions = {
   onAuthorize: (page) => void fetch(page).catch(() => {}),
 };
 
+/** The client of every call. */
+const CLIENT: CallingClient = {
+  capabilities: { elicitation: { form: {} } },
+  ask: async (requests) =>
+    Object.fromEntries(
+      Object.entries(requests).map(([key, { params = {} }]) => [key, accepted(params["requestedSchema"])]),
+    ),
+  progress: () => {},
+};
+
 try {
   const registry = new ToolRegistry();
   await using sandboxes = await openSandboxes();
@@ -47,6 +59,7 @@ try {
     registry,
     sandboxes,
     servers: { s: { url, addresses, ...(isProtected && { oauth }) } },
+    clientOf: () => CLIENT,
     onNotice: ({ kind, message }) => console.error(`${kind}: ${message}`),
   });
   const problem = mcp.servers.get("s")?.problem;
@@ -77,6 +90,15 @@ async function requestAll(connection: McpConnection | undefined): Promise<void> 
   ] as const) {
     await wire?.request(method, params).catch((error: Error) => console.error(`${method}: ${error.message}`));
   }
+}
+
+/** Accepts a form with the defaults of its fields. */
+function accepted(schema: JsonValue | undefined): JsonObject {
+  const fields = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
+  const filled = Object.entries(fields).flatMap(([name, field]) =>
+    isJsonObject(field) && field["default"] !== undefined ? [[name, field["default"]] as const] : [],
+  );
+  return { action: "accept", content: Object.fromEntries(filled) };
 }
 
 /** Values of the types that the suite's tools want. */

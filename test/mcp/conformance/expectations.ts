@@ -32,7 +32,7 @@ export interface Verdict {
 export function judge(
   { failures, skips }: Expectations,
   revision: Revision,
-  side: "server" | "client",
+  side: "server" | "client" | "proxy",
   { name, missed }: ScenarioResult,
 ): Verdict {
   const isAbout = (entry: Entry): boolean =>
