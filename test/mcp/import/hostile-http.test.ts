@@ -137,7 +137,7 @@ test("A server does not flood the log with malformed tools", async () => {
   await using opened = await open({ web: served.options });
   expect(opened.registry.names).toEqual(["mcp_web_x"]);
   expect(opened.notices.filter(({ kind }) => kind === "problem")).toHaveLength(51);
-  expect(opened.notices.at(-1)?.message).toBe("450 more of its tools cannot be used");
+  expect(opened.notices.at(-1)?.message).toBe("450 more of its tools and offers cannot be used");
 });
 
 test("Servers share a bounded room for unfinished answers, and each has its part", async () => {

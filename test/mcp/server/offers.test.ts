@@ -107,18 +107,12 @@ describe("Resources and prompts", () => {
     const complete = () => {
       throw new Error("ENOENT: no such file, open '/srv/secret'");
     };
-    const problems: string[] = [];
     const prompt = { name: "p", arguments: [{ name: "file", complete }], get: () => ({ messages: [] }) };
-    const server = await startMcpServer([], {
-      ...{ prompts: [prompt], onProblem: (problem: string) => problems.push(problem) },
-    });
+    const server = await startMcpServer([], { prompts: [prompt] });
     const params = { ref: { type: "ref/prompt", name: "p" }, argument: { name: "file", value: "" } };
     expect((await send(server, "completion/complete", params)).body).toMatchObject({
-      error: { code: -32_603, message: "The values could not be found" },
+      error: { code: -32_603, message: expect.stringMatching(/^Tool failed \(reference /) },
     });
-    expect(problems).toEqual([
-      "the values of 'file' could not be found: ENOENT: no such file, open '/srv/secret'",
-    ]);
   });
 
   test.each([

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { checkedEvents } from "../../../../src/sandboxes/remote/mcp-client/checked-events.ts";
-import { MessageRoom } from "../../../../src/sandboxes/remote/mcp-client/message-room.ts";
-import { WireFilter } from "../../../../src/sandboxes/remote/mcp-client/wire-filter.ts";
+import { checkedEvents } from "../../../../../src/sandboxes/remote/mcp-client/http/checked-events.ts";
+import { MessageRoom } from "../../../../../src/sandboxes/remote/mcp-client/http/message-room.ts";
+import { WireFilter } from "../../../../../src/sandboxes/remote/mcp-client/wire-filter.ts";
 
 const NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"é"}}';
 

@@ -1,5 +1,5 @@
-import { FairBudget } from "../../../base/fair-budget.ts";
-import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
+import { FairBudget } from "../../../../base/fair-budget.ts";
+import { MAX_MESSAGE_BYTES } from "../wire-message.ts";
 
 /** Bytes of the unfinished messages of all servers over HTTP. Each server has room for one message, whatever others hold. */
 const TOTAL_BYTES = 256 * 1_024 * 1_024;
