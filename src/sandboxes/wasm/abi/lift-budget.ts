@@ -10,6 +10,17 @@ export class LiftBudgetError extends Error {
   }
 }
 
+/**
+ * The maximum number of items of a list or a table that the host makes for a component, except for lists of bytes. V8
+ * ends the process, not only the thread, if an array that grows does not fit in the thread's heap.
+ */
+export const MAX_ITEMS = 1_000_000;
+
+/** @throws {LiftBudgetError} if there are too many items. */
+export function checkItems(count: number): void {
+  if (count > MAX_ITEMS) throw new LiftBudgetError("memoryBytes");
+}
+
 /** Limits of a {@link LiftBudget}. */
 export interface LiftLimits {
   /** The maximum size of all values that the host holds at a time, in bytes. */

@@ -1,5 +1,6 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { alignUp, layoutOf, MAX_BYTES } from "./layout.ts";
+import { checkItems } from "./lift-budget.ts";
 import { liftedSize } from "./lifted-size.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { liftCase, liftChar, liftFlags, liftHandle, packFields } from "./shapes.ts";
@@ -100,6 +101,7 @@ export function loadList(
     access.budget.charge(length, length);
     return access.bytes(at, length).slice();
   }
+  checkItems(length);
   access.budget.charge(length * liftedSize(element), length * LEAST_ITEM_BYTES);
   return Array.from({ length }, (_, index) => load(access, at + index * size, element));
 }

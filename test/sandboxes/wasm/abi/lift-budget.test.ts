@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LiftBudget, LiftBudgetError } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
+import { LiftBudget, LiftBudgetError, MAX_ITEMS } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { BodyBudget } from "../../../../src/sandboxes/wasm/host/wasi-http/body-budget.ts";
 import { Fields } from "../../../../src/sandboxes/wasm/host/wasi-http/fields.ts";
 import { OutgoingRequest } from "../../../../src/sandboxes/wasm/host/wasi-http/outgoing-request.ts";
@@ -51,6 +51,20 @@ describe("values that a component passes to the host", () => {
     expect(call("pass", 300, 1_000)).toBeUndefined();
     expect(call("give", 300)).toHaveLength(300);
     expect(thrownBy(() => call("pass", 3_000, 1))).toEqual(TOO_LARGE);
+  });
+
+  test("are refused in a list that could end the process, whatever the memory limit", async () => {
+    const source = `(component
+      (core module $m
+        (memory (export "memory") 32)
+        (func (export "give") (param i32) (result i32)
+          (i32.store (i32.const 4) (local.get 0)) (i32.const 0)))
+      (core instance $i (instantiate $m))
+      (func (export "give") (param "length" u32) (result (list bool))
+        (canon lift (core func $i "give") (memory $i "memory"))))`;
+    const call = await instantiate(source, {}, new LiftBudget({ memoryBytes: 2 ** 40, textBytes: 2 ** 40 }));
+    expect(call("give", MAX_ITEMS)).toHaveLength(MAX_ITEMS);
+    expect(thrownBy(() => call("give", MAX_ITEMS + 1))).toEqual(TOO_LARGE);
   });
 
   test("are charged when the component returns them", async () => {

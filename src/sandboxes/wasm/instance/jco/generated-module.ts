@@ -1,5 +1,5 @@
 import { compileFunction } from "node:vm";
-import type { LiftBudget } from "../../abi/lift-budget.ts";
+import { checkItems, type LiftBudget, LiftBudgetError } from "../../abi/lift-budget.ts";
 import { TYPED_ARRAY_BYTES } from "../../abi/lifted-size.ts";
 import type { JcoProgram } from "../../artifact.ts";
 
@@ -27,6 +27,38 @@ const ABSENT = [
   "setImmediate",
 ];
 
+/**
+ * The maximum size of a map or a set: it has no more entries than V8 made space for when it grew to this power of two.
+ */
+const MAX_ENTRIES = 262_144;
+
+/** How generated code appends to arrays. A `$` is in no other name of it. */
+const APPENDED = /(?<![\w#.$])([\w#.]+)\.push\(/g;
+const APPEND = "sandgate$append";
+
+/** Appends to an array, if it does not become so large that V8 could end the process. */
+function append(array: unknown[], ...items: readonly unknown[]): number {
+  checkItems(array.length + items.length);
+  return array.push(...items);
+}
+
+class BoundedMap extends Map<unknown, unknown> {
+  override set(key: unknown, value: unknown): this {
+    if (this.size >= MAX_ENTRIES && !this.has(key)) throw new LiftBudgetError("memoryBytes");
+    return super.set(key, value);
+  }
+}
+
+class BoundedSet extends Set<unknown> {
+  override add(value: unknown): this {
+    if (this.size >= MAX_ENTRIES && !this.has(value)) throw new LiftBudgetError("memoryBytes");
+    return super.add(value);
+  }
+}
+
+/** Globals that the code has in place of others, because a component can make it put any number of values in them. */
+const BOUNDED = { Map: BoundedMap, Set: BoundedSet, [APPEND]: append };
+
 /** A destructor runs when its resource is dropped, or not at all: no code runs outside of calls. */
 class NoFinalization {
   register(): void {}
@@ -42,7 +74,12 @@ const loads = new WeakMap<JcoProgram, Load>();
  * because jco's code reads arguments of imports twice. Other values are only bounded by the heap of the thread.
  */
 export function loadGenerated(program: JcoProgram, budget: LiftBudget): Instantiate {
-  const globals = { ...chargingGlobals(budget), FinalizationRegistry: NoFinalization, globalThis: {} };
+  const globals = {
+    ...chargingGlobals(budget),
+    ...BOUNDED,
+    FinalizationRegistry: NoFinalization,
+    globalThis: {},
+  };
   const names = [...Object.keys(globals), ...ABSENT];
   const load = loads.get(program) ?? compile(program, names);
   loads.set(program, load);
@@ -50,7 +87,8 @@ export function loadGenerated(program: JcoProgram, budget: LiftBudget): Instanti
 }
 
 function compile({ source }: JcoProgram, names: readonly string[]): Load {
-  const body = `"use strict"; ${source.replaceAll(/^export /gm, "")}; return instantiate;`;
+  const bounded = source.replaceAll(APPENDED, `${APPEND}($1, `);
+  const body = `"use strict"; ${bounded.replaceAll(/^export /gm, "")}; return instantiate;`;
   return compileFunction(body, names) as Load;
 }
 

@@ -1,3 +1,4 @@
+import { checkItems } from "../../abi/lift-budget.ts";
 import { isNestedOption } from "../../abi/shapes.ts";
 import type { ComponentRecord, ComponentValue, TaggedValue } from "../../abi/value.ts";
 import type { ValueType } from "../../linking/value-type.ts";
@@ -64,7 +65,8 @@ export function fromJco(type: ValueType, value: JcoValue): ComponentValue {
   switch (type.kind) {
     case "list":
       if (type.element.kind === "u8") return value as Uint8Array;
-      return Array.from(value as Iterable<unknown>, (item) => fromJco(type.element, item));
+      checkItems((value as ArrayLike<unknown>).length);
+      return Array.from(value as ArrayLike<unknown>, (item) => fromJco(type.element, item));
     case "tuple":
       return type.items.map((item, index) => fromJco(item, (value as readonly unknown[])[index]));
     case "record": {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { afterAll, describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../../../../src/engine/call/context.ts";
 import type { ToolExecution } from "../../../../../src/engine/call/execution.ts";
@@ -183,6 +184,16 @@ describe("the limits of a call hold", async () => {
     });
   });
 
+  test.each([
+    ["lists", "bools"],
+    ["tables of resources", "resources"],
+  ])("%s do not grow so large that V8 would end the process", async (_what, name) => {
+    const many = name === "resources" ? await manyResources() : component;
+    const limits = { memoryBytes: 32 * MIB, outputBytes: 1e9 };
+    const call = { export: name, input: name === "resources" ? { n: 300_000 } : {}, limits };
+    expect(await run(many, call)).toMatchObject({ status: "limit_exceeded", limit: "memoryBytes" });
+  });
+
   test("every call gets a fresh instance, also after a trap", async () => {
     for (let times = 0; times < 3; times++) {
       expect(await call("count")).toMatchObject({ status: "completed", output: 1 });
@@ -190,6 +201,23 @@ describe("the limits of a call hold", async () => {
     }
   });
 });
+
+/** A component that makes 300,000 resources. */
+async function manyResources(): Promise<Uint8Array> {
+  return Buffer.from(
+    await parse(`(component
+      (type $r (resource (rep i32)))
+      (core func $new (canon resource.new $r))
+      (core module $m
+        (import "r" "new" (func $new (param i32) (result i32)))
+        (func (export "make") (param i32)
+          (loop $next
+            (drop (call $new (local.get 0)))
+            (br_if $next (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))
+      (core instance $i (instantiate $m (with "r" (instance (export "new" (func $new))))))
+      (func (export "resources") (param "n" u32) (canon lift (core func $i "make"))))`),
+  );
+}
 
 /** A component whose functions exceed limits. */
 function limitsComponent(): Promise<Uint8Array> {
@@ -207,7 +235,8 @@ function limitsComponent(): Promise<Uint8Array> {
     i32.const ${2 * MIB})`;
   return typedComponent(
     `export loop: func(); export fill: func(); export grow: func(); export trap: func(); export count: func() -> u32;
-     export strings: func() -> list<string>; export bytes: func() -> list<list<u8>>;`,
+     export strings: func() -> list<string>; export bytes: func() -> list<list<u8>>;
+     export bools: func() -> list<bool>;`,
     `(func (export "loop") (loop (br 0)))
     (func (export "fill")
       (drop (memory.grow (i32.const 480)))
@@ -215,6 +244,11 @@ function limitsComponent(): Promise<Uint8Array> {
     (func (export "grow")
       (drop (memory.grow (i32.const 480)))
       (if (i32.eq (memory.grow (i32.const 400)) (i32.const -1)) (then unreachable)))
+    (func (export "bools") (result i32)
+      (drop (memory.grow (i32.const 32)))
+      (i32.store (i32.const 16) (i32.const 4096))
+      (i32.store (i32.const 20) (i32.const 1000001))
+      i32.const 16)
     (func (export "trap") unreachable)
     (global $calls (mut i32) (i32.const 0))
     (func (export "count") (result i32)
