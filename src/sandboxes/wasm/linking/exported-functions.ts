@@ -33,11 +33,13 @@ export function exportedFunctions(exports: Exports): ReadonlyMap<string, Compone
   return functions.byName;
 }
 
-class ExportedFunctions {
+/** Collects exported functions within the limits. */
+export class ExportedFunctions {
   readonly byName = new Map<string, ComponentFunction>();
   #parts = 0;
   #nameLength = 0;
 
+  /** @throws {ToolPreparationError} if there are too many functions, or their types are too large. */
   add(name: string, added: ComponentFunction): void {
     const { parts, nameLength } = functionSize(added.type);
     this.#parts += parts;

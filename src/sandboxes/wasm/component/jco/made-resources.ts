@@ -1,10 +1,15 @@
 import type { WasmImplementation } from "../../../../tool/implementations/wasm-implementation.ts";
+import { ExportedFunctions } from "../../linking/exported-functions.ts";
 import type { ComponentFunction } from "../../linking/link-plan.ts";
 import type { Case, FunctionType, NamedType, ResourceType, ValueType } from "../../linking/value-type.ts";
 
 type Functions = ReadonlyMap<string, ComponentFunction>;
 
-/** Returns exported functions with the types that they have as tools of an engine. */
+/**
+ * Returns exported functions with the types that they have as tools of an engine.
+ *
+ * @throws {ToolPreparationError} if the types are too large.
+ */
 export function exportsFor(engine: WasmImplementation["engine"], exports: Functions): Functions {
   return engine === "jco" ? functionsWithMadeResources(exports) : exports;
 }
@@ -13,18 +18,20 @@ export function exportsFor(engine: WasmImplementation["engine"], exports: Functi
  * Returns exported functions with types that can be written as JSON where they take resources. No resource outlives its
  * call, so an argument says how the resource is made: it is a variant of the functions of the same interface that return
  * one, with their arguments, such as `{ "tag": "[constructor]counter", "val": { "start": 3 } }`.
+ *
+ * @throws {ToolPreparationError} if the types are too large. What makes a resource is written out wherever it is taken.
  */
 export function functionsWithMadeResources(exports: Functions): Functions {
   const interfaces = new Map<string, Makers>();
-  return new Map(
-    Array.from(exports, ([name, exported]) => {
-      const interfaceName = interfaceOf(name);
-      const makers = interfaces.get(interfaceName) ?? makersIn(exports, interfaceName);
-      interfaces.set(interfaceName, makers);
-      const params = exported.type.params.map((param) => ({ ...param, type: madeType(param.type, makers) }));
-      return [name, { ...exported, type: { ...exported.type, params } }];
-    }),
-  );
+  const functions = new ExportedFunctions();
+  for (const [name, exported] of exports) {
+    const interfaceName = interfaceOf(name);
+    const makers = interfaces.get(interfaceName) ?? makersIn(exports, interfaceName);
+    interfaces.set(interfaceName, makers);
+    const params = exported.type.params.map((param) => ({ ...param, type: madeType(param.type, makers) }));
+    functions.add(name, { ...exported, type: { ...exported.type, params } });
+  }
+  return functions.byName;
 }
 
 type Makers = ReadonlyMap<ResourceType, readonly Case[]>;

@@ -103,6 +103,37 @@ describe("a tool that takes resources", () => {
     expect(exports).toMatchObject([{ name: "f", refused: reason }]);
   });
 
+  test("what makes the resources cannot multiply the types beyond their limit", async () => {
+    const params = Array.from({ length: 1_000 }, (_, index) => `(param "p${index}" u8)`).join(" ");
+    const taken = Array.from({ length: 1_000 }, () => "(own $x)").join(" ");
+    const component = Buffer.from(
+      await parse(`(component
+        (component $i
+          (import "r" (type $r (sub resource)))
+          (import "make" (func $make ${params} (result (own $r))))
+          (import "take" (func $take (param "all" (list (tuple ${taken.replaceAll("$x", "$r")})))))
+          (export $x "x" (type $r))
+          (export "make" (func $make) (func ${params} (result (own $x))))
+          (export "take" (func $take) (func (param "all" (list (tuple ${taken}))))))
+        (type $r (resource (rep i32)))
+        (core module $m
+          (memory (export "memory") 1)
+          (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 16)
+          (func (export "make") (param i32) (result i32) i32.const 1)
+          (func (export "take") (param i32 i32)))
+        (core instance $c (instantiate $m))
+        (func $make ${params} (result (own $r))
+          (canon lift (core func $c "make") (memory $c "memory") (realloc (func $c "realloc"))))
+        (func $take (param "all" (list (tuple ${taken.replaceAll("$x", "$r")})))
+          (canon lift (core func $c "take") (memory $c "memory") (realloc (func $c "realloc"))))
+        (instance $out (instantiate $i
+          (with "r" (type $r)) (with "make" (func $make)) (with "take" (func $take))))
+        (export "a:b/c" (instance $out)))`),
+    );
+    await expect(inspectComponent(component, { engine: "jco" })).rejects.toThrow(/parts of types/);
+    await expect(inspectComponent(component)).resolves.toMatchObject({ imports: [] });
+  });
+
   test("Sandgate's own engine refuses it", async () => {
     const component = await counterComponent();
     const implementations = { wasm: { component, export: "docs:counters/counters#sum" } };
