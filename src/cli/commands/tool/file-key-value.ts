@@ -1,4 +1,6 @@
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { open, realpath, rename, rm, writeFile } from "node:fs/promises";
 import type { KeyValueStore, KeyValueStores } from "../../../key-value/key-value-store.ts";
 import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
 import { shown } from "../../../rendering/shown.ts";
@@ -7,6 +9,9 @@ import { UsageError } from "../../errors.ts";
 /** All sessions share the stores of a file. */
 const SESSION = "";
 const NEVER = new AbortController().signal;
+
+/** The maximum size of the file in bytes. */
+const MAX_FILE_BYTES = 256 * 1_024 * 1_024;
 
 /** The values of each store in base64, by their keys. */
 type FileContent = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -23,19 +28,18 @@ export class FileKeyValue implements KeyValueStores {
    * @throws {UsageError} if the file cannot be read, or does not have such content.
    */
   static async open(file: string): Promise<FileKeyValue> {
-    const stores = new FileKeyValue(file);
     try {
-      for (const [name, values] of Object.entries(await readContent(file))) {
-        const changes = Object.entries(values).map(([key, base64]) => ({
-          key,
-          value: Buffer.from(base64, "base64"),
-        }));
+      const content = await readContent(file);
+      // A link stays a link.
+      const stores = new FileKeyValue(content === undefined ? file : await realpath(file));
+      for (const [name, values] of Object.entries(content ?? {})) {
+        const changes = Object.entries(values).map(([key, base64]) => ({ key, value: decode(base64) }));
         await stores.open(name).update(changes, NEVER);
       }
+      return stores;
     } catch (error) {
       throw new UsageError(shown`--store ${file} cannot be used: ${(error as Error).message}`);
     }
-    return stores;
   }
 
   private constructor(file: string) {
@@ -53,7 +57,7 @@ export class FileKeyValue implements KeyValueStores {
     const content = await Promise.all(
       Array.from(this.#opened, async ([name, store]) => [name, await contentOf(store)] as const),
     );
-    const temporary = `${this.#file}.${process.pid}.tmp`;
+    const temporary = `${this.#file}.${randomUUID()}.tmp`;
     try {
       await writeFile(temporary, `${JSON.stringify(Object.fromEntries(content), null, 2)}\n`, {
         flag: "wx",
@@ -76,19 +80,36 @@ async function contentOf(store: KeyValueStore): Promise<Record<string, string>> 
   return Object.fromEntries(entries);
 }
 
-async function readContent(file: string): Promise<FileContent> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw error;
-  }
+/** Returns the content of the file; `undefined` if it does not exist. */
+async function readContent(file: string): Promise<FileContent | undefined> {
+  const text = await readText(file);
+  if (text === undefined) return undefined;
   const content: unknown = JSON.parse(text);
   const isStore = (store: unknown): boolean =>
     isRecord(store) && Object.values(store).every((value) => typeof value === "string");
   if (isRecord(content) && Object.values(content).every(isStore)) return content as FileContent;
   throw new TypeError("it must have an object for each store, whose members are strings in base64");
+}
+
+async function readText(file: string): Promise<string | undefined> {
+  try {
+    // Opening a pipe would wait for its other end.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const status = await handle.stat();
+    if (!status.isFile()) throw new TypeError("it is not a file");
+    if (status.size > MAX_FILE_BYTES) throw new TypeError(`it is larger than ${MAX_FILE_BYTES} bytes`);
+    return await handle.readFile("utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** @throws {TypeError} if it is not base64, whose value would be lost when the file is written. */
+function decode(base64: string): Uint8Array {
+  const value = Buffer.from(base64, "base64");
+  if (value.toString("base64") === base64) return value;
+  throw new TypeError("a value is not base64");
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { Document } from "yaml";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
@@ -15,6 +15,9 @@ export interface FileNeeds {
   /** Each capability that the file can use, and what shows it. */
   readonly capabilities: ReadonlyMap<CapabilityName, string>;
 }
+
+/** The first line of a policy that was written here, without its "#". */
+const WRITTEN = " Written by 'sandgate tool check --grant'.";
 
 /** The limits of a new grant. An author lowers them. */
 const LIMITS = { wallTime: "5s", memory: "64MiB", output: "1MiB" };
@@ -73,12 +76,23 @@ export async function writeGrant(
   }
   const policy = new Document({ rules: files.map((file) => ruleOf(file, values)) });
   const notes = files.flatMap((file) => missing(file, values));
-  policy.commentBefore = [" Written by 'sandgate tool check --grant'.", ...notes].join("\n");
+  policy.commentBefore = [WRITTEN, ...notes].join("\n");
   try {
+    if (!(await isOurs(path))) throw new Error("it exists, and 'tool check --grant' did not write it");
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, policy.toString());
   } catch (error) {
     throw new UsageError(shown`--grant ${path} cannot be written: ${(error as Error).message}`);
+  }
+}
+
+/** Returns whether a file does not exist, or can be replaced, because it was written here. */
+async function isOurs(path: string): Promise<boolean> {
+  try {
+    return (await readFile(path, "utf8")).startsWith(`#${WRITTEN}`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return true;
+    throw error;
   }
 }
 

@@ -67,9 +67,11 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
   const context = { registry, policy, sandboxes, events, sessionId: "tool-run", ...(signal && { signal }) };
   const call = { id: "call", name: registry.names[0] ?? "", arguments: command.input };
   const execution = await new ToolDispatchEngine().dispatch(call, context);
+  const isInterrupted = execution === null || signal?.aborted === true;
+  if (!isInterrupted) await print(stdout, toPrintableJson(report(execution, log, detail)));
+  // The tool has run, whether its values can be stored or not.
   await stores?.save();
-  if (execution === null || signal?.aborted) return EXIT_INTERRUPTED;
-  await print(stdout, toPrintableJson(report(execution, log, detail)));
+  if (isInterrupted) return EXIT_INTERRUPTED;
   if (command.policy === undefined && NOT_GRANTED.test(execution.error?.message ?? "")) {
     await print(stderr, shown`Without --policy FILE, tool run grants no capabilities.`);
   }

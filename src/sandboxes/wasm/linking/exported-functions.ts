@@ -35,7 +35,7 @@ export function exportedFunctions(exports: Exports): ReadonlyMap<string, Compone
 
 /** Collects exported functions within the limits. */
 export class ExportedFunctions {
-  readonly byName = new Map<string, ComponentFunction>();
+  readonly byName: Map<string, ComponentFunction> = new Map();
   #parts = 0;
   #nameLength = 0;
 

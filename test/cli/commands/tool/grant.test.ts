@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
@@ -40,6 +41,17 @@ describe("sandgate tool check --grant", () => {
     expect(rule.capabilities).toEqual({ engine: "jco", keyValue: ["notes"] });
     const { success, receipt } = await note({ title: "a" }, ["--engine", "jco", "--policy", grant]);
     expect({ success, receipt }).toMatchObject({ success: true, receipt: { used: { engine: "jco" } } });
+  });
+
+  test("does not replace a file that it did not write", async () => {
+    const file = join(folder, "mine.yaml");
+    await writeFile(file, "rules: []\n");
+    const args = ["tool", "check", notes, "--grant", file];
+    expect(await sandgate(args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("it exists, and 'tool check --grant' did not write it"),
+    });
+    expect(await readFile(file, "utf8")).toBe("rules: []\n");
   });
 
   test("grants what a component imports, as far as it is named", async () => {
@@ -125,6 +137,31 @@ describe("sandgate tool run", () => {
     expect(await note({ title: "a" }, ["--policy", policy])).toMatchObject({ output: null });
     expect(JSON.parse(await readFile(join(folder, "store.json"), "utf8"))).toEqual({
       notes: { a: Buffer.from("first").toString("base64") },
+    });
+  });
+
+  test("refuses a store that is a pipe, or would lose a value", async () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const damaged = join(folder, "damaged.json");
+    await writeFile(damaged, '{ "notes": { "a": "!!!" } }');
+    for (const [file, reason] of [
+      [pipe, "it is not a file"],
+      [damaged, "a value is not base64"],
+    ] as const) {
+      const stderr = expect.stringContaining(`cannot be used: ${reason}`);
+      expect(await note({ title: "a" }, ["--store", file])).toEqual({ stderr });
+    }
+  });
+
+  test("writes the file that a link refers to, and prints the result even if it cannot be written", async () => {
+    const target = join(folder, "target.json");
+    await writeFile(target, "{}");
+    await symlink(target, join(folder, "link.json"));
+    await note({ title: "a" }, ["--store", join(folder, "link.json")]);
+    expect((await lstat(join(folder, "link.json"))).isSymbolicLink()).toBe(true);
+    expect(await note({ title: "a" }, ["--store", join(folder, "missing/store.json")])).toMatchObject({
+      receipt: {},
     });
   });
 
