@@ -3,6 +3,7 @@ import type { LiftBudget } from "../../abi/lift-budget.ts";
 import { AbiError, type ComponentValue, type TaggedValue } from "../../abi/value.ts";
 import type { JcoProgram, WasmArtifact } from "../../artifact.ts";
 import { ArgumentError } from "../../exports/from-json.ts";
+import { toJson } from "../../exports/to-json.ts";
 import type { ComponentFunction, ImportedFunction } from "../../linking/link-plan.ts";
 import type { FunctionType, ValueType } from "../../linking/value-type.ts";
 import type { ComponentCalls } from "../component-calls.ts";
@@ -134,7 +135,8 @@ export class JcoInstance implements ComponentCalls {
     const made = this.#invokeResult(maker, given);
     if (made.tag === "ok") return made.val;
     const { err } = type.result;
-    const reason = err === undefined ? "" : `: ${JSON.stringify(fromJco(err, made.val)).slice(0, 1_024)}`;
+    const reason =
+      err === undefined ? "" : `: ${JSON.stringify(toJson(err, fromJco(err, made.val))).slice(0, 1_024)}`;
     throw new ArgumentError("", `cannot be used, because '${tag}' failed${reason}`);
   }
 

@@ -103,6 +103,35 @@ describe("a tool that takes resources", () => {
     expect(exports).toMatchObject([{ name: "f", refused: reason }]);
   });
 
+  test("the reason is JSON, as in outputs", async () => {
+    const component = Buffer.from(
+      await parse(`(component
+        (component $i
+          (import "r" (type $r (sub resource)))
+          (import "make" (func $make (result (result (own $r) (error (tuple u64 (list u8)))))))
+          (import "take" (func $take (param "a" (own $r))))
+          (export $x "x" (type $r))
+          (export "make" (func $make) (func (result (result (own $x) (error (tuple u64 (list u8)))))))
+          (export "take" (func $take) (func (param "a" (own $x)))))
+        (type $r (resource (rep i32)))
+        (core module $m
+          (memory (export "memory") 1)
+          (data (i32.const 16) "\\01\\00\\00\\00\\00\\00\\00\\00\\07")
+          (func (export "make") (result i32) i32.const 16)
+          (func (export "take") (param i32)))
+        (core instance $c (instantiate $m))
+        (func $make (result (result (own $r) (error (tuple u64 (list u8)))))
+          (canon lift (core func $c "make") (memory $c "memory")))
+        (func $take (param "a" (own $r)) (canon lift (core func $c "take")))
+        (instance $out (instantiate $i
+          (with "r" (type $r)) (with "make" (func $make)) (with "take" (func $take))))
+        (export "a:b/c" (instance $out)))`),
+    );
+    expect(await run(component, { export: "a:b/c#take", input: { a: { tag: "make" } } })).toMatchObject({
+      message: expect.stringContaining(`'make' failed: [7,""]`),
+    });
+  });
+
   test("what makes the resources cannot multiply the types beyond their limit", async () => {
     const params = Array.from({ length: 1_000 }, (_, index) => `(param "p${index}" u8)`).join(" ");
     const taken = Array.from({ length: 1_000 }, () => "(own $x)").join(" ");
