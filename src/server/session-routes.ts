@@ -3,6 +3,7 @@ import { FairBudget } from "../base/fair-budget.ts";
 import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
 import type { Sender } from "../executor/http/authentication.ts";
 import type { Guards, MoreRoutes } from "../executor/http/more-routes.ts";
+import { respondJson } from "../executor/http/respond.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
 import type { Clients } from "./access/client.ts";
@@ -107,6 +108,10 @@ export class SessionRoutes implements MoreRoutes {
     const exchange = this.#begin(request, response, sender);
     endWithCredential(exchange, response);
     const answer = await mcp.handle(exchange);
+    if (typeof answer === "string") {
+      if (!response.destroyed) respondJson(response, answer);
+      return;
+    }
     answer.headers.set("cache-control", "no-store");
     await sendResponse(answer, response, exchange.revoked);
   }

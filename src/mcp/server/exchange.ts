@@ -53,7 +53,8 @@ export async function exchange(
   const { runs, isModern } = parts;
   const { signal } = context.mcpReq;
   const session = await parts.session();
-  const binding = canonicalText(copyJson([session.id, call.tool, call.arguments]));
+  // Most calls neither continue another request nor ask the client.
+  const binding = (): string => canonicalText(copyJson([session.id, call.tool, call.arguments]));
   const principal = session.principal?.id ?? "";
   const run = takeOrStart(parts, call, context, session, principal, binding);
   runs.watch(run, watchOf(context));
@@ -69,7 +70,7 @@ export async function exchange(
       }
       if (!isModern) await askAll(context, run, step.requests);
       else {
-        const requestState = parts.held.hold(run, principal, binding);
+        const requestState = parts.held.hold(run, principal, binding());
         if (requestState !== undefined) return { inputRequests: inputRequests(step.requests), requestState };
       }
     }
@@ -84,7 +85,7 @@ function takeOrStart(
   context: ServerContext,
   session: Session,
   principal: string,
-  binding: string,
+  binding: () => string,
 ): Run {
   const state = context.mcpReq.requestState<string>();
   const responses = (context.mcpReq.inputResponses ?? {}) as InputResponses;
@@ -94,7 +95,7 @@ function takeOrStart(
       ...{ capabilities: capabilities(context), early: responses, watch: watchOf(context), isModern },
     });
   }
-  const run = typeof state === "string" ? held.take(state, principal, binding) : undefined;
+  const run = typeof state === "string" ? held.take(state, principal, binding()) : undefined;
   if (run === undefined) {
     const message = "The requestState is not one that waits for this request: call again without it";
     throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message, {

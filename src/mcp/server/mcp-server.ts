@@ -1,9 +1,10 @@
-import type { McpHttpHandler, Server as SdkServer } from "@modelcontextprotocol/server";
+import type { AuthInfo, McpHttpHandler, Server as SdkServer } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { HostContext } from "../../tool/implementations/host-implementation.ts";
 import type { McpProgress } from "../../tool/implementations/mcp-implementation.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { ClientSessions } from "./client-sessions.ts";
+import { callDirectly, type PostedMessage } from "./http/call-directly.ts";
 import { errorResponse, LegacySessions } from "./http/legacy-sessions.ts";
 import { Listeners } from "./http/listeners.ts";
 import { readBody } from "./http/read-body.ts";
@@ -18,6 +19,7 @@ import type { ClientCapabilities, McpInputRequest } from "./runs/input-requests.
 import { Runs } from "./runs/runs.ts";
 import { type McpStdio, type StdioStreams, serveStdio } from "./stdio/serve-stdio.ts";
 import { refuseParamHeaders } from "./tools/param-headers.ts";
+import type { EndOfCall } from "./tools/tool-handlers.ts";
 
 /** The client of a call, which its tool can ask. */
 export interface McpClient {
@@ -61,13 +63,13 @@ export class McpServer implements AsyncDisposable {
     this.#clients = new ClientSessions(parts.options);
     this.#legacy = new LegacySessions(parts, this.#clients);
     this.#modern = parts.sdk.createMcpHandler(
-      ({ authInfo }) => this.#modernServer(authInfo?.extra?.["principal"] as Principal | undefined),
+      ({ authInfo }) => this.#modernServer(authInfo?.extra as unknown as ServedRequest),
       { legacy: "reject", onerror: (error) => parts.options.onProblem?.(error.message) },
     );
   }
 
-  #modernServer(principal: Principal | undefined): SdkServer {
-    return peerServer(this.#parts, true, () => this.#clients.shared(principal));
+  #modernServer({ principal, ended }: ServedRequest): SdkServer {
+    return peerServer(this.#parts, true, () => this.#clients.shared(principal), ended);
   }
 
   /**
@@ -93,8 +95,25 @@ export class McpServer implements AsyncDisposable {
     const refused =
       this.#refuseListening(bare, body, principal) ?? (await this.#refuseParams(bare, body, principal));
     if (refused !== undefined) return refused;
-    const authInfo = { token: "", clientId: principal?.id ?? "", scopes: [], extra: { principal } };
-    return this.#modern.fetch(bare, { authInfo, ...(body !== undefined && { parsedBody: body }) });
+    return this.#modern.fetch(bare, {
+      authInfo: authInfoOf({ principal }),
+      ...(body !== undefined && { parsedBody: body }),
+    });
+  }
+
+  /**
+   * Responds to a call faster than {@link fetch}, if nothing about its request is special.
+   *
+   * @returns the JSON text of the response, or a response; `undefined` if the request is one for {@link fetch}.
+   * @internal
+   */
+  async call(posted: PostedMessage, { principal }: McpSender = {}): Promise<string | Response | undefined> {
+    if (this.#isClosed) return undefined;
+    return callDirectly(this.#parts, posted, {
+      session: () => this.#clients.shared(principal),
+      write: (request, parsedBody, ended) =>
+        this.#modern.fetch(request, { authInfo: authInfoOf({ principal, ended }), parsedBody }),
+    });
   }
 
   #refuseListening(
@@ -114,7 +133,8 @@ export class McpServer implements AsyncDisposable {
   ): Promise<Response | undefined> {
     if (!isJsonObject(body) || body["method"] !== "tools/call") return undefined;
     const { registry } = await this.#clients.shared(principal);
-    return refuseParamHeaders(body, headers, (name) =>
+    const header = (name: string): string | null => headers.get(name);
+    return refuseParamHeaders(body, header, (name) =>
       registry.has(name) ? registry.get(name).inputSchema : undefined,
     );
   }
@@ -219,6 +239,17 @@ export async function openMcpServer(options: McpServerOptions): Promise<McpServe
   const parts = { sdk, options, info, runs, held: new HeldRuns(), offers: allOffers(options) };
   for (const tool of offeredTools(parts)) options.registry.register(tool);
   return new McpServer(parts);
+}
+
+/** What a request on the wire without sessions is served with. */
+interface ServedRequest {
+  readonly principal: Principal | undefined;
+  /** The end of its call, if the SDK has only to write the response. */
+  readonly ended?: EndOfCall;
+}
+
+function authInfoOf(served: ServedRequest): AuthInfo {
+  return { token: "", clientId: served.principal?.id ?? "", scopes: [], extra: { ...served } };
 }
 
 function offeredTools(parts: ServerParts) {

@@ -9,7 +9,7 @@ import type { McpServerOptions } from "./options.ts";
 import type { HeldRuns } from "./runs/held-runs.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
 import type { Runs } from "./runs/runs.ts";
-import { addTools } from "./tools/tool-handlers.ts";
+import { addTools, type EndOfCall } from "./tools/tool-handlers.ts";
 
 /** What one server has in common for all its clients. */
 export interface ServerParts {
@@ -31,11 +31,13 @@ const PRIVATE_CONTENT = { ttlMs: 0, cacheScope: "private" } as const;
  * Creates the SDK's server for one client, or for one request on the wire without sessions. Both wires have the same handlers.
  *
  * @param session The session in which the client's calls run.
+ * @param ended See {@link addTools}.
  */
 export function peerServer(
   { sdk, options, info, runs, held, offers }: ServerParts,
   isModern: boolean,
   session: () => Promise<Session>,
+  ended?: EndOfCall,
 ): SdkServer {
   const { resources, resourceTemplates, prompts, imported, logs, instructions } = options;
   const hasResources = [resources, resourceTemplates, imported].some((each) => each !== undefined);
@@ -64,12 +66,13 @@ export function peerServer(
   const capabilities = (context: ServerContext): ClientCapabilities =>
     isModern ? declared(sdk, context) : (server.getClientCapabilities() ?? {});
   const parts: ExchangeParts = { sdk, runs, held, isModern, session, capabilities };
-  addTools(server, parts, options);
+  addTools(server, parts, options, ended);
   if (hasResources || hasPrompts) addOffers(server, parts, offers);
   return server;
 }
 
-function declared(sdk: Sdk, { mcpReq }: ServerContext): ClientCapabilities {
+/** What a client declared that it can do, in a request on the wire without sessions. */
+export function declared(sdk: Sdk, { mcpReq }: ServerContext): ClientCapabilities {
   const envelope = mcpReq.envelope as Readonly<Record<string, JsonValue>> | undefined;
   return (envelope?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? {}) as ClientCapabilities;
 }

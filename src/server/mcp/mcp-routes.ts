@@ -35,15 +35,22 @@ export class McpRoutes {
   /**
    * Responds to a request that has passed the checks of its host, its origin and its sender.
    *
+   * @returns the response, or the JSON text of one.
    * @throws {RouteRefusal | RemoteProblem} as a rejection.
    */
-  async handle(exchange: Exchange): Promise<Response> {
+  async handle(exchange: Exchange): Promise<Response | string> {
     const { client, closed, request } = exchange;
     if (!client.is("caller")) throw forbidden("only a caller can use the MCP server");
     if (this.#isEnding) throw draining();
     const { method = "GET", headers } = request;
     if (!METHODS.includes(method)) throw notFound();
     const body = method === "POST" ? await exchange.readText([JSON_MEDIA_TYPE]) : undefined;
+    const { principal } = client;
+    if (body !== undefined) {
+      const header = (name: string): string | null => headers[name]?.toString() ?? null;
+      const called = await this.server.call({ text: body, header, signal: closed }, { principal });
+      if (called !== undefined) return called;
+    }
     const entries = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
       value === undefined || name.startsWith(":") ? [] : [[name, String(value)]],
     );
@@ -51,7 +58,6 @@ export class McpRoutes {
       ...{ method, headers: entries, signal: closed },
       ...(body !== undefined && { body }),
     });
-    const { principal } = client;
     return this.server.fetch(routed, { principal });
   }
 

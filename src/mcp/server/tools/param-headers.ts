@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import type { HeaderOf } from "../http/plain-call.ts";
 
 /** Deeper members of a schema are not searched. */
 const MAX_DEPTH = 16;
@@ -18,7 +19,7 @@ const BASE64 = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
  */
 export function refuseParamHeaders(
   message: JsonObject,
-  headers: Headers,
+  headerOf: HeaderOf,
   schemaOf: (name: string) => JsonObject | undefined,
 ): Response | undefined {
   const { method, params, id = null } = message;
@@ -28,7 +29,7 @@ export function refuseParamHeaders(
   if (schema === undefined) return undefined;
   for (const { header, value } of declaredHeaders(schema, params["arguments"] ?? {}, 0)) {
     const name = `mcp-param-${header.toLowerCase()}`;
-    const given = headers.get(name);
+    const given = headerOf(name);
     const expected = value === undefined || value === null ? null : textOf(value);
     if ((given === null ? null : decoded(given)) === expected) continue;
     const error = { code: HEADER_MISMATCH, message: `The header ${name} does not match the argument` };

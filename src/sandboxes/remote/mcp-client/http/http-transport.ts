@@ -22,14 +22,14 @@ export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
   readonly #inner: StreamableHTTPClientTransport;
   readonly #filter: WireFilter;
-  readonly #redact: (text: string) => string;
+  readonly #redact: ((text: string) => string) | undefined;
   readonly #streams = new RequestStreams();
 
   /** @param redact Returns a text without the tokens. Default: there are none. */
   constructor(
     inner: StreamableHTTPClientTransport,
     filter: WireFilter,
-    redact: (text: string) => string = (text) => text,
+    redact?: (text: string) => string,
   ) {
     this.#redact = redact;
     this.#inner = inner;
@@ -66,7 +66,7 @@ export class HttpTransport implements Transport {
       this.#streams.ended(id);
       this.#filter.unsent(message);
       // It has the body of the response.
-      if (error instanceof Error) error.message = this.#redact(error.message);
+      if (error instanceof Error && this.#redact) error.message = this.#redact(error.message);
       throw error;
     } finally {
       if (method === "notifications/cancelled") this.#streams.abort(cancelledBy(message));
@@ -83,6 +83,7 @@ export class HttpTransport implements Transport {
   }
 
   #hidden(message: WireMessage): WireMessage {
+    if (this.#redact === undefined) return message;
     const text = JSON.stringify(message);
     const hidden = this.#redact(text);
     return hidden === text ? message : JSON.parse(hidden);
