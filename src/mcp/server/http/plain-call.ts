@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { Sdk } from "../load-sdk.ts";
+import type { HeaderOf } from "../tools/param-headers.ts";
 
 /** The revision whose requests stand alone. */
 const REVISION = "2026-07-28";
@@ -15,9 +16,6 @@ export interface PlainCall {
   /** The members of `_meta`: the client's revision, name and capabilities. */
   readonly envelope: JsonObject;
 }
-
-/** Returns a header of a request; `null` if it has none with this name. */
-export type HeaderOf = (name: string) => string | null;
 
 /** Whether a request may be a plain call, by its headers alone. */
 export function mayBePlain(header: HeaderOf): boolean {

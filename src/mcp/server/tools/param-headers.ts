@@ -1,5 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { HeaderOf } from "../http/plain-call.ts";
+
+/** Returns a header of a request; `null` if it has none with this name. */
+export type HeaderOf = (name: string) => string | null;
 
 /** Deeper members of a schema are not searched. */
 const MAX_DEPTH = 16;
