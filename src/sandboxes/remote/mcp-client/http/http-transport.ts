@@ -26,11 +26,7 @@ export class HttpTransport implements Transport {
   readonly #streams = new RequestStreams();
 
   /** @param redact Returns a text without the tokens. Default: there are none. */
-  constructor(
-    inner: StreamableHTTPClientTransport,
-    filter: WireFilter,
-    redact?: (text: string) => string,
-  ) {
+  constructor(inner: StreamableHTTPClientTransport, filter: WireFilter, redact?: (text: string) => string) {
     this.#redact = redact;
     this.#inner = inner;
     this.#filter = filter;
