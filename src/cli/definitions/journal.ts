@@ -1,0 +1,154 @@
+import { shown } from "../../rendering/shown.ts";
+import { type Command, defineCommand } from "../command.ts";
+import type { JournalSelection } from "../commands/journal/entry-line.ts";
+import type { JournalPlace } from "../commands/journal/place.ts";
+import { UsageError } from "../errors.ts";
+import { CONFIG, JSON_OUTPUT } from "./common-options.ts";
+
+const PLACE = {
+  directory: { type: "string", short: "d", value: "DIR", help: "the journal" },
+  config: { ...CONFIG, help: "a config that has a journal" },
+} as const;
+
+const SELECTION = {
+  session: { type: "string", value: "ID", help: "only records of this session" },
+  tool: { type: "string", value: "NAME", help: "only records of this tool" },
+  since: { type: "string", value: "TIME", help: "only later records: 2026-01-31T12:00:00Z, for example" },
+  ...JSON_OUTPUT,
+} as const;
+
+const ONE_PLACE = { options: ["directory", "config"], isRequired: true } as const;
+
+const verify = defineCommand({
+  name: "journal verify",
+  summary: "finds what was changed, left out or cut off in a journal",
+  arguments: { "DIR|FILE": { isMultiple: true, help: "the directory of the journal, or its files" } },
+  options: {
+    key: {
+      ...{ type: "string", multiple: true, value: "FILE" },
+      help: "a verifier key; without one, checkpoints are not checked",
+    },
+    checkpoint: {
+      ...{ type: "string", multiple: true, value: "FILE" },
+      help: "a file with copies of checkpoints; requires --key",
+    },
+  },
+  exitCodes: { 1: "the journal contradicts itself" },
+  read: ({ key: keys, checkpoint: checkpoints }, { "DIR|FILE": paths }) => {
+    if (checkpoints.length > 0 && keys.length === 0) throw new UsageError(shown`--checkpoint requires --key`);
+    return { paths, checkpoints, keys };
+  },
+  run: async (options, terminal) =>
+    (await import("../commands/journal/verify.ts")).verifyFiles(options, terminal),
+});
+
+const show = defineCommand({
+  name: "journal show",
+  summary: "prints the records of a journal",
+  arguments: { CALL_ID: { isOptional: true, help: "only records of this call" } },
+  options: {
+    ...PLACE,
+    ...SELECTION,
+    as: {
+      ...{ type: "string", value: "policy-test", choices: ["policy-test"] },
+      help: "prints the calls as cases of a policy test, in YAML",
+    },
+  },
+  alternatives: [ONE_PLACE, { options: ["json", "as"] }],
+  read: ({ json: isJson, as, ...options }, { CALL_ID }) => ({
+    ...{ place: placeOf(options), selection: selectionOf(options, CALL_ID) },
+    ...{ isJson, isTest: as !== undefined },
+  }),
+  run: async (options, terminal) => (await import("../commands/journal/show.ts")).show(options, terminal),
+});
+
+const tail = defineCommand({
+  name: "journal tail",
+  summary: "prints the last records of a journal",
+  arguments: {},
+  options: {
+    ...PLACE,
+    ...SELECTION,
+    follow: { type: "boolean", short: "f", help: "also prints those that follow, until interrupted" },
+  },
+  alternatives: [ONE_PLACE],
+  read: ({ json: isJson, follow: follows, ...options }) => ({
+    ...{ place: placeOf(options), selection: selectionOf(options, undefined) },
+    ...{ isJson, follows },
+  }),
+  run: async (options, terminal) => (await import("../commands/journal/tail.ts")).tail(options, terminal),
+});
+
+const replay = defineCommand({
+  name: "journal replay",
+  summary: "decides each recorded call again",
+  arguments: {},
+  options: PLACE,
+  alternatives: [ONE_PLACE],
+  exitCodes: { 1: "a decision differs from the recorded one" },
+  read: (options) => ({ place: placeOf(options) }),
+  run: async (options, terminal) => (await import("../commands/journal/replay.ts")).replay(options, terminal),
+});
+
+const forget = defineCommand({
+  name: "journal forget",
+  summary: "deletes the key of a session's sealed arguments",
+  arguments: {},
+  options: {
+    ...PLACE,
+    session: { type: "string", required: true, value: "ID", help: "the session to forget" },
+  },
+  alternatives: [ONE_PLACE],
+  exitCodes: { 1: "there is no such key" },
+  read: ({ session, ...options }) => ({ place: placeOf(options), session }),
+  run: async (options, terminal) => (await import("../commands/journal/forget.ts")).forget(options, terminal),
+});
+
+const keygen = defineCommand({
+  name: "journal keygen",
+  summary: "creates the keys that sign and verify checkpoints",
+  arguments: {},
+  options: {
+    name: {
+      ...{ type: "string", short: "n", required: true, value: "NAME" },
+      help: "it identifies the journal, such as example.com/journal",
+    },
+    out: {
+      ...{ type: "string", short: "o", value: "FILE" },
+      help: "the file of the signing key, beside that of the verifier key, FILE.pub; default: journal.key",
+    },
+  },
+  read: ({ name: keyName, out = "journal.key" }) => ({ keyName, out }),
+  run: async (options, terminal) => (await import("../commands/journal/keygen.ts")).keygen(options, terminal),
+});
+
+/** `sandgate journal …` */
+export const JOURNAL_COMMANDS: readonly Command[] = [verify, show, tail, replay, forget, keygen];
+
+/** `sandgate why` */
+export const why: Command = defineCommand({
+  name: "why",
+  summary: "prints rules, near misses, grant and receipt of a recorded call",
+  arguments: { CALL_ID: { help: "the call to explain" } },
+  options: PLACE,
+  alternatives: [ONE_PLACE],
+  exitCodes: { 1: "there is no such call" },
+  read: (options, { CALL_ID: callId }) => ({ place: placeOf(options), callId }),
+  run: async (options, terminal) => (await import("../commands/journal/why.ts")).why(options, terminal),
+});
+
+type Given<Names extends string> = Readonly<Record<Names, string | undefined>>;
+
+/** One of the two was given: the parser checks {@link ONE_PLACE}. */
+function placeOf({ config = "", directory }: Given<"config" | "directory">): JournalPlace {
+  return directory === undefined ? { config } : { directory };
+}
+
+function selectionOf(
+  { session, tool, since }: Given<"session" | "tool" | "since">,
+  callId: string | undefined,
+): JournalSelection {
+  const from = since === undefined ? undefined : Date.parse(since);
+  if (Number.isNaN(from)) throw new UsageError(shown`--since must be a time such as 2026-01-31T12:00:00Z`);
+  return { callId, session, tool, since: from };
+}

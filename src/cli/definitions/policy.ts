@@ -1,0 +1,82 @@
+import { type Command, defineCommand } from "../command.ts";
+import { CONFIG, JSON_OUTPUT, REQUIRED_CONFIG } from "./common-options.ts";
+
+const explain = defineCommand({
+  name: "policy explain",
+  summary: "prints what is decided on a call, and why",
+  arguments: {},
+  options: {
+    ...REQUIRED_CONFIG,
+    call: {
+      ...{ type: "string", required: true, value: "JSON" },
+      help: 'the call, such as \'{"tool":"read_file","arguments":{"path":"a.txt"}}\'',
+    },
+    principal: { type: "string", value: "JSON", help: "the caller; default: not known" },
+    session: { type: "string", value: "ID", help: "the session; default: none" },
+    "user-text": { type: "string", value: "TEXT", help: "what the user said" },
+    earlier: {
+      ...{ type: "string", value: "JSON" },
+      help: "a list of what came before, as in the cases of a policy test",
+    },
+    workspace: { type: "string", value: "DIR", help: "the workspace; default: none" },
+    ...JSON_OUTPUT,
+  },
+  read: ({ json: isJson, "user-text": userText, ...others }) => ({ ...others, userText, isJson }),
+  run: async (options, terminal) =>
+    (await import("../commands/policy/explain.ts")).explain(options, terminal),
+});
+
+const test = defineCommand({
+  name: "policy test",
+  summary: "decides on the calls of a file, and compares with what it expects",
+  arguments: {
+    "CASES.yaml": {
+      isOptional: true,
+      help: "the calls; default: sandgate.policy-test.yaml beside the config",
+    },
+  },
+  options: {
+    config: { ...CONFIG, help: "default: sandgate.yaml beside the cases, or in the working directory" },
+  },
+  exitCodes: { 1: "a decision differs from the expected one" },
+  read: ({ config }, { "CASES.yaml": cases }) => ({ cases, config }),
+  run: async (options, terminal) =>
+    (await import("../commands/policy/test.ts")).testPolicy(options, terminal),
+});
+
+const diff = defineCommand({
+  name: "policy diff",
+  summary: "decides on recorded calls under two policies, and prints what changed",
+  arguments: {
+    OLD: { help: "the policy file or config to compare with" },
+    NEW: { help: "the policy file or config that is compared" },
+    // A shell expands `--journal records/*.jsonl` to several arguments.
+    FILE: { isOptional: true, isMultiple: true, help: "further files of the journal" },
+  },
+  options: {
+    journal: {
+      ...{ type: "string", short: "j", multiple: true, required: true, value: "DIR|FILE" },
+      help: "the directory or a file of a journal",
+    },
+    "accept-wider": { type: "boolean", help: "exits with 0 even if NEW permits more" },
+  },
+  exitCodes: { 3: "NEW permits something that OLD does not" },
+  read: ({ journal, "accept-wider": acceptsWider }, { OLD: before, NEW: after, FILE }) => ({
+    ...{ before, after, acceptsWider },
+    journals: [...journal, ...FILE],
+  }),
+  run: async (options, terminal) => (await import("../commands/policy/diff.ts")).diff(options, terminal),
+});
+
+const prove = defineCommand({
+  name: "policy prove",
+  summary: "prints which invariants hold for every call, and calls that violate others",
+  arguments: {},
+  options: REQUIRED_CONFIG,
+  exitCodes: { 1: "an invariant is not proved" },
+  read: ({ config }) => ({ config }),
+  run: async (options, terminal) => (await import("../commands/policy/prove.ts")).prove(options, terminal),
+});
+
+/** `sandgate policy …` */
+export const POLICY_COMMANDS: readonly Command[] = [explain, test, diff, prove];

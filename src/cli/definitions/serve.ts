@@ -1,0 +1,82 @@
+import { type Command, defineCommand } from "../command.ts";
+import { CONFIG, REQUIRED_CONFIG } from "./common-options.ts";
+
+/** `sandgate serve` */
+export const serve: Command = defineCommand({
+  name: "serve",
+  summary: "dispatches calls over HTTP until SIGTERM",
+  details: [
+    "SIGHUP reloads tools, policy, keys and modes: see docs/remote-protocol.md. The operator's log goes to standard error: see docs/operations.md.",
+  ],
+  arguments: {},
+  options: {
+    ...REQUIRED_CONFIG,
+    listen: {
+      ...{ type: "string", short: "l", value: "HOST:PORT|unix:PATH" },
+      help: "the address; default: the config's server.listen, or 127.0.0.1:7420",
+    },
+  },
+  read: ({ config, listen }) => ({ config, listen }),
+  run: async (options, terminal) => (await import("../commands/serve.ts")).serve(options, terminal),
+});
+
+/** `sandgate supervise` */
+export const supervise: Command = defineCommand({
+  name: "supervise",
+  summary: "runs an agent as a child process, and answers its tool calls",
+  details: [
+    "The agent writes its calls as lines: see docs/supervisor.md. It is confined: it sees the system's files and, read-only, the working directory, and has no network.",
+  ],
+  arguments: {
+    PROGRAM: { help: "the agent, after --" },
+    ARGUMENT: { isOptional: true, isMultiple: true, help: "the arguments of the agent" },
+  },
+  takesProgram: true,
+  options: {
+    config: {
+      ...CONFIG,
+      help: "the tools, and what each agent may have done for it; default: sandgate.yaml",
+    },
+    agent: {
+      ...{ type: "string", short: "a", value: "NAME" },
+      help: "which of the config's agents; default: the only one",
+    },
+    fd: {
+      ...{ type: "string", value: "3", choices: ["3"] },
+      help: "takes the calls from the agent's descriptor 3, a socket; default: from its standard output, with the answers on its standard input",
+    },
+    env: {
+      ...{ type: "string", short: "e", value: "NAME", multiple: true },
+      help: "a variable that the agent gets; may be repeated",
+    },
+    unconfined: {
+      type: "boolean",
+      help: "does not confine the agent: it can do everything that you can",
+    },
+  },
+  exitCodes: {
+    "the agent's": "the agent ended; 128 and the number of the signal if a signal ended it",
+  },
+  read: ({ config = "sandgate.yaml", agent, fd, env, unconfined }, { PROGRAM, ARGUMENT }) => ({
+    ...{ config, agent, env, hasChannel: fd === "3", isUnconfined: unconfined },
+    command: [PROGRAM, ...ARGUMENT] as const,
+  }),
+  run: async (options, terminal) => (await import("../commands/supervise.ts")).supervise(options, terminal),
+});
+
+/** `sandgate confirm` */
+export const confirm: Command = defineCommand({
+  name: "confirm",
+  summary: "lists the questions that wait on a server of sessions, and has you answer them",
+  details: ["Without a terminal, it only lists them. See docs/sessions.md."],
+  arguments: { URL: { help: "that of the server, such as http://127.0.0.1:7420" } },
+  options: {
+    "token-file": {
+      ...{ type: "string", value: "FILE" },
+      help: "the file with an approver's token; default: the variable SANDGATE_TOKEN",
+    },
+    watch: { type: "boolean", short: "w", help: "waits for further questions until interrupted" },
+  },
+  read: ({ "token-file": tokenFile, watch }, { URL }) => ({ url: URL, tokenFile, watch }),
+  run: async (options, terminal) => (await import("../commands/confirm.ts")).confirm(options, terminal),
+});

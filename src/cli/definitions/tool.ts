@@ -1,0 +1,145 @@
+import { shown } from "../../rendering/shown.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { UsageError } from "../errors.ts";
+import { ENGINES, LANGUAGES, type Template } from "../tool-command.ts";
+
+const FILE = { help: "the tool's module or component" };
+const EXPORT = {
+  type: "string",
+  short: "e",
+  value: "NAME",
+  help: "the exported function; default: 'default', or the only tool of a component",
+} as const;
+const ENGINE = {
+  type: "string",
+  value: "jco",
+  choices: ENGINES,
+  help: "jco: runs a component that you trust with the code that jco generates",
+} as const;
+
+const run = defineCommand({
+  name: "tool run",
+  summary: "calls a tool, and prints its result, log and receipt",
+  details: ["JavaScript and TypeScript run in QuickJS, WebAssembly components in the Wasm sandbox."],
+  arguments: { FILE },
+  options: {
+    input: {
+      ...{ type: "string", short: "i", value: "JSON|@FILE|-" },
+      help: "the tool's input: JSON, a file that has it, or - for standard input; default: {}",
+    },
+    policy: {
+      ...{ type: "string", short: "p", value: "FILE" },
+      help: "the policy file that grants the call; default: the sandbox's own limits",
+    },
+    store: {
+      ...{ type: "string", short: "s", value: "FILE" },
+      help: "the file that keeps the key-value stores; default: they end with the call",
+    },
+    export: EXPORT,
+    tool: {
+      ...{ type: "string", short: "t", value: "NAME" },
+      help: "which of a component's tools; default: the only one",
+    },
+    engine: ENGINE,
+  },
+  exitCodes: { 1: "the tool failed" },
+  read: ({ input = "{}", ...options }, { FILE: file }) => ({
+    name: "tool run" as const,
+    file,
+    input,
+    ...options,
+  }),
+  run: async (options, terminal) => {
+    const { readInput } = await import("../commands/read-input.ts");
+    const input = await readInput("--input", options.input, terminal);
+    return (await import("../commands/tool/run.ts")).runTool({ ...options, input }, terminal);
+  },
+});
+
+const check = defineCommand({
+  name: "tool check",
+  summary: "loads tools without calling them, and reports their problems",
+  details: [
+    "Problems are also globals and imports that a JavaScript tool uses and the sandbox does not have.",
+  ],
+  arguments: { FILE: { ...FILE, isMultiple: true } },
+  options: {
+    export: EXPORT,
+    engine: ENGINE,
+    grant: {
+      ...{ type: "string", short: "g", value: "FILE" },
+      help: "writes a policy that grants what the tools import or mention",
+    },
+    value: {
+      ...{ type: "string", multiple: true, value: "CAPABILITY=VALUE" },
+      help: "names what that policy grants: net=https://api.example.com, keyValue=notes, tools=read_*, fs=DIRECTORY; may be repeated",
+    },
+  },
+  read: ({ value: values, ...options }, { FILE: files }) => {
+    if (options.grant === undefined && values.length > 0)
+      throw new UsageError(shown`--value requires --grant`);
+    return { name: "tool check" as const, files, ...options, values };
+  },
+  run: async (options, terminal) => (await import("../commands/tool/check.ts")).checkTools(options, terminal),
+});
+
+const inspect = defineCommand({
+  name: "tool inspect",
+  summary: "prints what a component exports, and the grants that it needs",
+  details: [
+    "The exports have JSON schemas, and each import has the grant that it needs. The component does not run.",
+  ],
+  arguments: { "FILE.wasm": FILE },
+  options: {},
+  read: (_, { "FILE.wasm": file }) => ({ name: "tool inspect" as const, file }),
+  run: async (options, terminal) =>
+    (await import("../commands/tool/inspect.ts")).inspectTool(options, terminal),
+});
+
+const component = defineCommand({
+  name: "tool component",
+  summary: "makes a component of a core module that exports the world sandgate:tool",
+  arguments: { "CORE.wasm": { help: "the core module" } },
+  options: {
+    out: { type: "string", short: "o", required: true, value: "FILE.wasm", help: "the component's file" },
+  },
+  read: ({ out }, { "CORE.wasm": file }) => ({ name: "tool component" as const, file, out }),
+  run: async (options, terminal) =>
+    (await import("../commands/tool/component.ts")).makeComponent(options, terminal),
+});
+
+const create = defineCommand({
+  name: "tool new",
+  summary: "creates a project with a tool and its test",
+  details: ["It overwrites no files. See docs/cookbook."],
+  arguments: { DIR: { help: "the folder of the new project" } },
+  options: {
+    language: {
+      ...{ type: "string", short: "l", value: "LANGUAGE", choices: LANGUAGES },
+      help: "javascript (default) and typescript run in QuickJS; c, assemblyscript and rust are components. rust needs the target wasm32-unknown-unknown",
+    },
+    wasm: { type: "boolean", help: "a component, also in javascript" },
+    "key-value": { type: "boolean", help: "a tool that keeps values, in assemblyscript" },
+  },
+  read: ({ language, wasm, "key-value": keyValue }, { DIR: directory }) => ({
+    ...{ name: "tool new" as const, directory },
+    template: keyValue ? keyValueTemplate(language) : templateOf(language, wasm),
+  }),
+  run: async (options, terminal) =>
+    (await import("../commands/tool/project/new.ts")).newTool(options, terminal),
+});
+
+/** `sandgate tool …` */
+export const TOOL_COMMANDS: readonly Command[] = [run, check, inspect, component, create];
+
+function templateOf(language: (typeof LANGUAGES)[number] = "javascript", wasm: boolean): Template {
+  if (language === "javascript") return wasm ? "wasm-javascript" : "javascript";
+  if (language !== "typescript") return `wasm-${language}`;
+  if (!wasm) return "typescript";
+  throw new UsageError(shown`--wasm is not possible with typescript: such a tool runs in QuickJS`);
+}
+
+function keyValueTemplate(language: (typeof LANGUAGES)[number] = "assemblyscript"): Template {
+  if (language === "assemblyscript") return "wasm-key-value";
+  throw new UsageError(shown`--key-value is only possible with assemblyscript, not with ${language}`);
+}
