@@ -10,9 +10,22 @@ abstract class UserError extends Error {
   }
 }
 
+/** A word that may be misspelt, and the words that it can stand for. */
+export interface Misspelt {
+  readonly word: string;
+  readonly known: readonly string[];
+}
+
 /** The command line is invalid. `shown` says what to change. */
 export class UsageError extends UserError {
   override readonly name = "UsageError";
+  /** What may be misspelt. Default: nothing. */
+  readonly misspelt: Misspelt | undefined;
+
+  constructor(shown: ShownText, misspelt?: Misspelt) {
+    super(shown);
+    this.misspelt = misspelt;
+  }
 }
 
 /** The assistant's message cannot be read. `shown` names the file and the position. */

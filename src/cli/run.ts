@@ -1,8 +1,9 @@
 import { shown } from "../rendering/shown.ts";
 import { ShownText } from "../rendering/shown-text.ts";
-import { type Command, parseCommandLine } from "./command-line.ts";
+import { type CommandLine, parseCommandLine } from "./command-line.ts";
+import { COMMANDS } from "./definitions/all.ts";
 import { MessageError, UsageError } from "./errors.ts";
-import { HELP_TEXT, readVersion } from "./help.ts";
+import { commandHelp, listHelp, readVersion } from "./help.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, print, type Terminal } from "./terminal/terminal.ts";
 
 /**
@@ -13,9 +14,9 @@ import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, print, type Terminal } from 
  */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    return await runCommand(parseCommandLine(argv), terminal);
+    return await runCommandLine(parseCommandLine(argv, COMMANDS), terminal);
   } catch (error) {
-    const problem = await problemText(error);
+    const problem = await problemText(error, argv);
     if (problem === undefined) {
       if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
       throw error;
@@ -25,9 +26,23 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   }
 }
 
+async function runCommandLine(line: CommandLine, terminal: Terminal): Promise<number> {
+  if ("run" in line) return line.run(terminal, COMMANDS);
+  const text = line.name === "help" ? helpAbout(line.about) : await readVersion();
+  await print(terminal.stdout, new ShownText(text, { isData: true }));
+  return EXIT_OK;
+}
+
+function helpAbout(about: string | undefined): string {
+  const command = COMMANDS.find(({ name }) => name === about);
+  if (command !== undefined) return commandHelp(command);
+  const group = COMMANDS.filter(({ name }) => name.startsWith(`${about} `));
+  return about === undefined ? listHelp(COMMANDS, true) : listHelp(group, false);
+}
+
 /** Returns the text of an error that the user caused; `undefined` for any other error. */
-async function problemText(error: unknown): Promise<ShownText | undefined> {
-  if (error instanceof UsageError) return shown`sandgate: ${error.shown}. See sandgate --help`;
+async function problemText(error: unknown, argv: readonly string[]): Promise<ShownText | undefined> {
+  if (error instanceof UsageError) return usageProblem(error, argv);
   if (error instanceof MessageError) return error.shown;
   // The command that threw a ConfigError has loaded its module already.
   const { JournalError } = await import("../journal/journal-error.ts");
@@ -38,68 +53,16 @@ async function problemText(error: unknown): Promise<ShownText | undefined> {
   return showProblems(error.problems);
 }
 
-/** Runs a command. Each command's module is loaded on use, so that `--version` does not load all of them. */
-async function runCommand(command: Command, terminal: Terminal): Promise<number> {
-  switch (command.name) {
-    case "help":
-      await print(terminal.stdout, new ShownText(HELP_TEXT, { isData: true }));
-      return EXIT_OK;
-    case "version":
-      await print(terminal.stdout, shown`${await readVersion()}`);
-      return EXIT_OK;
-    case "check":
-      return (await import("./commands/check.ts")).check(command, terminal);
-    case "doctor":
-      return (await import("./commands/doctor.ts")).doctor(command, terminal);
-    case "dispatch":
-      return (await import("./commands/dispatch.ts")).dispatch(command, terminal);
-    case "serve":
-      return (await import("./commands/serve.ts")).serve(command, terminal);
-    case "supervise":
-      return (await import("./commands/supervise.ts")).supervise(command, terminal);
-    case "journal verify":
-      return (await import("./commands/journal/verify.ts")).verifyFiles(command, terminal);
-    case "journal show":
-      return (await import("./commands/journal/show.ts")).show(command, terminal);
-    case "journal tail":
-      return (await import("./commands/journal/tail.ts")).tail(command, terminal);
-    case "journal replay":
-      return (await import("./commands/journal/replay.ts")).replay(command, terminal);
-    case "journal forget":
-      return (await import("./commands/journal/forget.ts")).forget(command, terminal);
-    case "journal keygen":
-      return (await import("./commands/journal/keygen.ts")).keygen(command, terminal);
-    case "why":
-      return (await import("./commands/journal/why.ts")).why(command, terminal);
-    case "policy explain":
-      return (await import("./commands/policy/explain.ts")).explain(command, terminal);
-    case "policy test":
-      return (await import("./commands/policy/test.ts")).testPolicy(command, terminal);
-    case "policy diff":
-      return (await import("./commands/policy/diff.ts")).diff(command, terminal);
-    case "policy prove":
-      return (await import("./commands/policy/prove.ts")).prove(command, terminal);
-    case "mcp pin":
-      return (await import("./commands/mcp/pin.ts")).pin(command, terminal);
-    case "mcp serve":
-      return (await import("./commands/mcp/serve.ts")).serveMcp(command, terminal);
-    case "mcp login":
-      return (await import("./commands/mcp/login.ts")).login(command, terminal);
-    case "mcp logout":
-      return (await import("./commands/mcp/login.ts")).logout(command, terminal);
-    case "mcp diff":
-      return (await import("./commands/mcp/diff.ts")).diffDefinitions(command, terminal);
-    case "confirm":
-      return (await import("./commands/confirm.ts")).confirm(command, terminal);
-    case "tool run":
-      return (await import("./commands/tool/run.ts")).runTool(command, terminal);
-    case "tool check":
-      return (await import("./commands/tool/check.ts")).checkTools(command, terminal);
-    case "tool inspect":
-      return (await import("./commands/tool/inspect.ts")).inspectTool(command, terminal);
-    case "tool component":
-      return (await import("./commands/tool/component.ts")).makeComponent(command, terminal);
-    case "tool new":
-      return (await import("./commands/tool/project/new.ts")).newTool(command, terminal);
-  }
+async function usageProblem(
+  { shown: problem, misspelt }: UsageError,
+  [first = "", second = ""]: readonly string[],
+): Promise<ShownText> {
+  const { suggest } = await import("../config/suggest.ts");
+  const meant = misspelt && suggest(misspelt.word, misspelt.known);
+  const suggestion = meant === undefined ? shown`` : shown`: did you mean '${meant}'?`;
+  const names = COMMANDS.map(({ name }) => name);
+  const command = [`${first} ${second}`, first].find((name) => names.includes(name));
+  const see = command === undefined ? "sandgate --help" : `sandgate ${command} --help`;
+  const end = meant === undefined ? shown`.` : shown``;
+  return shown`sandgate: ${problem}${suggestion}${end} See ${see}`;
 }

@@ -29,7 +29,7 @@ test("prints the package's version", async () => {
 test("prints its usage, and refers to it after a usage error", async () => {
   expect(await start("--help").outcome).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("sandgate dispatch [FILE|-] --config sandgate.yaml"),
+    stdout: expect.stringContaining("dispatch        dispatches the tool calls of a message"),
   });
   expect(await start("deploy").outcome).toEqual({
     code: 2,

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
+import { COMMANDS } from "../../src/cli/definitions/all.ts";
 import { createFolder, sandgate } from "../cli/sandgate.ts";
 
 /** The commands of the first block of each page. `scripts/new-tools.ts` runs them with the packed package. */
@@ -26,7 +27,8 @@ describe.each(PAGES)("docs/cookbook/$file", ({ text, commands }) => {
     expect(commands.includes("npm install")).toBe("devDependencies" in manifest);
     for (const run of runs) {
       const [command = "", input = ""] = run.split(" --input ");
-      const parsed = parseCommandLine([...command.split(" ").slice(1), "--input", input.slice(1, -1)]);
+      const argv = [...command.split(" ").slice(1), "--input", input.slice(1, -1)];
+      const parsed = parseCommandLine(argv, COMMANDS);
       expect(parsed.name).toBe("tool run");
       expect(JSON.parse(input.slice(1, -1))).toBeTypeOf("object");
       if (!command.includes(" tool.")) continue;

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
+import { COMMANDS } from "../../src/cli/definitions/all.ts";
 import { createFolder } from "../cli/sandgate.ts";
 import { ISOLATIONS } from "../sandboxes/process/availability.ts";
 
@@ -26,7 +27,7 @@ describe.skipIf(ISOLATIONS.length === 0)("docs/supervisor.md", () => {
   ])("has an agent that is run by %s", async (program, printed) => {
     const line = commands.split("\n").find((each) => each.endsWith(program)) ?? "";
     const argv = line.split(" ").slice(1);
-    expect(parseCommandLine(argv)).toMatchObject({ name: "supervise" });
+    expect(parseCommandLine(argv, COMMANDS)).toMatchObject({ name: "supervise" });
     const folder = await createFolder({ ...FILES, "data/notes.txt": "notes" });
     const args = ["--no-warnings", join(root, "src/cli/main.ts"), ...argv];
     const { stderr, status } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });

@@ -1,9 +1,9 @@
 import type { ConfigProblem } from "../../config/problem.ts";
+import { toPrintableJson } from "../../rendering/printable-json.ts";
 import { shown } from "../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { type HostModule, isHostModule } from "../../tool/implementations/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
-import type { Command } from "../command-line.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { loadExport } from "../config/load-export.ts";
 import { unapprovedTools } from "../config/load-lock.ts";
@@ -23,16 +23,19 @@ import { checkPrincipals, principalIds } from "./check-principals.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
 import { ConfiguredServers } from "./mcp/servers.ts";
 
+/** Options of `sandgate check`. */
+interface CheckOptions {
+  readonly config: string;
+  readonly isJson: boolean;
+}
+
 /**
  * Loads everything that a config names, prepares each tool in each of its sandboxes, checks what the policy grants it,
  * and prints every problem and a summary. MCP servers are started and list their tools. No tool runs.
  *
  * @throws {ConfigError} if the config's file cannot be read.
  */
-export async function check(
-  { config: file }: Extract<Command, { name: "check" }>,
-  terminal: Terminal,
-): Promise<ExitCode> {
+export async function check({ config: file, isJson }: CheckOptions, terminal: Terminal): Promise<ExitCode> {
   await using servers = new ConfiguredServers("error");
   const config = await loadConfig(file, { policy: "optional", importTools: servers.importTools });
   const { lock, registry, source, tools } = config;
@@ -45,8 +48,13 @@ export async function check(
   }
   problems.sort(byPosition);
   const errors = problems.filter(({ severity }) => severity === "error").length;
-  await print(terminal.stderr, showProblems(problems));
   if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
+  if (isJson) {
+    const report = { file, tools: config.toolCount, errors, warnings: problems.length - errors, problems };
+    await print(terminal.stdout, toPrintableJson(report));
+    return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+  }
+  await print(terminal.stderr, showProblems(problems));
   const counts = [
     count(config.toolCount, "tool"),
     count(errors, "error"),

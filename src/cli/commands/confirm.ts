@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { shown } from "../../rendering/shown.ts";
-import type { Command } from "../command-line.ts";
 import { showAskedCall, shownId } from "../confirm/asked-call.ts";
 import { showAskedQuestion } from "../confirm/asked-question.ts";
 import { Dialogue } from "../confirm/dialogue.ts";
@@ -9,7 +8,15 @@ import { type Reply, ServerClient, type ServerInquiry } from "../confirm/server-
 import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 
-type ConfirmCommand = Extract<Command, { name: "confirm" }>;
+/** Options of `sandgate confirm`. */
+interface ConfirmCommand {
+  /** The server's. */
+  readonly url: string;
+  /** Default: the token is in the environment. */
+  readonly tokenFile: string | undefined;
+  /** Whether to wait for further inquiries. */
+  readonly watch: boolean;
+}
 
 /** Milliseconds between two looks for new inquiries. */
 const WATCH_MS = 1_000;

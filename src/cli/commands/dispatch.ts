@@ -6,6 +6,7 @@ import { redactExecution } from "../../engine/call/redacted.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { logCalls } from "../../log/call-log.ts";
 import { mcpEntry } from "../../log/mcp-entry.ts";
+import type { Format } from "../../protocols/formats.ts";
 import { Redaction } from "../../redaction/redaction.ts";
 import { toTerminalLines } from "../../rendering/lines.ts";
 import { toPrintableJson } from "../../rendering/printable-json.ts";
@@ -13,7 +14,6 @@ import { render } from "../../rendering/render.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import { ShownText } from "../../rendering/shown-text.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
-import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { UsageError } from "../errors.ts";
 import { openLog } from "../terminal/open-log.ts";
@@ -25,7 +25,21 @@ import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
 
-type DispatchCommand = Extract<Command, { name: "dispatch" }>;
+/** Options of `sandgate dispatch`. */
+interface DispatchCommand {
+  /** `-` is standard input. */
+  readonly file: string;
+  readonly config: string;
+  /** `auto` detects the format. */
+  readonly format: Format | "auto";
+  readonly output: "table" | "json" | "messages";
+  /** Whether the operator's log goes to standard error. */
+  readonly events: boolean;
+  /** Whether a person is asked on the terminal. */
+  readonly confirm: boolean;
+  /** Whether nothing runs. */
+  readonly dryRun: boolean;
+}
 
 /** The redaction of tables without one in the config: terminals keep what they show, and people share it. */
 const SHOWN = new Redaction();

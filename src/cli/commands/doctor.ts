@@ -4,13 +4,19 @@ import { ShownText } from "../../rendering/shown-text.ts";
 import { type MachineReport, reportMachine } from "../../sandboxes/machine-report.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
-import type { Command } from "../command-line.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { showProblems } from "../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { checkGrants } from "./check-grants.ts";
 
 type Holding = MachineReport["sandboxes"]["process"];
+
+/** Options of `sandgate doctor`. */
+interface DoctorOptions {
+  /** Default: none; the machine alone is reported. */
+  readonly config: string | undefined;
+  readonly json: boolean;
+}
 
 /**
  * Prints what holds on this machine: sandboxes, limits of programs, and features of Node.js. With a config, also prints
@@ -19,7 +25,7 @@ type Holding = MachineReport["sandboxes"]["process"];
  * @throws {ConfigError} if the config is invalid.
  */
 export async function doctor(
-  { config, json }: Extract<Command, { name: "doctor" }>,
+  { config, json }: DoctorOptions,
   { stdout, stderr }: Terminal,
 ): Promise<ExitCode> {
   const loaded = config === undefined ? undefined : await loadChecked(config);

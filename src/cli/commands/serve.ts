@@ -19,7 +19,6 @@ import { openSandboxes, type SandboxesOptions } from "../../sandboxes/open-sandb
 import type { AdminEvent, AdminOptions } from "../../server/admin.ts";
 import type { Server } from "../../server/server.ts";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
-import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { ContextOptions } from "../config/load-context.ts";
 import type { LogSettings } from "../config/load-log.ts";
@@ -34,6 +33,13 @@ import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { Reloads } from "./reloads.ts";
 
+/** Options of `sandgate serve`. */
+interface ServeOptions {
+  readonly config: string;
+  /** Overrides the config's address. */
+  readonly listen: string | undefined;
+}
+
 /**
  * Serves the tools of a config until SIGTERM or an interruption. It then answers the calls that it has accepted. On
  * SIGHUP it reloads tools, policy, credentials and modes.
@@ -41,10 +47,7 @@ import { Reloads } from "./reloads.ts";
  * @throws {ConfigError} if the config is invalid.
  * @throws {UsageError} if it cannot listen on the address or drop the network.
  */
-export async function serve(
-  { config, listen }: Extract<Command, { name: "serve" }>,
-  terminal: Terminal,
-): Promise<ExitCode> {
+export async function serve({ config, listen }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
   using termination = new Termination(terminal);
   using reloads = new Reloads();
   await using servers = new ConfiguredServers("warning", { serves: true });

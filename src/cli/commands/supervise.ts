@@ -11,10 +11,23 @@ import type { AgentLogLine } from "../../supervisor/agent-log.ts";
 import { openSupervisor, type Supervisor } from "../../supervisor/supervisor.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { UsageError } from "../errors.ts";
-import type { SuperviseCommand } from "../supervise-command.ts";
 import { openLog } from "../terminal/open-log.ts";
 import { EXIT_TOOL_FAILED, print, type Terminal } from "../terminal/terminal.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
+
+/** Options of `sandgate supervise`. */
+interface SuperviseCommand {
+  readonly config: string;
+  /** Which of the config's agents. Default: the only one. */
+  readonly agent: string | undefined;
+  /** Whether the calls come over descriptor 3. Default: over the standard streams. */
+  readonly hasChannel: boolean;
+  readonly isUnconfined: boolean;
+  /** The names of the variables that the agent gets. */
+  readonly env: readonly string[];
+  /** The program and its arguments. */
+  readonly command: readonly [string, ...string[]];
+}
 
 /**
  * Runs an agent as a child process until it ends, and answers its calls under the capabilities that the config gives it. What

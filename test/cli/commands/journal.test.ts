@@ -163,7 +163,7 @@ test.each([
 test.each([
   [["journal"], "must be followed by"],
   [["journal", "show"], "either --directory or --config"],
-  [["journal", "verify"], "DIR is missing"],
+  [["journal", "verify"], "DIR|FILE is missing"],
   [["journal", "verify", "x", "--checkpoint", "y"], "--checkpoint requires --key"],
   [["journal", "forget", "-d", "x"], "--session is missing"],
   [["journal", "keygen"], "--name is missing"],

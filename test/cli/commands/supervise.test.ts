@@ -91,7 +91,7 @@ describe("sandgate supervise", () => {
   test.each([
     ["an agent that the config does not have", ["--agent", "third"], "--agent must be one of reader, other"],
     ["no agent where there are several", [], "--agent must be one of reader, other"],
-    ["another descriptor than 3", ["--agent", "other", "--fd", "4"], "--fd must be 3"],
+    ["another descriptor than 3", ["--agent", "other", "--fd", "4"], "--fd must be one of 3"],
   ])("exits with 2 for %s", async (_what, options, message) => {
     const { code, stderr } = await supervise(CONFIG, "echo", options);
     expect(stderr).toContain(message);
@@ -102,7 +102,10 @@ describe("sandgate supervise", () => {
     const folder = await folderWith(CONFIG);
     const options = ["supervise", "-c", join(folder, "sandgate.yaml"), "-a", "other"];
     const none = await sandgate(options);
-    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("stand after --") });
+    expect(none).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("PROGRAM is missing: the agent, after --"),
+    });
     const absent = await sandgate([...options, "--", "no-such-program"]);
     expect(absent).toMatchObject({
       ...{ code: 2, stderr: expect.stringContaining("the program 'no-such-program' was not found") },

@@ -1,7 +1,15 @@
 import type { JournalEntry } from "../../../journal/line/entry.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { ShownText } from "../../../rendering/shown-text.ts";
-import type { JournalSelection } from "../../journal-command.ts";
+
+/** Which records are shown. */
+export interface JournalSelection {
+  readonly callId: string | undefined;
+  readonly session: string | undefined;
+  readonly tool: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly since: number | undefined;
+}
 
 /** Whether a record is selected. */
 export function isSelected(entry: JournalEntry, { callId, session, tool, since }: JournalSelection): boolean {

@@ -1,12 +1,11 @@
 import { forgetSession } from "../../../journal/sealed/forget-session.ts";
 import { shown } from "../../../rendering/shown.ts";
-import type { JournalCommand } from "../../journal-command.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { directoryOf } from "./place.ts";
+import { directoryOf, type JournalPlace } from "./place.ts";
 
 /** Deletes the key of a session, so that its sealed arguments can never be read again. */
 export async function forget(
-  { place, session }: Extract<JournalCommand, { name: "journal forget" }>,
+  { place, session }: { readonly place: JournalPlace; readonly session: string },
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const wasKnown = await forgetSession(await directoryOf(place), session);

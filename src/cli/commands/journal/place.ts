@@ -3,7 +3,9 @@ import { readConfigFile } from "../../../config/read-file.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { loadJournalOptions } from "../../config/load-journal.ts";
 import { UsageError } from "../../errors.ts";
-import type { JournalPlace } from "../../journal-command.ts";
+
+/** Where a journal is: its directory, or a config that has one. */
+export type JournalPlace = { readonly directory: string } | { readonly config: string };
 
 /**
  * Returns the directory of a journal.

@@ -1,15 +1,14 @@
 import { replayJournal } from "../../../journal/read/replay-journal.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
-import type { JournalCommand } from "../../journal-command.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { directoryOf } from "./place.ts";
+import { directoryOf, type JournalPlace } from "./place.ts";
 
 /** The number of differences that are printed. */
 const MAX_SHOWN = 20;
 
 /** Decides every recorded call again. The exit code is 1 if a decision is another one now. */
 export async function replay(
-  { place }: Extract<JournalCommand, { name: "journal replay" }>,
+  { place }: { readonly place: JournalPlace },
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const { same, different, undecided, undecidable } = await replayJournal(await directoryOf(place));

@@ -1,15 +1,23 @@
 import { readJournal } from "../../../journal/read/read-journal.ts";
 import { joinShown } from "../../../rendering/shown.ts";
 import { ShownText } from "../../../rendering/shown-text.ts";
-import type { JournalCommand } from "../../journal-command.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { isSelected, showEntry } from "./entry-line.ts";
-import { directoryOf } from "./place.ts";
+import { isSelected, type JournalSelection, showEntry } from "./entry-line.ts";
+import { directoryOf, type JournalPlace } from "./place.ts";
 import { showAsTest } from "./show-as-test.ts";
+
+/** Options of `sandgate journal show`. */
+interface ShowOptions {
+  readonly place: JournalPlace;
+  readonly selection: JournalSelection;
+  readonly isJson: boolean;
+  /** Whether the calls are printed as cases of a policy test. */
+  readonly isTest: boolean;
+}
 
 /** Prints the selected records of a journal, one per line, or the selected calls as cases of a policy test. */
 export async function show(
-  { place, selection, isJson, isTest }: Extract<JournalCommand, { name: "journal show" }>,
+  { place, selection, isJson, isTest }: ShowOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   const { stdout, signal } = terminal;

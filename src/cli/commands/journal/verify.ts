@@ -4,12 +4,21 @@ import { verifyJournal } from "../../../journal/verify/verify-journal.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";
-import type { JournalCommand } from "../../journal-command.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+
+/** Options of `sandgate journal verify`. */
+interface VerifyOptions {
+  /** A directory, or files. */
+  readonly paths: readonly string[];
+  /** Files with copies of checkpoints. */
+  readonly checkpoints: readonly string[];
+  /** Files with verifier keys. */
+  readonly keys: readonly string[];
+}
 
 /** Verifies a journal, and prints what was found. The exit code is 1 if it contradicts itself or its checkpoints. */
 export async function verifyFiles(
-  { paths, checkpoints, keys }: Extract<JournalCommand, { name: "journal verify" }>,
+  { paths, checkpoints, keys }: VerifyOptions,
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const options = {

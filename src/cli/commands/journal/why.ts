@@ -3,10 +3,9 @@ import { readJournal } from "../../../journal/read/read-journal.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
-import type { JournalCommand } from "../../journal-command.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { showEntry } from "./entry-line.ts";
-import { directoryOf } from "./place.ts";
+import { directoryOf, type JournalPlace } from "./place.ts";
 
 /** What is printed of a record besides its line, in this order. */
 const DETAILS = {
@@ -23,7 +22,7 @@ const DETAILS = {
 
 /** Prints why a call was decided on as it was, and what became of it. The exit code is 1 if there is no such call. */
 export async function why(
-  { place, callId }: Extract<JournalCommand, { name: "why" }>,
+  { place, callId }: { readonly place: JournalPlace; readonly callId: string },
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const lines: ShownText[] = [];

@@ -2,7 +2,6 @@ import { compareDefinitions } from "../../../pins/compare-definitions.ts";
 import { writeLock } from "../../../pins/lock-file.ts";
 import { showChanges } from "../../../pins/show-changes.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
-import type { McpCommand } from "../../mcp-command.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_OK,
@@ -13,13 +12,20 @@ import {
 } from "../../terminal/terminal.ts";
 import { findDefinitions } from "./definitions.ts";
 
+/** Options of `sandgate mcp diff`. */
+interface DiffOptions {
+  readonly config: string;
+  /** Whether the lock is written anew with what is shown. */
+  readonly accepts: boolean;
+}
+
 /**
  * Prints which definitions of a config differ from its lock, and how. The exit code is 1 if one does, unless it is accepted.
  *
  * @throws {ConfigError} if the config is invalid.
  */
 export async function diffDefinitions(
-  { accepts, config }: Extract<McpCommand, { name: "mcp diff" }>,
+  { accepts, config }: DiffOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   const { current, located } = await findDefinitions(config, terminal);

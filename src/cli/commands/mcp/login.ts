@@ -3,7 +3,6 @@ import { readConfigFile } from "../../../config/read-file.ts";
 import { logIn, logOut, type OAuthServerOptions } from "../../../mcp/import/log-in.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { loadMcp } from "../../config/load-mcp.ts";
-import type { McpCommand } from "../../mcp-command.ts";
 import {
   EXIT_INTERRUPTED,
   EXIT_OK,
@@ -13,7 +12,12 @@ import {
   type Terminal,
 } from "../../terminal/terminal.ts";
 
-type LoginCommand = Extract<McpCommand, { name: "mcp login" | "mcp logout" }>;
+/** Options of `sandgate mcp login` and `sandgate mcp logout`. */
+interface LoginCommand {
+  readonly config: string;
+  /** The name of the MCP server in the config. */
+  readonly server: string;
+}
 
 /**
  * Prints the page on which a person gives access to an MCP server, waits for the browser's answer on a loopback address, and

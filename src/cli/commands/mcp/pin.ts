@@ -1,6 +1,5 @@
 import { writeLock } from "../../../pins/lock-file.ts";
 import { shown } from "../../../rendering/shown.ts";
-import type { McpCommand } from "../../mcp-command.ts";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { findDefinitions } from "./definitions.ts";
 
@@ -10,10 +9,7 @@ import { findDefinitions } from "./definitions.ts";
  *
  * @throws {ConfigError} if the config is invalid.
  */
-export async function pin(
-  { config }: Extract<McpCommand, { name: "mcp pin" }>,
-  terminal: Terminal,
-): Promise<ExitCode> {
+export async function pin({ config }: { readonly config: string }, terminal: Terminal): Promise<ExitCode> {
   const { current, located } = await findDefinitions(config, terminal);
   const { file, lock } = located;
   if (lock !== undefined) {

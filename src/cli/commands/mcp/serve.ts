@@ -10,11 +10,17 @@ import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { openSessions } from "../../../sessions/sessions.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { loadServer } from "../../config/server/load-server.ts";
-import type { McpCommand } from "../../mcp-command.ts";
 import { openLog } from "../../terminal/open-log.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal/terminal.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
 import { ConfiguredServers } from "./servers.ts";
+
+/** Options of `sandgate mcp serve`. */
+interface ServeMcpOptions {
+  readonly config: string;
+  /** The folder in which the tools work. Default: there is none. */
+  readonly workspace: string | undefined;
+}
 
 /**
  * Serves the tools of a config, and those of its MCP servers, to one client over standard input and output, until the client closes its end. The log goes to
@@ -23,7 +29,7 @@ import { ConfiguredServers } from "./servers.ts";
  * @throws {ConfigError} if the config is invalid.
  */
 export async function serveMcp(
-  { config, workspace }: Extract<McpCommand, { name: "mcp serve" }>,
+  { config, workspace }: ServeMcpOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   await using servers = new ConfiguredServers("warning", { serves: true });

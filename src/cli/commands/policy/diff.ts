@@ -3,12 +3,21 @@ import type { ChangedCalls, PolicyDiff } from "../../../journal/diff/policy-diff
 import { DECISION_CHANGES, type DecisionChange } from "../../../policy/compare-decisions.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
-import type { PolicyCommand } from "../../policy-command.ts";
 import { EXIT_OK, EXIT_WIDER, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { loadAnyPolicy } from "./load.ts";
 
 /** The number of combinations of rules that are printed for each change. */
 const MAX_SHOWN = 50;
+
+/** Options of `sandgate policy diff`. */
+interface DiffOptions {
+  /** Policy files, or configs. */
+  readonly before: string;
+  readonly after: string;
+  /** Directories of journals, or files of them. At least one. */
+  readonly journals: readonly string[];
+  readonly acceptsWider: boolean;
+}
 
 /**
  * Has two policies decide on the recorded calls of journals, and prints how their decisions differ. The exit code is 3
@@ -18,7 +27,7 @@ const MAX_SHOWN = 50;
  * @throws {JournalError} if a journal cannot be read.
  */
 export async function diff(
-  { before, after, journals, acceptsWider }: Extract<PolicyCommand, { name: "policy diff" }>,
+  { before, after, journals, acceptsWider }: DiffOptions,
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const found = await diffPolicies({

@@ -6,12 +6,24 @@ import { joinShown, shown } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
 import { CALL_SHAPE, type WrittenCall } from "../../policy-cases/case-shape.ts";
 import { requestOf } from "../../policy-cases/request.ts";
-import type { PolicyCommand } from "../../policy-command.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { describeExplanation } from "./describe-explanation.ts";
 import { loadConfiguredPolicy } from "./load.ts";
 
-type ExplainCommand = Extract<PolicyCommand, { name: "policy explain" }>;
+/** Options of `sandgate policy explain`. */
+interface ExplainCommand {
+  readonly config: string;
+  /** JSON text: the tool and the arguments. */
+  readonly call: string;
+  /** JSON text. Default: the caller is not known. */
+  readonly principal: string | undefined;
+  readonly session: string | undefined;
+  readonly userText: string | undefined;
+  /** JSON text: a list of what came before, as in the cases of a policy test. */
+  readonly earlier: string | undefined;
+  readonly workspace: string | undefined;
+  readonly isJson: boolean;
+}
 
 /**
  * Prints what the policy of a config decides on a call, and why.

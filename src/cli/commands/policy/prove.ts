@@ -3,7 +3,6 @@ import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import type { LocatedProof } from "../../config/load-policy.ts";
-import type { PolicyCommand } from "../../policy-command.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 
@@ -14,7 +13,7 @@ import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "
  * @throws {ConfigError} if the config is invalid for another reason.
  */
 export async function prove(
-  { config }: Extract<PolicyCommand, { name: "policy prove" }>,
+  { config }: { readonly config: string },
   { stdout, stderr }: Terminal,
 ): Promise<ExitCode> {
   const { problems, proofs } = await loadConfig(config);

@@ -5,7 +5,6 @@ import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
 import { formatLimit, type LimitName } from "../../../policy/grant/limits.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { loadCases, type PolicyCase } from "../../policy-cases/load-cases.ts";
-import type { PolicyCommand } from "../../policy-command.ts";
 import { showProblem } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { loadConfiguredPolicy } from "./load.ts";
@@ -14,6 +13,14 @@ import { loadConfiguredPolicy } from "./load.ts";
 const CONFIG_NAME = "sandgate.yaml";
 const CASES_NAME = "sandgate.policy-test.yaml";
 
+/** Options of `sandgate policy test`. */
+interface TestOptions {
+  /** Default: `sandgate.policy-test.yaml` beside the config. */
+  readonly cases: string | undefined;
+  /** Default: `sandgate.yaml` beside the cases, or in the working directory. */
+  readonly config: string | undefined;
+}
+
 /**
  * Decides on the calls of a file, and prints each difference from what the file expects. The exit code is 1 if there is
  * one.
@@ -21,7 +28,7 @@ const CASES_NAME = "sandgate.policy-test.yaml";
  * @throws {ConfigError} if the config or the file is invalid.
  */
 export async function testPolicy(
-  { cases: given, config: givenConfig }: Extract<PolicyCommand, { name: "policy test" }>,
+  { cases: given, config: givenConfig }: TestOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   const config = givenConfig ?? (given === undefined ? CONFIG_NAME : join(dirname(given), CONFIG_NAME));

@@ -61,5 +61,8 @@ test.each([
 
 test("sandgate mcp login needs the name of a server", async () => {
   const { code, stderr } = await sandgate(["mcp", "login", "--config", "sandgate.yaml"]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining("needs the name of an MCP server")]);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining("SERVER is missing: the name of an MCP server"),
+  ]);
 });

@@ -160,7 +160,7 @@ rules:
     expect(inConfig).toMatchObject({ code: 2, stderr: expect.stringContaining("policy.yaml:1:18: must be") });
     const noJournal = await diff(config, config, "--journal", folder);
     expect(noJournal).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be read") });
-    expect((await diff(config)).stderr).toContain("OLD or NEW is missing");
+    expect((await diff(config)).stderr).toContain("NEW is missing");
     expect((await diff(config, config)).stderr).toContain("--journal is missing");
   });
 });

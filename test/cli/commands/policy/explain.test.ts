@@ -73,7 +73,7 @@ describe("sandgate policy", () => {
     const { code, stderr } = await sandgate(["policy", "toString"]);
     expect(stderr).toContain("'policy' must be followed by one of explain, ");
     expect(code).toBe(2);
-    expect((await sandgate(["policy", "--help"])).stdout).toContain("sandgate policy explain");
+    expect((await sandgate(["policy", "--help"])).stdout).toContain("policy explain  prints");
     expect((await sandgate(["policy", "explain", "--config", "x"])).stderr).toContain("--call is missing");
   });
 });

@@ -51,7 +51,7 @@ test("journal show prints calls as cases, which pass as they are", async () => {
     code: 1,
     stderr: "sandgate: the journal has no such call\n",
   });
-  expect((await show("--json")).stderr).toContain("cannot be used with --json");
+  expect((await show("--json")).stderr).toContain("--json and --as cannot be used together");
   const other = await sandgate(["journal", "show", "--config", config, "--as", "text"]);
   expect(other.stderr).toContain("--as must be one of policy-test, not 'text'");
 });

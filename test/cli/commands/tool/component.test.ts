@@ -91,7 +91,7 @@ describe("sandgate tool run of a component", () => {
       stdout: "",
       stderr:
         "sandgate: the component has several tools: choose one of double (double), half (half) with --tool. " +
-        "See sandgate --help\n",
+        "See sandgate tool run --help\n",
     });
     const missing = await sandgate(["tool", "run", several, "--tool", "third"]);
     expect(missing).toMatchObject({

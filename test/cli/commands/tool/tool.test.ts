@@ -70,12 +70,36 @@ describe("sandgate tool run", () => {
     expect(detail.at(-1)).toMatch(/notes\.js:1:\d+/);
   });
 
+  test("reads the input from a file or from standard input", async () => {
+    const folder = await createFolder({ ...FILES, "input.json": '{ "a": 1, "b": 2 }', "bad.json": "{ a" });
+    const file = join(folder, "add.js");
+    const withFile = await sandgate(["tool", "run", file, "--input", `@${join(folder, "input.json")}`]);
+    const withStdin = await sandgate(["tool", "run", file, "--input", "-"], { stdin: '{ "a": 1, "b": 2 }' });
+    for (const { stdout } of [withFile, withStdin]) expect(JSON.parse(stdout)).toMatchObject({ output: 3 });
+    const bad = join(folder, "bad.json");
+    for (const [input, stdin, message] of [
+      [`@${bad}`, "", `--input: ${bad} is not valid JSON: `],
+      [`@${bad}.gone`, "", `--input: ${bad}.gone cannot be read: `],
+      ["-", "{", "--input: standard input is not valid JSON: unexpected end at position 1"],
+      ["-", "", "--input: standard input is not valid JSON"],
+      ["-", Buffer.from([0x22, 0xff, 0x22]), "--input: standard input cannot be read"],
+    ] as const) {
+      const { code, stdout, stderr } = await sandgate(["tool", "run", file, "--input", input], { stdin });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain(message);
+    }
+  });
+
   test("reports problems of the input, the policy and the command line", async () => {
     const folder = await createFolder(FILES);
     const file = join(folder, "add.js");
     const input = await sandgate(["tool", "run", file, "-i", "{"]);
-    expect(input.code).toBe(1);
-    expect(JSON.parse(input.stdout).error.message).toBe("Invalid JSON: unexpected end at position 1");
+    expect(input).toEqual({
+      code: 2,
+      stdout: "",
+      stderr:
+        "sandgate: --input is not valid JSON: unexpected end at position 1. See sandgate tool run --help\n",
+    });
     const policy = await sandgate(["tool", "run", file, "-p", join(folder, "bad-policy.yaml")]);
     expect(policy).toMatchObject({ code: 2, stderr: expect.stringContaining("bad-policy.yaml:1:") });
     for (const args of [

@@ -1,0 +1,57 @@
+import type { Arguments, CommandDescription, Options } from "./command-description.ts";
+import { type ArgumentValues, type OptionValues, parseArguments } from "./parse-arguments.ts";
+import type { Terminal } from "./terminal/terminal.ts";
+
+/** A command that was given with valid options. */
+export interface Invocation {
+  /** The command's name. */
+  readonly name: string;
+  /** What was given, in the form that the command takes. */
+  readonly given: unknown;
+  /**
+   * Runs the command.
+   *
+   * @param all Every command.
+   * @returns the exit code.
+   */
+  run(terminal: Terminal, all: readonly Command[]): Promise<number>;
+}
+
+/** A command. */
+export interface Command extends CommandDescription {
+  /**
+   * Parses the arguments after the command's name. Returns `undefined` if they ask for help.
+   *
+   * @throws {UsageError} if they are invalid.
+   */
+  parse(args: readonly string[]): Invocation | undefined;
+}
+
+interface Definition<O extends Options, A extends Arguments, Given> extends CommandDescription {
+  readonly options: O;
+  readonly arguments: A;
+  /**
+   * Puts what was given into the form that the command takes.
+   *
+   * @throws {UsageError} if it is invalid in a way that the description cannot say.
+   */
+  read(options: OptionValues<O>, args: ArgumentValues<A>): Given;
+  /** Loads the command's code and runs it. */
+  run(given: Given, terminal: Terminal, all: readonly Command[]): Promise<number>;
+}
+
+/** Defines a command. Its code is loaded when it runs, so that a definition costs little. */
+export function defineCommand<const O extends Options, const A extends Arguments, Given>(
+  definition: Definition<O, A, Given>,
+): Command {
+  const { read, run, ...description } = definition;
+  return {
+    ...description,
+    parse: (args) => {
+      const parsed = parseArguments<O, A>(args, definition);
+      if (parsed === undefined) return undefined;
+      const given = read(parsed.options, parsed.args);
+      return { name: definition.name, given, run: (terminal, all) => run(given, terminal, all) };
+    },
+  };
+}
