@@ -1,25 +1,16 @@
 #!/usr/bin/env node
-import { Writable } from "node:stream";
-import { run } from "./run.ts";
+// This file imports nothing and has old syntax only, so that an old Node.js can run it and say what is wrong.
+/** The oldest supported version: that of `engines` in package.json. */
+const OLDEST = 24;
 
-const interruption = new AbortController();
-// Handles only the first SIGINT. A second one ends the process, even if a tool hangs.
-process.once("SIGINT", () => interruption.abort());
-// A tool may wait for the interruption only. Without a timer the process would exit before its result.
-setInterval(() => {}, 60_000);
-// The reader may close the pipe, like `head` does. That is not an error.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+if (Number.parseInt(process.versions.node, 10) >= OLDEST) {
+  const { start } = await import("./start.ts");
+  await start();
+} else {
+  process.stderr.write(
+    `sandgate: Node.js ${OLDEST} or newer is needed, and this is ${process.versions.node}\n`,
+  );
+  process.exitCode = 2;
+}
 
-const { stdin, stderr } = process;
-const write = process.stdout.write.bind(process.stdout);
-const stdout = Object.assign(
-  new Writable({ write: (chunk, encoding, done) => void write(chunk, encoding, done) }),
-  process.stdout.columns === undefined ? {} : { columns: process.stdout.columns },
-);
-// Standard output is for results. What trusted tools print, here or in a thread, goes to standard error.
-process.stdout.write = stderr.write.bind(stderr);
-const isInteractive = stdin.isTTY === true && stderr.isTTY === true;
-const terminal = { stdin, stdout, stderr, isInteractive, signal: interruption.signal };
-const exitCode = await run(process.argv.slice(2), terminal);
-// Everything is written. Timers or handles that a tool left behind must not keep the process alive.
-process.exit(exitCode);
+export {};

@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { createFolder, type Outcome, PROJECT } from "./sandgate.ts";
+import { createFolder, type Outcome, PROJECT, sandgate } from "./sandgate.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -36,6 +36,39 @@ test("prints its usage, and refers to it after a usage error", async () => {
     stdout: "",
     stderr: "sandgate: unknown command 'deploy'. See sandgate --help\n",
   });
+});
+
+test("says on an old Node.js what it needs, and that is what package.json says", async () => {
+  const { engines } = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+  const old = `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"23.11.0"}})`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", old, MAIN, "--version"], {
+    encoding: "utf8",
+  });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+  const [, oldest] = /^>=(\d+)$/.exec(engines.node) ?? [];
+  expect(stderr).toBe(`sandgate: Node.js ${oldest} or newer is needed, and this is 23.11.0\n`);
+});
+
+test("takes a closed pipe for no error, and ends journal tail -f at it", async () => {
+  const folder = await createFolder({
+    ...PROJECT,
+    "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\njournal: { directory: records }\n`,
+  });
+  const config = join(folder, "sandgate.yaml");
+  const stdin = '[{ "id": "1", "name": "add", "arguments": { "a": 1, "b": 2 } }]';
+  expect(await sandgate(["dispatch", "--config", config], { stdin })).toMatchObject({ code: 0 });
+  for (const args of [
+    ["tool", "run", "--help"],
+    ["check", "--json", "--config", config],
+    ["journal", "show", "--config", config],
+    ["journal", "tail", "-f", "--config", config],
+  ]) {
+    const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    // The reader is gone before the command writes.
+    child.stdout.destroy();
+    const [[code], stderr] = await Promise.all([once(child, "close"), text(child.stderr)]);
+    expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
+  }
 });
 
 test("dispatches a message from a pipe, and exits even if a tool left a timer behind", async () => {
