@@ -59,7 +59,6 @@ test("takes a closed pipe for no error, and ends journal tail -f at it", async (
   expect(await sandgate(["dispatch", "--config", config], { stdin })).toMatchObject({ code: 0 });
   for (const args of [
     ["tool", "run", "--help"],
-    ["check", "--json", "--config", config],
     ["journal", "show", "--config", config],
     ["journal", "tail", "-f", "--config", config],
   ]) {

@@ -4,6 +4,7 @@ import { dispatch } from "./dispatch.ts";
 import { JOURNAL_COMMANDS, why } from "./journal.ts";
 import { MCP_COMMANDS } from "./mcp.ts";
 import { POLICY_COMMANDS } from "./policy.ts";
+import { completion } from "./project.ts";
 import { confirm, serve, supervise } from "./serve.ts";
 import { TOOL_COMMANDS } from "./tool.ts";
 
@@ -11,5 +12,5 @@ import { TOOL_COMMANDS } from "./tool.ts";
 export const COMMANDS: readonly Command[] = [
   ...[dispatch, check, doctor, ...POLICY_COMMANDS],
   ...[serve, supervise, confirm],
-  ...[...JOURNAL_COMMANDS, why, ...MCP_COMMANDS, ...TOOL_COMMANDS],
+  ...[...JOURNAL_COMMANDS, why, ...MCP_COMMANDS, ...TOOL_COMMANDS, completion],
 ];

@@ -1,0 +1,27 @@
+import { shown } from "../../rendering/shown.ts";
+import { type Command, defineCommand } from "../command.ts";
+import type { Shell } from "../commands/completion/completion.ts";
+import { UsageError } from "../errors.ts";
+
+const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
+
+/** `sandgate completion` */
+export const completion: Command = defineCommand({
+  name: "completion",
+  summary: "prints a script with which a shell completes commands and options",
+  details: [
+    'For bash and zsh, put eval "$(sandgate completion bash)" into ~/.bashrc, or the same with zsh into ~/.zshrc after compinit. For fish, write it to ~/.config/fish/completions/sandgate.fish.',
+  ],
+  arguments: { SHELL: { help: "bash, zsh or fish" } },
+  options: {},
+  read: (_, { SHELL: given }) => {
+    const shell = SHELLS.find((known) => known === given);
+    if (shell !== undefined) return shell;
+    throw new UsageError(shown`SHELL must be one of ${SHELLS.join(", ")}, not '${given}'`, {
+      word: given,
+      known: SHELLS,
+    });
+  },
+  run: async (shell, terminal, all) =>
+    (await import("../commands/completion/completion.ts")).completion(shell, all, terminal),
+});
