@@ -18,6 +18,9 @@ export interface Flaw {
 /** Checks the shape of a configuration. Returns every flaw of a value. */
 export type Shape = (value: JsonValue) => readonly Flaw[];
 
+/** A shape with what it was compiled from. */
+export type CompiledShape = Shape & { readonly schema: JsonObject };
+
 let compiler: Ajv2020 | undefined;
 
 /**
@@ -27,10 +30,12 @@ let compiler: Ajv2020 | undefined;
  *
  * @throws {Error} if the schema does not compile.
  */
-export function compileShape(schema: JsonObject): Shape {
+export function compileShape(schema: JsonObject): CompiledShape {
   compiler ??= newCompiler();
   const validate = compiler.compile(schema);
-  return (value) => (validate(value) ? [] : describeAll(validate.errors ?? []));
+  const check = (value: JsonValue): readonly Flaw[] =>
+    validate(value) ? [] : describeAll(validate.errors ?? []);
+  return Object.assign(check, { schema });
 }
 
 /** The schema of a text that is not empty. */

@@ -4,7 +4,9 @@ import { createFolder, type Outcome, sandgate } from "../cli/sandgate.ts";
 
 const text = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
 const [, example = ""] = /```yaml\n(.*?)```/s.exec(text) ?? [];
-const [entries = "", programs = "", redaction = ""] = text.split(/\n## (?:Programs|Redaction)\n/);
+const [entries = "", programs = "", redaction = ""] = text.split(
+  /\n## (?:In editors and scripts\n.*?\n## Programs|Redaction)\n/s,
+);
 
 async function check(config: string): Promise<Outcome> {
   const folder = await createFolder({ "sandgate.yaml": config });

@@ -1,5 +1,5 @@
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { AgentCapabilities } from "../../policy/kernel/agent-capabilities.ts";
@@ -10,7 +10,7 @@ import { absolutePathBeside } from "./config-path.ts";
 const COUNT: JsonObject = { type: "integer", minimum: 0 };
 
 /** The shape of `agents`: what each may have done for it. */
-const AGENTS_SHAPE: Shape = compileShape({
+export const AGENTS_SHAPE: CompiledShape = compileShape({
   type: "object",
   additionalProperties: mapOf({
     tools: { type: "array", items: TEXT },

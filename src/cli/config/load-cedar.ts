@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { ConfigError } from "../../config/problem.ts";
-import { compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import { type ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { CedarPolicy } from "../../policy/cedar/cedar-policy.ts";
@@ -9,7 +9,8 @@ import { readUnproved } from "../../policy/file/read.ts";
 import { type AllowedUse, usedBy } from "../../policy/rule/rule.ts";
 import { pathBeside } from "./config-path.ts";
 
-const shape = compileShape(
+/** The shape of a policy in Cedar. */
+export const CEDAR_SHAPE: CompiledShape = compileShape(
   mapOf({ cedar: TEXT, grants: { type: "object", additionalProperties: { type: "object" } } }, [
     "cedar",
     "grants",
@@ -38,7 +39,7 @@ export async function loadCedar(
   path: ConfigPath,
   tools: readonly PolicyTool[],
 ): Promise<CedarPolicy> {
-  const flaws = source.check(shape, path);
+  const flaws = source.check(CEDAR_SHAPE, path);
   if (flaws.length > 0) throw new ConfigError(flaws);
   const { cedar, grants } = source.at(path) as unknown as CedarEntry;
   const file = pathBeside(source.file, cedar);

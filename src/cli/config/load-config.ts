@@ -1,6 +1,6 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
-import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JournalOptions } from "../../journal/options.ts";
@@ -20,7 +20,7 @@ import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
 import { type ConfiguredTool, loadTools } from "./load-tools.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
-const CONFIG_SHAPE: Shape = compileShape({
+export const CONFIG_SHAPE: CompiledShape = compileShape({
   ...mapOf({
     tools: { type: "array" },
     toolsets: { type: "array" },

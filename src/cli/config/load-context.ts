@@ -1,7 +1,7 @@
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, type Shape } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { ResultBudget } from "../../engine/bounds/result-budget.ts";
 import type { ClassTimeouts } from "../../engine/bounds/timeouts.ts";
@@ -17,11 +17,19 @@ export type ContextOptions = Pick<
 
 const AMOUNT: JsonObject = { type: ["string", "number"] };
 
-const TIMEOUTS_SHAPE: Shape = compileShape(mapOf({ quick: AMOUNT, slow: AMOUNT }, ["quick", "slow"]));
+/** The shape of `timeouts`. */
+export const TIMEOUTS_SHAPE: CompiledShape = compileShape(
+  mapOf({ quick: AMOUNT, slow: AMOUNT }, ["quick", "slow"]),
+);
 
-const UNHANDLED_ERRORS_SHAPE: Shape = compileShape({ type: "string", enum: ["message", "redacted"] });
+/** The shape of `unhandledErrors`. */
+export const UNHANDLED_ERRORS_SHAPE: CompiledShape = compileShape({
+  type: "string",
+  enum: ["message", "redacted"],
+});
 
-const RESULT_BUDGET_SHAPE: Shape = compileShape(
+/** The shape of `resultBudget`. */
+export const RESULT_BUDGET_SHAPE: CompiledShape = compileShape(
   mapOf({
     chars: { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER, message: "must be 1 or more" },
     head: { type: "number", minimum: 0, maximum: 1, message: "must be from 0 to 1" },

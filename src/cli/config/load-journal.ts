@@ -1,6 +1,6 @@
 import { parseSize, SIZE_FORM } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions } from "../../journal/options.ts";
@@ -8,7 +8,8 @@ import { absolutePathBeside } from "./config-path.ts";
 import { RECEIVER } from "./receiver.ts";
 import { readTextBeside } from "./server/token.ts";
 
-const JOURNAL_SHAPE: Shape = compileShape(
+/** The shape of `journal`. */
+export const JOURNAL_SHAPE: CompiledShape = compileShape(
   mapOf(
     {
       directory: TEXT,

@@ -1,5 +1,5 @@
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import { LOG_LEVELS } from "../../log/log-entry.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
@@ -12,7 +12,8 @@ export interface LogSettings {
   readonly format?: "auto" | "json" | "text";
 }
 
-const LOG_SHAPE: Shape = compileShape(
+/** The shape of `log`. */
+export const LOG_SHAPE: CompiledShape = compileShape(
   mapOf({
     level: { type: "string", enum: LOG_LEVELS },
     format: { type: "string", enum: ["auto", "json", "text"] },

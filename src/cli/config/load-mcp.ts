@@ -1,5 +1,5 @@
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
@@ -31,7 +31,7 @@ const NAMED: JsonObject = {
 const VALUES: JsonObject = { type: "object", additionalProperties: NAMED };
 
 /** The shape of `mcp`. */
-const MCP_SHAPE: Shape = compileShape(
+export const MCP_SHAPE: CompiledShape = compileShape(
   mapOf(
     {
       servers: {

@@ -1,10 +1,10 @@
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { Redaction, type RedactionOptions } from "../../redaction/redaction.ts";
 
 /** The shape of `redaction`: the options of {@link Redaction}. */
-const REDACTION_SHAPE: Shape = compileShape(
+export const REDACTION_SHAPE: CompiledShape = compileShape(
   mapOf({
     names: { type: "array", items: TEXT },
     patterns: { type: "object", additionalProperties: TEXT },

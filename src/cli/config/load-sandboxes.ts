@@ -1,6 +1,6 @@
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/memory-key-value.ts";
@@ -16,7 +16,7 @@ import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./server/toke
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
 
 /** The shape of `sandboxes`: the options of `openSandboxes` that a file can hold. */
-const SANDBOXES_SHAPE: Shape = compileShape(
+export const SANDBOXES_SHAPE: CompiledShape = compileShape(
   mapOf({
     workers: mapOf({
       threads: { type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" },

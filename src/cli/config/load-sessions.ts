@@ -2,7 +2,7 @@ import { checkReceiver, type Receiver } from "../../base/receiver.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { BASE_MODES, TOOL_LEVELS } from "../../sessions/deciding/levels.ts";
@@ -23,7 +23,7 @@ const LEVEL: JsonObject = { enum: ["auto", "prompt", "deny"] };
 const CLASSES = mapOf(Object.fromEntries(SIDE_EFFECTS.map((name) => [name, LEVEL])));
 
 /** The shape of `confirmations`: when a person is asked. */
-const CONFIRMATIONS_SHAPE: Shape = compileShape(
+export const CONFIRMATIONS_SHAPE: CompiledShape = compileShape(
   mapOf({
     mode: TEXT,
     modes: {
@@ -47,7 +47,7 @@ const CONFIRMATIONS_SHAPE: Shape = compileShape(
 );
 
 /** The shape of `sessions`. */
-const SESSIONS_SHAPE: Shape = compileShape(
+export const SESSIONS_SHAPE: CompiledShape = compileShape(
   mapOf({
     store: TEXT,
     limits: mapOf({

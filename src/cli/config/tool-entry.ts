@@ -1,4 +1,4 @@
-import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
@@ -92,7 +92,7 @@ const ARGUMENTS: JsonObject = {
 };
 
 /** The shape of an item of `tools`. */
-export const TOOL_SHAPE: Shape = compileShape({
+export const TOOL_SHAPE: CompiledShape = compileShape({
   ...ARGUMENTS,
   ...mapOf(
     {

@@ -25,3 +25,16 @@ export const completion: Command = defineCommand({
   run: async (shell, terminal, all) =>
     (await import("../commands/completion/completion.ts")).completion(shell, all, terminal),
 });
+
+/** `sandgate schema` */
+export const schema: Command = defineCommand({
+  name: "schema",
+  summary: "prints the JSON Schema of sandgate.yaml, for editors",
+  details: [
+    "Write it to a file, and begin the config with # yaml-language-server: $schema=FILE. See docs/configuration.md.",
+  ],
+  arguments: {},
+  options: {},
+  read: () => undefined,
+  run: async (_, terminal) => (await import("../commands/schema/schema.ts")).schema(terminal),
+});

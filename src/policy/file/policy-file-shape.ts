@@ -1,11 +1,17 @@
 import { compileShape, type Shape } from "../../config/shape.ts";
+import type { JsonObject } from "../../json/value.ts";
 import { INVARIANTS } from "../proof/invariant-shape.ts";
 import { policySchema, WRITTEN_LIMITS } from "../rule/rule-shape.ts";
 
 let shape: Shape | undefined;
 
+/** Returns the JSON Schema of a policy in a file. */
+export function policyFileSchema(): JsonObject {
+  return policySchema(WRITTEN_LIMITS, { invariants: INVARIANTS });
+}
+
 /** The shape of a policy in a file, in which limits have units, and which can have invariants. */
 export const policyFileShape: Shape = (value) => {
-  shape ??= compileShape(policySchema(WRITTEN_LIMITS, { invariants: INVARIANTS }));
+  shape ??= compileShape(policyFileSchema());
   return shape(value);
 };

@@ -1,6 +1,6 @@
 import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } from "../../../base/units.ts";
-import { compileShape, type Flaw, mapOf, type Shape, TEXT } from "../../../config/shape.ts";
+import { type CompiledShape, compileShape, type Flaw, mapOf, TEXT } from "../../../config/shape.ts";
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { CREDENTIAL, type CredentialEntry } from "./load-credentials.ts";
@@ -16,7 +16,7 @@ const COUNT: JsonObject = {
 };
 
 /** The shape of `server`: what `sandgate serve` needs besides tools and policy. */
-export const SERVER_SHAPE: Shape = compileShape(
+export const SERVER_SHAPE: CompiledShape = compileShape(
   mapOf({
     listen: TEXT,
     hosts: { type: "array", items: TEXT },
