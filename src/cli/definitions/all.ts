@@ -4,13 +4,13 @@ import { dispatch } from "./dispatch.ts";
 import { JOURNAL_COMMANDS, why } from "./journal.ts";
 import { MCP_COMMANDS } from "./mcp.ts";
 import { POLICY_COMMANDS } from "./policy.ts";
-import { completion, schema } from "./project.ts";
+import { completion, init, schema } from "./project.ts";
 import { confirm, serve, supervise } from "./serve.ts";
 import { TOOL_COMMANDS } from "./tool.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
-  ...[dispatch, check, doctor, ...POLICY_COMMANDS],
+  ...[init, dispatch, check, doctor, ...POLICY_COMMANDS],
   ...[serve, supervise, confirm],
   ...[...JOURNAL_COMMANDS, why, ...MCP_COMMANDS, ...TOOL_COMMANDS, schema, completion],
 ];

@@ -38,3 +38,14 @@ export const schema: Command = defineCommand({
   read: () => undefined,
   run: async (_, terminal) => (await import("../commands/schema/schema.ts")).schema(terminal),
 });
+
+/** `sandgate init` */
+export const init: Command = defineCommand({
+  name: "init",
+  summary: "creates a sandgate.yaml with a tool, a policy and its test",
+  details: ["It overwrites no files: if one exists, it writes none."],
+  arguments: { DIR: { isOptional: true, help: "the folder; default: the working directory" } },
+  options: {},
+  read: (_, { DIR = "." }) => DIR,
+  run: async (directory, terminal) => (await import("../commands/init.ts")).init(directory, terminal),
+});

@@ -1,34 +1,17 @@
-import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { joinShown, shown } from "../../../../rendering/shown.ts";
+import { readdir, readFile } from "node:fs/promises";
 import { PACKAGE_FOLDER } from "../../../help.ts";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../../terminal/terminal.ts";
+import type { ExitCode, Terminal } from "../../../terminal/terminal.ts";
 import type { Template, ToolCommand } from "../../../tool-command.ts";
+import { writeNewFiles } from "../../new-files.ts";
 import { TEMPLATES } from "./templates.ts";
 
 /** Creates a project with a tool and its test. If one of its files exists, nothing is written. */
 export async function newTool(
   { directory, template }: Extract<ToolCommand, { name: "tool new" }>,
-  { stdout, stderr }: Terminal,
+  terminal: Terminal,
 ): Promise<ExitCode> {
-  const files = await projectFiles(template);
-  try {
-    for (const name of files.keys()) {
-      if (await exists(join(directory, name))) throw new Error(`${join(directory, name)} already exists`);
-    }
-    for (const [name, text] of files) {
-      await mkdir(dirname(join(directory, name)), { recursive: true });
-      // Fails even if the file was created in the meantime.
-      await writeFile(join(directory, name), text, { flag: "wx" });
-    }
-  } catch (error) {
-    await print(stderr, shown`sandgate: cannot create the project: ${(error as Error).message}`);
-    return EXIT_BAD_INPUT;
-  }
-  const written = Array.from(files.keys(), (name) => shown`${join(directory, name)}`);
-  await print(stdout, joinShown(written, "\n"));
-  await print(stderr, shown`Next: cd ${directory} && npm install && npm test`);
-  return EXIT_OK;
+  const next = `cd ${directory} && npm install && npm test`;
+  return writeNewFiles(directory, await projectFiles(template), next, terminal);
 }
 
 /** Returns the texts of a new project's files by path. */
@@ -43,15 +26,4 @@ async function projectFiles(template: Template): Promise<ReadonlyMap<string, str
     texts.set(name, await readFile(new URL(source, PACKAGE_FOLDER), "utf8"));
   }
   return texts;
-}
-
-/** Returns whether a path exists, also as a dangling link. */
-async function exists(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw error;
-  }
 }
