@@ -96,9 +96,11 @@ describe("A call of a hostile server", () => {
   });
 
   test("is answered once", async () => {
-    const { output, notices } = await called("call-twice");
+    await using opened = await open({ h: hostile("call-twice") });
+    const { output } = await opened.call("mcp_h_x");
     expect(output).toEqual({ content: [{ type: "text", text: "first" }] });
-    expect(problemsOf({ notices })).toEqual(["it answered a request that is not open"]);
+    await opened.notice(({ message }) => message === "it answered a request that is not open");
+    expect(problemsOf(opened)).toHaveLength(1);
   });
 
   test("whose answer is no JSON ends at its deadline", async () => {

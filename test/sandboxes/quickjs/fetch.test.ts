@@ -338,10 +338,8 @@ describe("requests of a call", () => {
     });
     const limits = { memoryBytes: 20 * 2 ** 20, wallTimeMs: 20_000 };
     const large = await send(port, "/", {}, { limits });
-    expect(large.output).toMatchObject({
-      name: "RangeError",
-      message: "decode: the call is out of memory or time",
-    });
+    // It is decoded in pieces: either the next piece has no place, or the text that they make.
+    expect(large.output).toMatchObject({ message: expect.stringContaining("out of memory") });
     const small = await send(port, "/small", {}, { limits: { ...limits, outputBytes: 2 ** 20 } });
     expect(small.output).toMatchObject({ status: 200 });
   });
