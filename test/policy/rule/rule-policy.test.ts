@@ -260,6 +260,7 @@ describe("a rule policy", () => {
       secrets: ["TOKEN"],
       keyValue: ["notes"],
       reuse: "instance" as const,
+      engine: "jco" as const,
       frozenClock: 0,
       randomSeed: "",
     };
