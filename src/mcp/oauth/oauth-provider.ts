@@ -108,10 +108,6 @@ export class LoginProvider implements OAuthClientProvider {
     return this.#discovered;
   }
 
-  async invalidateCredentials(what: string): Promise<void> {
-    if (what === "client" || what === "all") await this.#file.write({});
-  }
-
   prepareTokenRequest(scope?: string): URLSearchParams | undefined {
     if (this.#loopback !== undefined) return undefined;
     return new URLSearchParams({ grant_type: "client_credentials", ...(scope !== undefined && { scope }) });

@@ -2,7 +2,7 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import { race } from "../../base/timers/race.ts";
 import { loadSdk, type Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";
 import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
-import { type AuthorizationChannel, authorizationChannel } from "./authorization-channel.ts";
+import { type AuthorizationChannel, authorizationChannel, TokenRefusal } from "./authorization-channel.ts";
 import { CredentialFile, type Credentials } from "./credential-file.ts";
 import { Loopback } from "./loopback.ts";
 import type { OAuthOptions } from "./oauth-options.ts";
@@ -97,6 +97,8 @@ export class OAuthSession {
       if (!challenge.isInsufficient && (await this.#refresh(sdk, channel, challenge))) return;
       await this.#logIn(sdk, channel, challenge);
     } catch (error) {
+      // The next login begins with another registration.
+      if (error instanceof TokenRefusal && error.isForClient) await this.#file.write({});
       throw channel.refusal ?? this.#failure(sdk, error);
     } finally {
       this.#known = await this.#file.read();
@@ -135,7 +137,7 @@ export class OAuthSession {
       });
       return true;
     } catch (error) {
-      if (error instanceof sdk.OAuthError) return false;
+      if (error instanceof sdk.OAuthError || error instanceof TokenRefusal) return false;
       throw error;
     }
   }

@@ -21,6 +21,8 @@ export interface Protected extends AsyncDisposable {
   callScope: string;
   /** `"token"`: calls fail with an HTTP error that repeats their token. */
   failure: "none" | "token";
+  /** The error of the token endpoint, which repeats what it was sent; `undefined` if it gives tokens. */
+  refusal: string | undefined;
   /** What the metadata of the resource says besides. */
   resource: Record<string, unknown>;
   /** What the metadata of the authorization server says besides. */
@@ -51,7 +53,10 @@ export async function serveProtected(): Promise<Protected> {
     const params = new URLSearchParams(await text(request));
     asked.push(params);
     const grant = params.get("grant_type");
-    if (grant === "client_credentials") {
+    if (made.refusal !== undefined) {
+      const said = `${request.headers.authorization} ${params} \u001b[2J\u202e`;
+      answer(response, 400, { error: made.refusal, error_description: said });
+    } else if (grant === "client_credentials") {
       const isRight = request.headers.authorization === `Basic ${btoa("machine:machine-secret")}`;
       if (isRight) give(response, params.get("scope") ?? "");
       else answer(response, 401, { error: "invalid_client" });
@@ -140,6 +145,7 @@ export async function serveProtected(): Promise<Protected> {
     registered: 0,
     callScope: "basic",
     failure: "none",
+    refusal: undefined,
     resource: {},
     metadata: {},
     [Symbol.asyncDispose]: async () => {

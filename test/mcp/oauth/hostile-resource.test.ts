@@ -2,7 +2,8 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { freePort } from "../conformance/fixture-server.ts";
 import { type Served, serve } from "../import/http-servers.ts";
 import { open } from "../import/open-hostile.ts";
 import { serveProtected } from "./authorization-server.ts";
@@ -67,4 +68,27 @@ test("A token that a server repeats in an HTTP error is in no error, log or even
   const told = JSON.stringify([execution, opened.seen, opened.notices]);
   expect(told).toContain("[token]");
   expect(told).not.toContain(token);
+});
+
+test.each([
+  ["invalid_client", 2],
+  ["invalid_grant", 1],
+])("What an authorization server says of %s reaches neither the console nor operators", async (refusal, registrations) => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  await using server = await serveProtected();
+  const { url, addresses, net } = server;
+  const browse = (page: string): void => void fetch(page).catch(() => {});
+  const oauth = { directory: await directory(), net, onAuthorize: browse, callbackPort: await freePort() };
+  server.refusal = refusal;
+  await using refused = await open({ s: { url, addresses, oauth } });
+  expect(refused.mcp.servers.get("s")?.problem).toContain(`the authorization server refuses: ${refusal}`);
+  expect(JSON.stringify(refused.notices)).not.toContain("code_verifier");
+  expect(server.asked).toHaveLength(1);
+  expect(warn.mock.calls).toEqual([]);
+  await refused.mcp.close();
+  // A registration that the authorization server no longer knows is not used again.
+  server.refusal = undefined;
+  await using again = await open({ s: { url, addresses, oauth } });
+  expect([again.mcp.servers.get("s")?.problem, server.registered]).toEqual([undefined, registrations]);
 });

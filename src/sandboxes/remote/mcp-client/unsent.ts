@@ -8,7 +8,7 @@ export class UnsentError extends Error {
  * has no token or secret.
  */
 export class AuthorizationError extends UnsentError {
-  override readonly name = "AuthorizationError";
+  override readonly name: string = "AuthorizationError";
 }
 
 /** Finds what made a request fail before it was carried out. `fetch` and the SDK may wrap it. */
