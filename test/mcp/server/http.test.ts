@@ -1,6 +1,8 @@
 import { request } from "node:http";
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../src/json/value.ts";
 import type { Server } from "../../../src/server/server.ts";
+import { HeldTool } from "../../executor/harness.ts";
 import { type ClientName, TOKENS, WritingTool } from "../../server/harness.ts";
 import { send, startMcpServer, urlOf } from "./harness.ts";
 
@@ -17,6 +19,12 @@ const LISTEN = {
     "io.modelcontextprotocol/clientCapabilities": {},
   },
 };
+
+const { "io.modelcontextprotocol/clientCapabilities": _capabilities, ...withoutCapabilities } = LISTEN._meta;
+const ofVersion = (version: string): JsonObject => ({
+  ...LISTEN._meta,
+  "io.modelcontextprotocol/protocolVersion": version,
+});
 
 function post(
   server: Server,
@@ -178,6 +186,31 @@ describe("A session of MCP 2025-11-25", () => {
   });
 });
 
+test("A client of MCP 2025-11-25 that loses its connection does not cancel its call with that", async () => {
+  const held = new HeldTool();
+  const server = await startMcpServer([{ ...held.tool, sideEffects: "read" }]);
+  const headers = { "mcp-session-id": await begin(server), "mcp-protocol-version": "2025-11-25" };
+  const send = (message: object, signal: AbortSignal | null = null): Promise<Response> =>
+    fetch(urlOf(server), {
+      ...{ method: "POST", signal, body: JSON.stringify({ jsonrpc: "2.0", ...message }) },
+      headers: {
+        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+        ...{ authorization: `Bearer ${TOKENS.alice}`, ...headers },
+      },
+    });
+  const leaving = new AbortController();
+  const call = { id: 2, method: "tools/call", params: { name: "hold" } };
+  const lost = send(call, leaving.signal).then((response) => response.text());
+  await expect.poll(() => held.started.length).toBe(1);
+  leaving.abort();
+  await expect(lost).rejects.toThrow();
+  // Time for the server to see the end of the connection.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(held.cancelled).toEqual([]);
+  await send({ method: "notifications/cancelled", params: { requestId: 2 } });
+  await expect.poll(() => held.cancelled.length).toBe(1);
+});
+
 describe("A request of MCP 2026-07-28", () => {
   test("needs no session: all requests of a principal share one", async () => {
     const server = await start();
@@ -199,6 +232,17 @@ describe("A request of MCP 2026-07-28", () => {
   ])("is refused with %s", async (_what, headers, status, code) => {
     const answer = await send(await start(), "tools/list", {}, { headers });
     expect(answer).toMatchObject({ status, body: { error: { code } } });
+  });
+
+  test.each<[string, JsonObject, string, number]>([
+    ["without _meta", {}, "2026-07-28", -32_602],
+    ["without the capabilities of the client", { _meta: withoutCapabilities }, "2026-07-28", -32_602],
+    ["of an unknown version", { _meta: ofVersion("2027-01-01") }, "2027-01-01", -32_022],
+  ])("is refused %s", async (_what, params, version, code) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params });
+    const headers = { "mcp-protocol-version": version, "mcp-method": "tools/list" };
+    const response = await post(await start(), body, headers);
+    expect([response.status, await response.json()]).toMatchObject([400, { id: 1, error: { code } }]);
   });
 
   test("is refused with another name of the tool in the header", async () => {
