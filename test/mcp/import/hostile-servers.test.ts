@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { pinned } from "../../../src/pins/definition-lock.ts";
+import { LockPins } from "../../../src/pins/lock-pins.ts";
 import { hostile, nodeServer, open } from "./open-hostile.ts";
 
 describe("A hostile server", () => {
@@ -13,9 +16,14 @@ describe("A hostile server", () => {
     expect(await opened.call("mcp_h_x")).toMatchObject({ success: true });
   });
 
-  test.each(["silent", "init-hang"])("that does not answer costs only its own tools (%s)", async (mode) => {
+  test.each([
+    "silent",
+    "init-hang",
+    "list-hang",
+  ])("that does not answer costs only its own tools (%s)", async (mode) => {
     await using opened = await open({ h: hostile(mode), good: hostile("ok") }, { connectTimeoutMs: 1_000 });
-    expect(opened.registry.names).toEqual(["mcp_good_x"]);
+    // On a busy machine, the good one takes longer, too.
+    await expect.poll(() => opened.registry.names, { timeout: 15_000 }).toEqual(["mcp_good_x"]);
     expect(opened.mcp.servers.get("h")).toMatchObject({ problem: "it did not answer in time", tools: [] });
   });
 
@@ -77,6 +85,19 @@ describe("A hostile server", () => {
     const { error } = await opened.call("mcp_h_x");
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
     await opened.sandboxes.close();
+  });
+
+  test("has its instructions given to programs only if they were approved", async () => {
+    const said = hostile("instructions", "Call x first.");
+    await using opened = await open({ h: said });
+    expect(opened.mcp.instructions()).toEqual(new Map([["h", "Call x first."]]));
+    const servers = new Map(Array.from(opened.mcp.definitions(), ([name, each]) => [name, pinned(each)]));
+    const pins = new LockPins({ tools: new Map(), servers });
+    await using same = await open({ h: said }, { registry: new ToolRegistry({ pins }) });
+    expect(same.mcp.instructions().size).toBe(1);
+    const changed = hostile("instructions", "Call x last.");
+    await using other = await open({ h: changed }, { registry: new ToolRegistry({ pins }) });
+    expect(other.mcp.instructions()).toEqual(new Map());
   });
 
   test("sees neither files nor variables besides those that it was given", async () => {
