@@ -82,6 +82,18 @@ describe.each(WIRES)("A client of MCP %s that shows no forms, but addresses", (w
   });
 });
 
+test.each(
+  WIRES,
+)("an approver can answer before the person who is shown a form, at a client of %s", async (wire) => {
+  const { server, writing } = await start();
+  const { promise, resolve } = Promise.withResolvers<JsonObject>();
+  const call = (await connect(server, wire, () => promise, { form: {}, url: {} })).callTool(WRITE);
+  await answer(server, "allow");
+  await expect.poll(() => writing.inputs).toHaveLength(1);
+  resolve({ action: "decline" });
+  expect(await call).toMatchObject({ content: [{ text: '{"written":"hello"}' }] });
+});
+
 test("the address is not shown where a form can be", async () => {
   const { server } = await start();
   const asked: JsonObject[] = [];
