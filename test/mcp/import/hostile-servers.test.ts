@@ -1,8 +1,21 @@
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { pinned } from "../../../src/pins/definition-lock.ts";
 import { LockPins } from "../../../src/pins/lock-pins.ts";
 import { hostile, nodeServer, open } from "./open-hostile.ts";
+
+/** How many processes of this machine have a text in their command lines. */
+function processesWith(text: string): number {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text);
+    } catch {
+      return false;
+    }
+  }).length;
+}
 
 describe("A hostile server", () => {
   test.each([
@@ -80,8 +93,11 @@ describe("A hostile server", () => {
   }, 60_000);
 
   test("ends with the imports, even if it ignores signals", async () => {
-    const opened = await open({ h: hostile("ignore-signals") });
+    const mark = randomUUID();
+    const opened = await open({ h: hostile("ignore-signals", mark) });
+    expect(processesWith(mark)).toBeGreaterThan(0);
     await opened.mcp.close();
+    await expect.poll(() => processesWith(mark), { timeout: 10_000 }).toBe(0);
     const { error } = await opened.call("mcp_h_x");
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
     await opened.sandboxes.close();

@@ -2,6 +2,8 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { fromJsonSchema } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
+import { LockPins } from "../../../src/pins/lock-pins.ts";
+import { registeredDefinitions } from "../../../src/pins/registered-definitions.ts";
 import { bodyOf, serve, serveByHand, serveTools } from "./http-servers.ts";
 import { open } from "./open-hostile.ts";
 
@@ -107,15 +109,16 @@ describe("An MCP server of 2026-07-28 over HTTP", () => {
     expect(header).toBe("eu");
   });
 
-  test("that finds other headers than it wants has its tools listed again", async () => {
+  test("that finds other headers than it wants has its tools listed again, and approved again", async () => {
     let lists = 0;
+    let tool: object = X;
     await using served = await serve(async (request, response) => {
       const { id = 0, method } = await bodyOf(request);
       if (method === "tools/list") lists++;
       const error = { code: -32_020, message: "Header mismatch" };
       const results: Record<string, object> = {
         "server/discover": { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } },
-        "tools/list": { tools: [X] },
+        "tools/list": { tools: [tool] },
       };
       const result = results[method] && {
         resultType: "complete",
@@ -127,11 +130,17 @@ describe("An MCP server of 2026-07-28 over HTTP", () => {
       response.end(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }));
     });
     await using opened = await open({ web: served.options });
+    const { registry } = opened;
+    registry.pins = new LockPins(registeredDefinitions(registry, new Map()));
+    const region = { type: "string", "x-mcp-header": "Region" };
+    tool = { ...X, inputSchema: { type: "object", properties: { region } } };
     expect((await opened.call("mcp_web_x")).error).toMatchObject({
       message: "Header mismatch",
       effect: "none",
     });
     await expect.poll(() => lists).toBe(2);
+    await expect.poll(() => registry.definitions()).toEqual([]);
+    expect((await opened.call("mcp_web_x")).error?.code).toBe("permission_denied");
   });
 
   test.each<[string, object]>([
