@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import type { ServerResponse } from "node:http";
 import { fromJsonSchema } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import { LockPins } from "../../../src/pins/lock-pins.ts";
@@ -15,11 +14,6 @@ const ADD = {
     required: ["a", "b"],
   }),
 };
-
-/** Writes until the client has gone. */
-function writeForever(response: ServerResponse, piece: string): void {
-  if (!response.destroyed) response.write(piece, () => setImmediate(() => writeForever(response, piece)));
-}
 
 const X = { name: "x", inputSchema: { type: "object" } };
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
@@ -203,125 +197,5 @@ describe("An MCP server of 2025-11-25 over HTTP", () => {
     await using opened = await open({ web: served.options });
     expect(opened.mcp.servers.get("web")?.info).toMatchObject({ protocolVersion: "2025-11-25", name: "old" });
     expect((await opened.call("mcp_web_x")).output).toEqual(text("s1"));
-  });
-});
-
-describe("A hostile MCP server over HTTP", () => {
-  test.each<[string, string, string]>([
-    [
-      "a number that a double cannot hold",
-      "application/json",
-      '{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[],"structuredContent":{"n":9007199254740993}}}',
-    ],
-    [
-      "such a number in an event",
-      "text/event-stream",
-      'data: {"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[],"structuredContent":{"n":9007199254740993}}}\n\n',
-    ],
-    [
-      "one member twice",
-      "application/json",
-      '{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[],"content":[]}}',
-    ],
-    [
-      "content that is not a list",
-      "application/json",
-      '{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":"x"}}',
-    ],
-    ["no JSON", "application/json", '{"jsonrpc":"2.0",'],
-  ])("whose answer has %s fails the call at once", async (_, type, body) => {
-    await using served = await serveByHand([X], (id, response) => {
-      response.setHeader("content-type", type);
-      response.end(body.replace("ID", String(id)));
-    });
-    await using opened = await open({ web: served.options });
-    expect((await opened.call("mcp_web_x")).error).toMatchObject({
-      code: "execution_error",
-      message: "The tool's server returned no valid result",
-      effect: "unknown",
-    });
-  });
-
-  test("whose document never ends fails the call when it is too large", async () => {
-    await using served = await serveByHand([X], (_id, response) => {
-      response.setHeader("content-type", "application/json");
-      writeForever(response, "x".repeat(1_000_000));
-    });
-    await using opened = await open({ web: served.options });
-    expect((await opened.call("mcp_web_x")).error).toMatchObject({
-      code: "sandbox_unavailable",
-      effect: "unknown",
-    });
-  });
-
-  test("whose event never ends fails the call when it is too large", async () => {
-    await using served = await serveByHand([X], (_id, response) => {
-      response.setHeader("content-type", "text/event-stream");
-      writeForever(response, "data: xxxxxxxx\n".repeat(10_000));
-    });
-    await using opened = await open({ web: served.options });
-    expect((await opened.call("mcp_web_x")).error).toMatchObject({
-      code: "sandbox_unavailable",
-      effect: "unknown",
-    });
-  });
-
-  test("is not followed to another place", async () => {
-    await using other = await serve((_request, response) => response.end("{}"));
-    await using served = await serveByHand([X], (_id, response) => {
-      response.writeHead(307, { location: other.options.url }).end();
-    });
-    await using opened = await open({ web: served.options });
-    expect((await opened.call("mcp_web_x")).error).toMatchObject({ code: "sandbox_unavailable" });
-    expect(other.requests).toEqual([]);
-  });
-
-  test("at an address that is not public is reached only if it is named", async () => {
-    await using served = await serveByHand([X], () => {});
-    const { url } = served.options;
-    await using opened = await open({ web: { url } });
-    expect(opened.mcp.servers.get("web")?.problem).toContain("the server cannot be connected to");
-    expect(served.requests).toEqual([]);
-  });
-
-  test("that is gone has no effect, and one that hangs up may have had one", async () => {
-    const served = await serveByHand([X], (_id, response) => response.destroy());
-    await using opened = await open({ web: served.options });
-    expect((await opened.call("mcp_web_x")).error).toMatchObject({
-      code: "sandbox_unavailable",
-      effect: "unknown",
-    });
-    await served[Symbol.asyncDispose]();
-    expect((await opened.call("mcp_web_x")).error).toMatchObject({
-      code: "sandbox_unavailable",
-      effect: "none",
-    });
-  });
-
-  test("that hangs up is asked once more if the tool only reads", async () => {
-    let calls = 0;
-    await using served = await serveByHand([X], (id, response) => {
-      if (calls++ === 0) return response.destroy();
-      response.setHeader("content-type", "application/json");
-      return response.end(
-        JSON.stringify({ jsonrpc: "2.0", id, result: { resultType: "complete", ...text("ok") } }),
-      );
-    });
-    await using opened = await open({ web: served.options }, { classes: { "mcp_web_*": "read" } });
-    expect((await opened.call("mcp_web_x")).output).toEqual(text("ok"));
-    expect(calls).toBe(2);
-  });
-
-  test("that asks to be asked again at once gets a pause", async () => {
-    await using served = await serveByHand([X], (_id, response) => {
-      response.setHeader("content-type", "text/event-stream");
-      response.end("id: 1\nretry: 0\ndata:\n\n");
-    });
-    await using opened = await open({ web: served.options });
-    await opened.call("mcp_web_x", {}, { wallTimeMs: 1_000 });
-    expect(served.requests.length).toBeLessThan(10);
-    expect(opened.notices.map(({ message }) => message)).toContain(
-      "it asks for a pause of 0 ms, and gets one of 500 ms",
-    );
   });
 });
