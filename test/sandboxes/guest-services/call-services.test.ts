@@ -29,7 +29,8 @@ test("services deny everything that a call was not granted, and log once what wo
     CALL,
     { kind: "get", store: "notes", key: "a" } as const,
     { kind: "get", store: "notes", key: "b" } as const,
-    http("http://api.test/b"),
+    http("http://user:password@api.test/b?key=secret"),
+    http("http://api.test/c"),
   ];
   const answers = await Promise.all(requests.map((request) => services.answer(request, 1_000)));
   expect(answers).toEqual([
@@ -37,11 +38,13 @@ test("services deny everything that a call was not granted, and log once what wo
     { error: expect.objectContaining({ code: "permission_denied" }) },
     { error: expect.objectContaining({ code: "permission_denied" }) },
     { error: "origin_denied" },
+    { error: "origin_denied" },
   ]);
   expect(services).toMatchObject({ effect: "none", used: {} });
   expect(lines.sort()).toEqual([
     expect.stringMatching(/^warn: denied: a call of the tool 'tool': .*the capability 'tools'/),
     "warn: denied: the capability 'keyValue' does not give the store 'notes'",
+    "warn: denied: the capability 'net' does not name the origin 'http://api.test'",
   ]);
 });
 

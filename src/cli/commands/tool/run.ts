@@ -11,7 +11,7 @@ import { allow } from "../../../policy/decision.ts";
 import { loadPolicyFile } from "../../../policy/file/load.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
-import { shown } from "../../../rendering/shown.ts";
+import { joinShown, shown } from "../../../rendering/shown.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
@@ -28,11 +28,9 @@ import {
 } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { componentTool } from "./component-tool.ts";
+import { Denials } from "./denials.ts";
 import { FileKeyValue } from "./file-key-value.ts";
 import { isComponentFile, toolOfFile } from "./tool-file.ts";
-
-/** What the errors of the JavaScript sandbox say about a missing capability. */
-const NOT_GRANTED = /\(capabilities\.\w+ is not granted/;
 
 type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
 
@@ -59,8 +57,10 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
   await print(stderr, showProblems(warnings));
   const log: JsonObject[] = [];
   let detail: string | undefined;
+  const denials = new Denials();
   const events = new EventStream();
   events.on((event) => {
+    denials.note(event);
     if (event.type === "tool.log") log.push({ level: event.level, message: event.message });
     if (event.type === "tool.failed") detail = event.detail;
   });
@@ -72,9 +72,7 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
   // The tool has run, whether its values can be stored or not.
   await stores?.save();
   if (isInterrupted) return EXIT_INTERRUPTED;
-  if (command.policy === undefined && NOT_GRANTED.test(execution.error?.message ?? "")) {
-    await print(stderr, shown`Without --policy FILE, tool run grants no capabilities.`);
-  }
+  await print(stderr, joinShown(await denials.hints(command, execution), "\n"));
   return execution.success ? EXIT_OK : EXIT_TOOL_FAILED;
 }
 

@@ -27,17 +27,23 @@ export class GuestBorder implements GuestHost {
   readonly #program: Pick<GuestProgram, "sources" | "aliases">;
   readonly #web: WebScope;
   readonly #bodies = new ResponseBodies();
+  /** The denials that were logged in this step. */
+  readonly #denied = new Set<string>();
   #modules: ModuleNames | undefined;
   #isOver = false;
 
   constructor({ wallTimeMs, frozenClock, nested, access, step }: QuickJsTask, log: ThreadLog) {
     this.#deadline = performance.now() + wallTimeMs;
     this.#frozenClock = frozenClock;
-    this.validator = new RequestValidator(nested, access?.net);
+    this.validator = new RequestValidator(nested, access?.net, (message) => this.#logDenial(message));
     this.#files = access?.fs && new GuestFiles(access.fs);
     this.#log = log;
     this.#program = step.kind === "load" ? step.program : NO_PROGRAM;
-    this.#web = { random: access?.random, isCall: step.kind !== "load" };
+    this.#web = {
+      random: access?.random,
+      isCall: step.kind !== "load",
+      logDenial: (message) => this.#logDenial(message),
+    };
   }
 
   isOver(): boolean {
@@ -71,12 +77,26 @@ export class GuestBorder implements GuestHost {
         return this.#bodies.take(body);
       // The guest is not interrupted while it is in these functions.
       case "s":
-        return this.isOver() ? undefined : (this.#files?.answer(body, bytes) ?? NO_FILES);
+        return this.isOver() ? undefined : this.#answerFiles(body, bytes);
       case "w":
         return this.isOver() ? undefined : answerWebApi(body, bytes, this.#web);
       default:
         return undefined;
     }
+  }
+
+  #answerFiles(text: string, bytes: Uint8Array): string | Uint8Array {
+    if (this.#files !== undefined) return this.#files.answer(text, bytes);
+    this.#logDenial(NO_FILES);
+    return JSON.stringify({ error: { code: "not-permitted", message: NO_FILES } });
+  }
+
+  /** Logs which capability is missing: a guest may catch the error, and say nothing of it. */
+  #logDenial(message: string): void {
+    // A module that is being loaded has no grant.
+    if (!this.#web.isCall || this.#denied.has(message)) return;
+    this.#denied.add(message);
+    this.#log.write("warn", `denied: ${message}`);
   }
 
   #receiveLine(text: string): void {
@@ -111,12 +131,7 @@ export class GuestBorder implements GuestHost {
 
 const NO_BYTES = new Uint8Array(0);
 
-const NO_FILES = JSON.stringify({
-  error: {
-    code: "not-permitted",
-    message: "fs: this call may not use files (capabilities.fs is not granted)",
-  },
-});
+const NO_FILES = "fs: this call may not use files (capabilities.fs is not granted)";
 
 const NO_PROGRAM = { sources: {} };
 

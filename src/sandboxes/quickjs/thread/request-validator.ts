@@ -16,15 +16,24 @@ export class RequestValidator {
   readonly requests: GuestRequest[] = [];
   readonly #nested: NestedAllowance;
   readonly #fetch: FetchAllowance | undefined;
+  readonly #logDenial: (message: string) => void;
   #calls = 0;
   #fetches = 0;
   #fetchBytes = 0;
   #refusals: GuestReply[] | undefined;
 
-  /** @param fetch `undefined` if the grant gives no network. */
-  constructor(nested: NestedAllowance, fetch: FetchAllowance | undefined) {
+  /**
+   * @param fetch `undefined` if the grant gives no network.
+   * @param logDenial Receives the message of each refusal for want of a capability.
+   */
+  constructor(
+    nested: NestedAllowance,
+    fetch: FetchAllowance | undefined,
+    logDenial: (message: string) => void,
+  ) {
     this.#nested = nested;
     this.#fetch = fetch;
+    this.#logDenial = logDenial;
   }
 
   /**
@@ -125,6 +134,7 @@ export class RequestValidator {
   }
 
   #refuse(id: number, error: ServiceError): void {
+    if (error.message === NO_TOOLS || error.message === NO_NETWORK) this.#logDenial(error.message);
     this.#refusals ??= [];
     this.#refusals.push({ id, error });
   }

@@ -120,6 +120,41 @@ describe("sandgate tool run of a component", () => {
     expect(JSON.parse(denied.stdout).error.code).toBe("permission_denied");
   });
 
+  test("names the capability that a component lacks, for files too, which it finds to be missing", async () => {
+    const file = await componentFile(
+      "needs.wasm",
+      parse(`(component
+        (import "wasi:filesystem/types@0.2.3" (instance))
+        (import "wasi:random/random@0.2.3" (instance $r (export "get-random-u64" (func (result u64)))))
+        (core func $draw (canon lower (func $r "get-random-u64")))
+        (core module $m (import "r" "draw" (func $draw (result i64)))
+          (func (export "draw") (result i64) (call $draw))
+          (func (export "read") unreachable))
+        (core instance $i (instantiate $m (with "r" (instance (export "draw" (func $draw))))))
+        (func (export "draw") (result u64) (canon lift (core func $i "draw")))
+        (func (export "read") (canon lift (core func $i "read"))))`),
+    );
+    const files = `${file} imports wasi:filesystem/types: without the capability 'fs', it finds no files.\n`;
+    const policy = "Without --policy FILE, tool run grants no capabilities.\n";
+    const drawn = await sandgate(["tool", "run", file, "-e", "draw"]);
+    expect(drawn.stderr).toBe(files + policy);
+    expect(JSON.parse(drawn.stdout).error.message).toContain("needs the capability 'random'");
+    const rules = (capabilities: string): string =>
+      `rules: [{ tools: ["*"], effect: allow, sandboxes: [wasm], capabilities: ${capabilities} }]`;
+    const policies = await createFolder({
+      "random.yaml": rules("{ random: true }"),
+      "fs.yaml": rules(`{ fs: [{ directory: ${folder}, at: /data }] }`),
+    });
+    for (const [name, granted, code, stderr] of [
+      ["draw", "random.yaml", 0, ""],
+      ["read", "random.yaml", 1, files],
+      ["read", "fs.yaml", 1, ""],
+    ] as const) {
+      const args = ["tool", "run", file, "-e", name, "--policy", join(policies, granted)];
+      expect(await sandgate(args)).toMatchObject({ code, stderr });
+    }
+  });
+
   test("recognises a component by its first bytes", async () => {
     const unnamed = await componentFile("tool", readFile(single));
     expect(await sandgate(["tool", "run", unnamed, "-i", '{"n":2}'])).toMatchObject({ code: 0 });

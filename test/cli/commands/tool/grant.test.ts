@@ -179,6 +179,9 @@ describe("sandgate tool run", () => {
       success: false,
       log: [{ level: "warn", message: "denied: the capability 'keyValue' does not give the store 'notes'" }],
     });
+    expect((await sandgate(["tool", "run", notes, "--input", '{ "title": "a" }'])).stderr).toBe(
+      "Without --policy FILE, tool run grants no capabilities.\n",
+    );
   });
 
   test("warns of nothing that is only about other tools of the policy", async () => {

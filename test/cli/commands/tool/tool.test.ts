@@ -70,6 +70,43 @@ describe("sandgate tool run", () => {
     expect(detail.at(-1)).toMatch(/notes\.js:1:\d+/);
   });
 
+  test("names in the log each capability that a tool lacks, even if the tool catches the error", async () => {
+    const folder = await createFolder({
+      "quiet.js": `
+        const attempt = async (act) => { try { await act(); } catch {} };
+        export default async (input, { fs, tools }) => {
+          for (let round = 0; round < 3; round++) {
+            await attempt(() => fs.stat("/"));
+            await attempt(() => tools.call("other", {}));
+            await attempt(() => fetch("https://api.test/secret"));
+            await attempt(() => crypto.randomUUID());
+          }
+          return "done";
+        };`,
+      "policy.yaml":
+        "rules: [{ tools: [quiet], effect: allow, sandboxes: [quickjs], capabilities: { net: ['https://b.test'] } }]",
+    });
+    const linesOf = ({ stdout }: { readonly stdout: string }): string[] => {
+      const { output, log } = JSON.parse(stdout);
+      expect(output).toBe("done");
+      return [...new Set<string>(log.map(({ message }: { message: string }) => message))].sort();
+    };
+    const outcome = await sandgate(["tool", "run", join(folder, "quiet.js")]);
+    expect(outcome.stderr).toBe("Without --policy FILE, tool run grants no capabilities.\n");
+    expect(linesOf(outcome)).toEqual([
+      expect.stringMatching(/^denied: crypto: .*capabilities\.random/),
+      expect.stringMatching(/^denied: fetch: .*capabilities\.net/),
+      expect.stringMatching(/^denied: fs: .*capabilities\.fs/),
+      expect.stringMatching(/^denied: tools\.call: .*capabilities\.tools/),
+    ]);
+    const granted = ["--policy", join(folder, "policy.yaml")];
+    const other = await sandgate(["tool", "run", join(folder, "quiet.js"), ...granted]);
+    expect(other.stderr).toBe("");
+    expect(linesOf(other)).toContain(
+      "denied: the capability 'net' does not name the origin 'https://api.test'",
+    );
+  });
+
   test("reads the input from a file or from standard input", async () => {
     const folder = await createFolder({ ...FILES, "input.json": '{ "a": 1, "b": 2 }', "bad.json": "{ a" });
     const file = join(folder, "add.js");

@@ -12,6 +12,8 @@ export interface WebScope {
   readonly random: true | string | undefined;
   /** Whether a call runs, not a module that is being loaded. */
   readonly isCall: boolean;
+  /** Receives the message of an error for want of a capability. */
+  readonly logDenial: (message: string) => void;
 }
 
 /** An error that is thrown in the guest: a `TypeError`, a `RangeError` or a `DOMException` of this name. */
@@ -92,8 +94,10 @@ function decode(label: string, fatal: boolean, ignoreBOM: boolean, bytes: Uint8A
 /** The most random bytes of one request. */
 const MAX_RANDOM_BYTES = 65_536;
 
+const NO_RANDOM = "crypto: this call may not draw random bytes (capabilities.random is not granted)";
+
 /** @param drawn How many bytes the guest has drawn so far. With a seed, they follow from it and this position. */
-function drawRandom(count: number, drawn: number, { random, isCall }: WebScope): Uint8Array {
+function drawRandom(count: number, drawn: number, { random, isCall, logDenial }: WebScope): Uint8Array {
   if (!isCall) {
     throw new WebError(
       "NotAllowedError",
@@ -101,10 +105,8 @@ function drawRandom(count: number, drawn: number, { random, isCall }: WebScope):
     );
   }
   if (random === undefined) {
-    throw new WebError(
-      "NotAllowedError",
-      "crypto: this call may not draw random bytes (capabilities.random is not granted)",
-    );
+    logDenial(NO_RANDOM);
+    throw new WebError("NotAllowedError", NO_RANDOM);
   }
   if (!Number.isSafeInteger(count) || count < 0 || count > MAX_RANDOM_BYTES)
     throw new RangeError("too many random bytes");

@@ -59,22 +59,13 @@ function send(
     firstByteTimeoutMs: inMs(options?.firstByteTimeout()),
     betweenBytesTimeoutMs: inMs(options?.betweenBytesTimeout()),
   });
-  if ("error" in reply) {
-    // The error of WASI has no room for the origin, which the author needs to know.
-    if (reply.error === "origin_denied") call.log.write("warn", deniedText(url));
-    return { tag: "err", val: ERROR_CODES[reply.error] };
-  }
+  if ("error" in reply) return { tag: "err", val: ERROR_CODES[reply.error] };
   try {
     return { tag: "ok", val: receive(reply.ok) };
   } catch (error) {
     if (error instanceof BodyBudgetError) return failure("HTTP-response-body-size", undefined);
     throw error;
   }
-}
-
-function deniedText(url: string): string {
-  const origin = URL.parse(url)?.origin ?? "an unknown origin";
-  return `a request was denied: the grant does not name the origin '${origin}' (net: [origin])`;
 }
 
 function declaresLength([name]: HeaderField): boolean {

@@ -159,8 +159,7 @@ describe("a component with the capability 'net'", () => {
     expect(outputOf(await send({ authority, scheme: "HTTPS" }))).toEqual(denied);
     expect(log.lines.splice(0).map(([level, line]) => `${level}: ${line}`)).toEqual(
       ["http", "http", "https"].map(
-        (scheme) =>
-          `warn: a request was denied: the grant does not name the origin '${scheme}://${authority}' (net: [origin])`,
+        (scheme) => `warn: denied: the capability 'net' does not name the origin '${scheme}://${authority}'`,
       ),
     );
     const net = [`http://${authority}`, `http://mixed.test:${port}`, `http://127.0.0.1:${port}`];
@@ -168,6 +167,9 @@ describe("a component with the capability 'net'", () => {
     expect(outputOf(await send({ authority }, { net }))).toEqual(prohibited);
     expect(outputOf(await send({ authority: `mixed.test:${port}` }, { net }))).toEqual(prohibited);
     expect(outputOf(await send({ authority: `127.0.0.1:${port}` }, { net }))).toEqual(prohibited);
+    expect(log.lines.splice(0).map(([, line]) => line)).toContain(
+      `denied: the address of 'http://${authority}' is neither public nor named by the capability 'net'`,
+    );
     expect(await send({ authority }, { net })).not.toHaveProperty("used.contacted");
     expect(outputOf(await send({ authority }))).toMatchObject({ status: 200 });
     expect(outputOf(await send({ authority: `127.0.0.1:${port}` }))).toMatchObject({ status: 200 });
