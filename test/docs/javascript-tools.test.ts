@@ -60,6 +60,27 @@ describe("docs/javascript-tools.md", () => {
   });
 });
 
+/** The globals of WinterTC's minimum common API (https://min-common-api.proposal.wintertc.org, the snapshot of 2025). */
+const MINIMUM_COMMON_API = `
+  AbortController AbortSignal Blob ByteLengthQueuingStrategy CompressionStream CountQueuingStrategy Crypto CryptoKey
+  CustomEvent DecompressionStream DOMException ErrorEvent Event EventTarget File FormData Headers MessageChannel
+  MessageEvent MessagePort Performance PromiseRejectionEvent ReadableByteStreamController ReadableStream
+  ReadableStreamBYOBReader ReadableStreamBYOBRequest ReadableStreamDefaultController ReadableStreamDefaultReader Request
+  Response SubtleCrypto TextDecoder TextDecoderStream TextEncoder TextEncoderStream TransformStream
+  TransformStreamDefaultController URL URLPattern URLSearchParams WebAssembly WritableStream
+  WritableStreamDefaultController WritableStreamDefaultWriter globalThis atob btoa clearTimeout clearInterval console
+  crypto fetch navigator onerror onunhandledrejection onrejectionhandled performance queueMicrotask reportError self
+  setTimeout setInterval structuredClone`;
+
+test("docs/javascript-tools.md names every global of the minimum common API that does not exist", () => {
+  const [, list = ""] = /names that do not exist\nare (.*?)\. /s.exec(text) ?? [];
+  const named = Array.from(list.matchAll(/`(\w+)`/g), ([, name]) => name);
+  const missing = MINIMUM_COMMON_API.trim()
+    .split(/\s+/)
+    .filter((name) => !GUEST_GLOBALS.includes(name));
+  expect(named).toEqual(missing.sort());
+});
+
 describe("an example of what a grant gives", () => {
   const [files = "", network = ""] = blocks("js");
 
