@@ -20,8 +20,8 @@ export type BuiltProject =
   | { readonly missing: string };
 
 /**
- * Creates a project with `sandgate tool new`, installs its dependencies and builds it. The result is cached
- * until the sources change.
+ * Creates a project with `sandgate tool new`, installs its dependencies, builds it and runs its tests. The result is
+ * cached until the sources change.
  *
  * @param change Replaces the text of one file of the example.
  */
@@ -46,10 +46,17 @@ export async function builtProject(
   const code = await newTool({ name: "tool new", directory: building, template: `wasm-${language}` }, quiet);
   if (code !== 0) throw new Error(String(quiet.stderr.read()));
   if (change !== undefined) await writeFile(join(building, change.file), change.text);
-  const env = { ...process.env, PATH: `${await commandFolder()}${delimiter}${process.env["PATH"]}` };
-  await run("npm", ["run", "build"], { cwd: building, env });
+  const env = await projectEnvironment();
+  // A changed tool fails the tests of the example.
+  await run("npm", change === undefined ? ["test"] : ["run", "build"], { cwd: building, env });
   await rename(building, folder).catch(() => rm(building, { recursive: true, force: true }));
   return { folder, component };
+}
+
+/** Returns the environment of a project's scripts, in which the command `sandgate` runs the sources. */
+export async function projectEnvironment(): Promise<NodeJS.ProcessEnv> {
+  const folders = [await commandFolder(), join(ROOT, "node_modules/.bin"), process.env["PATH"]];
+  return { ...process.env, PATH: folders.join(delimiter) };
 }
 
 /** Returns a folder with the command `sandgate`, which runs the sources. */
