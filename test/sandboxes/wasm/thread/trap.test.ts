@@ -13,7 +13,7 @@ afterAll(async () => {
   rmSync(cacheDirectory, { recursive: true });
 });
 
-describe("the operator reads in which functions a component trapped, and the model does not", () => {
+describe("the operator reads in which functions a component trapped, in both engines, and the model does not", () => {
   test.each([
     ["an instruction", "unreachable", "Tool trapped: unreachable", []],
     [
@@ -25,14 +25,20 @@ describe("the operator reads in which functions a component trapped, and the mod
   ])("%s", async (_what, work, message, helpers) => {
     const fields = `(func $parse_row (param i32) ${work}) (func $parse_table (call $parse_row (i32.const 0x7fffffff)))`;
     const component = await watComponent({ fields, call: "call $parse_table i32.const 16" });
-    const outcome = await sandbox.run(wasmTask(component, "any"));
-    expect(outcome).toMatchObject({ status: "failed", message });
-    const detail = String((outcome as { detail?: unknown }).detail);
-    const named = [...helpers, "parse_row", "parse_table"];
-    const places = named.map((name) => detail.indexOf(name));
-    expect(places).not.toContain(-1);
-    expect(places).toEqual(places.toSorted((one, other) => one - other));
-    for (const name of named)
-      expect((outcome as { message: string }).message.replace(message, "")).not.toContain(name);
+    const trusted = {
+      implementations: { wasm: { component, tool: "any", engine: "jco" } },
+      capabilities: { engine: "jco" },
+    } as const;
+    for (const task of [wasmTask(component, "any"), wasmTask(component, "any", {}, trusted)]) {
+      const outcome = await sandbox.run(task);
+      expect(outcome).toMatchObject({ status: "failed", message });
+      const detail = String((outcome as { detail?: unknown }).detail);
+      const named = [...helpers, "parse_row", "parse_table"];
+      const places = named.map((name) => detail.indexOf(name));
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((one, other) => one - other));
+      for (const name of named)
+        expect((outcome as { message: string }).message.replace(message, "")).not.toContain(name);
+    }
   });
 });
