@@ -1,13 +1,9 @@
-import { dirname, sep } from "node:path";
 import { entryFile } from "../../../base/entry-file.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { COMPILED, LENGTH_BYTES } from "./child-protocol.ts";
 import { CompilationReport } from "./compilation-report.ts";
+import { MAX_CPU_MS, startLimitedChild, TIMEOUT_MS } from "./limited-child.ts";
 
-/** The maximum CPU time of a child. Its wall time depends on the load of the machine, so its limit is only a backstop. */
-const MAX_CPU_MS = 10_000;
-const TIMEOUT_MS = 30_000;
-const HEAP_MIB = 512;
 const MAX_CHILDREN = 2;
 
 /**
@@ -20,16 +16,6 @@ const MAX_FUNCTION_MS = 200;
 const MAX_ATTEMPTS = 3;
 
 const CHILD = entryFile("sandboxes/wasm/validation/compile-child");
-const RESOURCE_WATCH = entryFile("sandboxes/wasm/validation/resource-watch");
-
-/** Flags of Node's permission model: the process may read its own code, and start a thread, which watches it. */
-const CHILD_FLAGS: readonly string[] = [
-  "--no-warnings",
-  "--permission",
-  "--allow-worker",
-  `--allow-fs-read=${dirname(CHILD)}${sep}*`,
-  `--max-old-space-size=${HEAP_MIB}`,
-];
 
 /** Why the child was ended, by signal. The signals are sent by `resource-watch.ts` and by the timeout here. */
 const ENDED_BY: ReadonlyMap<NodeJS.Signals | null, string> = new Map([
@@ -95,24 +81,13 @@ function runChild(cores: readonly Uint8Array[], signal: AbortSignal): Promise<Co
     fail("the sandbox is closed");
     return promise;
   }
-  const args = [RESOURCE_WATCH, String(MAX_CPU_MS)];
-  // Loading the module takes several milliseconds, and few components need it.
-  const { spawn } = process.getBuiltinModule("node:child_process");
-  const child = spawn(process.execPath, [...CHILD_FLAGS, CHILD, ...args], {
-    env: {},
-    stdio: ["pipe", "pipe", "pipe"],
-    timeout: TIMEOUT_MS,
-    killSignal: "SIGKILL",
-    signal,
-  });
+  const child = startLimitedChild(CHILD, { signal });
   const report = new CompilationReport();
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => report.add(chunk));
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(0, 2_048);
   });
-  // The process may end before it has read everything. Its exit gives the reason.
-  child.stdin.on("error", () => {});
   for (const core of cores) {
     const length = Buffer.alloc(LENGTH_BYTES);
     length.writeUInt32LE(core.length);

@@ -5,12 +5,12 @@ import { GENERATE_OPTIONS, MAX_SOURCE_BYTES, writeGenerated } from "./generated-
 type Bindgen = typeof import("@bytecodealliance/jco-transpile/component");
 
 /**
- * The process in which jco generates code, so that its bugs cannot harm the main process. Its arguments are the URL of
- * the generator, the path of `resource-watch.ts`, and the maximum CPU time in ms. It reads the component and writes the
+ * The process in which jco generates code, so that its bugs cannot harm the main process. Its arguments are the path
+ * of `resource-watch.ts`, the maximum CPU time in ms, and the URL of the generator. It reads the component and writes the
  * generated files. The exit code is 1 if jco rejects the component; the reason is on standard error.
  */
 async function generate(binary: Uint8Array): Promise<Buffer> {
-  const { generate: generateFiles, $init } = (await import(process.argv[2] ?? "")) as Bindgen;
+  const { generate: generateFiles, $init } = (await import(process.argv[4] ?? "")) as Bindgen;
   await $init;
   const { files } = generateFiles(binary, GENERATE_OPTIONS);
   const source = files.find(([name]) => name.endsWith(".js"))?.[1];
@@ -26,7 +26,7 @@ function describe(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-new Worker(process.argv[3] ?? "", { workerData: Number(process.argv[4]) }).unref();
+new Worker(process.argv[2] ?? "", { workerData: Number(process.argv[3]) }).unref();
 try {
   const files = await generate(await buffer(process.stdin));
   process.stdout.write(files, () => process.exit());

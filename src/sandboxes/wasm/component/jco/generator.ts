@@ -3,15 +3,10 @@ import { buffer, text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { entryFile } from "../../../../base/entry-file.ts";
 import { ToolPreparationError } from "../../../contract/sandbox.ts";
+import { startLimitedChild } from "../../validation/limited-child.ts";
 import { vendoredFile } from "../../vendored-file.ts";
 
-/** The maximum CPU time of a child. Its wall time depends on the load of the machine, so its limit is only a backstop. */
-const MAX_CPU_MS = 10_000;
-const TIMEOUT_MS = 30_000;
-const HEAP_MIB = 512;
-
 const CHILD = entryFile("sandboxes/wasm/component/jco/generate-child");
-const RESOURCE_WATCH = entryFile("sandboxes/wasm/validation/resource-watch");
 
 /**
  * Makes jco generate the code of components. Each runs in its own process, which can read its own code and the generator,
@@ -38,21 +33,8 @@ export class Generator {
     const { signal } = this.#closing;
     if (signal.aborted) throw new ToolPreparationError("the sandbox is closed");
     const bindgen = vendoredFile("js-component-bindgen-component.js");
-    const readable = [dirname(CHILD), dirname(RESOURCE_WATCH), enclosingModules(bindgen)];
-    const flags = [
-      ...["--no-warnings", "--permission", "--allow-worker", `--max-old-space-size=${HEAP_MIB}`],
-      ...readable.map((folder) => `--allow-fs-read=${folder}${sep}*`),
-    ];
-    const { spawn } = process.getBuiltinModule("node:child_process");
-    const child = spawn(
-      process.execPath,
-      [...flags, CHILD, pathToFileURL(bindgen).href, RESOURCE_WATCH, String(MAX_CPU_MS)],
-      {
-        ...{ env: {}, stdio: ["pipe", "pipe", "pipe"], timeout: TIMEOUT_MS, killSignal: "SIGKILL", signal },
-      },
-    );
-    // The process may end before it has read everything. Its exit gives the reason.
-    child.stdin.on("error", () => {});
+    const args = [pathToFileURL(bindgen).href];
+    const child = startLimitedChild(CHILD, { signal, args, readable: [enclosingModules(bindgen)] });
     child.stdin.end(binary);
     const { promise: ended, resolve, reject } = Promise.withResolvers<number | NodeJS.Signals | null>();
     child.on("close", (code, killedBy) => resolve(killedBy ?? code));
