@@ -9,6 +9,7 @@ export type SandgateErrorCode =
   | "key_value_full"
   | "listen_failed"
   | "message_conflict"
+  | "package_file_missing"
   | "session_exists"
   | "session_store_failed"
   | "tool_failed"

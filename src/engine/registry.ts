@@ -1,3 +1,4 @@
+import { PackageFileError } from "../base/package/package-file-error.ts";
 import { copyJson } from "../json/copy.ts";
 import type { DuplicateKeys } from "../json/duplicate-keys.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
@@ -89,6 +90,7 @@ export class ToolRegistry<in Embedder = unknown> {
    * @param options.replace Whether to replace a tool with the same name. Default: `false`.
    * @throws {DuplicateToolError} if the name is taken, {@link ToolRegistrationError} otherwise. Both have every reason,
    *   such as an invalid name, a schema that does not compile, or no implementation.
+   * @throws {PackageFileError} if Sandgate's files are not beside its code, as in a bundle.
    */
   register(tool: Tool<never, Embedder>, options: { readonly replace?: boolean } = {}): this {
     this.#refuseView();
@@ -140,6 +142,7 @@ export class ToolRegistry<in Embedder = unknown> {
       const schema = copyJson(given, SCHEMA_BOUNDS) as JsonObject;
       return { schema, compiled: compileSchema(schema, this.#options.schemas) };
     } catch (error) {
+      if (error instanceof PackageFileError) throw error;
       reasons.push(`the ${which} schema does not compile: ${error instanceof Error ? error.message : error}`);
       return undefined;
     }

@@ -324,5 +324,6 @@ export type { JsonObject, JsonValue } from "../json/value.ts";
 
 // Errors
 
+export { PackageFileError } from "../base/package/package-file-error.ts";
 export { SandgateError, type SandgateErrorCode } from "../base/sandgate-error.ts";
 export { ConfigError, type ConfigProblem } from "../config/problem.ts";

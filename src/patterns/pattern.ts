@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 import { LruMap } from "../base/lru-map.ts";
+import { resolveDependency } from "../base/package/resolve-dependency.ts";
 import { PatternError, translatePattern } from "./pattern-syntax.ts";
 
 /** A pattern that matches in linear time. */
@@ -97,7 +98,7 @@ function compile(source: string, ignoreCase: boolean): Pattern {
  * @internal
  */
 export function compileLinear(re2: string, { ignoreCase = false }: PatternOptions = {}): RE2JS {
-  engine ??= createRequire(import.meta.url)("re2js") as typeof import("re2js");
+  engine ??= loadEngine();
   try {
     return engine.RE2JS.compile(re2, ignoreCase ? engine.RE2JS.CASE_INSENSITIVE : 0);
   } catch (error) {
@@ -108,6 +109,12 @@ export function compileLinear(re2: string, { ignoreCase = false }: PatternOption
 
 // Loaded on first use: that takes longer than everything else here, and many programs do not need it.
 let engine: typeof import("re2js") | undefined;
+
+/** @throws {PackageFileError} if it is not installed where this code is, as in a bundle. */
+function loadEngine(): typeof import("re2js") {
+  const file = resolveDependency("re2js");
+  return createRequire(file)(file) as typeof import("re2js");
+}
 
 /**
  * Parses with the flag `u`, as JSON Schema requires; or without it, as many patterns in use have escapes that `u`

@@ -1,3 +1,4 @@
+import { entryFile } from "../base/entry-file.ts";
 import type { Egress, EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
@@ -96,8 +97,11 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
  * Opens the sandboxes. The code for Wasm, QuickJS and HTTP is loaded when a call first needs it.
  *
  * @throws {TypeError} if the credentials for executors are invalid.
+ * @throws {PackageFileError} if Sandgate's files are not beside its code, as in a bundle.
  */
 export async function openSandboxes(options: SandboxesOptions = {}): Promise<Sandboxes> {
+  // Without its files, each call would fail later.
+  entryFile("sandboxes/threads/thread-main");
   return new LazySandboxes(options);
 }
 

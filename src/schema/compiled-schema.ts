@@ -1,3 +1,4 @@
+import { PackageFileError } from "../base/package/package-file-error.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { adaptValue } from "./adapt.ts";
 import { type ArgumentProblem, problemText } from "./argument-problem.ts";
@@ -113,6 +114,7 @@ function compile(lowered: LoweredSchema, mode: ErrorMode): Validator {
   try {
     return compileLowered(lowered, mode) as Validator;
   } catch (error) {
+    if (error instanceof PackageFileError) throw error;
     // Lowering refuses everything that is known to fail here.
     const reason = error instanceof Error ? error.message : "it does not compile";
     throw new SchemaError([{ path: "", reason }]);

@@ -83,6 +83,7 @@ test("sandgate exports exactly these names", async () => {
       "HostPolicy",
       "KeyValueFullError",
       "MemoryKeyValue",
+      "PackageFileError",
       "Redaction",
       "RulePolicy",
       "SandgateError",

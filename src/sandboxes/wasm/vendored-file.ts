@@ -1,5 +1,7 @@
-import { createRequire } from "node:module";
+import { existsSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
+import { PackageFileError } from "../../base/package/package-file-error.ts";
+import { resolveDependency } from "../../base/package/resolve-dependency.ts";
 
 /**
  * Parts of `@bytecodealliance/jco-transpile` that run without its dependencies: `wasm-tools` as a core module, and as
@@ -10,10 +12,16 @@ export type VendoredFile = "wasm-tools.core.wasm" | "wasm-tools.js" | "js-compon
 /**
  * Returns the path of a vendored file. The built package has these files in `dist/vendor`, so that the package is not
  * installed, of whose dependencies the optimiser alone takes 93 MB. In development they are in `node_modules`.
+ *
+ * @throws {PackageFileError} if it does not exist, as in a bundle.
  */
 export function vendoredFile(name: VendoredFile): string {
   // The built package has this code in `dist/chunks`: scripts/build.ts.
-  if (extname(import.meta.filename) === ".js") return join(import.meta.dirname, "..", "vendor", name);
-  const { resolve } = createRequire(import.meta.url);
-  return join(dirname(resolve("@bytecodealliance/jco-transpile/component")), name);
+  const own = import.meta.filename as string | undefined;
+  const file =
+    own !== undefined && extname(own) === ".ts"
+      ? join(dirname(resolveDependency("@bytecodealliance/jco-transpile/component")), name)
+      : join(own ?? "", "../../vendor", name);
+  if (!existsSync(file)) throw new PackageFileError(name);
+  return file;
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { resolveDependency } from "../../../base/package/resolve-dependency.ts";
 
 /** Bytes of a page of linear memory. */
 export const PAGE_BYTES = 65_536;
@@ -44,6 +44,7 @@ let compiled: Promise<WebAssembly.Module> | undefined;
 /**
  * Compiles the engine's binary once for each process; threads receive the module.
  *
+ * @throws {PackageFileError} if it is not installed.
  * @throws {Error} if the installed binary is a different one.
  */
 export function compileEngine(): Promise<WebAssembly.Module> {
@@ -53,8 +54,7 @@ export function compileEngine(): Promise<WebAssembly.Module> {
 
 async function compile(): Promise<WebAssembly.Module> {
   // Of quickjs-emscripten's packages, only the one with the binary is installed: the rest is bundled.
-  const { resolve } = createRequire(import.meta.url);
-  const bytes = await readFile(resolve("@jitl/quickjs-wasmfile-release-sync/wasm"));
+  const bytes = await readFile(resolveDependency("@jitl/quickjs-wasmfile-release-sync/wasm"));
   if (createHash("sha256").update(bytes).digest("hex") !== ENGINE_SHA256) {
     throw new Error(
       "the QuickJS engine is not that of @jitl/quickjs-wasmfile-release-sync 0.32.0: reinstall that version",

@@ -15,8 +15,6 @@ const MAX_FUNCTION_MS = 200;
 /** How many times a component is compiled if it takes slightly too long, as times on a busy machine are estimates. */
 const MAX_ATTEMPTS = 3;
 
-const CHILD = entryFile("sandboxes/wasm/validation/compile-child");
-
 /** Why the child was ended, by signal. The signals are sent by `resource-watch.ts` and by the timeout here. */
 const ENDED_BY: ReadonlyMap<NodeJS.Signals | null, string> = new Map([
   ["SIGKILL", `compiling it took longer than ${TIMEOUT_MS} ms, or too much memory`],
@@ -81,7 +79,7 @@ function runChild(cores: readonly Uint8Array[], signal: AbortSignal): Promise<Co
     fail("the sandbox is closed");
     return promise;
   }
-  const child = startLimitedChild(CHILD, { signal });
+  const child = startLimitedChild(entryFile("sandboxes/wasm/validation/compile-child"), { signal });
   const report = new CompilationReport();
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => report.add(chunk));

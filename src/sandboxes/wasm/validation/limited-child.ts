@@ -9,8 +9,6 @@ export const MAX_CPU_MS = 10_000;
 export const TIMEOUT_MS = 30_000;
 const HEAP_MIB = 512;
 
-const RESOURCE_WATCH = entryFile("sandboxes/wasm/validation/resource-watch");
-
 /** What a child is started with. */
 interface ChildOptions {
   /** Ends the child when it is aborted. */
@@ -31,14 +29,15 @@ export function startLimitedChild(
   file: string,
   { signal, args = [], readable = [] }: ChildOptions,
 ): ChildProcessWithoutNullStreams {
-  const folders = new Set([dirname(file), dirname(RESOURCE_WATCH), ...readable]);
+  const watch = entryFile("sandboxes/wasm/validation/resource-watch");
+  const folders = new Set([dirname(file), dirname(watch), ...readable]);
   const flags = [
     ...["--no-warnings", "--permission", "--allow-worker", `--max-old-space-size=${HEAP_MIB}`],
     ...Array.from(folders, (folder) => `--allow-fs-read=${folder}${sep}*`),
   ];
   // Loading the module takes several milliseconds, and few components need it.
   const { spawn } = process.getBuiltinModule("node:child_process");
-  const child = spawn(process.execPath, [...flags, file, RESOURCE_WATCH, String(MAX_CPU_MS), ...args], {
+  const child = spawn(process.execPath, [...flags, file, watch, String(MAX_CPU_MS), ...args], {
     env: {},
     stdio: ["pipe", "pipe", "pipe"],
     timeout: TIMEOUT_MS,

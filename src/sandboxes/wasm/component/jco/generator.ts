@@ -6,8 +6,6 @@ import { ToolPreparationError } from "../../../contract/sandbox.ts";
 import { startLimitedChild } from "../../validation/limited-child.ts";
 import { vendoredFile } from "../../vendored-file.ts";
 
-const CHILD = entryFile("sandboxes/wasm/component/jco/generate-child");
-
 /**
  * Makes jco generate the code of components. Each runs in its own process, which can read its own code and the generator,
  * and nothing else.
@@ -34,7 +32,8 @@ export class Generator {
     if (signal.aborted) throw new ToolPreparationError("the sandbox is closed");
     const bindgen = vendoredFile("js-component-bindgen-component.js");
     const args = [pathToFileURL(bindgen).href];
-    const child = startLimitedChild(CHILD, { signal, args, readable: [enclosingModules(bindgen)] });
+    const entry = entryFile("sandboxes/wasm/component/jco/generate-child");
+    const child = startLimitedChild(entry, { signal, args, readable: [enclosingModules(bindgen)] });
     child.stdin.end(binary);
     const { promise: ended, resolve, reject } = Promise.withResolvers<number | NodeJS.Signals | null>();
     child.on("close", (code, killedBy) => resolve(killedBy ?? code));

@@ -1,0 +1,16 @@
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import { PackageFileError } from "../../../src/base/package/package-file-error.ts";
+import { resolveDependency } from "../../../src/base/package/resolve-dependency.ts";
+
+test("a file of a dependency is found", () => {
+  expect(existsSync(resolveDependency("@jitl/quickjs-wasmfile-release-sync/wasm"))).toBe(true);
+});
+
+test("a dependency that is not installed is a PackageFileError with its cause", () => {
+  const resolve = (): string => resolveDependency("sandgate-has-no-such-dependency");
+  expect(resolve).toThrow(PackageFileError);
+  expect(resolve).toThrow(
+    expect.objectContaining({ cause: expect.objectContaining({ code: "MODULE_NOT_FOUND" }) }),
+  );
+});
