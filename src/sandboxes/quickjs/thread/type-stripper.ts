@@ -1,4 +1,3 @@
-import { stripTypeScriptTypes } from "node:module";
 import type { GuestProgram } from "../guest-program.ts";
 
 /** A module whose types cannot be removed. The message starts with the module's name and the position. */
@@ -41,6 +40,16 @@ function isTypeScript(name: string): boolean {
 }
 
 function strip(name: string, source: string): string {
+  // Not imported by name: Bun lacks it, and would load none of this thread's code.
+  const { stripTypeScriptTypes } = process.getBuiltinModule("node:module") as Partial<
+    typeof import("node:module")
+  >;
+  if (stripTypeScriptTypes === undefined) {
+    throw new TypeStrippingError(
+      name,
+      `${name}: this runtime cannot remove types: run it on Node.js, or write JavaScript`,
+    );
+  }
   const { emitWarning } = process;
   // Node.js would print in each thread that the function is experimental.
   process.emitWarning = () => {};

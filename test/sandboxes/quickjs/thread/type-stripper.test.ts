@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
+import type { GuestProgram } from "../../../../src/sandboxes/quickjs/guest-program.ts";
+import { stripProgramTypes } from "../../../../src/sandboxes/quickjs/thread/type-stripper.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());
@@ -52,4 +54,23 @@ test("Node's warning that type stripping is experimental does not reach stderr",
   await prepare({ "good.ts": GOOD });
   process.off("warning", onWarning);
   expect(warnings).toEqual([]);
+});
+
+test("a runtime that cannot remove types runs JavaScript, and says so about TypeScript", () => {
+  const module = process.getBuiltinModule("node:module") as Partial<typeof import("node:module")>;
+  const { stripTypeScriptTypes } = module;
+  delete module.stripTypeScriptTypes;
+  try {
+    const program = (name: string): GuestProgram => ({
+      entry: name,
+      sources: { [name]: "export default () => 1" },
+      exportName: "default",
+    });
+    expect(stripProgramTypes(program("tool.js"))).toEqual(program("tool.js"));
+    expect(() => stripProgramTypes(program("tool.ts"))).toThrow(
+      "tool.ts: this runtime cannot remove types: run it on Node.js, or write JavaScript",
+    );
+  } finally {
+    Object.assign(module, { stripTypeScriptTypes });
+  }
 });
