@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
+import { isNewerFormat, newerFormatText } from "../base/file-format.ts";
 import { ConfigError } from "../config/problem.ts";
 import { CanonicalJson, canonicalText } from "../json/canonical.ts";
 import { parseJson } from "../json/parse.ts";
@@ -85,9 +86,9 @@ function parseLock(text: string, file: string): DefinitionLock {
   const { value } = parsed;
   if (!isJsonObject(value)) throw problem(file, "the lock must be an object");
   const { lockVersion } = value;
-  if (lockVersion !== VERSION) {
-    throw problem(file, `lockVersion must be ${VERSION}: this version of Sandgate reads no other`);
-  }
+  if (isNewerFormat(lockVersion, VERSION))
+    throw problem(file, `the lock ${newerFormatText(lockVersion, VERSION)}`);
+  if (lockVersion !== VERSION) throw problem(file, `lockVersion must be ${VERSION}`);
   const read = (kind: PinnedKind): Definitions => readDefinitions(value[kind], kind, file);
   return { tools: read("tools"), servers: read("servers") };
 }

@@ -73,7 +73,7 @@ describe("sandgate.lock", () => {
     [
       "another version",
       '{"lockVersion":2}',
-      "lockVersion must be 1: this version of Sandgate reads no other",
+      "the lock has format 2, and this version of sandgate reads formats up to 1: use the version that wrote it",
     ],
     ["a repeated member", '{"lockVersion":1,"tools":{},"tools":{}}', "the lock is not valid JSON"],
     ["tools in a list", '{"lockVersion":1,"tools":[]}', "tools must be an object"],

@@ -11,7 +11,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { syscall } from "../../workspace/error.ts";
+import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
+import { syscall, WorkspaceError } from "../../workspace/error.ts";
 import { isDiskEntry, isObject, isPath } from "../../workspace/held/parse-record.ts";
 import { fdPath } from "../../workspace/paths/fd-path.ts";
 import { openFile, readFile } from "../disk-entry.ts";
@@ -119,14 +120,30 @@ export async function* entriesOf(
   }
 }
 
+/** The format of kept trees. */
+const FORMAT = 1;
+
+/** Returns a tree as it is kept. */
+export function treeText(tree: Tree): string {
+  return JSON.stringify({ format: FORMAT, entries: [...tree] });
+}
+
 /**
  * Reads a tree that was kept in the workspace, where others than Sandgate can have written it.
  *
  * @returns `undefined` if it is not one that Sandgate writes.
+ * @throws {WorkspaceError} if it has a newer format.
  */
 export function parseTree(value: unknown): Tree | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const entries: unknown[] = value;
+  // Before there was a number, the file had the entries alone.
+  const kept = isObject(value) ? value["entries"] : value;
+  if (isObject(value) && isNewerFormat(value["format"], FORMAT))
+    throw new WorkspaceError(
+      "unsupported",
+      `the copy of the workspace ${newerFormatText(value["format"], FORMAT)}`,
+    );
+  if (!Array.isArray(kept)) return undefined;
+  const entries: unknown[] = kept;
   const isTree = entries.every((each) => Array.isArray(each) && isPath(each[0]) && isTreeEntry(each[1]));
   return isTree ? new Map(entries as [string, TreeEntry][]) : undefined;
 }

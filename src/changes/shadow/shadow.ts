@@ -16,7 +16,15 @@ import { describe, hashContents, type PendingChange } from "../pending/pending.t
 import { RecordsByPath } from "../pending/related.ts";
 import { WorkspacePlaces } from "../workspace-places.ts";
 import { copyRepository } from "./shadow-repository.ts";
-import { copyFile, copyTree, parseTree, readTree, type Tree, type TreeEntry } from "./shadow-tree.ts";
+import {
+  copyFile,
+  copyTree,
+  parseTree,
+  readTree,
+  type Tree,
+  type TreeEntry,
+  treeText,
+} from "./shadow-tree.ts";
 import { SHADOWS } from "./shadowed-by.ts";
 
 /**
@@ -113,7 +121,7 @@ export class ShadowTree {
     const temporary = `${this.#baseFile}.new`;
     removeOwnFolder(temporary);
     syscall(() => {
-      writeFileSync(temporary, JSON.stringify([...tree]), { flag: "wx", mode: 0o600 });
+      writeFileSync(temporary, treeText(tree), { flag: "wx", mode: 0o600 });
       renameSync(temporary, this.#baseFile);
     });
   }

@@ -3,6 +3,7 @@ import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { KernelChange } from "../../policy/kernel/capability-kernel.ts";
 import type { CallNames } from "./call-parts.ts";
+import { JOURNAL_FORMAT } from "./format.ts";
 import type { RecordParts } from "./record-parts.ts";
 
 /** A record about the journal itself. */
@@ -40,14 +41,14 @@ export function eventParts(event: JournalEvent): RecordParts {
     // These calls have no end yet: an opening reader need not look into the files before.
     return {
       beforeAt: "",
-      beforePrev: `"open":${canonicalText(event.open as unknown as JsonValue)},`,
+      beforePrev: `"format":${JOURNAL_FORMAT},"open":${canonicalText(event.open as unknown as JsonValue)},`,
       beforeSeq: "",
       afterSeq,
     };
   }
   if (event.type === "journal.opened") {
     const key = event.verifierKey === undefined ? "" : `"key":${JSON.stringify(event.verifierKey)},`;
-    return { beforeAt: "", beforePrev: `"format":1,${key}`, beforeSeq: "", afterSeq };
+    return { beforeAt: "", beforePrev: `"format":${JOURNAL_FORMAT},${key}`, beforeSeq: "", afterSeq };
   }
   const reason = JSON.stringify(wellFormed(event.reason));
   return { beforeAt: "", beforePrev: `"lost":${event.lost},`, beforeSeq: `"reason":${reason},`, afterSeq };

@@ -1,5 +1,6 @@
 import type { JournalEntry } from "../line/entry.ts";
 import { parseEntry } from "../line/entry.ts";
+import { refuseNewerFormat } from "../line/format.ts";
 import { listFiles } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 
@@ -21,7 +22,7 @@ export interface JournalBatch {
  * finds them.
  *
  * @param from Where to begin: the `next` of an earlier batch. Default: the first record.
- * @throws {JournalError} if a file cannot be read.
+ * @throws {JournalError} if a file cannot be read, or has a newer format.
  */
 export async function* readJournal(
   directory: string,
@@ -35,6 +36,7 @@ export async function* readJournal(
       const entries = lines
         .map(({ bytes }) => parseEntry(bytes.toString()))
         .filter((entry) => entry !== undefined);
+      for (const entry of entries) refuseNewerFormat(entry, path);
       const offset = last === undefined ? 0 : last.start + last.bytes.length + 1;
       yield { entries, next: { file: path, offset } };
     }

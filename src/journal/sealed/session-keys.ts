@@ -3,6 +3,7 @@ import { mkdir, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import { LruMap } from "../../base/lru-map.ts";
+import { JournalError } from "../journal-error.ts";
 import { syncDirectory } from "../storage/append-file.ts";
 
 const MAX_CACHED = 10_000;
@@ -29,13 +30,20 @@ export class SessionKeys {
     return key;
   }
 
-  /** Returns a session's key from its file; `undefined` if it was deleted, or if there is none. */
+  /**
+   * Returns a session's key from its file; `undefined` if it was deleted, or if there is none.
+   *
+   * @throws {JournalError} if the file is no such key: a new one in its place would make arguments unreadable for good.
+   */
   find(sessionId: string): Buffer | undefined {
     const unsaved = this.#unsaved.get(sessionId);
     const path = this.#pathOf(sessionId);
     if (unsaved !== undefined || !existsSync(path)) return unsaved;
     const key = readFileSync(path);
-    return key.length === KEY_BYTES ? key : undefined;
+    if (key.length === KEY_BYTES) return key;
+    throw new JournalError(
+      `'${path}' is no key that this version of sandgate reads: use the version that wrote it, or remove the file to give the arguments up`,
+    );
   }
 
   /** Makes the new keys durable. */

@@ -1,5 +1,6 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
 import { type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
+import { refuseNewerFormat } from "../line/format.ts";
 import type { JournalFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 
@@ -55,6 +56,7 @@ export async function readChain<Stop>(
     for await (const lines of reader.batches()) {
       for (const { bytes, start } of lines) {
         const entry = parseEntry(bytes.toString());
+        if (entry !== undefined) refuseNewerFormat(entry, file.path);
         // The first of some files tells what came before them.
         before ??= entry?.prev ?? "";
         if (entry?.seq !== expected || entry.prev !== before || entry.at < at) {

@@ -4,6 +4,7 @@ import type { JsonValue } from "../../json/value.ts";
 import { JournalError } from "../journal-error.ts";
 import { type CallNames, namesIn } from "../line/call-parts.ts";
 import { type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
+import { refuseNewerFormat } from "../line/format.ts";
 import { AppendFile } from "../storage/append-file.ts";
 import { type JournalFileName, journalFile, listFiles } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
@@ -76,6 +77,7 @@ async function readEnd({ path, firstSeq }: JournalFileName): Promise<FileEnd> {
           `'${path}' is damaged at record ${seq}: nothing can be added to it. See sandgate journal verify`,
         );
       }
+      refuseNewerFormat(entry, path);
       follow(open, entry);
       head = { seq, digest: loadCrypto().hash("sha256", bytes), at: entry.at };
     }

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from "@modelcontextprotocol/client";
+import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
 import { parseJson } from "../../json/parse.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
@@ -110,6 +111,8 @@ export class CredentialFile {
   #parse(text: string): Credentials {
     const parsed = parseJson(text, BOUNDS);
     const value: JsonValue = "value" in parsed ? parsed.value : null;
+    if (isJsonObject(value) && isNewerFormat(value["version"], VERSION))
+      throw new AuthorizationError(`${this.path} ${newerFormatText(value["version"], VERSION)}`);
     if (!isJsonObject(value) || value["version"] !== VERSION || value["resource"] !== this.#resource) {
       throw new AuthorizationError(`${this.path} has no credentials for ${this.#resource}: delete it`);
     }

@@ -10,13 +10,18 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, posix } from "node:path";
+import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
 import { loadCrypto } from "../../base/load-crypto.ts";
-import { syscall, syscallUnless } from "../error.ts";
+import { syscall, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS } from "../paths/fd-path.ts";
 import type { HeldRecord } from "./held-record.ts";
 import type { HeldAmount } from "./held-room.ts";
 import { HELD_NAME, parseRecord } from "./parse-record.ts";
 import { readOwnFile } from "./read-own-file.ts";
+
+/** The format of the folder with all that is in it. Before it was written down, it was the first one, too. */
+const FORMAT = 1;
+const MAX_FORMAT_BYTES = 100;
 
 /** The size of the longest record: the paths in it are escaped. */
 const MAX_RECORD_BYTES = 65_536;
@@ -38,12 +43,13 @@ export class HeldStore {
 
   /**
    * @param folder The absolute path of a directory, reached without links.
-   * @throws {WorkspaceError} if a link or a file is in the place of a directory in it.
+   * @throws {WorkspaceError} if a link or a file is in the place of a directory in it, or its format is a newer one.
    */
   constructor(folder: string) {
     this.folder = folder;
     this.contents = join(folder, "contents");
     this.#records = join(folder, "records");
+    ensureFormat(join(folder, "format.json"));
     ensureDirectory(this.contents);
     ensureDirectory(this.#records);
   }
@@ -147,4 +153,13 @@ function digest(path: string): string {
 
 function readRecord(file: string): HeldRecord | undefined {
   return parseRecord(readOwnFile(file, MAX_RECORD_BYTES));
+}
+
+/** Writes the number of the format, unless it is there. Others can have written the file. */
+function ensureFormat(file: string): void {
+  const found = readOwnFile(file, MAX_FORMAT_BYTES);
+  if (isNewerFormat(found, FORMAT))
+    throw new WorkspaceError("unsupported", `the folder of held changes ${newerFormatText(found, FORMAT)}`);
+  if (found === undefined)
+    syscallUnless(["exist"], () => writeFileSync(file, `${FORMAT}\n`, { flag: "wx", mode: 0o600 }));
 }

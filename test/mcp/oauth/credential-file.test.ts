@@ -46,7 +46,6 @@ test("a directory that others can enter is not written to", async () => {
 test.each<[string, (text: string) => string]>([
   ["of another server", (text) => text.replace(URL, "https://evil.example/mcp")],
   ["that is no JSON", () => "{"],
-  ["of a later version", (text) => text.replace('"version":1', '"version":2')],
 ])("a file %s is refused", async (_, change) => {
   const file = await newFile();
   await file.write(CREDENTIALS);

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { open, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { isNewerFormat, newerFormatText } from "../../../base/file-format.ts";
 import type { KeyValueStore, KeyValueStores } from "../../../key-value/key-value-store.ts";
 import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
 import { shown } from "../../../rendering/shown.ts";
@@ -12,6 +13,9 @@ const NEVER = new AbortController().signal;
 
 /** The maximum size of the file in bytes. */
 const MAX_FILE_BYTES = 256 * 1_024 * 1_024;
+
+/** The format of the files. Those before the first had the stores at the top. */
+const FORMAT = 1;
 
 /** The values of each store in base64, by their keys. */
 type FileContent = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -59,10 +63,14 @@ export class FileKeyValue implements KeyValueStores {
     );
     const temporary = `${this.#file}.${randomUUID()}.tmp`;
     try {
-      await writeFile(temporary, `${JSON.stringify(Object.fromEntries(content), null, 2)}\n`, {
-        flag: "wx",
-        mode: 0o600,
-      });
+      await writeFile(
+        temporary,
+        `${JSON.stringify({ format: FORMAT, stores: Object.fromEntries(content) }, null, 2)}\n`,
+        {
+          flag: "wx",
+          mode: 0o600,
+        },
+      );
       await rename(temporary, this.#file);
     } catch (error) {
       await rm(temporary, { force: true });
@@ -84,11 +92,20 @@ async function contentOf(store: KeyValueStore): Promise<Record<string, string>> 
 async function readContent(file: string): Promise<FileContent | undefined> {
   const text = await readText(file);
   if (text === undefined) return undefined;
-  const content: unknown = JSON.parse(text);
+  const content = storesIn(JSON.parse(text));
   const isStore = (store: unknown): boolean =>
     isRecord(store) && Object.values(store).every((value) => typeof value === "string");
   if (isRecord(content) && Object.values(content).every(isStore)) return content as FileContent;
   throw new TypeError("it must have an object for each store, whose members are strings in base64");
+}
+
+/** @throws {TypeError} if the file has a newer format. */
+function storesIn(value: unknown): unknown {
+  // Without a number it has no format: a store is never a number.
+  if (!isRecord(value) || typeof value["format"] !== "number") return value;
+  const { format, stores } = value;
+  if (isNewerFormat(format, FORMAT)) throw new TypeError(`it ${newerFormatText(format, FORMAT)}`);
+  return stores;
 }
 
 async function readText(file: string): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { newerFormatText } from "../../../base/file-format.ts";
 import { SessionStoreError } from "../session-store-error.ts";
 
 /** Marks a file as a store of sessions: the bytes of `Sgss`. */
@@ -84,17 +85,7 @@ const MIGRATIONS: readonly string[] = [
  * @throws {SessionStoreError} if the file is not a store of sessions, or has a newer format.
  */
 export function bringToFormat(database: DatabaseSync, migrations: readonly string[] = MIGRATIONS): void {
-  const format = pragma(database, "user_version");
-  const application = pragma(database, "application_id");
-  if (application !== APPLICATION_ID && !(application === 0 && format === 0 && isEmpty(database))) {
-    throw new SessionStoreError("the file is a database of another program");
-  }
-  if (format > migrations.length) {
-    throw new SessionStoreError(
-      `the file has format ${format}, and this version of sandgate reads formats up to ${migrations.length}: ` +
-        "use the version that wrote the file, or a newer one",
-    );
-  }
+  const format = checkFormat(database, migrations);
   for (const [index, migration] of migrations.entries()) {
     if (index < format) continue;
     database.exec(`BEGIN IMMEDIATE;
@@ -103,6 +94,23 @@ export function bringToFormat(database: DatabaseSync, migrations: readonly strin
       PRAGMA user_version = ${index + 1};
       COMMIT;`);
   }
+}
+
+/**
+ * Returns the format of a file: 0 if it is empty.
+ *
+ * @throws {SessionStoreError} if the file is not a store of sessions, or has a newer format.
+ */
+export function checkFormat(database: DatabaseSync, migrations: readonly string[] = MIGRATIONS): number {
+  const format = pragma(database, "user_version");
+  const application = pragma(database, "application_id");
+  if (application !== APPLICATION_ID && !(application === 0 && format === 0 && isEmpty(database))) {
+    throw new SessionStoreError("the file is a database of another program");
+  }
+  if (format > migrations.length) {
+    throw new SessionStoreError(`the file ${newerFormatText(format, migrations.length)}`);
+  }
+  return format;
 }
 
 function isEmpty(database: DatabaseSync): boolean {
