@@ -83,6 +83,11 @@ export class HeldChanges {
     };
   };
 
+  /** How many changes are held, without reading them. */
+  get count(): number {
+    return this.#mount.room.entries;
+  }
+
   get isEmpty(): boolean {
     return this.#store.all().length === 0;
   }

@@ -25,6 +25,11 @@ export class Lanes {
     this.#onIdle = onIdle;
   }
 
+  /** How many calls have a place. */
+  get running(): number {
+    return this.#running;
+  }
+
   /** Whether no call has a place. */
   get isIdle(): boolean {
     return this.#running === 0;

@@ -52,6 +52,11 @@ export class SessionChanges {
     this.#options = options;
   }
 
+  /** How many changes wait, without reading them. @internal */
+  get count(): number {
+    return this.#held?.count ?? 0;
+  }
+
   /**
    * Returns the changes that wait, sorted by path.
    *

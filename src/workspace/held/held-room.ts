@@ -25,6 +25,10 @@ export class HeldRoom {
     this.#all = all;
   }
 
+  get entries(): number {
+    return this.#entries;
+  }
+
   /** @throws {WorkspaceError} `insufficient-space` if that exceeds a limit. Nothing is counted then. */
   take(bytes: number, entries: number): void {
     if (this.#bytes + bytes > this.#limits.bytes || this.#entries + entries > this.#limits.entries) {
