@@ -4,6 +4,7 @@ import type { ReceivedCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import type { Caller } from "./call/nested.ts";
+import type { ProgressPhase } from "./call/progress.ts";
 import { CallState } from "./call/state.ts";
 import type { Refusal } from "./failure/refusal.ts";
 import { readArguments } from "./steps/arguments.ts";
@@ -50,6 +51,18 @@ const STEPS: readonly Step[] = [
   run, // ends the call with the sandbox's outcome
 ];
 
+/** What the steps are for people who watch calls. */
+const PHASES: ReadonlyMap<Step, ProgressPhase> = new Map<Step, ProgressPhase>([
+  ...([identify, passGate] as Step[]).map((step) => [step, "gate"] as const),
+  ...([lookUp, readArguments, checkDeclared] as Step[]).map((step) => [step, "parse"] as const),
+  [authorise as Step, "decide"],
+  ...([narrow, place] as Step[]).map((step) => [step, "place"] as const),
+  [confirm as Step, "wait"],
+  [passLastHook as Step, "hook"],
+  [record as Step, "record"],
+  [run as Step, "sandbox"],
+]);
+
 /** Steps that do nothing unless the context has a principal, `confirm` or a journal. */
 const OPTIONAL_STEPS: readonly Step[] = [identify, confirm, record];
 const PLAIN_STEPS: readonly Step[] = STEPS.filter((step) => !OPTIONAL_STEPS.includes(step));
@@ -84,10 +97,12 @@ export function refuseCall(received: ReceivedCall, ctx: DispatchContext, refusal
 
 /** Runs the remaining steps: without a promise or a closure, until one has to wait. */
 function advance(call: CallState, steps: readonly Step[]): Result | Promise<Result> {
+  const { progress } = call;
   try {
     for (;;) {
       const step = steps[call.position++];
       if (step === undefined) throw new TypeError("the sandbox returned no outcome");
+      if (progress !== undefined) progress.begin(PHASES.get(step) ?? "gate");
       const result = step(call);
       if (result === undefined) continue;
       return result === "abort" || "status" in result ? conclude(call, result) : wait(call, result, steps);

@@ -149,6 +149,22 @@ export class EventStream {
   /** Replaced, never changed: listeners can be added and removed while an event is emitted. */
   #listeners: readonly DispatchEventListener[] = [];
 
+  #keepsProgress = false;
+
+  /**
+   * Has calls that begin from now on keep their progress, which `progressOf` returns for their events.
+   *
+   * @internal
+   */
+  keepProgress(): void {
+    this.#keepsProgress = true;
+  }
+
+  /** @internal */
+  get keepsProgress(): boolean {
+    return this.#keepsProgress;
+  }
+
   /** Whether there is a listener. */
   get listening(): boolean {
     return this.#listeners.length > 0;

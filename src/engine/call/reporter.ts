@@ -13,6 +13,7 @@ import type { DispatchContext } from "./context.ts";
 import type { DispatchEvent, DispatchEventBody, EventStream } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
 import { follow } from "./follow.ts";
+import { type CallProgress, linkProgress } from "./progress.ts";
 import { redactEvent } from "./redacted.ts";
 import type { CallTrace, TracedDecision } from "./trace.ts";
 
@@ -29,6 +30,7 @@ export class Reporter implements TaskObserver {
   readonly #parent: string | undefined;
   readonly #ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">;
   readonly #trace: CallTrace | undefined;
+  readonly #progress: CallProgress | undefined;
   #closed = false;
 
   /** Returns the reporter of a call. Calls without an event stream and a trace share one. */
@@ -37,10 +39,10 @@ export class Reporter implements TaskObserver {
     ctx: DispatchContext,
     principal: Principal | undefined,
     parent: string | undefined,
-    trace: CallTrace | undefined,
+    followed: Followed,
   ): Reporter {
-    if (ctx.events === undefined && trace === undefined) return SILENT;
-    return new Reporter(call, ctx, principal, parent, trace);
+    if (ctx.events === undefined && followed.trace === undefined) return SILENT;
+    return new Reporter(call, ctx, principal, parent, followed);
   }
 
   constructor(
@@ -48,8 +50,9 @@ export class Reporter implements TaskObserver {
     ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">,
     principal: Principal | undefined,
     parent?: string,
-    trace?: CallTrace,
+    { trace, progress }: Followed = NOT_FOLLOWED,
   ) {
+    this.#progress = progress;
     this.#parent = parent;
     this.#callId = id;
     this.#toolName = name;
@@ -174,6 +177,7 @@ export class Reporter implements TaskObserver {
     if (this.#principal !== undefined) event.principal = this.#principal;
     if (this.#parent !== undefined) event.parent = this.#parent;
     const { redaction } = this.#ctx;
+    if (this.#progress !== undefined) linkProgress(event, this.#progress);
     events.emit(
       redaction === undefined ? (event as DispatchEvent) : redactEvent(event as DispatchEvent, redaction),
     );
@@ -205,6 +209,14 @@ function reasonOf(decision: PolicyDecision): unknown {
   if (decision.decision === "allow") return undefined;
   return decision.decision === "ask" ? decision.question : decision.reason;
 }
+
+/** What follows a call besides its listeners. */
+interface Followed {
+  readonly trace: CallTrace | undefined;
+  readonly progress: CallProgress | undefined;
+}
+
+const NOT_FOLLOWED: Followed = { trace: undefined, progress: undefined };
 
 const NO_RULES: readonly string[] = Object.freeze([]);
 

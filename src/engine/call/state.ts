@@ -16,6 +16,7 @@ import type { DispatchContext } from "./context.ts";
 import { beginTrace } from "./follow.ts";
 import type { Caller, DispatchNested } from "./nested.ts";
 import type { PartialOutput } from "./partial-output.ts";
+import { CallProgress } from "./progress.ts";
 import type { AnsweredQuestion } from "./question.ts";
 import { Reporter } from "./reporter.ts";
 import type { CallTrace } from "./trace.ts";
@@ -37,6 +38,8 @@ export class CallState {
   readonly dispatchNested: DispatchNested;
   /** Follows the call; `undefined` if the context has no tracer. */
   readonly trace: CallTrace | undefined;
+  /** `undefined` unless a listener draws it. */
+  readonly progress: CallProgress | undefined;
   readonly reporter: Reporter;
   /** `performance.now` when the call arrived, or when its last wait for a step ended. */
   resumedAt: number = this.startedAt;
@@ -81,7 +84,8 @@ export class CallState {
     this.caller = caller;
     this.dispatchNested = dispatchNested;
     this.trace = ctx.tracer === undefined ? undefined : beginTrace(ctx.tracer, received, ctx, caller?.trace);
-    this.reporter = Reporter.of(received, ctx, this.principal, caller?.callId, this.trace);
+    this.progress = ctx.events?.keepsProgress === true ? new CallProgress() : undefined;
+    this.reporter = Reporter.of(received, ctx, this.principal, caller?.callId, this);
     this.input = received.arguments;
   }
 }

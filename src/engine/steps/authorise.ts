@@ -8,6 +8,7 @@ import {
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import { elapsedMs } from "../call/execution.ts";
+import { linkProgress } from "../call/progress.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, ParsedCall } from "../call/state.ts";
 import { denial, type Refusal } from "../failure/refusal.ts";
@@ -36,7 +37,7 @@ function requestOf(call: ParsedCall): PolicyRequest {
   const tool = call.registered.subject;
   const confirmedBy = confirmation?.by;
   // One shape for all requests: spreading the members that are known would take longer than the decision.
-  return Object.freeze({
+  const request = {
     callId,
     sessionId,
     turnId,
@@ -46,7 +47,9 @@ function requestOf(call: ParsedCall): PolicyRequest {
     tool,
     workspace,
     confirmedBy,
-  });
+  };
+  if (call.progress !== undefined) linkProgress(request, call.progress);
+  return Object.freeze(request);
 }
 
 /** @throws {Refusal} unless the decision is to allow the call, or to ask about it and there is a grant. */
