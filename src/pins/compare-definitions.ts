@@ -40,7 +40,8 @@ export function compareDefinitions(
   });
 }
 
-function changedValues(before: JsonObject, after: JsonObject): readonly ValueChange[] {
+/** Returns every value that differs between two definitions. */
+export function changedValues(before: JsonObject, after: JsonObject): readonly ValueChange[] {
   const changes: ValueChange[] = [];
   collect(before, after, "", changes);
   return changes;

@@ -14,6 +14,10 @@ export class LockPins implements DefinitionPins {
     return this.#lock.tools.get(name)?.digest === digest;
   }
 
+  approvedDefinition(name: string): JsonObject | undefined {
+    return this.#lock.tools.get(name)?.definition;
+  }
+
   /** Returns whether an MCP server says about itself what was approved. */
   isApprovedServer(name: string, definition: JsonObject): boolean {
     return this.#lock.servers.get(name)?.digest === pinned(definition).digest;
