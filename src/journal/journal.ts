@@ -103,6 +103,11 @@ export class Journal implements CallJournal, AsyncDisposable {
     }
   }
 
+  /** What is not written yet: the number of records, and the age of the oldest. */
+  get backlog(): { readonly records: number; readonly oldestMs: number } {
+    return this.#writer.backlog;
+  }
+
   /** Why the journal cannot write; `undefined` if it can. While it cannot, no call runs. */
   get problem(): string | undefined {
     return this.#writer.problem;

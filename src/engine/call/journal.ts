@@ -46,6 +46,8 @@ export interface CallJournal {
   readonly awaitsEvery?: boolean;
   /** Why it cannot write now: an executor is not ready meanwhile. Default: it can. */
   readonly problem?: string | undefined;
+  /** What is not written yet, for metrics: the number of records and the age of the oldest. Default: it is not known. */
+  readonly backlog?: { readonly records: number; readonly oldestMs: number };
 }
 
 /** Identifies a call of a session. Its `callId` is unique in its message only. */

@@ -64,6 +64,11 @@ export class GroupWriter {
   #untold = 0;
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
+  /** The records that are being written. */
+  #writing = 0;
+  /** Since when the oldest of these, and of those that wait, waits, from `performance.now()`. */
+  #writingSince: number | undefined;
+  #waitingSince: number | undefined;
 
   constructor(
     file: AppendFile,
@@ -84,6 +89,13 @@ export class GroupWriter {
     return this.#isClosed ? "the journal is closed" : this.#problem;
   }
 
+  /** What is not written yet: the number of records, and the age of the oldest. */
+  get backlog(): { readonly records: number; readonly oldestMs: number } {
+    const since = this.#writingSince ?? (this.#waiting.length > 0 ? this.#waitingSince : undefined);
+    const oldestMs = since === undefined ? 0 : performance.now() - since;
+    return { records: this.#writing + this.#waiting.length, oldestMs };
+  }
+
   /** The number of records that could not be kept. */
   get lost(): number {
     return this.#lost;
@@ -100,6 +112,7 @@ export class GroupWriter {
    * @returns A promise that settles with the record's group if the record is awaited.
    */
   add(record: WaitingRecord): Promise<void> | undefined {
+    if (this.#waiting.length === 0) this.#waitingSince = performance.now();
     this.#waiting.push(record);
     this.#loop ??= this.#run();
     if (!record.isAwaited) return undefined;
@@ -150,6 +163,9 @@ export class GroupWriter {
     await immediate();
     while (this.#waiting.length > 0 && this.#problem === undefined) {
       const group = this.#waiting.splice(0, MAX_GROUP);
+      this.#writing = group.length;
+      this.#writingSince = this.#waitingSince;
+      this.#waitingSince = performance.now();
       const { promise, resolve, reject } = this.#waitingGroup ?? Promise.withResolvers<void>();
       this.#waitingGroup = undefined;
       // It rejects only for those who wait.
@@ -160,9 +176,12 @@ export class GroupWriter {
       } catch (error) {
         // The calls that wait for their records do not run. What happens anyway is written later.
         this.#waiting.unshift(...group.filter(({ isAwaited }) => !isAwaited));
+        this.#waitingSince = this.#writingSince;
         this.#fail(error);
         reject(error);
       }
+      this.#writing = 0;
+      this.#writingSince = undefined;
       await immediate();
     }
     this.#loop = undefined;
