@@ -25,7 +25,7 @@ export interface ToolImplementations<Input = never, Embedder = unknown> {
 /** A tool, as sandboxes get to know it: its implementations, and what they declare about themselves. */
 export interface SandboxedTool
   extends ToolImplementations<never, never>,
-    Pick<ToolTraits, "usesFiles" | "logFileAccess"> {}
+    Pick<ToolTraits, "usesFiles" | "logFileAccess" | "sideEffects"> {}
 
 /** The sandboxes in which a tool with these implementations can run. */
 export function sandboxesOf(implementations: ToolImplementations<never, never>): readonly SandboxMode[] {
