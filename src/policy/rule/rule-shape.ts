@@ -1,45 +1,13 @@
+import { described } from "../../config/described.ts";
 import { compileShape, mapOf, type Shape, thenSchema } from "../../config/shape.ts";
 import { POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { CAPABILITIES, TOOL_NAMES } from "../grant/capability-shape.ts";
-import { MAX_WALL_TIME_MS } from "../grant/limits.ts";
 import { CONDITION_DEFINITIONS, CONDITIONS, FIELD } from "./conditions/condition-shape.ts";
 import { HISTORY } from "./history/history-shape.ts";
-
-const AMOUNT = { type: ["integer", "string"] };
-const LIMIT = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
-
-/** Limits in code. */
-const LIMITS = {
-  wallTimeMs: { ...LIMIT, maximum: MAX_WALL_TIME_MS },
-  memoryBytes: LIMIT,
-  outputBytes: LIMIT,
-  stackBytes: LIMIT,
-  logLines: LIMIT,
-  nestedCalls: LIMIT,
-  fileBytes: LIMIT,
-  netBytes: LIMIT,
-  cpuMs: LIMIT,
-  processes: LIMIT,
-  processMemoryBytes: LIMIT,
-};
-
-/** The schemas of limits in a file. The units are checked when they are parsed. */
-export const WRITTEN_LIMITS: JsonObject = {
-  wallTime: AMOUNT,
-  memory: AMOUNT,
-  output: AMOUNT,
-  stack: AMOUNT,
-  logLines: LIMIT,
-  nestedCalls: LIMIT,
-  file: AMOUNT,
-  net: AMOUNT,
-  cpu: AMOUNT,
-  processes: LIMIT,
-  processMemory: AMOUNT,
-};
+import { LIMITS } from "./limit-shape.ts";
 
 const TIME = {
   type: "string",
@@ -50,10 +18,19 @@ const TIME = {
 /** The schemas of the members of `AllowedUse`, for limits in code or in a file. */
 function allowedUse(limits: JsonObject): JsonObject {
   return {
-    sandboxes: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SANDBOX_MODES } },
-    isolation: { const: "namespaces", message: "must be 'namespaces'" },
-    limits: { type: "object", additionalProperties: false, properties: limits },
-    capabilities: CAPABILITIES,
+    sandboxes: described(
+      { type: "array", minItems: 1, uniqueItems: true, items: { enum: SANDBOX_MODES } },
+      "Accepted sandboxes, in order of preference. Required to allow calls.",
+    ),
+    isolation: described(
+      { const: "namespaces", message: "must be 'namespaces'" },
+      "What must confine a program; only with the sandbox `process`, and no other. Default: any of its ways.",
+    ),
+    limits: described(
+      { type: "object", additionalProperties: false, properties: limits },
+      "The most that a call may use. A limit that the sandbox cannot enforce fails the call. Default: those of the sandbox.",
+    ),
+    capabilities: described(CAPABILITIES, "What a call may access besides its input. Default: nothing."),
   };
 }
 
@@ -94,7 +71,13 @@ const EXAMPLES = {
   type: "array",
   minItems: 1,
   maxItems: MAX_EXAMPLES,
-  items: mapOf({ arguments: {}, principal: { type: "object" } }, ["arguments"]),
+  items: mapOf(
+    {
+      arguments: described({}, "The arguments of the call."),
+      principal: described({ type: "object" }, "The caller. Default: it is not known."),
+    },
+    ["arguments"],
+  ),
 };
 
 function ruleSchema(limits: JsonObject): JsonObject {
@@ -105,23 +88,68 @@ function ruleSchema(limits: JsonObject): JsonObject {
     additionalProperties: false,
     required: ["effect"],
     properties: {
-      name: { type: "string", minLength: 1, maxLength: 128 },
-      tools: { type: "array", minItems: 1, items: TOOL_NAMES },
-      tags: LABELS,
-      sideEffects: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SIDE_EFFECTS } },
-      principals: LABELS,
-      roles: LABELS,
-      asked: { type: "string", minLength: 1 },
-      absent: { type: "array", minItems: 1, items: ARGUMENT },
-      when: CONDITIONS,
-      history: HISTORY,
-      until: TIME,
-      examples: mapOf({ match: EXAMPLES, noMatch: EXAMPLES }),
-      owner: SENTENCE,
-      reason: SENTENCE,
-      effect: { enum: ["allow", "deny", "ask"] },
-      question: SENTENCE,
-      remember: { const: "session", message: "must be 'session'" },
+      name: described(
+        { type: "string", minLength: 1, maxLength: 128 },
+        "A unique name, which appears in decisions for operators. Default: its number.",
+      ),
+      tools: described(
+        { type: "array", minItems: 1, items: TOOL_NAMES },
+        "Names of tools, in which `*` stands for any characters and `\\*` is a star. Required without `tags`.",
+      ),
+      tags: described(LABELS, "The tool must have one of these tags. Default: any tool."),
+      sideEffects: described(
+        { type: "array", minItems: 1, uniqueItems: true, items: { enum: SIDE_EFFECTS } },
+        "The tool's side effects must be one of these. Default: any.",
+      ),
+      principals: described(
+        LABELS,
+        "Patterns like those of `tools`, of which one must match the principal's id. Default: any principal.",
+      ),
+      roles: described(LABELS, "The principal must have one of these roles. Default: any principal."),
+      asked: described(
+        { type: "string", minLength: 1 },
+        "A regular expression that must match a part of the user's words in this turn, in any case. Default: any words.",
+      ),
+      absent: described(
+        { type: "array", minItems: 1, items: ARGUMENT },
+        "JSON pointers to arguments that must be missing, `null` or empty. Default: none.",
+      ),
+      when: described(
+        CONDITIONS,
+        "Conditions on arguments, the principal and the session. All must be met. Default: none.",
+      ),
+      history: described(
+        HISTORY,
+        "Conditions on earlier calls of the session or its principal. All must be met. Default: none.",
+      ),
+      until: described(
+        TIME,
+        "The end of the rule: a date, which means its beginning in UTC, or a time with its zone. Default: it does not end.",
+      ),
+      examples: described(
+        mapOf({
+          match: described(EXAMPLES, "Calls to which the rule applies. Default: none."),
+          noMatch: described(EXAMPLES, "Calls to which the rule does not apply. Default: none."),
+        }),
+        "Calls for which it is checked, when the policy is loaded, whether the rule applies to them. Default: none.",
+      ),
+      owner: described(SENTENCE, "Who is responsible for the rule. It has no effect. Default: none."),
+      reason: described(
+        SENTENCE,
+        "Why the rule exists. It is part of the reason of a denial. Default: none.",
+      ),
+      effect: described(
+        { enum: ["allow", "deny", "ask"] },
+        "Whether the calls are allowed, denied, or a person is asked. `deny` prevails, then `ask`.",
+      ),
+      question: described(
+        SENTENCE,
+        "What the person is asked, with the effect `ask`. Default: that the rule requires confirmation.",
+      ),
+      remember: described(
+        { const: "session", message: "must be 'session'" },
+        "Lets an earlier approval in the same session answer, with the effect `ask`. Default: each call is asked about.",
+      ),
       ...use,
     },
     allOf: [
@@ -156,26 +184,42 @@ export function policySchema(limits: JsonObject, more: JsonObject = {}): JsonObj
     required: ["rules"],
     $defs: CONDITION_DEFINITIONS,
     properties: {
-      rules: { type: "array", items: ruleSchema(limits) },
+      rules: described(
+        { type: "array", items: ruleSchema(limits) },
+        "The rules. A call that none of them allows gets the `default`.",
+      ),
       untrusted: {
+        description:
+          "Results that outsiders can write. A rule that has values come from them is invalid. Default: none.",
         type: "array",
         items: {
           type: "object",
           additionalProperties: false,
           required: ["tool"],
           properties: {
-            tool: { type: "string", minLength: 1 },
-            fields: { type: "array", minItems: 1, items: FIELD },
+            tool: described({ type: "string", minLength: 1 }, "The name of the tool."),
+            fields: described(
+              { type: "array", minItems: 1, items: FIELD },
+              "JSON pointers to those fields of its output. Default: the whole output.",
+            ),
           },
         },
       },
       default: {
+        description:
+          "What calls get about which no rule decides: `deny`, or what a map grants. Default: `deny`.",
         if: { type: "object" },
         ...thenSchema({
           type: "object",
           additionalProperties: false,
           required: ["sandboxes"],
-          properties: { effect: { enum: ["allow", "ask"] }, ...allowedUse(limits) },
+          properties: {
+            effect: described(
+              { enum: ["allow", "ask"] },
+              "Whether a person must confirm them. Default: `allow`.",
+            ),
+            ...allowedUse(limits),
+          },
           ...ISOLATES_PROGRAMS,
         }),
         else: { enum: ["deny"], message: "must be 'deny', or a map with sandboxes, limits and capabilities" },
