@@ -1,3 +1,4 @@
+import { described } from "../../../config/described.ts";
 import { thenSchema } from "../../../config/shape.ts";
 import { POINTER_PATTERN } from "../../../json/pointer.ts";
 import type { JsonObject } from "../../../json/value.ts";
@@ -17,7 +18,15 @@ function fieldOf(member: "tool" | "lookup"): JsonObject {
     type: "object",
     additionalProperties: false,
     required: [member, "field"],
-    properties: { [member]: { type: "string", minLength: 1 }, field: FIELD },
+    properties: {
+      [member]: described(
+        { type: "string", minLength: 1 },
+        member === "tool"
+          ? "The tool of whose results it is a field."
+          : "A tool in place of `tool`, of whose results only those count whose calls had all their arguments from the user's words.",
+      ),
+      field: described(FIELD, "A JSON pointer to the field; `*` stands for every element."),
+    },
   };
 }
 
@@ -48,28 +57,53 @@ export const CONDITION_DEFINITIONS: JsonObject = {
     message:
       "must have exactly one of equals, oneOf, glob, prefix, regex, range, from, links, without, not, all, any",
     properties: {
-      equals: {},
-      oneOf: { type: "array", minItems: 1 },
-      glob: { type: ["string", "array"], minLength: 1, minItems: 1, items: GLOB },
-      prefix: { type: "string", minLength: 1 },
-      regex: { type: "string", minLength: 1 },
+      equals: described({}, "The value equals this one."),
+      oneOf: described({ type: "array", minItems: 1 }, "The value equals one of these."),
+      glob: described(
+        { type: ["string", "array"], minLength: 1, minItems: 1, items: GLOB },
+        "The value is a path that one of these globs matches.",
+      ),
+      prefix: described({ type: "string", minLength: 1 }, "The value is a string that starts with this one."),
+      regex: described(
+        { type: "string", minLength: 1 },
+        "The value is a string of which this regular expression (ECMAScript, linear time) matches a part.",
+      ),
       range: {
+        description: "The value is a number in this range.",
         type: "object",
         additionalProperties: false,
         minProperties: 1,
-        properties: { min: { type: "number" }, max: { type: "number" } },
+        properties: {
+          min: described({ type: "number" }, "The least number. Default: any."),
+          max: described({ type: "number" }, "The greatest number. Default: any."),
+        },
       },
-      from: SOURCES,
+      from: described(
+        SOURCES,
+        "The value is a text or number that came whole from one of these: the words of the user (`user`) or a field of earlier results.",
+      ),
       links: {
+        description: "Each link, address and account number in the value came from one of these.",
         type: "object",
         additionalProperties: false,
         required: ["from"],
-        properties: { from: SOURCES },
+        properties: {
+          from: described(SOURCES, "The words of the user (`user`), or fields of earlier results."),
+        },
       },
-      without: { type: "array", minItems: 1, items: fieldOf("tool") },
-      not: CONDITION,
-      all: { type: "array", minItems: 1, items: CONDITION },
-      any: { type: "array", minItems: 1, items: CONDITION },
+      without: described(
+        { type: "array", minItems: 1, items: fieldOf("tool") },
+        "No text of the value contains a value that one of these fields had in an earlier result.",
+      ),
+      not: described(CONDITION, "The value does not meet this condition."),
+      all: described(
+        { type: "array", minItems: 1, items: CONDITION },
+        "The value meets all of these conditions.",
+      ),
+      any: described(
+        { type: "array", minItems: 1, items: CONDITION },
+        "The value meets one of these conditions.",
+      ),
     },
   },
   conditions: {
@@ -81,9 +115,18 @@ export const CONDITION_DEFINITIONS: JsonObject = {
         "must be a JSON pointer to an argument, such as '/path' or '/options/depth', or 'principal/...', 'session/...', 'all' or 'any'",
     },
     properties: {
-      all: { type: "array", minItems: 1, items: CONDITIONS },
-      any: { type: "array", minItems: 1, items: CONDITIONS },
+      all: described(
+        { type: "array", minItems: 1, items: CONDITIONS },
+        "Further conditions, all of which must be met.",
+      ),
+      any: described(
+        { type: "array", minItems: 1, items: CONDITIONS },
+        "Further conditions, one of which must be met.",
+      ),
     },
-    additionalProperties: CONDITION,
+    additionalProperties: described(
+      CONDITION,
+      "A condition on what the key names: an argument (`/path`), or a member of the principal (`principal/attributes/team`) or the session (`session/id`). `*` stands for every element of a list.",
+    ),
   },
 };
