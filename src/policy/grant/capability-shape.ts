@@ -1,3 +1,4 @@
+import { described, FLAG } from "../../config/described.ts";
 import { mapOf, thenSchema } from "../../config/shape.ts";
 import { POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonObject } from "../../json/value.ts";
@@ -37,6 +38,7 @@ const POINTER = {
 };
 
 const WORKSPACE = {
+  title: "`true` or path",
   type: ["boolean", "string"],
   not: { const: false },
   pattern: WORKSPACE_PATTERN,
@@ -49,43 +51,98 @@ const NET_GRANT = {
   ...thenSchema({
     if: { type: "object", required: ["argument"] },
     ...thenSchema(
-      mapOf({ argument: POINTER, within: { type: "array", minItems: 1, items: ORIGIN } }, [
-        "argument",
-        "within",
-      ]),
+      mapOf(
+        {
+          argument: described(
+            POINTER,
+            "The argument that has the URL whose origin is granted. Requires `within`; otherwise, `origin` must be set.",
+          ),
+          within: described(
+            { type: "array", minItems: 1, items: ORIGIN },
+            "The origins of which it must be one.",
+          ),
+        },
+        ["argument", "within"],
+      ),
     ),
-    else: mapOf({ origin: ORIGIN, addresses: { type: "array", items: ADDRESSES } }, ["origin"]),
+    else: mapOf(
+      {
+        origin: described(ORIGIN, "An origin, in which `*` stands for any host or port, or any subdomains."),
+        addresses: described(
+          { type: "array", items: ADDRESSES },
+          "Address ranges that its hosts may have although they are not public. Default: none.",
+        ),
+      },
+      ["origin"],
+    ),
   }),
   else: ORIGIN,
 };
 
 const MOUNT = {
-  at: { type: "string", pattern: "^/", message: "must be an absolute path, such as /data" },
-  write: { type: "boolean" },
+  at: described(
+    { type: "string", pattern: "^/", message: "must be an absolute path, such as /data" },
+    "The path at which the tool sees it. Default: `/`, and for a file its name after `/`.",
+  ),
+  write: described(FLAG, "Whether the tool may write there. Default: `false`."),
 };
 
-const HOST_PATH = { type: "string", minLength: 1 };
+const HOST_PATH = { type: "string", minLength: 1, title: "path" };
 
 /** A file, or a template of one. */
 const FILE_GRANT = {
   if: { type: "object", properties: { file: { type: "object" } } },
   ...thenSchema(
-    mapOf({ file: mapOf({ argument: POINTER }, ["argument"]), within: HOST_PATH, ...MOUNT }, [
-      "file",
-      "within",
-    ]),
+    mapOf(
+      {
+        file: described(
+          mapOf({ argument: described(POINTER, "The argument that has the path.") }, ["argument"]),
+          "A file, or the file that an argument names.",
+        ),
+        within: described(
+          HOST_PATH,
+          "The directory below which the file must be. Required with an argument.",
+        ),
+        ...MOUNT,
+      },
+      ["file", "within"],
+    ),
   ),
-  else: mapOf({ file: HOST_PATH, within: HOST_PATH, ...MOUNT }, ["file"]),
+  else: mapOf(
+    {
+      file: described(HOST_PATH, "A file, or the file that an argument names."),
+      within: described(HOST_PATH, "The directory below which the file must be. Required with an argument."),
+      ...MOUNT,
+    },
+    ["file"],
+  ),
 };
 
 /** A directory, a file, or a template of one. */
 const FS_GRANT = {
   if: { type: "object", required: ["workspace"] },
-  ...thenSchema(mapOf({ workspace: WORKSPACE, ...MOUNT }, ["workspace"])),
+  ...thenSchema(
+    mapOf(
+      {
+        workspace: described(WORKSPACE, "The session's workspace (`true`), or a directory in it."),
+        ...MOUNT,
+      },
+      ["workspace"],
+    ),
+  ),
   else: {
     if: { type: "object", required: ["file"] },
     ...thenSchema(FILE_GRANT),
-    else: mapOf({ directory: HOST_PATH, ...MOUNT }, ["directory"]),
+    else: mapOf(
+      {
+        directory: described(
+          HOST_PATH,
+          "A directory. Exactly one of `workspace`, `directory` and `file` must be set.",
+        ),
+        ...MOUNT,
+      },
+      ["directory"],
+    ),
   },
 };
 
@@ -94,21 +151,49 @@ export const CAPABILITIES: JsonObject = {
   type: "object",
   additionalProperties: false,
   properties: {
-    env: NAMES,
-    clock: { type: "boolean" },
-    random: { type: "boolean" },
-    tools: { type: "array", maxItems: MAX_GRANTED, items: TOOL_NAMES },
-    fs: { type: "array", maxItems: MAX_GRANTED, items: FS_GRANT },
-    net: { type: "array", maxItems: MAX_GRANTED, items: NET_GRANT },
-    secrets: NAMES,
-    keyValue: NAMES,
-    reuse: { const: "instance" },
-    engine: { const: "jco" },
-    frozenClock: {
-      type: "integer",
-      minimum: Number.MIN_SAFE_INTEGER,
-      maximum: Number.MAX_SAFE_INTEGER,
-    },
-    randomSeed: { type: "string" },
+    env: described(NAMES, "Names of environment variables that the tool may read. Default: none."),
+    clock: described(FLAG, "Whether the tool may read clocks. Default: `false`."),
+    random: described(FLAG, "Whether the tool may draw random bytes. Default: `false`."),
+    tools: described(
+      { type: "array", maxItems: MAX_GRANTED, items: TOOL_NAMES },
+      "Names of tools that the tool may call, in which `*` stands for any characters. Default: none.",
+    ),
+    fs: described(
+      { type: "array", maxItems: MAX_GRANTED, items: FS_GRANT },
+      "Directories and files that the tool may access. Default: none.",
+    ),
+    net: described(
+      { type: "array", maxItems: MAX_GRANTED, items: NET_GRANT },
+      "Origins to which the tool may send HTTP requests. Default: none.",
+    ),
+    secrets: described(
+      NAMES,
+      "Names of the secrets that the tool's requests may carry; it never sees their values. Default: none.",
+    ),
+    keyValue: described(
+      NAMES,
+      "Names of the key-value stores that the tool may read and write. Default: none.",
+    ),
+    reuse: described(
+      { const: "instance" },
+      "Has calls of a session share one instance of the tool. Default: each call has its own.",
+    ),
+    engine: described(
+      { const: "jco" },
+      "Lets a tool that names this engine run in it, which is only for trusted components. Default: Sandgate's own engine.",
+    ),
+    frozenClock: described(
+      {
+        type: "integer",
+        title: "milliseconds since 1970",
+        minimum: Number.MIN_SAFE_INTEGER,
+        maximum: Number.MAX_SAFE_INTEGER,
+      },
+      "The constant time of all clocks, for replays. Default: the time.",
+    ),
+    randomSeed: described(
+      { type: "string" },
+      "The seed of the tool's random numbers, for replays. Default: random.",
+    ),
   },
 };
