@@ -7,6 +7,7 @@ import type { PolicyDecision } from "./decision.ts";
 import type { PolicyExplanation } from "./explanation.ts";
 import type { CallHistory } from "./history/call-history.ts";
 import type { TrackedFields } from "./history/value-provenance.ts";
+import type { PolicyPlace } from "./policy-place.ts";
 import type { Principal } from "./principal.ts";
 
 /**
@@ -33,6 +34,8 @@ export interface RuntimePolicy {
    * keeps them by their digests, of which `revision` consists. Default: the policy is in code.
    */
   readonly sources?: readonly string[] | undefined;
+  /** Where each of the `sources` was read; `undefined` for those that were made in code. Default: not known. */
+  readonly places?: readonly (PolicyPlace | undefined)[] | undefined;
   /**
    * Whether decisions depend on {@link PolicyRequest.history}. A session keeps the history of its calls only then.
    * Default: `false`.

@@ -5,6 +5,7 @@ import type { TrackedFields } from "./history/value-provenance.ts";
 import { joinDecisions } from "./join-decisions.ts";
 import { joinExplanations } from "./join-explanations.ts";
 import type { PolicyRequest, RuntimePolicy } from "./policy.ts";
+import type { PolicyPlace } from "./policy-place.ts";
 
 /**
  * Joins policies to one that allows a call only if all of them do: `deny` wins over `ask`, and `ask` over `allow`. The
@@ -38,6 +39,10 @@ class StrictestPolicy implements RuntimePolicy {
   get sources(): readonly string[] {
     const sources = this.#policies.map((policy) => policy.sources ?? []);
     return sources.some(({ length }) => length === 0) ? [] : sources.flat();
+  }
+
+  get places(): readonly (PolicyPlace | undefined)[] {
+    return this.#policies.flatMap(({ sources = [], places }) => sources.map((_, index) => places?.[index]));
   }
 
   get usesHistory(): boolean {

@@ -269,6 +269,7 @@ test("sandgate exports exactly these names", async () => {
       "PolicyExplanation",
       "PolicyFile",
       "PolicyFileOptions",
+      "PolicyPlace",
       "PolicyRequest",
       "PolicyRule",
       "PolicySubject",

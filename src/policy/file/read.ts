@@ -21,7 +21,7 @@ import type {
   RulePolicyOptions,
   UntrustedResult,
 } from "../rule/rule.ts";
-import { ruleFlaws } from "../rule/rule-flaws.ts";
+import { ruleFlaws, ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { invariantWarnings, proofProblems } from "./invariant-checks.ts";
 import type { LocatedPolicy } from "./located-policy.ts";
@@ -97,7 +97,13 @@ export function readUnproved(
   problems.push(...warningsOf(written.invariants, located, tools));
   problems.sort(byPosition);
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
-  const policy = new RulePolicy(options);
+  const named = inOrder.map((rule, index) => {
+    const { line } = located.problem(["rules", String(index)], "", "warning");
+    return { name: ruleName(rule, index), line };
+  });
+  const invariants = written.invariants as unknown as readonly JsonValue[];
+  const place = { file: source.file, rules: named, invariants };
+  const policy = new RulePolicy(options, Date.now, true, place);
   const proofs = tools === undefined ? [] : proveAll(options, written.invariants, tools, located);
   return { policy, warnings: problems, proofs, located };
 }

@@ -4,6 +4,7 @@ import type { PolicyDecision } from "../decision.ts";
 import type { PolicyExplanation } from "../explanation.ts";
 import type { TrackedFields } from "../history/value-provenance.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
+import type { PolicyPlace } from "../policy-place.ts";
 import type { Clock } from "./call-conditions.ts";
 import { compileRule } from "./compiled-rule.ts";
 import { trackedFieldsOf } from "./conditions/tracked-fields.ts";
@@ -36,6 +37,7 @@ export class RulePolicy implements RuntimePolicy {
   readonly #default: DefaultUse | undefined;
   readonly #findsNearMisses: boolean;
   readonly trackedFields: TrackedFields | undefined;
+  readonly places: readonly (PolicyPlace | undefined)[];
   /** Whether a rule depends on the user's words, on where values came from, or on earlier calls. */
   readonly usesHistory: boolean;
   /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
@@ -44,9 +46,16 @@ export class RulePolicy implements RuntimePolicy {
   /**
    * @param now The clock for rules that end. Default: `Date.now`.
    * @param findsNearMisses Whether denials by no rule say which rules came near. Default: `true`.
+   * @param place Where the rules were read. Default: they were made in code.
    * @throws {TypeError} if the options are invalid. The message lists every problem, with the rule's name.
    */
-  constructor(options: RulePolicyOptions, now: Clock = Date.now, findsNearMisses = true) {
+  constructor(
+    options: RulePolicyOptions,
+    now: Clock = Date.now,
+    findsNearMisses = true,
+    place?: PolicyPlace | undefined,
+  ) {
+    this.places = [place];
     this.#options = checkOptions(options);
     this.#findsNearMisses = findsNearMisses;
     const { rules, default: otherwise = "deny" } = this.#options;

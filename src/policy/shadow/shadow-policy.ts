@@ -4,6 +4,7 @@ import { compareDecisions, directionOf } from "../compare-decisions.ts";
 import { checkDecision, type PolicyDecision } from "../decision.ts";
 import type { TrackedFields } from "../history/value-provenance.ts";
 import type { PolicyRequest, RuntimePolicy } from "../policy.ts";
+import type { PolicyPlace } from "../policy-place.ts";
 import type { PolicyDifference } from "./policy-difference.ts";
 
 /** The most calls whose comparison waits for an answer. */
@@ -49,6 +50,11 @@ export class ShadowPolicy implements RuntimePolicy {
   /** Those of the active policy. */
   get sources(): readonly string[] | undefined {
     return this.#active.sources;
+  }
+
+  /** Those of the active policy. */
+  get places(): readonly (PolicyPlace | undefined)[] | undefined {
+    return this.#active.places;
   }
 
   /** Whether one of the policies does. */

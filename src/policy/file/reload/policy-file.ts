@@ -2,6 +2,7 @@ import type { PolicyDecision } from "../../decision.ts";
 import type { PolicyExplanation } from "../../explanation.ts";
 import type { TrackedFields } from "../../history/value-provenance.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy.ts";
+import type { PolicyPlace } from "../../policy-place.ts";
 import { loadPolicyFile } from "../load.ts";
 import type { PolicyTool } from "../policy-tool.ts";
 import type { LoadedPolicy } from "../read.ts";
@@ -96,6 +97,10 @@ class OpenedPolicyFile implements PolicyFile {
 
   get sources(): readonly string[] {
     return this.#loaded.policy.sources;
+  }
+
+  get places(): readonly (PolicyPlace | undefined)[] {
+    return this.#loaded.policy.places;
   }
 
   get usesHistory(): boolean {
