@@ -1,0 +1,182 @@
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import type { PolicyDecision } from "../decision.ts";
+import type { HistoryCondition } from "../history/history-condition.ts";
+import { escapeName } from "../match/name-pattern.ts";
+import type { PolicyRequest } from "../policy.ts";
+import { type AllowedUse, type PolicyRule, type RulePolicyOptions, usedBy } from "../rule/rule.ts";
+import { ruleName } from "../rule/rule-flaws.ts";
+import { RulePolicy } from "../rule/rule-policy.ts";
+import { type CallSelector, conditionsOf, exceptCall } from "./exactly-this-call.ts";
+import type { RuleEdit } from "./rule-edit.ts";
+
+/** The most rules whose grant is tried for a call that no rule allows. */
+const MAX_GRANTS = 10;
+/** The limits of a grant that no rule is a model for. */
+const CAUTIOUS_LIMITS = { wallTimeMs: 10_000 } as const;
+/** The longest name of a tool in the name of a rule. */
+const MAX_NAME_CHARS = 80;
+/** How far a quota is raised in the search for the least that is enough. */
+const MAX_RAISE = 1_000_000;
+
+/** What edits depend on. */
+export interface EditedCall {
+  readonly request: PolicyRequest;
+  readonly selector: CallSelector | undefined;
+}
+
+/**
+ * Returns the changes that may help against a decision that grants nothing, the most cautious first. Whether they do has to
+ * be tried.
+ */
+export function editsAgainst(
+  decision: PolicyDecision,
+  options: RulePolicyOptions,
+  call: EditedCall,
+): readonly RuleEdit[] {
+  const named = options.rules.flatMap((rule, index) =>
+    decision.rules?.includes(ruleName(rule, index)) === true ? [{ rule, index }] : [],
+  );
+  const denial = named.find(({ rule }) => rule.effect === "deny");
+  if (decision.decision === "deny" && denial !== undefined) return narrowed(denial, call);
+  if (decision.decision === "deny" && named.length > 0) return withSandbox(named, call);
+  return [...raisedQuotas(options, call), ...newRules(decision, options, call)];
+}
+
+interface NumberedRule {
+  readonly rule: PolicyRule;
+  readonly index: number;
+}
+
+function narrowed({ rule, index }: NumberedRule, { selector }: EditedCall): readonly RuleEdit[] {
+  if (selector === undefined) return [];
+  const text = `The rule ${quoted(ruleName(rule, index))} denies the call: except exactly this call from it.`;
+  return [{ index, rule: { ...rule, when: exceptCall(rule.when, selector) }, text }];
+}
+
+function withSandbox(rules: readonly NumberedRule[], { request }: EditedCall): readonly RuleEdit[] {
+  return confinedFirst(request.tool.sandboxes).flatMap((mode) =>
+    rules.flatMap(({ rule, index }) => {
+      const use = usedBy(rule);
+      if (use === undefined || use.sandboxes.includes(mode)) return [];
+      const text = `The rule ${quoted(ruleName(rule, index))} accepts no sandbox in which the tool runs: add ${mode}.`;
+      return [
+        { index, rule: { ...rule, sandboxes: [...use.sandboxes, mode] } as PolicyRule, text },
+      ] satisfies readonly RuleEdit[];
+    }),
+  );
+}
+
+function newRules(
+  decision: PolicyDecision,
+  { rules }: RulePolicyOptions,
+  { request, selector }: EditedCall,
+): readonly RuleEdit[] {
+  if (selector === undefined) return [];
+  const { tool } = request;
+  const near = decision.decision === "deny" ? (decision.near ?? []).map(({ rule }) => rule) : [];
+  const asking = decision.decision === "ask" ? (decision.rules ?? []) : [];
+  const models = rules
+    .flatMap((rule, index) => {
+      const [use, place] = [usedBy(rule), near.indexOf(ruleName(rule, index))];
+      return use === undefined || place < 0 ? [] : [{ use, place, name: ruleName(rule, index) }];
+    })
+    .sort((one, other) => one.place - other.place)
+    .slice(0, MAX_GRANTS);
+  const add = (use: AllowedUse, from: string): RuleEdit => {
+    const { sandboxes, isolation, limits, capabilities } = use;
+    const rule: PolicyRule = {
+      name: newName(tool.name, rules),
+      tools: [escapeName(tool.name)],
+      when: conditionsOf(selector),
+      effect: "allow",
+      sandboxes,
+      ...(isolation && { isolation }),
+      ...(limits && { limits }),
+      ...(capabilities && { capabilities }),
+    };
+    const why =
+      asking.length > 0
+        ? `A person is asked because of ${asking.map(quoted).join(", ")}, but no rule grants the call anything`
+        : "No rule allows the call";
+    return { index: rules.length, rule, text: `${why}: add one for exactly this call, ${from}.` };
+  };
+  return [
+    ...models.map(({ use, name }) => add(use, `with the grant of ${quoted(name)}`)),
+    ...confinedFirst(tool.sandboxes).map((mode) =>
+      add({ sandboxes: [mode], limits: CAUTIOUS_LIMITS }, "which grants it no files and no network"),
+    ),
+  ];
+}
+
+/** Raises the quotas of rules that the call misses by nothing else. */
+function raisedQuotas({ rules }: RulePolicyOptions, { request }: EditedCall): readonly RuleEdit[] {
+  if (request.history === undefined) return [];
+  return rules.flatMap((rule, index) => {
+    if (rule.effect === "deny" || rule.history === undefined) return [];
+    const { history, examples: _, ...others } = rule;
+    const isMet = (conditions: readonly HistoryCondition[]): boolean => {
+      const alone = new RulePolicy(
+        { rules: [{ ...others, history: conditions } as PolicyRule] },
+        Date.now,
+        false,
+      );
+      const { decision } = alone.check(request);
+      return decision !== "deny";
+    };
+    const raised = [...history];
+    for (const [at, condition] of history.entries()) {
+      if (isMet([condition])) continue;
+      const enough = leastEnough(condition, (raisedOne) => isMet([raisedOne]));
+      if (enough === undefined) return [];
+      raised[at] = enough;
+    }
+    const text = `The rule ${quoted(ruleName(rule, index))} has reached its quota: raise it.`;
+    return [{ index, rule: { ...rule, history: raised } as PolicyRule, text }];
+  });
+}
+
+/** Returns a condition with the lowest bound that is enough; `undefined` if none is, or it has no upper bound. */
+function leastEnough(
+  condition: HistoryCondition,
+  isEnough: (raised: HistoryCondition) => boolean,
+): HistoryCondition | undefined {
+  const [bound, value] =
+    "lessThan" in condition && condition.lessThan !== undefined
+      ? (["lessThan", condition.lessThan] as const)
+      : "atMost" in condition && condition.atMost !== undefined
+        ? (["atMost", condition.atMost] as const)
+        : [undefined, 0];
+  if (bound === undefined) return undefined;
+  const raised = (by: number): HistoryCondition =>
+    ({ ...condition, [bound]: Math.ceil(value) + by }) as HistoryCondition;
+  let [least, most] = [0, 1];
+  while (!isEnough(raised(most))) {
+    least = most;
+    most *= 2;
+    if (most > MAX_RAISE) return undefined;
+  }
+  while (most - least > 1) {
+    const middle = (least + most) >> 1;
+    if (isEnough(raised(middle))) most = middle;
+    else least = middle;
+  }
+  return raised(most);
+}
+
+/** The host confines nothing: it is the last resort. */
+function confinedFirst(modes: readonly SandboxMode[]): readonly SandboxMode[] {
+  return [...modes.filter((mode) => mode !== "host"), ...modes.filter((mode) => mode === "host")];
+}
+
+function newName(tool: string, rules: readonly PolicyRule[]): string {
+  const names = new Set(rules.map(ruleName));
+  const of = tool.length <= MAX_NAME_CHARS ? tool : "a tool";
+  for (let number = 1; ; number++) {
+    const name = `one call of ${of}${number === 1 ? "" : ` (${number})`}`;
+    if (!names.has(name)) return name;
+  }
+}
+
+function quoted(name: string): string {
+  return `'${name}'`;
+}
