@@ -218,6 +218,17 @@ export type {
 } from "../policy/rule/rule.ts";
 export { RulePolicy } from "../policy/rule/rule-policy.ts";
 
+// Policies: changes that would allow a call
+
+export type { PolicyPlace } from "../policy/policy-place.ts";
+export type {
+  PolicySuggestion,
+  SuggestedChange,
+  SuggestedRule,
+  WithheldSuggestion,
+} from "../policy/remedy/policy-suggestion.ts";
+export { type SuggestionOptions, suggestChange } from "../policy/remedy/suggest-change.ts";
+
 // Policies: invariants
 
 export type {

@@ -1,0 +1,203 @@
+import { basename } from "node:path";
+import { ConfigError } from "../../config/problem.ts";
+import { writeYamlItems } from "../../config/write-yaml.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { isCedarData } from "../cedar/cedar-data.ts";
+import { checkDecision, type PolicyDecision } from "../decision.ts";
+import { loadPolicyText } from "../file/load-text.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
+import type { PolicyPlace } from "../policy-place.ts";
+import type { RulePolicyOptions } from "../rule/rule.ts";
+import { ruleName } from "../rule/rule-flaws.ts";
+import { RulePolicy } from "../rule/rule-policy.ts";
+import { strictest } from "../strictest.ts";
+import { type EditedCall, editsAgainst } from "./edits.ts";
+import { selectorOf } from "./exactly-this-call.ts";
+import type { PolicySuggestion, SuggestedRule } from "./policy-suggestion.ts";
+import { type EditedPolicy, withEdit } from "./rule-edit.ts";
+import { widenedBy } from "./widened.ts";
+import { BLOCKS, writtenPolicy, writtenRule } from "./written-policy.ts";
+
+/** The most changes that are tried for one policy. */
+const MAX_TRIED = 100;
+/** The most changes that a suggestion has. */
+const MAX_EDITS = 10;
+/** The longest policy for which a change is looked for. It is loaded again, on the main thread. */
+const MAX_POLICY_CHARS = 500_000;
+/** The name of a policy that was made in code. Its directories are absolute. */
+const IN_CODE = "policy.yaml";
+
+/** What {@link suggestChange} needs besides the policy. */
+export interface SuggestionOptions {
+  /** The registered tools, as `registry.subjects` has them: the changed policy is checked against them. */
+  readonly tools: readonly PolicySubject[];
+}
+
+/** One of the policies that are joined. */
+interface Part {
+  /** `undefined` for a policy in Cedar. */
+  readonly options: RulePolicyOptions | undefined;
+  readonly place: PolicyPlace | undefined;
+}
+
+/** A changed policy that was loaded from its text, and decided. */
+interface Remedied extends EditedPolicy {
+  readonly policy: RuntimePolicy;
+  readonly decision: PolicyDecision;
+}
+
+/**
+ * Looks for the smallest change of a policy's rules with which it allows a call that it denies: an exception from each rule
+ * that denies exactly this call, a higher quota, one more sandbox, or a rule for exactly this call. The changed policy is
+ * written, loaded and checked like any other, its invariants included, and decides on the call, before it is suggested.
+ *
+ * @param policy One that is data: it has `sources`, as a `RulePolicy` has.
+ * @param request The call. Without its `history`, quotas cannot be raised.
+ * @returns the change, or why there is nothing to suggest. Arguments of the call are part of the change.
+ */
+export async function suggestChange(
+  policy: RuntimePolicy,
+  request: PolicyRequest,
+  { tools }: SuggestionOptions,
+): Promise<PolicySuggestion> {
+  const { sources = [] } = policy;
+  if (sources.length === 0) return { withheld: "the policy is in code: it has no rules to change" };
+  if (sources.some(({ length }) => length > MAX_POLICY_CHARS))
+    return { withheld: "the policy is too long to look for a change of it" };
+  if (isGranted(checkDecision(await policy.check(request))))
+    return { withheld: "the policy does not deny the call" };
+  const parts = sources.map((source, index) => partOf(source, policy.places?.[index]));
+  const call: EditedCall = { request, selector: selectorOf(request) };
+  const after: RuntimePolicy[] = [];
+  const before: RuntimePolicy[] = [];
+  const changes: SuggestedRule[] = [];
+  const texts: string[] = [];
+  for (const { options, place } of parts) {
+    if (options === undefined)
+      return { withheld: "a part of the policy is in Cedar: its text is not changed" };
+    const current = new RulePolicy(options);
+    before.push(current);
+    const decision = current.check(request);
+    if (isGranted(decision)) {
+      after.push(current);
+      continue;
+    }
+    const remedied = await remedyFor(options, place, { call, decision, tools });
+    if (typeof remedied === "string") return { withheld: remedied };
+    after.push(remedied.policy);
+    texts.push(...remedied.edits.map(({ text }) => text));
+    changes.push(...changesOf(remedied, options, place));
+  }
+  const changed = strictest(...after);
+  const decision = checkDecision(await changed.check(request));
+  if (decision.decision === "deny")
+    return { withheld: `the joined policies still deny the call: ${decision.reason}` };
+  if (!isGranted(decision)) return { withheld: "the joined policies still grant the call nothing" };
+  const { selector } = call;
+  return {
+    decision: decision.decision,
+    text: texts.join(" "),
+    yaml: changes.map(commented).join("\n"),
+    changes,
+    widens: [
+      ...(selector?.left ?? []).map((key) => `any value of ${key}, which is too long to be part of the rule`),
+      ...(await widenedBy(strictest(...before), changed, request, tools)),
+    ],
+  };
+}
+
+function partOf(source: string, place: PolicyPlace | undefined): Part {
+  const data = JSON.parse(source) as JsonValue;
+  return { options: isCedarData(data) ? undefined : (data as unknown as RulePolicyOptions), place };
+}
+
+interface Denied {
+  readonly call: EditedCall;
+  readonly decision: PolicyDecision;
+  readonly tools: readonly PolicySubject[];
+}
+
+/** Returns why there is no change that helps, if there is none. */
+async function remedyFor(
+  options: RulePolicyOptions,
+  place: PolicyPlace | undefined,
+  { call, decision, tools }: Denied,
+): Promise<Remedied | string> {
+  const { request } = call;
+  const waiting: { readonly edited: EditedPolicy; readonly decision: PolicyDecision }[] = [
+    { edited: { options, edits: [] }, decision },
+  ];
+  let problem: string | undefined;
+  let tried = 0;
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    for (const edit of editsAgainst(next.decision, next.edited.options, call)) {
+      if (++tried > MAX_TRIED) return "no small change of the policy allows the call";
+      const edited = withEdit(next.edited, edit);
+      const loaded = await load(edited.options, place, tools);
+      if (typeof loaded === "string") {
+        problem ??= loaded;
+        continue;
+      }
+      const answer = loaded.check(request);
+      if (isGranted(answer)) return { ...edited, policy: loaded, decision: answer };
+      if (edited.edits.length < MAX_EDITS) waiting.push({ edited, decision: answer });
+    }
+  }
+  if (call.selector === undefined) return "the arguments are too long to be part of a rule";
+  return problem === undefined
+    ? "no small change of the policy allows the call"
+    : `a change that would allow the call is not valid: ${problem}`;
+}
+
+/** Writes a policy and loads it from its text, as it would be after the change. Returns the first problem, if it has one. */
+async function load(
+  options: RulePolicyOptions,
+  place: PolicyPlace | undefined,
+  tools: readonly PolicySubject[],
+): Promise<RulePolicy | string> {
+  const invariants = place?.invariants ?? [];
+  const text = writtenPolicy(options, place?.file, invariants.length === 0 ? {} : { invariants });
+  try {
+    return (await loadPolicyText(text, place?.file ?? IN_CODE, tools)).policy;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.problems.find(({ severity }) => severity === "error")?.message ?? error.message;
+  }
+}
+
+/** A question without a grant amounts to a denial. */
+function isGranted(decision: PolicyDecision): boolean {
+  return decision.decision !== "deny" && decision.grant !== undefined;
+}
+
+function changesOf(
+  { edits }: Remedied,
+  { rules }: RulePolicyOptions,
+  place: PolicyPlace | undefined,
+): readonly SuggestedRule[] {
+  return edits.map(({ index, rule }) => {
+    const line = place?.rules[Math.min(index, rules.length - 1)]?.line;
+    return {
+      kind: index < rules.length ? "replace" : "add",
+      rule: ruleName(rule, index),
+      ...(place && { file: place.file }),
+      ...(line !== undefined && { line }),
+      yaml: writeYamlItems([writtenRule(rule, place?.file)], BLOCKS),
+    };
+  });
+}
+
+/** A comment ends with its line: names of rules can have line breaks. */
+function commented({ kind, rule, file, line, yaml }: SuggestedRule): string {
+  const at =
+    file === undefined
+      ? ""
+      : ` of ${JSON.stringify(basename(file))}${line === undefined ? "" : `, line ${line}`}`;
+  const what =
+    kind === "replace" ? `In place of the rule ${JSON.stringify(rule)}${at}` : `After the last rule${at}`;
+  return `# ${ascii(what)}\n${yaml}`;
+}
+
+function ascii(text: string): string {
+  return text.replace(/[^ -~]/g, "?");
+}
