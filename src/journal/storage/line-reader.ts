@@ -10,7 +10,7 @@ export interface FileLine {
 
 const CHUNK_BYTES = 1_048_576;
 /** No record is longer. A file without newlines must not fill the memory. */
-const MAX_LINE_BYTES = 33_554_432;
+export const MAX_LINE_BYTES = 33_554_432;
 const NEWLINE = 0x0a;
 
 /** Reads a file line by line, in batches, since waiting for each line would take longer than reading it. */
