@@ -21,6 +21,7 @@ export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-jour
 // Reading a journal
 
 export type { JournalEntry } from "../journal/line/entry.ts";
+export type { MissingArguments } from "../journal/read/argument-reader.ts";
 export { type JournalBatch, type JournalPosition, readJournal } from "../journal/read/read-journal.ts";
 export type { UndecidableCause } from "../journal/read/recorded-calls.ts";
 export { type ReplayDifference, type ReplayReport, replayJournal } from "../journal/read/replay-journal.ts";

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../../base/load-crypto.ts";
@@ -30,6 +31,32 @@ export class ArgumentReader {
           const text = bytes.toString("latin1");
           sealed.set(loadCrypto().hash("sha256", text), text);
         }
+      }
+    }
+    return new ArgumentReader(directory, sealed);
+  }
+
+  /**
+   * Opens what the arguments of one record need.
+   *
+   * @param directory Of the journal.
+   * @param file With the sealed arguments. Default: there is none.
+   * @param signal Ends the reading with its reason.
+   */
+  static async openFor(
+    { sealed: wanted }: JournalEntry,
+    directory: string,
+    file: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<ArgumentReader> {
+    const sealed = new Map<string, string>();
+    if (typeof wanted === "string" && file !== undefined && existsSync(file)) {
+      for await (const lines of new LineReader(file).batches()) {
+        signal?.throwIfAborted();
+        const line = lines.find(({ bytes }) => loadCrypto().hash("sha256", bytes) === wanted);
+        if (line === undefined) continue;
+        sealed.set(wanted, line.bytes.toString("latin1"));
+        break;
       }
     }
     return new ArgumentReader(directory, sealed);
