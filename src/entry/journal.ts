@@ -20,6 +20,8 @@ export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-jour
 
 // Reading a journal
 
+export { JournalHistory, type JournalSummary } from "../journal/history/journal-history.ts";
+export type { HistoryCall, HistoryPage, HistoryQuery } from "../journal/history/recorded-history.ts";
 export type { JournalEntry } from "../journal/line/entry.ts";
 export type { MissingArguments } from "../journal/read/argument-reader.ts";
 export { type JournalBatch, type JournalPosition, readJournal } from "../journal/read/read-journal.ts";
