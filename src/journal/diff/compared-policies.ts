@@ -21,6 +21,8 @@ export interface Comparison {
   readonly changes: readonly ComparedChange[];
   readonly before: readonly string[];
   readonly after: readonly string[];
+  /** What each of them decided, if their decisions differ. */
+  readonly decisions?: readonly [before: PolicyDecision["decision"], after: PolicyDecision["decision"]];
 }
 
 /** A change, and a text that is the same for equal changes because of the same rules only. */
@@ -125,6 +127,6 @@ function comparisonOf(one: PolicyDecision, other: PolicyDecision): Comparison {
   const [before, after] = [one.rules ?? [], other.rules ?? []];
   return {
     changes: changes.map((change) => ({ change, key: JSON.stringify([change, before, after]) })),
-    ...{ before, after },
+    ...{ before, after, decisions: [one.decision, other.decision] },
   };
 }
