@@ -1,0 +1,178 @@
+import { stat } from "node:fs/promises";
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { ComparedSources } from "../diff/compared-policies.ts";
+import { compareInThread } from "../diff/latest/compare-in-thread.ts";
+import type { LatestDiff } from "../diff/latest/latest-diff.ts";
+import type { Journal } from "../journal.ts";
+import { type JournalEntry, parseEntry } from "../line/entry.ts";
+import { ArgumentReader, type MissingArguments } from "../read/argument-reader.ts";
+import { isCallRecord } from "../read/recorded-calls.ts";
+import { backwardLines } from "../storage/backward-lines.ts";
+import { besideFile, listFiles } from "../storage/file-names.ts";
+import type { JournalReport } from "../verify/report.ts";
+import { verifyInThread } from "../verify/verify-in-thread.ts";
+import { isEndOf } from "./call-ends.ts";
+import { findRecord } from "./find-record.ts";
+import { listCalls } from "./list-calls.ts";
+import { readOn } from "./read-on.ts";
+import type { HistoryCall, HistoryPage, HistoryQuery } from "./recorded-history.ts";
+
+/** What a journal is like now. */
+export interface JournalSummary {
+  /** Whether it can write. While it cannot, no call runs. */
+  readonly isHealthy: boolean;
+  /** The number of records that could not be written. */
+  readonly lost: number;
+  /** In bytes, of all files with records. */
+  readonly size: number;
+  readonly entries: number;
+  /** The time of the last record, in milliseconds since the epoch. */
+  readonly lastAt?: number;
+  /** Whether checkpoints are signed. */
+  readonly isSigned: boolean;
+}
+
+/** The most bytes after a call that are read for its end. */
+const MAX_BYTES_BEHIND = 67_108_864;
+/** The most bytes that are read for a comparison of policies. */
+const MAX_COMPARED_BYTES = 67_108_864;
+
+/** The most calls that are listed because the decisions on them differ. */
+const MAX_CHANGED = 500;
+
+/** Reads the calls of a journal that is in use, without reading all of it. */
+export class JournalHistory {
+  readonly #journal: Journal;
+  readonly #directory: string;
+
+  /** @param directory The one that the journal was opened with. */
+  constructor(journal: Journal, directory: string) {
+    this.#journal = journal;
+    this.#directory = directory;
+  }
+
+  /** @throws {JournalError} if a file cannot be read. */
+  async summary(): Promise<JournalSummary> {
+    const { problem, lost, records, verifierKey } = this.#journal;
+    const files = await listFiles(this.#directory);
+    let size = 0;
+    for (const { path } of files) size += (await stat(path)).size;
+    const lastAt = await lastTime(files.map(({ path }) => path));
+    return {
+      ...{ isHealthy: problem === undefined, lost, size, entries: records },
+      ...(lastAt !== undefined && { lastAt }),
+      isSigned: verifierKey !== undefined,
+    };
+  }
+
+  /**
+   * Lists calls, the latest first.
+   *
+   * @throws {JournalError} if a file cannot be read, and the signal's reason if it is aborted.
+   */
+  async calls(query: HistoryQuery): Promise<HistoryPage> {
+    await this.#journal.flush();
+    return listCalls(this.#directory, query);
+  }
+
+  /**
+   * Returns the call whose record has a number; `undefined` if there is none. Its end is looked for in the 64 MiB after it.
+   *
+   * @throws like {@link calls}.
+   */
+  async call(seq: number, signal?: AbortSignal): Promise<HistoryCall | undefined> {
+    await this.#journal.flush();
+    const directory = this.#directory;
+    const from = await findRecord(directory, seq);
+    if (from === undefined) return undefined;
+    let begin: JournalEntry | undefined;
+    const unknown: { isEndUnknown?: true } = {};
+    const onCut = (): void => {
+      unknown.isEndUnknown = true;
+    };
+    for await (const entries of readOn(directory, from, MAX_BYTES_BEHIND, signal, onCut)) {
+      begin ??= entries.find((entry) => entry.seq === seq);
+      if (begin === undefined || !isCallRecord(begin)) return undefined;
+      if (begin.type === "tool.call.denied") return { begin };
+      const found = begin;
+      const end = entries.find((entry) => isEndOf(entry, found));
+      if (end !== undefined) return { begin, end };
+    }
+    return begin && { begin, ...unknown };
+  }
+
+  /**
+   * Verifies the whole journal in a thread, with the checkpoints that the journal's own key signed.
+   *
+   * @throws like {@link calls}.
+   */
+  async verify(signal: AbortSignal): Promise<JournalReport> {
+    await this.#journal.flush();
+    const { verifierKey } = this.#journal;
+    const keys = verifierKey === undefined ? [] : [verifierKey];
+    return verifyInThread({ directory: this.#directory, keys }, signal);
+  }
+
+  /**
+   * Has two policies decide on the latest calls, in a thread. It reads at most 64 MiB of the journal, and lists the first 500
+   * calls on which they differ.
+   *
+   * @param sources Those of the two policies: see `RuntimePolicy.sources`.
+   * @param last The most calls.
+   * @throws like {@link calls}.
+   */
+  async comparePolicies(sources: ComparedSources, last: number, signal: AbortSignal): Promise<LatestDiff> {
+    await this.#journal.flush();
+    const bounds = { maxBytes: MAX_COMPARED_BYTES, maxChanged: MAX_CHANGED };
+    return compareInThread({ directory: this.#directory, sources, last, ...bounds }, signal);
+  }
+
+  /**
+   * Returns the arguments of a call, sealed or not, or why they are not those that the call had.
+   *
+   * @throws like {@link calls}.
+   */
+  async argumentsOf(
+    begin: JournalEntry,
+    signal?: AbortSignal,
+  ): Promise<{ readonly value: JsonValue } | { readonly missing: MissingArguments }> {
+    if (begin["sealed"] === undefined) {
+      const { args = null } = begin;
+      const read = (await ArgumentReader.openFor(begin, this.#directory, undefined)).read(
+        begin,
+        canonicalText(args),
+      );
+      return "missing" in read ? read : { value: args };
+    }
+    const opened = await this.openArguments(begin, signal);
+    return "missing" in opened ? opened : { value: JSON.parse(opened.text) as JsonValue };
+  }
+
+  /**
+   * Opens the arguments of a call that were sealed, as canonical text, or returns why they cannot be read. It reads the
+   * sealed arguments of the file that the call is recorded in.
+   *
+   * @throws like {@link calls}.
+   */
+  async openArguments(
+    begin: JournalEntry,
+    signal?: AbortSignal,
+  ): Promise<{ readonly text: string } | { readonly missing: MissingArguments }> {
+    const at = await findRecord(this.#directory, begin.seq);
+    const sealed = at && besideFile(at.file, "sealed");
+    return (await ArgumentReader.openFor(begin, this.#directory, sealed, signal)).read(begin, "");
+  }
+}
+
+async function lastTime(paths: readonly string[]): Promise<number | undefined> {
+  for (const path of paths.toReversed()) {
+    for await (const lines of backwardLines(path)) {
+      for (const { bytes } of lines) {
+        const entry = parseEntry(bytes.toString());
+        if (entry !== undefined) return entry.at;
+      }
+    }
+  }
+  return undefined;
+}
