@@ -27,9 +27,10 @@ export function writeDispatchRequest(
   session: string,
   { limits, capabilities }: RemoteGrant,
   timeoutMs?: number,
+  sending: Pick<DispatchRequest, "executor" | "again"> = {},
 ): string {
   const head = `{"call":{"id":${JSON.stringify(call.id)},"name":${JSON.stringify(call.name)}`;
-  const rest = JSON.stringify({ session, grant: { limits, capabilities }, timeoutMs });
+  const rest = JSON.stringify({ session, grant: { limits, capabilities }, timeoutMs, ...sending });
   return `${head},"arguments":${call.argumentsText}},${rest.slice(1)}`;
 }
 

@@ -19,5 +19,10 @@ export const STREAM_MEDIA_TYPE = "text/event-stream";
 /** The header that is `true` on a response with the execution of an earlier request for the same call. */
 export const REPLAYED_HEADER = "idempotency-replayed";
 
+/** The header of every answer that names the process that sent it: see {@link writeProcessStamp}. */
+export const EXECUTOR_HEADER = "sandgate-executor";
+/** The header of a dispatch request by which a load balancer can route: a digest of the session. Executors ignore it. */
+export const SESSION_HEADER = "sandgate-session";
+
 /** Default of the maximum size of a request's body, in bytes. */
 export const MAX_REQUEST_BYTES: number = 4 * 1_024 * 1_024;

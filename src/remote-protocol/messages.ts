@@ -26,6 +26,20 @@ export interface DispatchRequest {
   readonly grant: RemoteGrant;
   /** Milliseconds that the caller waits for the response. Default: unlimited. */
   readonly timeoutMs?: number;
+  /** The id of the only process that may run the call: see `ProcessStamp`. Default: any. */
+  readonly executor?: string;
+  /**
+   * Set if the call may have been sent before, and its result was lost. The executor then runs it only if it is certain
+   * that it never ran: if `executor` names this process, and no call that arrived after `after` was forgotten. Otherwise
+   * a call that it does not know is refused with `unknown_call`.
+   */
+  readonly again?: RepeatedRequest;
+}
+
+/** What the client knows about an earlier request for the same call. */
+export interface RepeatedRequest {
+  /** A time of the process `executor`, from an answer that the client got before it sent the call for the first time. */
+  readonly after?: number;
 }
 
 /** The grant of a remote call. If a limit cannot be enforced, the call fails with `limit_unenforceable`. */

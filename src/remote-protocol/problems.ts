@@ -10,6 +10,8 @@ export type ProblemCode =
   | "not_acceptable"
   | "call_id_conflict"
   | "result_forgotten"
+  | "other_executor"
+  | "unknown_call"
   | "length_required"
   | "expired"
   | "too_large"
@@ -54,6 +56,10 @@ export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = Object.freez
   call_id_conflict: refusal(409),
   /** The call already ran, and its execution is no longer kept. It does not run again. */
   result_forgotten: afterwards(410),
+  /** The request is for another process than this one. The call did not run here. */
+  other_executor: notNow(417),
+  /** The call was sent before, and is not known here. Whether it ran, here or elsewhere, is unknown. */
+  unknown_call: afterwards(424),
   /** The request has a body but no `content-length`. */
   length_required: refusal(411),
   /**
