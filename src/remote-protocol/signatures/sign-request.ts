@@ -28,6 +28,8 @@ export interface UnsignedRequest {
   readonly path: string;
   /** The body, which is sent as `application/json`. Absent for `GET`. */
   readonly body?: string;
+  /** Further headers that the signature covers, by their names in lower case. */
+  readonly covered?: Readonly<Record<string, string>>;
 }
 
 /** Default lifetime of a signature in ms. A request is sent as soon as it is signed, so none needs a longer one. */
@@ -42,11 +44,11 @@ const KEY_ID = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
  * @param now Milliseconds since the epoch. Default: the current time.
  * @param lifetimeMs Milliseconds until the signature expires, rounded up to the end of a second. Default:
  *   {@link SIGNATURE_LIFETIME_MS}.
- * @returns the headers to add, including `content-type` if there is a body.
+ * @returns the headers to add, including `content-type` if there is a body, but not the `covered` ones.
  * @throws {TypeError} if the key's id cannot be written in a header, or the key is not an Ed25519 key.
  */
 export function signRequest(
-  { method, authority, path, body }: UnsignedRequest,
+  { method, authority, path, body, covered = {} }: UnsignedRequest,
   { keyId, privateKey }: RequestKey,
   now: number = Date.now(),
   lifetimeMs: number = SIGNATURE_LIFETIME_MS,
@@ -55,7 +57,11 @@ export function signRequest(
   if (privateKey.asymmetricKeyType !== "ed25519") throw new TypeError("the key must be an Ed25519 key");
   const headers: Record<string, string> =
     body === undefined ? {} : { "content-type": JSON_MEDIA_TYPE, "content-digest": contentDigest(body) };
-  const components = body === undefined ? ALWAYS_COVERED : [...ALWAYS_COVERED, ...COVERED_WITH_BODY];
+  const components = [
+    ...ALWAYS_COVERED,
+    ...(body === undefined ? [] : COVERED_WITH_BODY),
+    ...Object.keys(covered),
+  ];
   const created = Math.floor(now / 1_000);
   const params = [
     `(${components.map((name) => `"${name}"`).join(" ")})`,
@@ -66,7 +72,11 @@ export function signRequest(
     `keyid="${keyId}"`,
     `tag="${SIGNATURE_TAG}"`,
   ].join(";");
-  const base = signatureBase({ method, authority, path, headers }, components, params);
+  const base = signatureBase(
+    { method, authority, path, headers: { ...headers, ...covered } },
+    components,
+    params,
+  );
   return {
     ...headers,
     "signature-input": `sig=${params}`,

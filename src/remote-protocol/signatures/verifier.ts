@@ -1,8 +1,7 @@
-import { type KeyObject, verify } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { RemoteProblem } from "../problems.ts";
 import {
   ALWAYS_COVERED,
-  COVERED_WITH_BODY,
   SIGNATURE_ALGORITHM,
   SIGNATURE_TAG,
   type SignedMessage,
@@ -10,6 +9,7 @@ import {
 } from "./base.ts";
 import { type ClaimedSignature, readSignatureInput } from "./input.ts";
 import { ReplayMemory } from "./replay-memory.ts";
+import { VerificationQueue } from "./verification-queue.ts";
 
 /** Maximum lifetime of a signature in seconds. Its nonce is remembered for as long. */
 export const MAX_SIGNATURE_LIFETIME_S = 300;
@@ -20,6 +20,7 @@ export const CLOCK_SKEW_S = 10;
 export class SignatureVerifier {
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #nonces: ReplayMemory;
+  readonly #verifications: VerificationQueue;
   readonly #startedAt: number;
 
   /**
@@ -37,19 +38,25 @@ export class SignatureVerifier {
     }
     this.#keys = new Map(keys);
     this.#nonces = before === undefined ? new ReplayMemory(keys.size) : before.#nonces;
+    this.#verifications = before === undefined ? new VerificationQueue() : before.#verifications;
     this.#startedAt = before === undefined ? Math.floor(now / 1_000) : before.#startedAt;
   }
 
   /**
-   * Verifies the signature of a request before its body is read. The caller must compare the body with the
-   * `content-digest` header afterwards.
+   * Verifies the signature of a request before its body is read, on another thread. The caller must compare the body with
+   * the `content-digest` header afterwards.
    *
-   * @param hasBody Whether the signature must cover the digest and the type of a body.
-   * @param now Milliseconds since the epoch. Default: the current time.
+   * @param covered The components that the signature must cover in addition to {@link ALWAYS_COVERED}.
+   * @param clock Returns milliseconds since the epoch. Default: the current time.
    * @returns the id of the key.
-   * @throws {RemoteProblem} `unauthenticated`, `unknown_key`, `altered`, `expired`, `replayed` or `overloaded`.
+   * @throws {RemoteProblem} `unauthenticated`, `unknown_key`, `altered`, `expired`, `replayed` or `overloaded`, as a
+   *   rejection.
    */
-  verify(message: SignedMessage, hasBody: boolean, now: number = Date.now()): string {
+  async verify(
+    message: SignedMessage,
+    covered: readonly string[],
+    clock: () => number = Date.now,
+  ): Promise<string> {
     const { signature, "signature-input": input } = message.headers;
     if (signature === undefined || input === undefined) {
       throw new RemoteProblem("unauthenticated", "the request is not signed");
@@ -61,14 +68,16 @@ export class SignatureVerifier {
         "the signature's headers are malformed: send exactly one signature, as documented",
       );
     }
-    this.#checkForm(claimed, hasBody);
+    this.#checkForm(claimed, covered);
     const { keyid, created, expires, nonce } = claimed.params;
     const key = this.#keys.get(keyid);
     if (key === undefined) throw new RemoteProblem("unknown_key", "the signature's key is unknown");
-    if (!isSigned(message, claimed, key)) {
+    const base = signatureBaseOf(message, claimed);
+    if (base === undefined || !(await this.#verifications.verify(base, key, claimed.signature))) {
       throw new RemoteProblem("altered", "the signature does not match the request");
     }
-    const seconds = Math.floor(now / 1_000);
+    // The time counts at which the request is accepted, and not when the verification began.
+    const seconds = Math.floor(clock() / 1_000);
     this.#checkTime(created, expires, seconds);
     switch (this.#nonces.take(keyid, nonce, expires + CLOCK_SKEW_S, seconds)) {
       case "seen":
@@ -80,8 +89,8 @@ export class SignatureVerifier {
     }
   }
 
-  #checkForm({ components, params }: ClaimedSignature, hasBody: boolean): void {
-    const required = hasBody ? [...ALWAYS_COVERED, ...COVERED_WITH_BODY] : ALWAYS_COVERED;
+  #checkForm({ components, params }: ClaimedSignature, covered: readonly string[]): void {
+    const required = [...ALWAYS_COVERED, ...covered];
     const missing = required.find((name) => !components.includes(name));
     const { alg = SIGNATURE_ALGORITHM, tag, nonce } = params;
     if (missing !== undefined) {
@@ -112,17 +121,14 @@ export class SignatureVerifier {
   }
 }
 
-function isSigned(
+/** Returns `undefined` if the signature covers a component that the request does not have. */
+function signatureBaseOf(
   message: SignedMessage,
-  { components, paramsText, signature }: ClaimedSignature,
-  key: KeyObject,
-): boolean {
-  let base: Buffer;
+  { components, paramsText }: ClaimedSignature,
+): Buffer | undefined {
   try {
-    base = signatureBase(message, components, paramsText);
+    return signatureBase(message, components, paramsText);
   } catch {
-    // The signature covers a component that the request does not have.
-    return false;
+    return undefined;
   }
-  return verify(null, base, key, signature);
 }

@@ -3,7 +3,11 @@ import fc from "fast-check";
 import { createVerifier, httpbis } from "http-message-signatures";
 import { describe, expect, test } from "vitest";
 import { RemoteProblem } from "../../../src/remote-protocol/problems.ts";
-import { type SignedMessage, signatureBase } from "../../../src/remote-protocol/signatures/base.ts";
+import {
+  COVERED_WITH_BODY,
+  type SignedMessage,
+  signatureBase,
+} from "../../../src/remote-protocol/signatures/base.ts";
 import { matchesContentDigest } from "../../../src/remote-protocol/signatures/content-digest.ts";
 import { readSignatureInput } from "../../../src/remote-protocol/signatures/input.ts";
 import { signRequest, type UnsignedRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
@@ -31,9 +35,9 @@ function signed(request: Partial<UnsignedRequest> = {}, now = NOW, lifetimeMs?: 
 }
 
 /** Verifies a message, and returns the key's id or the problem's code. */
-function verdict(message: SignedMessage, verifier = newVerifier(), now = NOW): string {
+async function verdict(message: SignedMessage, verifier = newVerifier(), now = NOW): Promise<string> {
   try {
-    return verifier.verify(message, message.method === "POST", now);
+    return await verifier.verify(message, message.method === "POST" ? COVERED_WITH_BODY : [], () => now);
   } catch (thrown) {
     if (thrown instanceof RemoteProblem) return thrown.code;
     throw thrown;
@@ -41,8 +45,8 @@ function verdict(message: SignedMessage, verifier = newVerifier(), now = NOW): s
 }
 
 describe("signed requests", () => {
-  test("verifying a request returns the id of its key", () => {
-    expect(verdict(signed())).toBe("agent-1");
+  test("verifying a request returns the id of its key", async () => {
+    expect(await verdict(signed())).toBe("agent-1");
   });
 
   test("a signed request is accepted by another implementation of RFC 9421", async () => {
@@ -92,92 +96,109 @@ describe("signed requests", () => {
     ["the method", { method: "PUT" }],
     ["the host", { authority: "other.example:7420" }],
     ["the path", { path: "/v1/tools" }],
-  ])("a signed request is refused as altered if %s was changed", (_, change) => {
+  ])("a signed request is refused as altered if %s was changed", async (_, change) => {
     const message = { ...signed(), ...change };
-    const problem = (() => {
-      try {
-        return newVerifier().verify(message, true, NOW);
-      } catch (thrown) {
-        return (thrown as RemoteProblem).code;
-      }
-    })();
-    expect(problem).toBe("altered");
+    const verified = newVerifier().verify(message, COVERED_WITH_BODY, () => NOW);
+    await expect(verified).rejects.toMatchObject({ code: "altered" });
   });
 
   test.each([
     "content-digest",
     "content-type",
-  ])("a signed request is refused as altered if its %s was changed", (name) => {
+  ])("a signed request is refused as altered if its %s was changed", async (name) => {
     const message = signed();
-    expect(verdict({ ...message, headers: { ...message.headers, [name]: "text/plain" } })).toBe("altered");
+    expect(await verdict({ ...message, headers: { ...message.headers, [name]: "text/plain" } })).toBe(
+      "altered",
+    );
   });
 
-  test("a signed request is refused if a parameter or the signature was changed", () => {
-    fc.assert(
-      fc.property(fc.constantFrom("signature-input", "signature"), fc.nat(), fc.nat(), (name, at, by) => {
-        const message = signed();
-        const text = message.headers[name] as string;
-        const index = at % text.length;
-        const character = String.fromCharCode(33 + (by % 94));
-        fc.pre(character !== text[index]);
-        const changed = text.slice(0, index) + character + text.slice(index + 1);
-        expect(verdict({ ...message, headers: { ...message.headers, [name]: changed } })).toMatch(
-          /^(?:altered|unauthenticated|unknown_key)$/,
-        );
-      }),
+  test("a signed request is refused if a parameter or the signature was changed", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("signature-input", "signature"),
+        fc.nat(),
+        fc.nat(),
+        async (name, at, by) => {
+          const message = signed();
+          const text = message.headers[name] as string;
+          const index = at % text.length;
+          const character = String.fromCharCode(33 + (by % 94));
+          fc.pre(character !== text[index]);
+          const changed = text.slice(0, index) + character + text.slice(index + 1);
+          expect(await verdict({ ...message, headers: { ...message.headers, [name]: changed } })).toMatch(
+            /^(?:altered|unauthenticated|unknown_key)$/,
+          );
+        },
+      ),
       { numRuns: 300 },
     );
   });
 
-  test("a signed request is accepted only once", () => {
+  test("a signed request is accepted only once", async () => {
     const verifier = newVerifier();
     const message = signed();
-    expect(verdict(message, verifier)).toBe("agent-1");
-    expect(verdict(message, verifier)).toBe("replayed");
-    expect(verdict(message, verifier, NOW + 30_000)).toBe("replayed");
-    expect(verdict(signed(), verifier)).toBe("agent-1");
+    expect(await verdict(message, verifier)).toBe("agent-1");
+    expect(await verdict(message, verifier)).toBe("replayed");
+    expect(await verdict(message, verifier, NOW + 30_000)).toBe("replayed");
+    expect(await verdict(signed(), verifier)).toBe("agent-1");
   });
 
-  test("a signed request is refused after its expiry, or if its lifetime is too long", () => {
-    expect(verdict(signed(), newVerifier(), NOW + 39_000)).toBe("agent-1");
-    expect(verdict(signed(), newVerifier(), NOW + 41_000)).toBe("expired");
-    expect(verdict(signed({}, NOW, 301_000))).toBe("expired");
-    expect(verdict(signed({}, NOW, -1_000))).toBe("expired");
+  test("a signature that is used twice at once is accepted only once", async () => {
+    const verifier = newVerifier();
+    const message = signed();
+    const verdicts = await Promise.all(Array.from({ length: 10 }, () => verdict(message, verifier)));
+    expect(verdicts.sort()).toEqual(["agent-1", ...Array(9).fill("replayed")]);
   });
 
-  test("a signed request is refused if it was created in the future", () => {
-    expect(verdict(signed({}, NOW + 9_000))).toBe("agent-1");
-    expect(verdict(signed({}, NOW + 12_000))).toBe("expired");
+  test("a signature that expires before its turn to be verified comes is refused", async () => {
+    let now = NOW;
+    const verified = newVerifier().verify(signed(), COVERED_WITH_BODY, () => now);
+    now += 60_000;
+    await expect(verified).rejects.toMatchObject({ code: "expired" });
   });
 
-  test("a signed request from before the executor's start is refused, since its nonce is unknown", () => {
+  test("a signed request is refused after its expiry, or if its lifetime is too long", async () => {
+    expect(await verdict(signed(), newVerifier(), NOW + 39_000)).toBe("agent-1");
+    expect(await verdict(signed(), newVerifier(), NOW + 41_000)).toBe("expired");
+    expect(await verdict(signed({}, NOW, 301_000))).toBe("expired");
+    expect(await verdict(signed({}, NOW, -1_000))).toBe("expired");
+  });
+
+  test("a signed request is refused if it was created in the future", async () => {
+    expect(await verdict(signed({}, NOW + 9_000))).toBe("agent-1");
+    expect(await verdict(signed({}, NOW + 12_000))).toBe("expired");
+  });
+
+  test("a signed request from before the executor's start is refused, since its nonce is unknown", async () => {
     const restarted = new SignatureVerifier(new Map([["agent-1", publicKey]]), NOW);
-    expect(verdict(signed({}, NOW - 1_000), restarted)).toBe("expired");
-    expect(verdict(signed(), restarted)).toBe("agent-1");
+    expect(await verdict(signed({}, NOW - 1_000), restarted)).toBe("expired");
+    expect(await verdict(signed(), restarted)).toBe("agent-1");
   });
 
-  test("a signed request is refused if its key is unknown, or if another key signed it", () => {
+  test("a signed request is refused if its key is unknown, or if another key signed it", async () => {
     const verifier = new SignatureVerifier(new Map([["agent-2", publicKey]]), NOW - 60_000);
-    expect(verdict(signed(), verifier)).toBe("unknown_key");
+    expect(await verdict(signed(), verifier)).toBe("unknown_key");
     const other = generateKeyPairSync("ed25519").publicKey;
     const impostor = new SignatureVerifier(new Map([["agent-1", other]]), NOW - 60_000);
-    expect(verdict(signed(), impostor)).toBe("altered");
+    expect(await verdict(signed(), impostor)).toBe("altered");
   });
 
-  test("a signed request is refused without its signature headers", () => {
+  test("a signed request is refused without its signature headers", async () => {
     const { "signature-input": input, signature, ...rest } = signed().headers;
     const message = signed();
-    expect(verdict({ ...message, headers: rest })).toBe("unauthenticated");
-    expect(verdict({ ...message, headers: { ...rest, signature } })).toBe("unauthenticated");
-    expect(verdict({ ...message, headers: { ...rest, "signature-input": input } })).toBe("unauthenticated");
+    expect(await verdict({ ...message, headers: rest })).toBe("unauthenticated");
+    expect(await verdict({ ...message, headers: { ...rest, signature } })).toBe("unauthenticated");
+    expect(await verdict({ ...message, headers: { ...rest, "signature-input": input } })).toBe(
+      "unauthenticated",
+    );
   });
 
-  test("a signature must cover the body", () => {
+  test("a signature must cover the body", async () => {
     const { method: _, ...get } = signed({ method: "GET" });
     // Uses the signature of a request without a body for one with a body.
     const { body: __, ...bodiless } = REQUEST;
     const headers = signRequest({ ...bodiless, method: "POST" }, KEY, NOW);
-    expect(verdict({ ...get, method: "POST", headers })).toBe("unauthenticated");
+    expect(await verdict({ ...get, method: "POST", headers })).toBe("unauthenticated");
   });
 });
 
