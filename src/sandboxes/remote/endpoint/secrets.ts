@@ -1,4 +1,5 @@
 import { freezeJson, isJsonObject, type JsonValue } from "../../../json/value.ts";
+import { findSecretsIn } from "./find-secrets-in.ts";
 
 /** Returns the value of a secret, or `undefined` if there is none. */
 export type SecretSource = (name: string) => string | undefined | Promise<string | undefined>;
@@ -55,39 +56,35 @@ async function readSecret(name: string, source: SecretSource): Promise<string> {
   return value;
 }
 
-/** Replaces secrets in a text, as they are or percent-encoded, with their names. */
+/** Replaces secrets in a text, as they are or in any usual encoding, with their names. */
 export function redactText(text: string, secrets: Secrets): string {
-  let redacted = text;
-  // Longer secrets first: if one begins with another, its end would remain otherwise.
-  for (const [name, value] of [...secrets].sort(([, a], [, b]) => b.length - a.length)) {
-    for (const form of new Set([value, encodeURIComponent(value)])) {
-      redacted = redacted.replaceAll(form, `[secret ${name}]`);
-    }
+  if (secrets.size === 0) return text;
+  const found = findSecretsIn(text, secrets);
+  if (found.length === 0) return text;
+  // Of secrets that overlap, the longest gives its name, and nothing of the others remains.
+  const ordered = found.toSorted((one, other) => one.start - other.start || other.end - one.end);
+  let redacted = "";
+  let written = 0;
+  for (const { name, start, end } of ordered) {
+    if (end <= written) continue;
+    if (start >= written) redacted += `${text.slice(written, start)}[secret ${name}]`;
+    written = end;
   }
-  return redacted;
+  return redacted + text.slice(written);
 }
 
-/**
- * Replaces secrets in a body that may be JSON, however it escapes them. A body that is not JSON but contains an
- * escaped secret becomes empty.
- */
+/** Replaces secrets in a body that may be JSON, however it encodes them. */
 export function redactBody(body: string, secrets: Secrets): string {
   if (secrets.size === 0) return body;
+  let value: JsonValue;
   try {
-    const value = freezeJson(JSON.parse(body) as JsonValue);
-    const redacted = redactJson(value, secrets);
-    return redacted === value ? body : JSON.stringify(redacted);
+    value = freezeJson(JSON.parse(body) as JsonValue);
   } catch {
-    const redacted = redactText(body, secrets);
-    const unescaped = redacted.replace(ESCAPE, (_escape, code: string | undefined, character: string) =>
-      code === undefined ? character : String.fromCharCode(Number.parseInt(code, 16)),
-    );
-    return redactText(unescaped, secrets) === unescaped ? redacted : "";
+    return redactText(body, secrets);
   }
+  const redacted = redactJson(value, secrets);
+  return redacted === value ? body : JSON.stringify(redacted);
 }
-
-/** A JSON escape that can encode a character of a secret. */
-const ESCAPE = /\\(?:u([0-9a-f]{4})|(.))/gi;
 
 /** Applies {@link redactText} to a frozen value, with its member names. Returns the same value if nothing changes. */
 export function redactJson(value: JsonValue, secrets: Secrets): JsonValue {
