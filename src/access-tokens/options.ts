@@ -98,7 +98,7 @@ function checkClaims({ roles, attributes = {} }: PrincipalClaims): void {
     throw new TypeError(`the attribute '${taken}' has another meaning: name it otherwise`);
 }
 
-/** Whether a URL can be asked for what is trusted: nobody on the way can change it. */
+/** Whether responses from a URL can be trusted: they cannot be changed in transit. */
 export function isTrustworthy({ protocol, hostname }: URL): boolean {
   const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
   return protocol === "https:" || (protocol === "http:" && isLocal);

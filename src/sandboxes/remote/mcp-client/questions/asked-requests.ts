@@ -17,7 +17,7 @@ export interface AskedContext {
   readonly signal: AbortSignal;
 }
 
-/** Has a client answer the requests of a server. A form that nobody can be shown is declined; other requests are refused. */
+/** Has a client answer the requests of a server. If the client cannot show forms, they are declined; other requests are refused. */
 export function answerRequests(
   client: Client,
   asks: ServerAsks,

@@ -9,7 +9,7 @@ const MAX_ROUNDS = 8;
 /** How many requests one round has. */
 const MAX_REQUESTS = 16;
 
-/** Milliseconds before a round in which nobody is asked. */
+/** Milliseconds before the next round, if no person was asked in the last one. */
 const PAUSE_MS = 250;
 
 /** The longest state that is sent back, in characters. */
