@@ -3,6 +3,7 @@ import { isBuiltin } from "node:module";
 import { promisify } from "node:util";
 import { LIMIT_NAMES, type LimitName } from "../../../policy/grant/limits.ts";
 import { ISOLATIONS, type Isolation } from "../../../tool/isolation.ts";
+import type { Holding } from "../../contract/holding.ts";
 import { Cgroups } from "../cgroups/cgroups.ts";
 import { NOT_HELD, type NotHeld } from "../landlock/not-held.ts";
 import { openLauncher } from "../open-launcher.ts";
@@ -25,11 +26,6 @@ function ffiRemedy(): string {
     ? "start Node.js with --experimental-ffi"
     : "use Node.js 26 or later";
 }
-
-/** Whether something holds on this machine. */
-export type Holding =
-  | { readonly holds: true }
-  | { readonly holds: false; readonly reason: string; readonly remedy?: string };
 
 const HOLDS: Holding = { holds: true };
 const NOT_CONFINED: Holding = { holds: false, reason: "programs cannot be confined here" };
