@@ -7,6 +7,12 @@ export interface ConnectionAware {
   connection: Connection | undefined;
 }
 
+/** A certificate of a client, with those between it and its authority, and its key, in PEM. */
+export interface ClientCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** How connections are opened. */
 export interface ConnectionOptions {
   /** Milliseconds for name resolution and connecting, and again for the TLS handshake. */
@@ -15,6 +21,10 @@ export interface ConnectionOptions {
   readonly headerBytes: number;
   /** The certificate authorities to trust instead of the default ones, in PEM. */
   readonly ca?: string | undefined;
+  /** Whether HTTP/2 may be spoken over TLS. Default: `true`. */
+  readonly allowH2?: boolean;
+  /** The certificate and the key of this process, in PEM, for servers that ask for one. */
+  readonly clientCertificate?: ClientCertificate | undefined;
   /** The path of a unix socket to connect to instead of the origin's host. */
   readonly socketPath?: string | undefined;
 }
@@ -29,10 +39,10 @@ export function openPool(
   lookup: LookupFunction | undefined,
   options: ConnectionOptions,
 ): Pool {
-  const { headerBytes: maxHeaderSize } = options;
+  const { headerBytes: maxHeaderSize, allowH2 = true } = options;
   const connect = connectorOf(lookup, options);
   return new Pool(origin, {
-    allowH2: true,
+    allowH2,
     pipelining: 1,
     h2Options: { maxConcurrentStreams: 1 },
     maxHeaderSize,
@@ -53,7 +63,7 @@ type LayeredConnector = (
 
 function connectorOf(
   lookup: LookupFunction | undefined,
-  { connectTimeoutMs: timeout, ca, socketPath }: ConnectionOptions,
+  { connectTimeoutMs: timeout, ca, clientCertificate, socketPath, allowH2 = true }: ConnectionOptions,
 ): LayeredConnector {
   const connectTcp = buildConnector({
     timeout,
@@ -63,9 +73,10 @@ function connectorOf(
   // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED would otherwise apply.
   const connectTls = buildConnector({
     timeout,
-    allowH2: true,
+    allowH2,
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca }),
+    ...clientCertificate,
   });
   return (target, callback, onConnected) => {
     const isTls = target.protocol === "https:";
