@@ -49,7 +49,8 @@ function systemCode(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-function messageOf(error: unknown): string {
+/** Returns the message of a failed request; of each address, if several were tried. */
+export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(String).join("; ");
   return error instanceof Error ? error.message : String(error);
 }
