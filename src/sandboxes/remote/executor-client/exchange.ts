@@ -5,7 +5,8 @@ import { EgressError, type Traffic } from "../../../egress/egress-error.ts";
 import { egressErrorOf } from "../../../egress/failure.ts";
 import type { ResponseHeaders } from "../../../egress/request.ts";
 import { ResponseReader } from "../../../egress/response-reader.ts";
-import { STREAM_MEDIA_TYPE } from "../../../remote-protocol/http.ts";
+import { EXECUTOR_HEADER, STREAM_MEDIA_TYPE } from "../../../remote-protocol/http.ts";
+import { type ProcessStamp, readProcessStamp } from "../../../remote-protocol/process-stamp.ts";
 import type { AnswerStream } from "./stream.ts";
 
 /** A request to an executor. */
@@ -26,6 +27,16 @@ export interface ExecutorReply {
   readonly retryAfterMs: number;
   /** Whether it is a page, which no executor sends. */
   readonly isHtml: boolean;
+  /** The process that answered, as it says. */
+  readonly process: ProcessStamp | undefined;
+}
+
+/** A request for a call and its response. */
+export interface CallExchange {
+  /** The network traffic so far. `contacted` is empty if no byte can have been sent. */
+  readonly traffic: Traffic;
+  /** Ends it. It is not settled afterwards. */
+  cancel(): void;
 }
 
 /** How an exchange ended. */
@@ -94,12 +105,13 @@ export class ExecutorExchange {
 
   #read(): ExecutorReply | EgressError {
     const { status, headers, body, codings } = this.#reader;
+    const process = readProcessStamp(headers[EXECUTOR_HEADER]);
     if (codings.length > 0) return this.#invalid("the body has a content encoding that was not requested");
     if (this.#tap?.isStreaming) {
       const last = this.#stream?.last;
       if (last === undefined) return this.#invalid("the stream ended without an execution");
       const status = last.event === "execution" ? 200 : 0;
-      return { status, text: last.data, retryAfterMs: 0, isHtml: false };
+      return { status, text: last.data, retryAfterMs: 0, isHtml: false, process };
     }
     if (!isUtf8(body)) return this.#invalid("the body is not valid UTF-8");
     return {
@@ -107,6 +119,7 @@ export class ExecutorExchange {
       text: body.toString(),
       retryAfterMs: retryAfter(headers),
       isHtml: mediaType(headers) === "text/html",
+      process,
     };
   }
 

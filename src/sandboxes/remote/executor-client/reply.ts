@@ -9,6 +9,9 @@ import { outcomeOf } from "../../contract/output-outcome.ts";
 import type { ExecutorReply } from "./exchange.ts";
 import { failed, NOTHING_USED, refused, type Verdict } from "./verdict.ts";
 
+/** From this status on, a response that is no problem of an executor comes from a gateway before it. */
+const FIRST_GATEWAY_STATUS = 502;
+
 /** A call as it was sent to an executor. The response must be about this call, and within its limits. */
 export interface AskedCall extends WrittenCall {
   readonly limits: ResourceLimits;
@@ -32,7 +35,9 @@ export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes:
     const detail = String(error);
     if (status === 200 || status === 0)
       return failed("The tool's executor sent an invalid response", true, detail);
-    return failed(foreignReplyText(status), status >= 500, detail);
+    const verdict = failed(foreignReplyText(status), status >= 500, detail);
+    // A gateway lost the connection to the executor.
+    return status >= FIRST_GATEWAY_STATUS ? { ...verdict, isLost: true } : verdict;
   }
 }
 
@@ -57,17 +62,18 @@ function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
   const { effect, retry, status: own } = PROBLEMS[code];
   if (status !== own && status !== 0) throw new BodyError("the HTTP status does not match the problem");
   const said = `The tool's executor refused the call: ${message}`;
-  if (effect === "unknown") return failed(said, code === "internal_error", code);
+  if (effect === "unknown") return { ...failed(said, code === "internal_error", code), problem: code };
   const outcome: SandboxOutcome =
     code === "deadline_passed"
       ? { status: "timeout", effect, used: NOTHING_USED, detail: code }
       : refused("sandbox_unavailable", REFUSALS[code] ?? said, code);
-  return { outcome, isFault: false, ...(retry && { retryAfterMs }) };
+  return { outcome, isFault: false, problem: code, ...(retry && { retryAfterMs }) };
 }
 
 /** Short texts for refusals that are part of normal operation. */
 const REFUSALS: { readonly [Code in ProblemCode]?: string } = {
   overloaded: "The tool's executor is overloaded: try again later",
+  other_executor: "The tool's executor is another process than before: try again",
   draining: "The tool's executor is shutting down: try again later",
 };
 
@@ -85,6 +91,7 @@ function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: numbe
   return {
     outcome: { ...outcome, enforced, used, changes: result.changes, ...end, ...(isolation && { isolation }) },
     isFault: false,
+    isAnswer: true,
   };
 }
 

@@ -22,6 +22,7 @@ export class AnswerStream {
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   readonly #maxOutputBytes: number;
   #outputBytes = 0;
+  #hasBegun = false;
   #leftLogLines: number;
   #leftLogBytes: number = DEFAULT_LOG_BUDGET.bytes;
 
@@ -31,6 +32,11 @@ export class AnswerStream {
     this.#reader = new StreamReader(maxLength);
     this.#maxOutputBytes = outputBytes;
     this.#leftLogLines = logLines;
+  }
+
+  /** Whether a chunk or a log line was passed on. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   /** Bytes of output that came before the last event. */
@@ -44,10 +50,15 @@ export class AnswerStream {
    * @throws {EgressError} `body_too_large` if there is too much output; other errors if the stream is invalid.
    */
   push(piece: Uint8Array): void {
-    for (const event of this.#reader.push(this.#decoder.decode(piece, { stream: true }))) this.#take(event);
+    for (const event of this.#reader.push(this.#decoder.decode(piece, { stream: true }))) this.take(event);
   }
 
-  #take({ event, data }: StreamEvent): void {
+  /**
+   * Takes the next event.
+   *
+   * @throws as {@link push}.
+   */
+  take({ event, data }: StreamEvent): void {
     if (this.last !== undefined)
       throw new EgressError("response_invalid", "the stream continues after its last event");
     if (event === "output") this.#output(readShaped<{ chunk: string }>("Output", data).chunk);
@@ -61,11 +72,14 @@ export class AnswerStream {
     if (this.#outputBytes > this.#maxOutputBytes) {
       throw new EgressError("body_too_large", `the output is larger than ${this.#maxOutputBytes} bytes`);
     }
+    this.#hasBegun = true;
     this.#observer.output(chunk);
   }
 
   #log({ level, message }: { readonly level: LogLevel; readonly message: string }): void {
     this.#leftLogBytes -= Buffer.byteLength(message) + 1;
-    if (--this.#leftLogLines >= 0 && this.#leftLogBytes > 0) this.#observer.log(level, message);
+    if (--this.#leftLogLines < 0 || this.#leftLogBytes <= 0) return;
+    this.#hasBegun = true;
+    this.#observer.log(level, message);
   }
 }

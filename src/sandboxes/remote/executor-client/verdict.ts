@@ -1,4 +1,5 @@
 import type { EgressError, EgressErrorCode } from "../../../egress/egress-error.ts";
+import type { ProblemCode } from "../../../remote-protocol/problems.ts";
 import type { ResourceUse, SandboxOutcome, TaskRefusalReason } from "../../contract/outcome.ts";
 
 /** The result of one request to an executor. */
@@ -9,6 +10,12 @@ export interface Verdict {
   readonly isFault: boolean;
   /** Milliseconds for which the executor takes no calls. Set if the call did not start and can be retried. */
   readonly retryAfterMs?: number;
+  /** Set if no answer came although the request was sent: the executor may have the call, or its result. */
+  readonly isLost?: true;
+  /** Set if the executor answered with an execution. */
+  readonly isAnswer?: true;
+  /** The problem with which the executor answered. */
+  readonly problem?: ProblemCode;
 }
 
 /** The result of a request without a reply: the call cannot have started only if no byte was sent. */
@@ -20,7 +27,12 @@ export function readNoReply(failure: EgressError): Verdict {
   }
   if (code !== "body_too_large") {
     const verdict = failed(message, true, detail);
-    return { ...verdict, outcome: { ...verdict.outcome, mayStillRun: true } };
+    const isLost = SENT[code] === undefined;
+    return {
+      ...verdict,
+      outcome: { ...verdict.outcome, mayStillRun: true },
+      ...(isLost && { isLost }),
+    };
   }
   const outcome: SandboxOutcome = {
     ...{ status: "limit_exceeded", limit: "outputBytes", effect: "unknown" },
