@@ -1,13 +1,18 @@
+import { hash } from "node:crypto";
 import type { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
+import type { DispatchRequest } from "../../../remote-protocol/messages.ts";
+import type { ProcessStamp } from "../../../remote-protocol/process-stamp.ts";
+import { changesNothing, UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { ExecutorEndpoint } from "./endpoint.ts";
-import type { ExchangeEnd, ExecutorExchange } from "./exchange.ts";
+import type { CallExchange, ExchangeEnd } from "./exchange.ts";
 import type { ExecutorFleet } from "./fleet.ts";
+import { LostResult } from "./lost-result.ts";
 import { type AskedCall, readReply } from "./reply.ts";
 import { type Attempt, RETRIES, waitMs } from "./retry.ts";
 import { AnswerStream } from "./stream.ts";
@@ -25,7 +30,10 @@ const GRACE_MS = 100;
 /** The size that a response may have in addition to the output and the arguments, in bytes. */
 const ENVELOPE_BYTES = 65_536;
 
-/** One call, with its attempts. It is retried only as long as it cannot have run and its time is not over. */
+/**
+ * One call, with its attempts. It is retried only as long as it cannot have run, or changes nothing, and its time is not over.
+ * If its result was lost, the executor is asked for it.
+ */
 export class ExecutorCall {
   readonly #fleet: ExecutorFleet;
   readonly #task: SandboxTask;
@@ -40,7 +48,15 @@ export class ExecutorCall {
   #bytesUp = 0;
   #bytesDown = 0;
   #attempts = 0;
-  #exchange: ExecutorExchange | undefined;
+  /** The process to which the call was addressed first; `undefined` if any may run it. */
+  #only: ProcessStamp | undefined;
+  #lost: LostResult | undefined;
+  /** Whether chunks or log lines were passed on. Others of a further request would repeat them. */
+  #hasStreamed = false;
+  /** Whether the call was addressed to another process than the one that got it. */
+  #isElsewhere = false;
+  readonly #isRepeatable: boolean;
+  #exchange: CallExchange | undefined;
   #settleAttempt: ((verdict: Verdict) => void) | undefined;
   #settle: (outcome: SandboxOutcome) => void = () => {};
   #isOver = false;
@@ -51,6 +67,7 @@ export class ExecutorCall {
     this.#task = task;
     this.#id = id;
     this.#limits = limits;
+    this.#isRepeatable = changesNothing(task.implementations.sideEffects ?? UNDECLARED_SIDE_EFFECTS);
     this.#trace = task.trace?.headers();
     this.deadline = this.#startedAt + limits.wallTimeMs + GRACE_MS;
   }
@@ -93,7 +110,7 @@ export class ExecutorCall {
   /** Ends the call without a response. Its connection closes, which cancels it at the executor. */
   #end(status: "timeout" | "cancelled"): void {
     if (this.#isOver) return;
-    const isSent = this.#leave();
+    const isSent = this.#leave() || this.#lost !== undefined;
     const used = { wallTimeMs: 0 };
     const outcome: SandboxOutcome = isSent
       ? { status, effect: "unknown", used, mayStillRun: true, ended: "told" }
@@ -117,9 +134,21 @@ export class ExecutorCall {
   }
 
   #attempt(settle: (attempt: Attempt) => void): void {
+    const lost = this.#lost;
+    if (lost !== undefined && !lost.isRepeatable) {
+      void this.#askAgain(lost, settle);
+      return;
+    }
     const endpoint = this.#fleet.choose(this.#tried);
     if (endpoint !== undefined) this.#ask(endpoint, settle);
     else this.#fleet.revive().then(() => this.#askRevived(settle));
+  }
+
+  /** Asks an executor for a call that it may have, but must not run twice. Those that know how to do so name themselves. */
+  async #askAgain({ endpoint, outcome }: LostResult, settle: (attempt: Attempt) => void): Promise<void> {
+    if (endpoint.process.last === undefined) await endpoint.check();
+    if (endpoint.process.last === undefined) settle({ outcome, isFault: false });
+    else this.#ask(endpoint, settle);
   }
 
   #askRevived(settle: (attempt: Attempt) => void): void {
@@ -143,25 +172,58 @@ export class ExecutorCall {
     const limits = { ...granted, ...this.#limits };
     if (this.#attempts > 1) limits.wallTimeMs = Math.ceil(leftMs);
     const { outputBytes } = limits;
-    const asked = { id: this.#id, name: toolName, argumentsText: canonical.text, limits };
+    // The executor may answer with the result of the first request.
+    const bound = this.#lost === undefined ? limits : { ...granted, ...this.#limits };
+    const asked = { id: this.#id, name: toolName, argumentsText: canonical.text, limits: bound };
     const waitMs = Math.min(Math.ceil(leftMs + GRACE_MS), MAX_WALL_TIME_MS);
-    const body = writeDispatchRequest(asked, sessionId, { limits, capabilities }, waitMs);
+    const body = writeDispatchRequest(
+      asked,
+      sessionId,
+      { limits, capabilities },
+      waitMs,
+      this.#address(endpoint),
+    );
     const maxBytes = outputBytes + body.length * 3 + ENVELOPE_BYTES;
     const budget = { outputBytes, logLines: granted.logLines ?? Number.POSITIVE_INFINITY };
-    const stream = observer.listening === false ? undefined : new AnswerStream(observer, budget, maxBytes);
+    const isSilent = observer.listening === false || this.#hasStreamed;
+    const stream = isSilent ? undefined : new AnswerStream(observer, budget, maxBytes);
     endpoint.inFlight++;
     this.#settleAttempt = (verdict) => {
       this.#settleAttempt = undefined;
       endpoint.inFlight--;
       endpoint.learn(verdict);
-      const againInMs = this.#nextAttempt(verdict);
-      settle(againInMs === undefined ? verdict : { ...verdict, againInMs });
+      this.#hasStreamed ||= stream?.hasBegun === true;
+      const known = this.#take(verdict, endpoint);
+      const againInMs = this.#nextAttempt(known);
+      settle(againInMs === undefined ? known : { ...known, againInMs });
     };
-    const sent = { body, trace: this.#trace };
+    const sent = { body, session: hash("sha256", sessionId, "base64url"), trace: this.#trace };
     this.#exchange = endpoint.dispatch(sent, waitMs, maxBytes, stream, (end) => {
       this.#leave();
       this.#settleAttempt?.(this.#read(end, asked, stream?.outputBytes ?? 0));
     });
+  }
+
+  /** Returns which process may run the call, and under which condition. */
+  #address(endpoint: ExecutorEndpoint): Pick<DispatchRequest, "executor" | "again"> {
+    const lost = this.#lost;
+    if (this.#isRepeatable) return {};
+    // An executor that refused the call as another process gets it as any process.
+    if (lost === undefined)
+      this.#only = this.#isElsewhere ? undefined : endpoint.process.only(performance.now());
+    const only = this.#only;
+    if (lost === undefined) return only === undefined ? {} : { executor: only.id };
+    return only === undefined ? { again: {} } : { executor: only.id, again: { after: only.time } };
+  }
+
+  /** Returns what a request shows about the call, considering those before it. */
+  #take(verdict: Verdict, endpoint: ExecutorEndpoint): Verdict {
+    if (verdict.problem === "other_executor") this.#isElsewhere = true;
+    const lost = this.#lost;
+    if (verdict.isLost !== true) return lost === undefined ? verdict : lost.read(verdict);
+    if (lost === undefined) this.#lost = new LostResult(endpoint, verdict.outcome, this.#isRepeatable);
+    else lost.lostAgain();
+    return this.#lost?.canAskAgain === true ? { ...verdict, retryAfterMs: 0 } : verdict;
   }
 
   #read(end: ExchangeEnd, asked: AskedCall, streamedBytes: number): Verdict {
@@ -180,7 +242,8 @@ export class ExecutorCall {
   /** Returns after how many ms to retry; `undefined` if the call is not retried. */
   #nextAttempt({ retryAfterMs }: Verdict): number | undefined {
     if (retryAfterMs === undefined || this.#isOver) return undefined;
-    if (this.#fleet.hasOther(this.#tried)) return 0;
+    const isBound = this.#lost !== undefined && !this.#isRepeatable;
+    if (!isBound && this.#fleet.hasOther(this.#tried)) return 0;
     const againInMs = Math.max(waitMs(this.#attempts), retryAfterMs);
     return againInMs < this.#leftMs() ? againInMs : undefined;
   }

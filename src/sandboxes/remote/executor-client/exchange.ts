@@ -43,7 +43,7 @@ export interface CallExchange {
 export type ExchangeEnd = { readonly reply: ExecutorReply } | { readonly failure: EgressError };
 
 /** One request to an executor and its response, of bounded size. It has no timeout: the caller must cancel it. */
-export class ExecutorExchange {
+export class ExecutorExchange implements CallExchange {
   readonly #request: ExecutorRequest;
   readonly #authority: string;
   readonly #stream: AnswerStream | undefined;

@@ -9,6 +9,7 @@ import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts"
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import type { Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type { ExecutorImplementation } from "../../../../src/tool/implementations/remote-implementation.ts";
+import type { SideEffects } from "../../../../src/tool/side-effects.ts";
 
 /** Options of one call. */
 export interface RemoteCall {
@@ -17,6 +18,8 @@ export interface RemoteCall {
   readonly limits?: ResourceLimits;
   readonly capabilities?: Capabilities;
   readonly context?: Partial<DispatchContext>;
+  /** Default: none is declared. */
+  readonly sideEffects?: SideEffects;
 }
 
 /** Dispatches one call of a tool on executors. */
@@ -24,9 +27,12 @@ export async function callOn(
   executor: ExecutorImplementation["executor"],
   name: string,
   sandboxes: Sandboxes,
-  { id = "call", input = {}, limits = {}, capabilities = {}, context = {} }: RemoteCall = {},
+  { id = "call", input = {}, limits = {}, capabilities = {}, context = {}, sideEffects }: RemoteCall = {},
 ): Promise<ToolExecution> {
-  const tool = { name, description: "", inputSchema: { type: "object" }, remote: { executor } };
+  const tool = {
+    ...{ name, description: "", inputSchema: { type: "object" }, remote: { executor } },
+    ...(sideEffects && { sideEffects }),
+  };
   const execution = await new ToolDispatchEngine().dispatch(
     { id, name, arguments: input },
     {
@@ -65,6 +71,11 @@ export class RawPeer {
       let text = "";
       socket.on("data", (chunk) => {
         text += chunk.toString("latin1");
+        // Health checks.
+        text = text.replace(/^GET [\s\S]*?\r\n\r\n/, () => {
+          socket.write(response(404, ""));
+          return "";
+        });
         const [head = "", length = "0"] = /^[\s\S]*?content-length: (\d+)[\s\S]*?\r\n\r\n/i.exec(text) ?? [];
         if (head === "" || text.length < head.length + Number(length)) return;
         const body = text.slice(head.length, head.length + Number(length));

@@ -1,0 +1,48 @@
+import type { SandboxOutcome } from "../../contract/outcome.ts";
+import type { ExecutorEndpoint } from "./endpoint.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** How often a call that changes nothing is run anew after its result was lost: it may be the call that ends executors. */
+const MAX_RERUNS = 2;
+
+/**
+ * A call whose result was lost: its executor may have run it, and may keep the result. A call that changes nothing may run
+ * anew, also on another executor. Any other call is only asked for, at the same executor.
+ */
+export class LostResult {
+  /** The executor that had the call. */
+  readonly endpoint: ExecutorEndpoint;
+  /** The outcome as long as the executor does not report another one. */
+  readonly outcome: SandboxOutcome;
+  /** Whether the call may run anew. */
+  readonly isRepeatable: boolean;
+  #losses = 1;
+
+  constructor(endpoint: ExecutorEndpoint, outcome: SandboxOutcome, isRepeatable: boolean) {
+    this.endpoint = endpoint;
+    this.outcome = outcome;
+    this.isRepeatable = isRepeatable;
+  }
+
+  /** Another result was lost. */
+  lostAgain(): void {
+    this.#losses++;
+  }
+
+  /** Whether to send the call once more after a result was lost. */
+  get canAskAgain(): boolean {
+    return !this.isRepeatable || this.#losses <= MAX_RERUNS;
+  }
+
+  /** Returns what a later request shows about the call. */
+  read(verdict: Verdict): Verdict {
+    const { outcome, isAnswer, problem } = verdict;
+    // An execution says what became of the call; a request that is refused says nothing about an earlier one. A deadline
+    // can pass only for a call that the executor knew.
+    const isRefused = outcome.status === "refused" || problem === "unknown_call";
+    if (isAnswer || !isRefused) return verdict;
+    const { retryAfterMs, ...rest } = verdict;
+    const isOver = problem === "other_executor" || retryAfterMs === undefined;
+    return { ...rest, outcome: this.outcome, ...(!isOver && { retryAfterMs }) };
+  }
+}
