@@ -12,10 +12,12 @@ import {
   DISPATCH_PATH,
   JSON_MEDIA_TYPE,
   READY_PATH,
+  SESSION_HEADER,
   STREAM_MEDIA_TYPE,
 } from "../../../remote-protocol/http.ts";
 import { SIGNATURE_LIFETIME_MS, signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
+import { AnsweringProcess } from "./answering-process.ts";
 import { openConnections } from "./connections.ts";
 import type { CheckedCredentials } from "./credentials.ts";
 import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
@@ -37,11 +39,22 @@ const MAX_REST_MS = 10_000;
 /** What is wrong with an executor, for the model; `undefined` if nothing is. */
 type Fault = string | undefined;
 
+/** The parts of a dispatch request. */
+interface DispatchParts {
+  readonly body: string;
+  /** By which a load balancer can route. Like the next one, it is not signed. */
+  readonly session: string;
+  /** The headers that continue a trace: a proxy may replace them by its own span. */
+  readonly trace: TraceHeaders | undefined;
+}
+
 /** One executor: its connections, our in-flight calls, and its health. */
 export class ExecutorEndpoint {
   readonly address: ExecutorAddress;
   /** How many calls of this process it is running. */
   inFlight = 0;
+  /** The process that answers. */
+  readonly process: AnsweringProcess = new AnsweringProcess();
   readonly #credentials: CheckedCredentials;
   readonly #pool: Pool;
   readonly #headers: { readonly json: readonly string[]; readonly stream: readonly string[] };
@@ -93,7 +106,7 @@ export class ExecutorEndpoint {
    * @param waitMs Milliseconds after which the caller does so. The signature expires then, too.
    */
   dispatch(
-    { body, trace }: { readonly body: string; readonly trace: TraceHeaders | undefined },
+    { body, session, trace }: DispatchParts,
     waitMs: number,
     maxBytes: number,
     stream: AnswerStream | undefined,
@@ -109,6 +122,7 @@ export class ExecutorEndpoint {
       const { "content-type": _, ...added } = signed;
       headers = [...headers, ...Object.entries(added).flat()];
     }
+    headers = [...headers, SESSION_HEADER, session];
     if (trace !== undefined) headers = [...headers, ...Object.entries(trace).flat()];
     return this.#send({ method: "POST", path, headers, body }, maxBytes, stream, settle);
   }
@@ -120,7 +134,10 @@ export class ExecutorEndpoint {
     settle: (end: ExchangeEnd) => void,
   ): ExecutorExchange {
     const { url, authority } = this.address;
-    const exchange = new ExecutorExchange({ url, authority }, request, maxBytes, stream, settle);
+    const exchange = new ExecutorExchange({ url, authority }, request, maxBytes, stream, (end) => {
+      if ("reply" in end && end.reply.process) this.process.learn(end.reply.process, performance.now());
+      settle(end);
+    });
     exchange.start(this.#pool);
     return exchange;
   }
