@@ -1,9 +1,16 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import type { Pool } from "undici";
-import { openPool } from "../../../egress/connections/pool.ts";
+import { type ClientCertificate, openPool } from "../../../egress/connections/pool.ts";
 import { EgressError } from "../../../egress/egress-error.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
+
+/** The TLS of connections to executors. */
+export interface ClientTls {
+  /** The certificate authorities to trust instead of the default ones, in PEM. */
+  readonly ca?: string | undefined;
+  readonly clientCertificate?: ClientCertificate | undefined;
+}
 
 /** Milliseconds for opening a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -14,10 +21,15 @@ const HEADER_BYTES = 32_768;
  * Opens a pool of connections to an executor, kept open between calls. The embedder chose the address, so it is not
  * restricted to public ones.
  *
- * @param ca The certificate authorities to trust instead of the default ones, in PEM.
+ * @param allowH2 Whether HTTP/2 may be spoken over TLS. It has no upgrades. Default: `true`.
  */
-export function openConnections({ origin, socketPath }: ExecutorAddress, ca: string | undefined): Pool {
-  const options = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headerBytes: HEADER_BYTES, ca, socketPath };
+export function openConnections(
+  { origin, socketPath }: ExecutorAddress,
+  { ca, clientCertificate }: ClientTls,
+  allowH2 = true,
+): Pool {
+  const bounds = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headerBytes: HEADER_BYTES };
+  const options = { ...bounds, ca, clientCertificate, socketPath, allowH2 };
   return openPool(origin, socketPath === undefined ? withLookupError(lookup) : undefined, options);
 }
 

@@ -15,8 +15,8 @@ describe("credentials for executors", () => {
     for (const signingKey of [privateKey, pem]) {
       expect(checkCredentials({ signingKey, keyId: "me" }).key?.privateKey.equals(privateKey)).toBe(true);
     }
-    expect(checkCredentials({ token: "abc" })).toEqual({ key: undefined, token: "abc" });
-    expect(checkCredentials({})).toEqual({ key: undefined, token: undefined });
+    expect(checkCredentials({ token: "abc" })).toEqual({ key: undefined, token: "abc", tls: {} });
+    expect(checkCredentials({})).toEqual({ key: undefined, token: undefined, tls: {} });
   });
 
   test.each<[string, ExecutorCredentials, RegExp]>([
