@@ -10,7 +10,7 @@ import type { MicrovmOptions } from "./microvm/open-microvm.ts";
 import type { ConfinedProgram, ConfinedProgramOptions } from "./process/long-running/confined-program.ts";
 import type { ProcessSandbox, ProcessSandboxOptions } from "./process/process-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
-import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
+import { checkCredentials, type ExecutorClientOptions } from "./remote/executor-client/credentials.ts";
 import { AbandonedThreads } from "./threads/abandoned/abandoned-threads.ts";
 import type { ForeignPool } from "./threads/task-pool.ts";
 import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
@@ -36,8 +36,8 @@ export interface SandboxesOptions {
   readonly keyValue?: KeyValueStores;
   /** Finds the values of the secrets that a grant names. Default: the environment variables of the same names. */
   readonly secrets?: SecretSource;
-  /** Authenticates this process to executors. Default: no credentials. */
-  readonly remote?: ExecutorCredentials;
+  /** Authenticates this process to executors, and says how calls are sent to them. Default: no credentials. */
+  readonly remote?: ExecutorClientOptions;
 }
 
 /** What open sandboxes hold. */
@@ -117,7 +117,7 @@ class LazySandboxes implements Sandboxes {
     const { wasm = {}, egress = {}, keyValue, secrets, remote = {} } = options;
     this.#abandoned = new AbandonedThreads(options.workers?.threads);
     const workers = { ...options.workers, abandoned: this.#abandoned };
-    const credentials = checkCredentials(remote);
+    const credentials = checkCredentials({ ...(egress.ca !== undefined && { ca: egress.ca }), ...remote });
     const openEgress = (): Promise<Egress> => this.#openEgress(egress);
     this.#open = {
       host: () => new HostSandbox({ workers, abandonedFunctions: this.#functions }),
@@ -136,8 +136,8 @@ class LazySandboxes implements Sandboxes {
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress: await openEgress(),
-          ca: egress.ca,
           credentials,
+          frames: remote.frames,
           ...(secrets && { secrets }),
         }),
     };

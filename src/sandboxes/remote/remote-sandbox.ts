@@ -20,12 +20,12 @@ import { REMOTE_DEFAULTS } from "./remote-limits.ts";
 export interface RemoteSandboxOptions {
   /** Sends the requests to endpoints. Closing the sandbox neither closes it nor ends its exchanges. */
   readonly egress: Egress;
-  /** The certificate authorities to trust for executors instead of the default ones, in PEM. */
-  readonly ca?: string | undefined;
   /** Where secrets come from. Defaults to the environment variables of the same names. */
   readonly secrets?: SecretSource;
   /** How executors authenticate this process. Defaults to no credentials. */
   readonly credentials?: CheckedCredentials;
+  /** Whether calls to executors go over framed connections. Default: `false`. */
+  readonly frames?: boolean | undefined;
 }
 
 /** Runs tools elsewhere: each on executors, behind an HTTP endpoint or in an MCP server, as its implementation says. */
@@ -36,9 +36,9 @@ export class RemoteSandbox implements Sandbox {
   readonly #executors: ExecutorSandbox;
   readonly #mcp = new McpSandbox();
 
-  constructor({ egress, ca, secrets, credentials }: RemoteSandboxOptions) {
+  constructor({ egress, secrets, credentials, frames }: RemoteSandboxOptions) {
     this.#endpoints = new EndpointSandbox(egress, secrets);
-    this.#executors = new ExecutorSandbox(credentials, ca);
+    this.#executors = new ExecutorSandbox(credentials, frames);
   }
 
   get capabilities(): ReadonlySet<CapabilityName> {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { beginning, wellFormed } from "../../../base/text.ts";
 import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import { shapeProblem } from "../../../remote-protocol/shapes.ts";
-import { parseExecutors } from "../../../tool/executor-address.ts";
+import { type ExecutorAddress, parseExecutors } from "../../../tool/executor-address.ts";
 import type { ExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
@@ -12,6 +12,7 @@ import { ExecutorCall } from "./call.ts";
 import { type CheckedCredentials, NO_CREDENTIALS } from "./credentials.ts";
 import { ExecutorEndpoint } from "./endpoint.ts";
 import { ExecutorFleet } from "./fleet.ts";
+import { FrameClient } from "./frames/frame-client.ts";
 
 /** The longest part of a call's id that is sent to an executor, in UTF-16 code units. */
 const MAX_ID_LENGTH = 900;
@@ -22,7 +23,7 @@ const MAX_ID_LENGTH = 900;
  */
 export class ExecutorClient {
   readonly #credentials: CheckedCredentials;
-  readonly #ca: string | undefined;
+  readonly #hasFrames: boolean;
   readonly #endpoints = new Map<string, ExecutorEndpoint>();
   readonly #fleets = new WeakMap<ExecutorImplementation, ExecutorFleet>();
   readonly #clock = new DeadlineTimer<ExecutorCall>({
@@ -35,10 +36,10 @@ export class ExecutorClient {
   #count = 0;
   #isClosed = false;
 
-  /** @param ca The certificate authorities to trust instead of the default ones, in PEM. */
-  constructor(credentials: CheckedCredentials = NO_CREDENTIALS, ca?: string) {
+  /** @param hasFrames Whether calls go over framed connections. Default: `false`. */
+  constructor(credentials: CheckedCredentials = NO_CREDENTIALS, hasFrames = false) {
+    this.#hasFrames = hasFrames;
     this.#credentials = credentials;
-    this.#ca = ca;
   }
 
   /**
@@ -57,8 +58,7 @@ export class ExecutorClient {
       );
     }
     const endpoints = addresses.map((address) => {
-      const endpoint =
-        this.#endpoints.get(address.url) ?? new ExecutorEndpoint(address, this.#credentials, this.#ca);
+      const endpoint = this.#endpoints.get(address.url) ?? this.#endpointAt(address);
       this.#endpoints.set(address.url, endpoint);
       return endpoint;
     });
@@ -67,6 +67,11 @@ export class ExecutorClient {
     const fleet = new ExecutorFleet(endpoints);
     this.#fleets.set(implementation, fleet);
     return fleet;
+  }
+
+  #endpointAt(address: ExecutorAddress): ExecutorEndpoint {
+    const frames = this.#hasFrames ? new FrameClient(address, this.#credentials) : undefined;
+    return new ExecutorEndpoint(address, this.#credentials, frames);
   }
 
   /** Runs a task, as `Sandbox.run` does. */

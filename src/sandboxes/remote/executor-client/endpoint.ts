@@ -20,7 +20,8 @@ import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 import { AnsweringProcess } from "./answering-process.ts";
 import { openConnections } from "./connections.ts";
 import type { CheckedCredentials } from "./credentials.ts";
-import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
+import { type CallExchange, type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
+import type { FrameClient } from "./frames/frame-client.ts";
 import type { AnswerStream } from "./stream.ts";
 import { noReplyText, type Verdict } from "./verdict.ts";
 
@@ -57,6 +58,7 @@ export class ExecutorEndpoint {
   readonly process: AnsweringProcess = new AnsweringProcess();
   readonly #credentials: CheckedCredentials;
   readonly #pool: Pool;
+  readonly #frames: FrameClient | undefined;
   readonly #headers: { readonly json: readonly string[]; readonly stream: readonly string[] };
   readonly #breaker: CircuitBreakerPolicy;
   #isReady = true;
@@ -67,11 +69,12 @@ export class ExecutorEndpoint {
   /** Whether the last request was without a fault. */
   #isWell = true;
 
-  /** @param ca The certificate authorities to trust instead of the default ones, in PEM. */
-  constructor(address: ExecutorAddress, credentials: CheckedCredentials, ca: string | undefined) {
+  /** @param frames Its framed connection. Default: calls go over HTTP. */
+  constructor(address: ExecutorAddress, credentials: CheckedCredentials, frames?: FrameClient) {
+    this.#frames = frames;
     this.address = address;
     this.#credentials = credentials;
-    this.#pool = openConnections(address, ca);
+    this.#pool = openConnections(address, credentials.tls);
     const own = credentials.token === undefined ? [] : ["authorization", `Bearer ${credentials.token}`];
     const type = ["content-type", JSON_MEDIA_TYPE];
     this.#headers = {
@@ -102,7 +105,6 @@ export class ExecutorEndpoint {
   /**
    * Sends a dispatch request. It has no timeout here: the caller must cancel it.
    *
-   * @param trace The headers that continue a trace. They are not signed: a proxy may replace them by its own span.
    * @param waitMs Milliseconds after which the caller does so. The signature expires then, too.
    */
   dispatch(
@@ -111,7 +113,13 @@ export class ExecutorEndpoint {
     maxBytes: number,
     stream: AnswerStream | undefined,
     settle: (end: ExchangeEnd) => void,
-  ): ExecutorExchange {
+  ): CallExchange {
+    const bodyBytes = this.#frames === undefined ? 0 : Buffer.byteLength(body);
+    const framed = this.#frames?.connectionFor(bodyBytes);
+    if (framed !== undefined) {
+      if (framed.process) this.process.learn(framed.process, performance.now());
+      return framed.dispatch({ body, bodyBytes, maxBytes, stream, settle }, waitMs, trace);
+    }
     const { basePath, authority } = this.address;
     const { key } = this.#credentials;
     const path = basePath + DISPATCH_PATH;
@@ -202,7 +210,7 @@ export class ExecutorEndpoint {
   }
 
   /** Ends all exchanges and closes all connections. */
-  close(): Promise<void> {
-    return this.#pool.destroy();
+  async close(): Promise<void> {
+    await Promise.all([this.#frames?.close(), this.#pool.destroy()]);
   }
 }

@@ -24,14 +24,14 @@ export class ExecutorSandbox implements Sandbox {
   readonly capabilities: ReadonlySet<CapabilityName> = new Set(CAPABILITY_NAMES);
   readonly defaults: ResourceLimits = REMOTE_DEFAULTS;
   readonly #credentials: CheckedCredentials | undefined;
-  readonly #ca: string | undefined;
+  readonly #hasFrames: boolean;
   #client: ExecutorClient | Promise<ExecutorClient> | undefined;
   #isClosed = false;
 
-  /** @param ca The certificate authorities to trust instead of the default ones, in PEM. */
-  constructor(credentials?: CheckedCredentials, ca?: string) {
+  /** @param hasFrames Whether calls go over framed connections. Default: `false`. */
+  constructor(credentials?: CheckedCredentials, hasFrames = false) {
+    this.#hasFrames = hasFrames;
     this.#credentials = credentials;
-    this.#ca = ca;
   }
 
   unenforceable(): undefined {
@@ -60,7 +60,7 @@ export class ExecutorSandbox implements Sandbox {
   /** Loaded on first use: tools behind endpoints do not need it. */
   #openClient(): ExecutorClient | Promise<ExecutorClient> {
     this.#client ??= import("./client.ts").then(({ ExecutorClient }) => {
-      this.#client = new ExecutorClient(this.#credentials, this.#ca);
+      this.#client = new ExecutorClient(this.#credentials, this.#hasFrames);
       if (this.#isClosed) void this.#client.close();
       return this.#client;
     });
