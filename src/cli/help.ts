@@ -1,12 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { PACKAGE_FOLDER } from "../base/package-folder.ts";
 import type { CommandDescription, OptionDefinition } from "./command-description.ts";
 import { HELP } from "./parse-arguments.ts";
-
-/**
- * The package's folder, as a `file:` URL that ends with a slash. This file has to stay one folder below `src`: the
- * build puts its code into `dist/cli` or `dist/chunks`.
- */
-export const PACKAGE_FOLDER: URL = new URL("../../", import.meta.url);
 
 const WIDTH = 90;
 

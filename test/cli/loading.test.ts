@@ -7,6 +7,8 @@ const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const SRC = new URL("../../src/", import.meta.url).href;
 /** The one file of the modules that do the work that parsing the command line needs: it imports nothing. */
 const FORMATS = "protocols/formats.ts";
+/** Where the version is read. It imports nothing, too. */
+const PACKAGE_FOLDER = "base/package-folder.ts";
 /** What finds the command that was meant, after a mistake. It imports nothing, too. */
 const SUGGEST = "config/suggest.ts";
 /** What prints: small files without dependencies. */
@@ -35,12 +37,14 @@ describe("the command loads", () => {
     ["--help"],
     ["check --help"],
     ["deploy"],
-  ])("only the files of the command line and of rendering, and one or two of others, for %s", async (args) => {
+  ])("only the files of the command line and of rendering, and two or three of others, for %s", async (args) => {
     const modules = await modulesOf(...args.split(" "));
     expect(modules).toContain("cli/main.ts");
     const ours = modules.filter((path) => path.startsWith("cli/"));
     const others = modules.filter((path) => !path.startsWith("cli/") && !RENDERING.test(path));
-    expect(others).toEqual(args === "deploy" ? [FORMATS, SUGGEST] : [FORMATS]);
+    expect(others).toEqual(
+      args === "deploy" ? [FORMATS, PACKAGE_FOLDER, SUGGEST] : [FORMATS, PACKAGE_FOLDER],
+    );
     // The definitions of the commands are loaded, and their code is not, nor what summarises arguments.
     expect(ours.filter((path) => path.startsWith("cli/commands/"))).toEqual([]);
     expect(ours.length).toBeLessThan(26);

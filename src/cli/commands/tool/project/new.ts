@@ -1,5 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
-import { PACKAGE_FOLDER } from "../../../help.ts";
+import { PACKAGE_FOLDER } from "../../../../base/package-folder.ts";
 import type { ExitCode, Terminal } from "../../../terminal/terminal.ts";
 import type { Template, ToolCommand } from "../../../tool-command.ts";
 import { writeNewFiles } from "../../new-files.ts";
