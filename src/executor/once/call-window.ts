@@ -53,6 +53,7 @@ export class CallWindow<Running> {
   #running = 0;
   #bytes = 0;
   #forgotAt = 0;
+  #forgottenUntil = Number.NEGATIVE_INFINITY;
 
   constructor(bounds: CallWindowBounds) {
     this.#bounds = bounds;
@@ -66,6 +67,11 @@ export class CallWindow<Running> {
   /** An upper bound of the bytes of the kept answers. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** When the last one ended of the calls that ran and are not known any more; `-Infinity` if there are none. */
+  get forgottenUntil(): number {
+    return this.#forgottenUntil;
   }
 
   /** The number of running calls. */
@@ -147,7 +153,9 @@ export class CallWindow<Running> {
   #forgetOldest(caller: string, ended: EndedCalls<Entry<Running>>): void {
     this.#counting(ended, () => {
       const oldest = ended.takeOldest();
-      if (oldest !== undefined) this.#entries.delete(oldest.name);
+      if (oldest === undefined) return;
+      this.#entries.delete(oldest.name);
+      this.#forgottenUntil = Math.max(this.#forgottenUntil, oldest.endedAt);
     });
     if (ended.size === 0) this.#ended.delete(caller);
   }

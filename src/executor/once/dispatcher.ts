@@ -1,5 +1,6 @@
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { newProcessId } from "../../remote-protocol/process-stamp.ts";
 import { Admission, draining, overloaded } from "../load/admission.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import { ExecutorMetrics } from "../load/metrics.ts";
@@ -18,6 +19,8 @@ interface Submission extends CallIdentity, CallOrigin {
 /** Dispatches calls. Each runs once, in its turn, within its caller's grant and the executor's own policy. */
 export class Dispatcher {
   readonly metrics: ExecutorMetrics = new ExecutorMetrics();
+  /** Identifies this start of the executor. */
+  readonly processId: string = newProcessId();
   readonly #context: ExecutorContext;
   readonly #runner: CallRunner;
   readonly #admission: Admission;
@@ -55,10 +58,12 @@ export class Dispatcher {
   }
 
   #take(submission: Submission): () => void {
-    const { name, digest, waiter } = submission;
+    const { name, digest, waiter, request } = submission;
+    if (request.executor !== undefined && request.executor !== this.processId) throw elsewhere();
     const known = this.#window.find(name, digest);
     switch (known?.state) {
       case undefined:
+        if (request.again !== undefined && !this.#neverRan(request)) throw unknownCall();
         return this.#begin(submission);
       case "conflict":
         throw new RemoteProblem(
@@ -79,6 +84,11 @@ export class Dispatcher {
         this.#replay(waiter);
         return this.#wait(name, known.call, waiter);
     }
+  }
+
+  /** Whether a call that is not known cannot have run, although it may have been sent before. */
+  #neverRan({ executor, again: { after = Number.NEGATIVE_INFINITY } = {} }: DispatchRequest): boolean {
+    return executor === this.processId && after > this.#window.forgottenUntil;
   }
 
   #replay(waiter: CallWaiter): void {
@@ -215,4 +225,15 @@ export class Dispatcher {
   #tellIfIdle(): void {
     if (this.#isDraining && this.#window.runningSize === 0) this.#onIdle?.();
   }
+}
+
+function elsewhere(): RemoteProblem {
+  return new RemoteProblem("other_executor", "the call is for another process than this one");
+}
+
+function unknownCall(): RemoteProblem {
+  return new RemoteProblem(
+    "unknown_call",
+    "the call is not known here: it may have run on another process, or longer ago",
+  );
 }

@@ -112,4 +112,34 @@ describe("CallWindow", () => {
       }),
     );
   });
+
+  test("a call that ended after the last forgotten one is known, whatever was forgotten", () => {
+    const step = fc.record({
+      name: fc.integer({ min: 0, max: 30 }).map(String),
+      caller: fc.constantFrom("a", "b", "c"),
+      ms: fc.integer({ min: 0, max: 3_000 }),
+      answer: fc.option(fc.string({ maxLength: 8 }), { nil: undefined }),
+    });
+    let forgotten = 0;
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const window = new CallWindow<string>({ calls: 4, bytes: 24, ageMs: 5_000 });
+        const endedAt = new Map<string, number>();
+        let now = 0;
+        for (const { name, caller, ms, answer } of steps) {
+          now += ms;
+          if (endedAt.has(name)) continue;
+          window.begin(call(name, caller), name);
+          window.end(name, answer, now);
+          endedAt.set(name, now);
+        }
+        for (const [name, at] of endedAt) {
+          if (window.find(name, "1", now) !== undefined) continue;
+          forgotten++;
+          expect(window.forgottenUntil).toBeGreaterThanOrEqual(at);
+        }
+      }),
+    );
+    expect(forgotten).toBeGreaterThan(0);
+  });
 });
