@@ -2,7 +2,7 @@ import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { CallerQueue, type Ticket } from "./caller-queue.ts";
 
 /** A call that asks for admission. */
-export type Applicant = Pick<Ticket, "caller" | "session">;
+export type Applicant = Pick<Ticket, "caller" | "session" | "principal">;
 
 /** One caller's calls. */
 interface Caller {
@@ -37,6 +37,16 @@ export class Admission {
     return this.#queued;
   }
 
+  /** The number of queued calls, by the ids of their principals; empty for callers that are not known. */
+  get queuedByPrincipal(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { queue } of this.#callers.values()) {
+      const { principal = "" } = queue.first ?? {};
+      if (queue.size > 0) counts.set(principal, (counts.get(principal) ?? 0) + queue.size);
+    }
+    return counts;
+  }
+
   /**
    * Starts a call, at once or in its turn. {@link release} must be called when a started call ends.
    *
@@ -44,7 +54,11 @@ export class Admission {
    * @returns `"refused"` if the queue is full; otherwise a function that removes the call from the queue, and
    *   returns whether it was queued.
    */
-  enter({ caller, session }: Applicant, start: () => void, refuse: () => void): "refused" | (() => boolean) {
+  enter(
+    { caller, session, principal }: Applicant,
+    start: () => void,
+    refuse: () => void,
+  ): "refused" | (() => boolean) {
     if (this.#inFlight < this.#maxInFlight) {
       this.#inFlight++;
       this.#of(caller).running++;
@@ -52,7 +66,7 @@ export class Admission {
       return notQueued;
     }
     if (this.#queued >= this.#maxQueued && !this.#makeRoom(caller, session)) return "refused";
-    const ticket = { caller, session, start, refuse };
+    const ticket = { caller, session, principal, start, refuse };
     this.#of(caller).queue.add(ticket);
     this.#queued++;
     return () => this.#remove(ticket);

@@ -2,6 +2,8 @@
 export interface Ticket {
   readonly caller: string;
   readonly session: string;
+  /** The id of the caller's principal, for metrics. Default: it is not known. */
+  readonly principal?: string | undefined;
   start(): void;
   refuse(): void;
 }
@@ -15,6 +17,12 @@ export class CallerQueue {
   /** The number of calls. */
   get size(): number {
     return this.#size;
+  }
+
+  /** The first call of the session whose turn it is. */
+  get first(): Ticket | undefined {
+    const [tickets] = this.#sessions.values();
+    return tickets?.[0];
   }
 
   get tickets(): readonly Ticket[] {

@@ -1,3 +1,7 @@
+import { CallMetrics, type EndedCall, MAX_CALLERS } from "../metrics/call-metrics.ts";
+import { largest } from "../metrics/label-values.ts";
+import { type Metric, type Sample, single } from "../metrics/prometheus-text.ts";
+
 /** Upper bounds of the histogram's buckets, in seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
@@ -5,31 +9,42 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export interface Gauges {
   readonly inFlight: number;
   readonly queued: number;
+  /** The queued calls, by the ids of their principals. */
+  readonly queuedByCaller: ReadonlyMap<string, number>;
   readonly rememberedCalls: number;
   readonly rememberedBytes: number;
   readonly isDraining: boolean;
+  /** That of a journal, if there is one. */
+  readonly journal: JournalGauges | undefined;
+}
+
+/** How a journal is. */
+interface JournalGauges {
+  readonly isHealthy: boolean;
+  readonly waitingRecords: number;
+  /** The age of the oldest of them. */
+  readonly lagMs: number;
 }
 
 /**
- * Counts an executor's work, and writes it as Prometheus text. Callers cannot choose the values of labels.
+ * Counts an executor's work. Callers cannot choose the values of labels, but the names of tools that there are.
  */
 export class ExecutorMetrics {
+  readonly calls: CallMetrics = new CallMetrics();
   readonly #executions = new Map<string, number>();
   readonly #problems = new Map<string, number>();
   readonly #buckets = new Array<number>(BUCKETS.length).fill(0);
   #seconds = 0;
   #dispatched = 0;
   #replayed = 0;
+  #refusedConnections = 0;
+  #refusedHandshakes = 0;
 
-  /**
-   * Counts an execution.
-   *
-   * @param outcome `ok`, or the code of its error.
-   * @param ms Milliseconds from the call's arrival to its execution.
-   */
-  executed(outcome: string, ms: number): void {
-    increment(this.#executions, outcome);
-    const seconds = ms / 1_000;
+  /** Counts an execution. Its `durationMs` is from the call's arrival. */
+  executed(call: EndedCall, isKnownTool: boolean): void {
+    increment(this.#executions, call.outcome);
+    this.calls.ended(call, isKnownTool);
+    const seconds = call.durationMs / 1_000;
     const bucket = BUCKETS.findIndex((bound) => seconds <= bound);
     if (bucket >= 0) this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
     this.#seconds += seconds;
@@ -46,56 +61,100 @@ export class ExecutorMetrics {
     this.#replayed++;
   }
 
-  /** Returns the metrics in the text exposition format, version 0.0.4. */
-  write(gauges: Gauges): string {
-    let below = 0;
-    const buckets = BUCKETS.map((bound, index) => {
-      below += this.#buckets[index] ?? 0;
-      return `sandgate_dispatch_seconds_bucket{le="${bound}"} ${below}`;
-    });
+  /** Counts a connection that was closed because there are too many. */
+  connectionRefused(): void {
+    this.#refusedConnections++;
+  }
+
+  /** Counts a connection whose TLS handshake failed. */
+  refusedHandshake(): void {
+    this.#refusedHandshakes++;
+  }
+
+  read(gauges: Gauges): readonly Metric[] {
     return [
-      ...metric("executions_total", "counter", "Executions, by outcome: ok, or the error's code."),
-      ...labelled("executions_total", "outcome", this.#executions),
-      ...metric("problems_total", "counter", "Requests answered with a problem, by code."),
-      ...labelled("problems_total", "code", this.#problems),
-      ...value(
-        "replays_total",
+      labelled("executions_total", "Executions of this executor, by outcome: ok, or the error's code.", {
+        outcome: this.#executions,
+      }),
+      labelled("problems_total", "Requests answered with a problem, by code.", { code: this.#problems }),
+      single(
+        "sandgate_replays_total",
         "counter",
         "Requests for a call that already ran or was running.",
         this.#replayed,
       ),
-      ...value("calls_in_flight", "gauge", "Running calls.", gauges.inFlight),
-      ...value("calls_queued", "gauge", "Queued calls.", gauges.queued),
-      ...value("calls_remembered", "gauge", "Ended calls whose executions are kept.", gauges.rememberedCalls),
-      ...value(
-        "answers_remembered_bytes",
-        "gauge",
-        "Bytes of the executions that are kept.",
-        gauges.rememberedBytes,
+      single(
+        "sandgate_connections_refused_total",
+        "counter",
+        "Connections that were closed because there were too many.",
+        this.#refusedConnections,
       ),
-      ...value("draining", "gauge", "1 while the executor is shutting down.", gauges.isDraining ? 1 : 0),
-      ...metric("dispatch_seconds", "histogram", "Seconds from a call's arrival to its execution."),
-      ...buckets,
-      `sandgate_dispatch_seconds_bucket{le="+Inf"} ${this.#dispatched}`,
-      `sandgate_dispatch_seconds_sum ${this.#seconds}`,
-      `sandgate_dispatch_seconds_count ${this.#dispatched}`,
-      "",
-    ].join("\n");
+      single(
+        "sandgate_tls_handshakes_refused_total",
+        "counter",
+        "Connections whose TLS handshake failed.",
+        this.#refusedHandshakes,
+      ),
+      ...this.calls.metrics,
+      ...gaugesOf(gauges),
+      this.#histogram(),
+    ];
   }
+
+  #histogram(): Metric {
+    let below = 0;
+    const samples: Sample[] = BUCKETS.map((bound, index) => {
+      below += this.#buckets[index] ?? 0;
+      return { suffix: "_bucket", labels: { le: String(bound) }, value: below };
+    });
+    samples.push({ suffix: "_bucket", labels: { le: "+Inf" }, value: this.#dispatched });
+    samples.push({ suffix: "_sum", value: this.#seconds }, { suffix: "_count", value: this.#dispatched });
+    const help = "Seconds from a call's arrival to its execution.";
+    return { name: "sandgate_dispatch_seconds", type: "histogram", help, samples };
+  }
+}
+
+function gaugesOf(gauges: Gauges): readonly Metric[] {
+  const gauge = (name: string, help: string, value: number): Metric =>
+    single(`sandgate_${name}`, "gauge", help, value);
+  const { journal } = gauges;
+  return [
+    gauge("calls_in_flight", "Running calls.", gauges.inFlight),
+    gauge("calls_queued", "Queued calls.", gauges.queued),
+    {
+      name: "sandgate_caller_calls_queued",
+      type: "gauge",
+      help: "Queued calls, by caller.",
+      samples: Array.from(largest(gauges.queuedByCaller, MAX_CALLERS), ([caller, value]) => ({
+        labels: { caller },
+        value,
+      })),
+    },
+    gauge("calls_remembered", "Ended calls whose executions are kept.", gauges.rememberedCalls),
+    gauge("answers_remembered_bytes", "Bytes of the executions that are kept.", gauges.rememberedBytes),
+    gauge("draining", "1 while the executor is shutting down.", gauges.isDraining ? 1 : 0),
+    ...(journal === undefined
+      ? []
+      : [
+          gauge("journal_healthy", "0 while the journal cannot be written.", journal.isHealthy ? 1 : 0),
+          gauge(
+            "journal_waiting_records",
+            "Records that are not in the journal yet.",
+            journal.waitingRecords,
+          ),
+          gauge("journal_lag_seconds", "The age of the oldest of these records.", journal.lagMs / 1_000),
+        ]),
+  ];
 }
 
 function increment(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
-function metric(name: string, type: string, help: string): string[] {
-  return [`# HELP sandgate_${name} ${help}`, `# TYPE sandgate_${name} ${type}`];
-}
-
-function value(name: string, type: string, help: string, amount: number): string[] {
-  return [...metric(name, type, help), `sandgate_${name} ${amount}`];
-}
-
-function labelled(name: string, label: string, counts: ReadonlyMap<string, number>): string[] {
-  return Array.from(counts, ([key, count]) => `sandgate_${name}{${label}="${key}"} ${count}`);
+/** A counter with one label. */
+function labelled(name: string, help: string, counted: Record<string, ReadonlyMap<string, number>>): Metric {
+  const samples = Object.entries(counted).flatMap(([label, counts]) =>
+    Array.from(counts, ([key, value]) => ({ labels: { [label]: key }, value })),
+  );
+  return { name: `sandgate_${name}`, type: "counter", help, samples };
 }

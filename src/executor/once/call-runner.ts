@@ -62,10 +62,15 @@ export class CallRunner {
   }
 
   #conclude(call: DispatchedCall, dispatched: ToolExecution | null): string | undefined {
-    const { request, arrivedAt, isAbandoned } = call;
+    const { request, arrivedAt, isAbandoned, principal } = call;
     const execution = dispatched ?? abortedExecution(request, arrivedAt);
-    const { error } = execution;
-    this.#metrics.executed(error?.code ?? "ok", performance.now() - arrivedAt);
+    const { error, sandbox } = execution;
+    const { name: tool } = request.call;
+    const outcome = error?.code ?? "ok";
+    this.#metrics.executed(
+      { tool, sandbox, caller: principal?.id, outcome, durationMs: performance.now() - arrivedAt },
+      this.#context.registry.has(tool),
+    );
     if (!isAbandoned || error?.code !== "cancelled") return JSON.stringify(toldExecution(execution));
     if (error.effect === "none") return undefined;
     // Later requests get this execution, although their clients did not cancel the call.

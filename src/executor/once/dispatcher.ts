@@ -4,6 +4,7 @@ import { newProcessId } from "../../remote-protocol/process-stamp.ts";
 import { Admission, draining, overloaded } from "../load/admission.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import { ExecutorMetrics } from "../load/metrics.ts";
+import type { Metric } from "../metrics/prometheus-text.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { type CallIdentity, CallWindow, identityOf } from "./call-window.ts";
 import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
@@ -96,12 +97,18 @@ export class Dispatcher {
     waiter.replayed();
   }
 
-  /** Returns the metrics as Prometheus text. */
-  writeMetrics(): string {
-    const { inFlight, queued } = this.#admission;
+  readMetrics(): readonly Metric[] {
+    const { inFlight, queued, queuedByPrincipal: queuedByCaller } = this.#admission;
     const { size: rememberedCalls, bytes: rememberedBytes } = this.#window;
     const isDraining = this.#isDraining;
-    return this.metrics.write({ inFlight, queued, rememberedCalls, rememberedBytes, isDraining });
+    const calls = { inFlight, queued, queuedByCaller, rememberedCalls, rememberedBytes, isDraining };
+    const { journal } = this.#context;
+    const { records = 0, oldestMs = 0 } = journal?.backlog ?? {};
+    const isHealthy = journal?.problem === undefined;
+    return this.metrics.read({
+      ...calls,
+      journal: journal && { isHealthy, waitingRecords: records, lagMs: oldestMs },
+    });
   }
 
   /** Stops accepting calls. Resolves when all accepted calls have been answered. */
@@ -135,7 +142,7 @@ export class Dispatcher {
     this.#window.begin(submission, call);
     const leave = this.#wait(name, call, waiter);
     const place = this.#admission.enter(
-      { caller, session: request.session },
+      { caller, session: request.session, principal: submission.principal?.id },
       () => this.#start(name, call),
       () => this.#refuse(name, call, this.#isDraining ? draining() : overloaded()),
     );

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import { completeLimits, type ExecutorLimits } from "../../../src/executor/load/limits.ts";
+import { writeMetrics } from "../../../src/executor/metrics/prometheus-text.ts";
 import type { CallWaiter } from "../../../src/executor/once/dispatched-call.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
@@ -109,9 +110,9 @@ describe("resubmitting a call that is being cancelled", () => {
     const waiter = submit(requestOf("a"));
     waiter.leave();
     sandbox.end(NOT_STARTED);
-    await until(() => dispatcher.writeMetrics().includes("sandgate_calls_in_flight 0"));
+    await until(() => writeMetrics(dispatcher.readMetrics()).includes("sandgate_calls_in_flight 0"));
     expect(sandbox.signals).toHaveLength(1);
-    expect(dispatcher.writeMetrics()).toContain("sandgate_calls_remembered 0");
+    expect(writeMetrics(dispatcher.readMetrics())).toContain("sandgate_calls_remembered 0");
     expect(waiter.heard).toEqual([]);
   });
 
