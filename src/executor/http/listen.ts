@@ -7,18 +7,19 @@ import { type ListenAddress, ListenError } from "./listen-address.ts";
 /**
  * Makes a server listen on an address. A unix socket is created with mode 0600, and replaces a stale socket.
  *
+ * @param backlog How many connections can wait to be accepted.
  * @throws {ListenError} if the server cannot listen.
  */
-export async function listen(server: Server, address: ListenAddress): Promise<void> {
+export async function listen(server: Server, address: ListenAddress, backlog: number): Promise<void> {
   try {
     if (address.kind === "unix") {
       await removeStaleSocket(address.path);
-      await listenPrivately(server, address.path);
+      await listenPrivately(server, address.path, backlog);
       return;
     }
     const target = address.kind === "fd" ? { fd: address.fd } : { host: address.host, port: address.port };
     const listening = once(server, "listening");
-    server.listen({ ...target, exclusive: true, backlog: 1_024 });
+    server.listen({ ...target, exclusive: true, backlog });
     await listening;
   } catch (error) {
     if (error instanceof ListenError) throw error;
@@ -28,12 +29,12 @@ export async function listen(server: Server, address: ListenAddress): Promise<vo
 }
 
 /** Creates the socket with its final mode. If the mode was set afterwards, others could connect before. */
-async function listenPrivately(server: Server, path: string): Promise<void> {
+async function listenPrivately(server: Server, path: string, backlog: number): Promise<void> {
   const listening = once(server, "listening");
   const before = process.umask(0o177);
   try {
     // The socket is created before this returns.
-    server.listen({ path, backlog: 1_024 });
+    server.listen({ path, backlog });
   } finally {
     process.umask(before);
   }

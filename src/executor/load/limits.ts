@@ -17,6 +17,13 @@ export interface ExecutorLimits {
   readonly inFlight: number;
   /** Maximum number of queued calls. Default: 4,096. */
   readonly queued: number;
+  /** Maximum number of open connections. Default: 10,000. */
+  readonly connections: number;
+  /**
+   * Maximum number of open connections from one address, or from one network of 64 bits of IPv6. Default: 5,000, which is
+   * enough for one client, or a load balancer, to have all calls run and wait.
+   */
+  readonly connectionsPerAddress: number;
   /** Maximum bytes of a request's body. Default: 4 MiB. */
   readonly bodyBytes: number;
   /**
@@ -43,6 +50,8 @@ export interface ExecutorLimits {
 export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
   inFlight: 512,
   queued: 4_096,
+  connections: 10_000,
+  connectionsPerAddress: 5_000,
   bodyBytes: MAX_REQUEST_BYTES,
   requestMs: 30_000,
   callMs: 600_000,
