@@ -10,6 +10,7 @@ import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Authentication, Sender } from "./authentication.ts";
+import { stripBasePath } from "./base-path.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseRepeated } from "./host-check.ts";
 import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
@@ -100,6 +101,7 @@ export class Routes {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     refuseRepeated(request);
+    stripBasePath(request, this.authentication.basePath);
     switch (request.url) {
       // Health probes know neither the executor's names nor its credentials.
       case HEALTH_PATH:
