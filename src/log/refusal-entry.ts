@@ -1,4 +1,5 @@
 import type { RefusedRequest } from "../executor/http/refused-request.ts";
+import type { RefusedHandshake } from "../executor/tls/tls-connections.ts";
 import type { LogEntry } from "./log-entry.ts";
 
 /** Returns the entry of a request that an executor refused. */
@@ -15,4 +16,13 @@ export function refusalEntry(refused: RefusedRequest): LogEntry {
       session: call?.sessionId,
     },
   };
+}
+
+/**
+ * Returns the entry of a TLS handshake that failed. Clients that leave during it are no news: health checks that only connect
+ * do so each time.
+ */
+export function handshakeEntry({ code, message, address }: RefusedHandshake): LogEntry {
+  const level = code === "ECONNRESET" ? "debug" : "warn";
+  return { level, event: "handshake.refused", fields: { code, message, address } };
 }

@@ -48,3 +48,24 @@ export class ListenError extends SandgateError {
   override readonly name = "ListenError";
   override readonly code = "listen_failed";
 }
+
+/**
+ * Refuses a server that others than this machine can reach, unless it asks for credentials and is encrypted.
+ *
+ * @throws {ListenError} otherwise.
+ */
+export function refuseUnprotected(server: {
+  readonly hasCredentials: boolean;
+  readonly isEncrypted: boolean;
+}): void {
+  if (!server.hasCredentials) {
+    throw new ListenError(
+      "without signature keys, a token or certificates of clients, an executor can listen on loopback or a unix socket only",
+    );
+  }
+  if (!server.isEncrypted) {
+    throw new ListenError(
+      "without TLS, an executor can listen on loopback or a unix socket only, unless 'plainHttp' says that a proxy or the network encrypts",
+    );
+  }
+}
