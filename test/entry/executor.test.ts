@@ -9,9 +9,13 @@ test("sandgate/executor exports exactly these names", async () => {
       "Executor",
       "ExecutorLimits",
       "ExecutorOptions",
+      "NamedCertificate",
+      "NamedToken",
       "ProblemCode",
       "RefusedCall",
+      "RefusedHandshake",
       "RefusedRequest",
+      "ServerTls",
     ],
   });
 });

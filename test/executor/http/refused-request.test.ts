@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { ExecutorOptions } from "../../../src/executor/executor.ts";
 import type { RefusedRequest } from "../../../src/executor/http/refused-request.ts";
+import type { ExecutorOptions } from "../../../src/executor/options.ts";
 import { PROBLEMS } from "../../../src/remote-protocol/problems.ts";
 import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
 import {

@@ -1,0 +1,52 @@
+import type { Credentials } from "./http/authentication.ts";
+import type { RefusedRequest } from "./http/refused-request.ts";
+import type { ExecutorLimits } from "./load/limits.ts";
+import type { ExecutorContext } from "./once/call-runner.ts";
+import type { ServerTls } from "./tls/server-tls.ts";
+import type { RefusedHandshake } from "./tls/tls-connections.ts";
+
+/**
+ * The options of `startExecutor`. The executor does not close the sandboxes: close them after it.
+ *
+ * @typeParam Embedder As of `DispatchContext`.
+ */
+export type ExecutorOptions<Embedder = unknown> = ExecutorContext<Embedder> & Credentials & ListeningOptions;
+
+/** How an executor listens. */
+export interface ListeningOptions {
+  /** The address to listen on: `HOST:PORT` (port 0 for any free port), `unix:PATH` or `fd:NUMBER`. */
+  readonly listen: string;
+  /**
+   * Further values of the `host` header to accept, for example the name of a load balancer, with the port
+   * unless it is 80 or 443. The address itself and the names of loopback are always accepted. Default: none.
+   */
+  readonly hosts?: readonly string[];
+  /**
+   * The path below which clients reach the executor through a proxy: `/tools`, if its URL is `https://HOST/tools`. Requests
+   * are accepted with it and, from a proxy that removes it, without. Signatures must cover it. Default: none.
+   */
+  readonly basePath?: string;
+  /**
+   * Whether clients may have many calls at once on one connection (`upgrade: sandgate-frames/1`). Default: `false`. Requires
+   * Node.js 24.9.
+   */
+  readonly frames?: boolean;
+  /** Serves HTTPS alone. Default: HTTP. */
+  readonly tls?: ServerTls;
+  /**
+   * Whether it may serve HTTP without TLS beyond this machine, because a proxy or the network encrypts. Default: `false`.
+   */
+  readonly plainHttp?: boolean;
+  /** Limits of the load. Defaults: see {@link ExecutorLimits}. */
+  readonly limits?: Partial<ExecutorLimits>;
+  /**
+   * Called for each request that is answered with a problem, for the operator's log. What it throws is ignored. Invalid
+   * HTTP, which Node.js answers itself, does not get here. Default: not called.
+   */
+  readonly onRefusal?: (refused: RefusedRequest) => void;
+  /**
+   * Called for each connection whose TLS handshake fails, for the operator's log. What it throws is ignored. Default: not
+   * called.
+   */
+  readonly onRefusedHandshake?: (refused: RefusedHandshake) => void;
+}
