@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { Metric } from "../metrics/prometheus-text.ts";
 import type { Authentication, Sender } from "./authentication.ts";
 import type { HostCheck } from "./host-check.ts";
 
@@ -23,6 +25,8 @@ export interface MoreRoutes {
   admitDispatch(sender: Sender): void;
   /** Why no call that is accepted now would run; `undefined` if calls run. */
   readonly unreadiness: string | undefined;
+  /** Metrics besides those of the executor. */
+  readMetrics(): readonly Metric[];
   /** Ends everything that is under way. Later requests are refused. */
   drain(): Promise<void>;
 }
@@ -31,6 +35,8 @@ export interface MoreRoutes {
 export interface Guards {
   readonly hostCheck: HostCheck;
   readonly authentication: Authentication;
+  /** @throws {RemoteProblem} `unauthenticated` if the authorities that verified the client's certificate were replaced. */
+  refuseRetired(socket: Socket): void;
 }
 
 const HEADERS = Object.freeze({ "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" });

@@ -1,0 +1,182 @@
+import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { FairBudget } from "../../base/fair-budget.ts";
+import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../remote-protocol/frames/frame.ts";
+import { FrameSeals, SealExchange } from "../../remote-protocol/frames/seal.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { authenticate } from "../http/authenticate.ts";
+import type { Sender } from "../http/authentication.ts";
+import { stripBasePath } from "../http/base-path.ts";
+import { refuseRepeated } from "../http/host-check.ts";
+import type { Guards, MoreRoutes } from "../http/more-routes.ts";
+import { problemOf, type RefusedRequest, refusedRequest } from "../http/refused-request.ts";
+import { draining, overloaded } from "../load/admission.ts";
+import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
+import type { Dispatcher } from "../once/dispatcher.ts";
+import { clientCertificateOf } from "../tls/client-certificate.ts";
+import { FrameConnection } from "./frame-connection.ts";
+import { FrameConnections } from "./frame-connections.ts";
+
+/** What an executor shares between its requests and its framed connections. */
+export interface FrameUpgradesOptions {
+  readonly dispatcher: Dispatcher;
+  readonly guards: Guards;
+  readonly limits: ExecutorLimits;
+  /** The memory for bodies. */
+  readonly bodies: FairBudget;
+  readonly more: MoreRoutes | undefined;
+  /** Whether a response to an earlier request on a connection has not been sent completely. */
+  readonly isAnsweringOn: (socket: Socket) => boolean;
+  /** Receives each request, and each call, that is refused. Must not throw. */
+  readonly onRefusal: (refused: RefusedRequest) => void;
+}
+
+/** The most calls that one connection may have at once. */
+const MAX_CALLS = 4_096;
+/** Milliseconds after which a connection without calls is closed. */
+const IDLE_MS = 60_000;
+
+/** What the signature of an upgrade covers besides what every signature covers. */
+const COVERED: readonly string[] = ["upgrade", FRAMES_KEY_HEADER];
+
+/** Turns connections into framed ones, on which clients have many calls at once. */
+export class FrameUpgrades {
+  readonly connections: FrameConnections;
+  readonly #options: FrameUpgradesOptions;
+
+  constructor(options: FrameUpgradesOptions) {
+    this.#options = options;
+    this.connections = new FrameConnections(options.limits.bodyBytes * HELD_BODIES);
+  }
+
+  /**
+   * Whether a request asks for a framed connection. Any other upgrade is ignored, as HTTP allows.
+   *
+   * @param basePath The path below which clients reach the executor through a proxy.
+   */
+  static wanted({ method, url, headers }: IncomingMessage, basePath: string): boolean {
+    const isPath = url === FRAMES_PATH || url === basePath + FRAMES_PATH;
+    return method === "GET" && isPath && headers.upgrade === FRAMES_PROTOCOL;
+  }
+
+  /**
+   * Answers a request for a framed connection. Never throws.
+   *
+   * @param head What the client has sent already after its request.
+   */
+  handle(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const ignore = (): void => void socket.destroy();
+    socket.on("error", ignore);
+    this.#upgrade(request, socket, head)
+      .then(() => socket.off("error", ignore))
+      .catch((thrown: unknown) => this.#refuse(request, socket, thrown));
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const { dispatcher, guards, more } = this.#options;
+    refuseRepeated(request);
+    this.#refuseMixed(request, socket);
+    stripBasePath(request, guards.authentication.basePath);
+    const authority = guards.hostCheck.check(request.headers);
+    guards.refuseRetired(socket);
+    if (dispatcher.isDraining) throw draining();
+    const sender = await authenticate(guards, request, authority, COVERED);
+    more?.admitDispatch(sender);
+    const free = this.connections.takePlace(sender.caller);
+    if (free === undefined) throw overloaded();
+    socket.once("close", free);
+    if (socket.destroyed) {
+      free();
+      return;
+    }
+    const { seals, lines } = sender.isSigned ? agree(request) : { seals: undefined, lines: [] };
+    const status = "HTTP/1.1 101 Switching Protocols";
+    const own = ["connection: Upgrade", `upgrade: ${FRAMES_PROTOCOL}`, ...lines];
+    socket.write([status, ...own, "", ""].join("\r\n"));
+    const services = this.#servicesFor(request, sender);
+    const connection = new FrameConnection(socket, sender, services, seals);
+    this.connections.add(connection);
+    socket.once("close", () => this.connections.delete(connection));
+    if (dispatcher.isDraining) connection.goAway();
+    if (head.length > 0) socket.unshift(head);
+    socket.resume();
+  }
+
+  /** @throws {RemoteProblem} `bad_request` if frames would be mixed with another response, or with the request's body. */
+  #refuseMixed({ headers }: IncomingMessage, socket: Socket): void {
+    if (this.#options.isAnsweringOn(socket)) {
+      socket.destroy();
+      throw new RemoteProblem("bad_request", "an earlier request on the connection has no response yet");
+    }
+    if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined)
+      throw new RemoteProblem("bad_request", "a request for a framed connection has no body");
+  }
+
+  #servicesFor(request: IncomingMessage, sender: Sender): ConstructorParameters<typeof FrameConnection>[2] {
+    const { dispatcher, guards, limits, bodies, more } = this.#options;
+    let { authentication } = guards;
+    const { principal, isCertified = false } = sender;
+    const { expiresAt = Number.POSITIVE_INFINITY } = isCertified
+      ? (clientCertificateOf(request.socket) ?? {})
+      : sender;
+    return {
+      dispatcher,
+      bodies,
+      bounds: {
+        process: dispatcher.processId,
+        calls: MAX_CALLS,
+        bodyBytes: limits.bodyBytes,
+        idleMs: IDLE_MS,
+      },
+      requestMs: limits.requestMs,
+      checkSender: () => {
+        guards.refuseRetired(request.socket);
+        if (guards.authentication !== authentication) {
+          guards.authentication.refuseUnlessCurrent(sender);
+          authentication = guards.authentication;
+        }
+        if (Date.now() >= expiresAt) throw new RemoteProblem("unauthenticated", "the credential has expired");
+        more?.admitDispatch(sender);
+      },
+      tell: (thrown, body) => this.#tell(request, thrown, { principal, body }),
+    };
+  }
+
+  #refuse(request: IncomingMessage, socket: Socket, thrown: unknown): void {
+    const problem = this.#tell(request, thrown, {});
+    const text = JSON.stringify(problem);
+    const { status } = problem.kind;
+    const headers = { ...problem.headers, "content-length": Buffer.byteLength(text), connection: "close" };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...lines, "", text].join("\r\n"));
+    socket.destroySoon();
+  }
+
+  /** Counts a problem, and tells the operator of it. */
+  #tell(
+    request: IncomingMessage,
+    thrown: unknown,
+    known: { readonly principal?: Sender["principal"]; readonly body?: DispatchRequest | undefined },
+  ): ReturnType<typeof problemOf> {
+    const problem = problemOf(thrown);
+    this.#options.dispatcher.metrics.refused(problem.code);
+    this.#options.onRefusal(refusedRequest(request, problem, known));
+    return problem;
+  }
+}
+
+/**
+ * Agrees on the key with which the client of a signed connection seals its frames.
+ *
+ * @throws {RemoteProblem} `bad_request` if the client's part is no key.
+ */
+function agree({ headers }: IncomingMessage): { readonly seals: FrameSeals; readonly lines: string[] } {
+  const exchange = new SealExchange();
+  const signature = String(headers["signature"]);
+  const key = exchange.derive(String(headers[FRAMES_KEY_HEADER]), signature, "executor");
+  if (key === undefined) {
+    throw new RemoteProblem("bad_request", `the header ${FRAMES_KEY_HEADER} must be an X25519 key`);
+  }
+  return { seals: new FrameSeals(key), lines: [`${FRAMES_KEY_HEADER}: ${exchange.publicKey}`] };
+}
