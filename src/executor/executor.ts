@@ -1,7 +1,10 @@
-import { createServer, type Server } from "node:http";
-import { type AddressInfo, Server as NetServer } from "node:net";
+import type { Server } from "node:http";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { FairBudget } from "../base/fair-budget.ts";
+import { FrameUpgrades } from "./frames/frame-upgrades.ts";
 import { Authentication, type Credentials } from "./http/authentication.ts";
+import { BASE_PATH_FORM, isBasePath } from "./http/base-path.ts";
 import { HostCheck, loopbackNames } from "./http/host-check.ts";
 import { listen } from "./http/listen.ts";
 import {
@@ -9,53 +12,42 @@ import {
   LISTEN_FORM,
   ListenError,
   parseListenAddress,
+  refuseUnprotected,
   writeAuthority,
 } from "./http/listen-address.ts";
 import type { Guards, MoreRoutes } from "./http/more-routes.ts";
+import { openServer } from "./http/open-server.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
 import { Routes } from "./http/routes.ts";
-import { completeLimits, type ExecutorLimits } from "./load/limits.ts";
+import { completeLimits, type ExecutorLimits, HELD_BODIES } from "./load/limits.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
 import { Dispatcher } from "./once/dispatcher.ts";
-
-/**
- * The options of {@link startExecutor}. The executor does not close the sandboxes: close them after it.
- *
- * @typeParam Embedder As of `DispatchContext`.
- */
-export type ExecutorOptions<Embedder = unknown> = ExecutorContext<Embedder> & Credentials & ServerOptions;
-
-interface ServerOptions {
-  /** The address to listen on: `HOST:PORT` (port 0 for any free port), `unix:PATH` or `fd:NUMBER`. */
-  readonly listen: string;
-  /**
-   * Further values of the `host` header to accept, for example the name of a load balancer, with the port
-   * unless it is 80 or 443. The address itself and the names of loopback are always accepted. Default: none.
-   */
-  readonly hosts?: readonly string[];
-  /** Limits of the load. Defaults: see {@link ExecutorLimits}. */
-  readonly limits?: Partial<ExecutorLimits>;
-  /**
-   * Called for each request that is answered with a problem, for the operator's log. What it throws is ignored. Invalid
-   * HTTP, which Node.js answers itself, does not get here. Default: not called.
-   */
-  readonly onRefusal?: (refused: RefusedRequest) => void;
-}
+import type { ExecutorOptions, ListeningOptions } from "./options.ts";
+import { type CheckedTls, checkTls } from "./tls/server-tls.ts";
+import type { RefusedHandshake, TlsConnections } from "./tls/tls-connections.ts";
 
 /**
  * Milliseconds that idle connections stay open after the last response, since a request may be in transit.
  */
 const LINGER_MS = 200;
-const MAX_CONNECTIONS = 10_000;
+/** The fewest connections that wait to be accepted. The kernel may allow fewer (`net.core.somaxconn` on Linux). */
+const MIN_BACKLOG = 1_024;
+const MAX_BACKLOG = 65_535;
 
 /** A server that dispatches calls of other processes. `docs/remote-protocol.md` describes its protocol. */
 export class Executor implements AsyncDisposable {
   readonly #server: Server;
   readonly #dispatcher: Dispatcher;
   readonly #routes: Routes;
+  /** `undefined` if there are no framed connections. */
+  readonly #frames: FrameUpgrades | undefined;
   readonly #more: MoreRoutes | undefined;
+  readonly #backlog: number;
   readonly #drainMs: number;
   readonly #drainDelayMs: number;
+  /** `undefined` without TLS. */
+  readonly #tls: TlsConnections | undefined;
+  readonly #mayServePlainHttp: boolean;
   /** Whether only this machine can reach it. */
   #isLocal = false;
   #address = "";
@@ -65,10 +57,13 @@ export class Executor implements AsyncDisposable {
     context: ExecutorContext,
     authentication: Authentication,
     limits: ExecutorLimits,
-    onRefusal: (refused: RefusedRequest) => void,
+    { onRefusal, onRefusedHandshake, plainHttp = false }: Omit<ListeningOptions, "listen">,
+    tls: CheckedTls | undefined,
     more: MoreRoutes | undefined,
+    hasFrames: boolean,
   ) {
     this.#more = more;
+    this.#mayServePlainHttp = plainHttp;
     this.#drainMs = limits.drainMs;
     this.#drainDelayMs = limits.drainDelayMs;
     this.#dispatcher = new Dispatcher(context, limits);
@@ -76,26 +71,42 @@ export class Executor implements AsyncDisposable {
       JSON.stringify({ tools: this.#dispatcher.context.registry.definitions() });
     const tell = (refused: RefusedRequest): void => {
       try {
-        onRefusal(refused);
+        onRefusal?.(refused);
       } catch {
         // The client must get its answer.
       }
     };
-    this.#routes = new Routes(this.#dispatcher, authentication, limits, writeTools, tell, more);
-    this.#server = createServer(
-      {
-        maxHeaderSize: 16_384,
-        headersTimeout: Math.min(10_000, limits.requestMs),
-        requestTimeout: limits.requestMs,
-        connectionsCheckingInterval: Math.min(1_000, limits.requestMs),
-        keepAliveTimeout: 60_000,
-      },
-      (request, response) => this.#routes.handle(request, response),
-    );
-    // No header may be dropped, in particular not `origin`. Their total size is bounded instead of their
-    // number.
-    this.#server.maxHeadersCount = 0;
-    this.#server.maxConnections = MAX_CONNECTIONS;
+    const tellHandshake = (refused: RefusedHandshake): void => {
+      this.#dispatcher.metrics.refusedHandshake();
+      try {
+        onRefusedHandshake?.(refused);
+      } catch {
+        // Other clients must get theirs.
+      }
+    };
+    const bodies = new FairBudget(limits.bodyBytes * HELD_BODIES, limits.bodyBytes);
+    this.#routes = new Routes(this.#dispatcher, authentication, limits, bodies, writeTools, tell, more);
+    const { metrics } = this.#dispatcher;
+    const { server, connections } = openServer(limits, tls, {
+      onRequest: (request, response) => this.#routes.handle(request, response),
+      onRefusedConnection: () => metrics.connectionRefused(),
+      onRefusedHandshake: tellHandshake,
+      shouldUpgrade: (request) => hasFrames && FrameUpgrades.wanted(request, authentication.basePath),
+    });
+    this.#server = server;
+    this.#tls = connections;
+    this.#routes.tls = connections;
+    // Every call that is accepted may come on a connection of its own, all at the same time.
+    this.#backlog = Math.min(Math.max(limits.inFlight + limits.queued, MIN_BACKLOG), MAX_BACKLOG);
+    // Without the callback, Node.js would pass every upgrade on, so there are no framed connections.
+    if (!hasFrames || !("shouldUpgradeCallback" in this.#server)) return;
+    const frames = new FrameUpgrades({
+      ...{ dispatcher: this.#dispatcher, guards: this.#routes, limits, bodies, more },
+      isAnsweringOn: (socket) => this.#routes.isAnsweringOn(socket),
+      onRefusal: tell,
+    });
+    this.#frames = frames;
+    this.#server.on("upgrade", (request, socket, head) => frames.handle(request, socket as Socket, head));
   }
 
   /**
@@ -108,27 +119,42 @@ export class Executor implements AsyncDisposable {
     const {
       listen: where,
       hosts = [],
+      basePath = "",
       keys,
       token,
       tokenName,
       tokens,
+      certificates,
       limits,
-      onRefusal,
+      frames = false,
+      onRefusal: _onRefusal,
+      onRefusedHandshake: _onRefusedHandshake,
+      plainHttp: _plainHttp,
+      tls,
       ...context
     } = options;
+    if (basePath !== "" && !isBasePath(basePath)) throw new TypeError(`basePath must be ${BASE_PATH_FORM}`);
     const own = {
       ...(keys && { keys }),
       ...(token !== undefined && { token }),
       ...(tokenName !== undefined && { tokenName }),
       ...(tokens && { tokens }),
+      ...(certificates && { certificates }),
     };
-    const authentication = new Authentication(own, undefined, more?.hasCredentials);
+    const checked = tls && checkTls(tls);
+    const authentication = new Authentication(own, {
+      hasOthers: more?.hasCredentials === true,
+      authorities: checked?.authorities ?? "",
+      basePath,
+    });
     const executor = new Executor(
       context,
       authentication,
       completeLimits(limits),
-      onRefusal ?? (() => {}),
+      options,
+      checked,
       more,
+      frames,
     );
     await executor.#listen(where, hosts, authentication);
     return executor;
@@ -138,11 +164,17 @@ export class Executor implements AsyncDisposable {
     const isProtected = authentication.isRequired;
     const address = parseListenAddress(where);
     if (address === undefined) throw new ListenError(`listen must be ${LISTEN_FORM}`);
-    if (!isProtected && !isLocal(address)) throw unprotected();
-    await listen(this.#server, address);
+    if (!isLocal(address)) this.#refuseUnprotected(isProtected);
+    await listen(this.#server, address, this.#backlog);
     // A string is the path of a unix socket, which a descriptor can also refer to.
     const bound = this.#server.address() as AddressInfo | string | null;
     if (typeof bound !== "object" || bound === null) {
+      if (this.#tls?.asksClients) {
+        this.#server.close();
+        throw new ListenError(
+          "tls.clientCa cannot be used on a unix socket, which only this user can connect to",
+        );
+      }
       this.#address = where;
       this.#routes.hostCheck = new HostCheck(undefined);
       this.#isLocal = true;
@@ -151,14 +183,27 @@ export class Executor implements AsyncDisposable {
     }
     const { address: host, port } = bound;
     this.#isLocal = isLocal({ kind: "tcp", host, port });
-    if (!isProtected && !this.#isLocal) {
-      this.#server.close();
-      throw unprotected();
+    if (!this.#isLocal) {
+      try {
+        this.#refuseUnprotected(isProtected);
+      } catch (error) {
+        this.#server.close();
+        throw error;
+      }
     }
     this.#address = writeAuthority(host, port);
     const own = address.kind === "tcp" ? [writeAuthority(address.host, port)] : [];
     const names = [...hosts, ...own, this.#address, ...loopbackNames(port)];
     this.#routes.hostCheck = new HostCheck(names.map((name) => name.toLowerCase()));
+  }
+
+  #refuseUnprotected(hasCredentials: boolean): void {
+    refuseUnprotected({ hasCredentials, isEncrypted: this.#tls !== undefined || this.#mayServePlainHttp });
+  }
+
+  /** The scheme of its URLs. */
+  get scheme(): "http" | "https" {
+    return this.#tls === undefined ? "http" : "https";
   }
 
   /** The address that the executor listens on: `127.0.0.1:7420`, `unix:/run/sandgate.sock` or `fd:3`. */
@@ -172,19 +217,30 @@ export class Executor implements AsyncDisposable {
   }
 
   /**
-   * Replaces tools, policy and credentials. Calls that have started continue under the old ones. Signatures that were
-   * used are not accepted again.
+   * Replaces tools, policy, credentials and certificates. Calls that have started continue under the old ones. Signatures
+   * that were used are not accepted again.
    *
+   * @param options.tls For new connections. If `clientCa` is another one, open connections are closed after their current
+   *   requests. Default: it stays.
    * @throws {ListenError} if clients from other machines could reach it without credentials; nothing is replaced then.
-   * @throws {TypeError} if a credential is invalid; nothing is replaced then.
+   * @throws {TypeError} if a credential or a certificate is invalid, or TLS or certificates of clients would begin or cease
+   *   to be used; nothing is replaced then.
    */
   reload({
     registry,
     policy,
+    tls,
     ...credentials
-  }: Pick<ExecutorOptions, "registry" | "policy"> & Credentials): void {
-    const authentication = new Authentication(credentials, this.#routes.authentication);
-    if (!authentication.isRequired && !this.#isLocal) throw unprotected();
+  }: Pick<ExecutorOptions, "registry" | "policy" | "tls"> & Credentials): void {
+    const checked = tls && checkTls(tls);
+    if (checked !== undefined && this.#tls === undefined)
+      throw new TypeError("a reload cannot begin to use TLS: restart the server");
+    if (checked !== undefined) this.#tls?.checkReplacement(checked);
+    const authorities = checked?.authorities ?? this.#tls?.authorities ?? "";
+    const before = this.#routes.authentication;
+    const authentication = new Authentication(credentials, { before, authorities });
+    if (!this.#isLocal) this.#refuseUnprotected(authentication.isRequired);
+    if (checked !== undefined) this.#tls?.replace(checked);
     this.#routes.authentication = authentication;
     this.#dispatcher.context = { ...this.#dispatcher.context, registry, policy };
   }
@@ -213,15 +269,24 @@ export class Executor implements AsyncDisposable {
         resolve();
       });
     });
+    const connections = this.#frames?.connections;
     const cancel = setTimeout(() => this.#dispatcher.cancelAll(), this.#drainMs);
-    await Promise.all([this.#dispatcher.drain(), this.#more?.drain()]);
+    const drained = this.#dispatcher.drain();
+    connections?.goAway();
+    await Promise.all([drained, this.#more?.drain()]);
     clearTimeout(cancel);
     // Clients that do not read their responses must not keep the process alive.
-    const force = setTimeout(() => this.#server.closeAllConnections(), this.#drainMs);
+    const force = setTimeout(() => {
+      connections?.destroy();
+      this.#server.closeAllConnections();
+      this.#tls?.destroyAll();
+    }, this.#drainMs);
     do await Promise.race([delay(LINGER_MS, undefined, { ref: false }), closed]);
-    while (hasConnections && this.#routes.open > 0);
+    while (hasConnections && (this.#routes.open > 0 || connections?.areBusy === true));
+    connections?.end();
     this.#server.close();
     await closed;
+    this.#routes.process[Symbol.dispose]();
     clearTimeout(force);
   }
 }
@@ -234,10 +299,4 @@ export class Executor implements AsyncDisposable {
  */
 export function startExecutor<Embedder = unknown>(options: ExecutorOptions<Embedder>): Promise<Executor> {
   return Executor.start(options as ExecutorOptions);
-}
-
-function unprotected(): ListenError {
-  return new ListenError(
-    "without signature keys or a token, an executor can listen on loopback or a unix socket only",
-  );
 }

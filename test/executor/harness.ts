@@ -4,10 +4,12 @@ import { type RequestOptions, request } from "node:http";
 import { onTestFinished } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
-import { type Executor, type ExecutorOptions, startExecutor as start } from "../../src/executor/executor.ts";
+import { type Executor, startExecutor as start } from "../../src/executor/executor.ts";
+import type { ExecutorOptions } from "../../src/executor/options.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts";
+import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../src/remote-protocol/frames/frame.ts";
 import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";
 import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
@@ -72,6 +74,7 @@ export async function startExecutor(
     policy: new HostPolicy(),
     sandboxes,
     listen: "127.0.0.1:0",
+    frames: true,
     ...options,
     limits: { drainMs: 500, ...options.limits },
   });
@@ -185,6 +188,16 @@ export class KeyedClient {
   sign({ address }: { readonly address: string }, body: string): Record<string, string> {
     const request = { method: "POST", authority: address, path: "/v1/dispatch", body } as const;
     return { ...signRequest(request, { keyId: this.keyId, privateKey: this.#privateKey }) };
+  }
+
+  /** Returns the headers of a signed upgrade to frames, with its part of the key of the seals. */
+  signUpgrade({ address }: { readonly address: string }, publicKey: string): Record<string, string> {
+    const covered = { upgrade: FRAMES_PROTOCOL, [FRAMES_KEY_HEADER]: publicKey };
+    const request = { method: "GET", authority: address, path: FRAMES_PATH, covered } as const;
+    return {
+      ...signRequest(request, { keyId: this.keyId, privateKey: this.#privateKey }),
+      [FRAMES_KEY_HEADER]: publicKey,
+    };
   }
 
   /** Sends a signed dispatch request. */

@@ -33,7 +33,11 @@ describe("listening", () => {
     for (const listen of ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "executor.example:0"]) {
       await expect(startExecutor([], { listen })).rejects.toThrow(/loopback or a unix socket only/);
     }
-    const open = await startExecutor([], { listen: "0.0.0.0:0", token: "0123456789abcdef" });
+    const open = await startExecutor([], {
+      listen: "0.0.0.0:0",
+      token: "0123456789abcdef",
+      plainHttp: true,
+    });
     expect(open.address).toMatch(/^0\.0\.0\.0:[0-9]+$/);
   });
 
@@ -118,7 +122,11 @@ describe("reloading", () => {
   });
 
   test("an executor that others can reach keeps its credentials if it would have none", async () => {
-    const executor = await startExecutor([new CountingTool().tool], { ...credentials, listen: "0.0.0.0:0" });
+    const executor = await startExecutor([new CountingTool().tool], {
+      ...credentials,
+      listen: "0.0.0.0:0",
+      plainHttp: true,
+    });
     expect(() => executor.reload({ registry: new ToolRegistry(), policy })).toThrow(ListenError);
     const address = executor.address.replace("0.0.0.0", "127.0.0.1");
     expect(executionOf(await client.dispatch({ address }, dispatchBody({ name: "count" }))).success).toBe(
@@ -148,6 +156,8 @@ describe("closing", () => {
     const closed = executor.close();
     expect(await probe()).toBe(503);
     expect((await send(executor, { method: "HEAD", path: "/healthz" })).status).toBe(200);
+    const metrics = await send(executor, { method: "HEAD", path: "/metrics" });
+    expect([metrics.status, metrics.text]).toEqual([200, ""]);
     expect(executionOf(await dispatch(executor, dispatchBody({ name: "count" }))).success).toBe(true);
     await closed;
     await expect(probe()).rejects.toThrow(/ECONNREFUSED/);

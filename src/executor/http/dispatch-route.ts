@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { FairBudget } from "../../base/fair-budget.ts";
+import type { FairBudget } from "../../base/fair-budget.ts";
 import { JSON_MEDIA_TYPE, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { overloaded } from "../load/admission.ts";
-import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
+import type { ExecutorLimits } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Sender } from "./authentication.ts";
 import { DispatchExchange, type Refusals } from "./dispatch-exchange.ts";
@@ -15,10 +15,11 @@ export class DispatchRoute {
   readonly #maxBodyBytes: number;
   readonly #bodies: FairBudget;
 
-  constructor(dispatcher: Dispatcher, { bodyBytes }: ExecutorLimits) {
+  /** @param bodies The memory for bodies. */
+  constructor(dispatcher: Dispatcher, { bodyBytes }: ExecutorLimits, bodies: FairBudget) {
     this.#dispatcher = dispatcher;
     this.#maxBodyBytes = bodyBytes;
-    this.#bodies = new FairBudget(bodyBytes * HELD_BODIES, bodyBytes);
+    this.#bodies = bodies;
   }
 
   /** Responds to a request, now or later. Never throws. */

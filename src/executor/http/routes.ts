@@ -1,14 +1,22 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { FairBudget } from "../../base/fair-budget.ts";
 import {
   DISPATCH_PATH,
+  EXECUTOR_HEADER,
   HEALTH_PATH,
   METRICS_PATH,
   READY_PATH,
   TOOLS_PATH,
 } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { writeProcessStamp } from "../../remote-protocol/process-stamp.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
+import { ProcessMetrics } from "../metrics/process-metrics.ts";
+import { writeMetrics } from "../metrics/prometheus-text.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
+import type { TlsConnections } from "../tls/tls-connections.ts";
+import { authenticate } from "./authenticate.ts";
 import type { Authentication, Sender } from "./authentication.ts";
 import { stripBasePath } from "./base-path.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
@@ -25,6 +33,9 @@ export class Routes {
   /** Refuses all requests until the executor's address is known. */
   hostCheck: HostCheck = new HostCheck([]);
   authentication: Authentication;
+  /** The connections of a server with TLS. */
+  tls: TlsConnections | undefined;
+  readonly process: ProcessMetrics = new ProcessMetrics();
   /** Whether load balancers may send calls. */
   isReady = true;
   readonly #dispatcher: Dispatcher;
@@ -34,8 +45,11 @@ export class Routes {
   readonly #onRefusal: (refused: RefusedRequest) => void;
   readonly #more: MoreRoutes | undefined;
   #open = 0;
+  /** The number of open responses on each connection. */
+  readonly #openOn = new WeakMap<Socket, number>();
 
   /**
+   * @param bodies The memory for the bodies of calls.
    * @param writeTools Returns the list of tools as JSON text.
    * @param onRefusal Receives each request that is refused. Must not throw.
    * @param more Further routes.
@@ -44,13 +58,14 @@ export class Routes {
     dispatcher: Dispatcher,
     authentication: Authentication,
     limits: ExecutorLimits,
+    bodies: FairBudget,
     writeTools: () => string,
     onRefusal: (refused: RefusedRequest) => void,
     more: MoreRoutes | undefined,
   ) {
     this.#dispatcher = dispatcher;
     this.authentication = authentication;
-    this.#dispatchRoute = new DispatchRoute(dispatcher, limits);
+    this.#dispatchRoute = new DispatchRoute(dispatcher, limits, bodies);
     this.#requestMs = limits.requestMs;
     this.#writeTools = writeTools;
     this.#onRefusal = onRefusal;
@@ -62,24 +77,43 @@ export class Routes {
     return this.#open;
   }
 
+  /** Whether a response on a connection has not been sent completely. */
+  isAnsweringOn(socket: Socket): boolean {
+    return (this.#openOn.get(socket) ?? 0) > 0;
+  }
+
+  /** See {@link Guards.refuseRetired}. */
+  refuseRetired(socket: Socket): void {
+    if (this.tls?.isRetired(socket))
+      throw new RemoteProblem(
+        "unauthenticated",
+        "the authorities of certificates were replaced: connect again",
+      );
+  }
+
   /** Responds to a request, now or later. Never throws. */
   handle(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
     this.#open++;
-    response.on("close", this.#closed);
+    this.#openOn.set(socket, (this.#openOn.get(socket) ?? 0) + 1);
+    response.on("close", () => {
+      this.#open--;
+      this.#openOn.set(socket, (this.#openOn.get(socket) ?? 0) - 1);
+    });
     limitReadingTime(response, this.#requestMs);
     // A broken connection is handled in `close`.
     response.on("error", ignore);
     try {
-      if (this.#dispatcher.isDraining) response.setHeader("connection", "close");
+      const { processId } = this.#dispatcher;
+      response.setHeader(EXECUTOR_HEADER, writeProcessStamp(processId, performance.now()));
+      if (this.#dispatcher.isDraining || this.tls?.isRetired(socket))
+        response.setHeader("connection", "close");
+      this.refuseRetired(socket);
       this.#answer(request, response);
     } catch (thrown) {
       this.#fail(request, response, thrown);
     }
   }
-
-  readonly #closed = (): void => {
-    this.#open--;
-  };
 
   #fail(
     request: IncomingMessage,
@@ -110,28 +144,16 @@ export class Routes {
       case READY_PATH:
         answerStatus(request, response, this.#unreadiness);
         break;
-      case DISPATCH_PATH: {
-        const sender = this.#senderOf(request, "POST");
-        const { principal } = sender;
-        const { authentication } = this;
-        this.#more?.admitDispatch(sender);
-        this.#dispatchRoute.handle(request, response, sender, {
-          admit: () => {
-            if (this.authentication !== authentication) this.authentication.refuseUnlessCurrent(sender);
-            this.#more?.admitDispatch(sender);
-          },
-          fail: (thrown, body) => this.#fail(request, response, thrown, { principal, body }),
-          tell: (problem, body) => this.#tell(request, problem, { principal, body }),
-        });
+      case DISPATCH_PATH:
+        this.#dispatch(request, response).catch((thrown) => this.#fail(request, response, thrown));
         break;
-      }
       case TOOLS_PATH:
-        this.#senderOf(request, "GET");
-        respondJson(response, this.#writeTools());
+        this.#answerSender(request, response, "GET", () => respondJson(response, this.#writeTools()));
         break;
       case METRICS_PATH:
-        this.#senderOf(request, "GET");
-        respond(response, 200, PROMETHEUS_TEXT, this.#dispatcher.writeMetrics());
+        this.#answerSender(request, response, request.method === "HEAD" ? "HEAD" : "GET", () =>
+          respond(response, 200, PROMETHEUS_TEXT, this.#writeMetrics()),
+        );
         break;
       default:
         if (this.#more?.has(request)) {
@@ -144,15 +166,46 @@ export class Routes {
     }
   }
 
+  async #dispatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const sender = await this.#senderOf(request, "POST");
+    const { principal } = sender;
+    const { authentication } = this;
+    this.#more?.admitDispatch(sender);
+    this.#dispatchRoute.handle(request, response, sender, {
+      admit: () => {
+        if (this.authentication !== authentication) this.authentication.refuseUnlessCurrent(sender);
+        this.#more?.admitDispatch(sender);
+      },
+      fail: (thrown, body) => this.#fail(request, response, thrown, { principal, body }),
+      tell: (problem, body) => this.#tell(request, problem, { principal, body }),
+    });
+  }
+
+  /** Responds to a request without a body if its sender is authenticated. */
+  #answerSender(
+    request: IncomingMessage,
+    response: ServerResponse,
+    method: "GET" | "HEAD",
+    answer: () => void,
+  ): void {
+    const answered = this.#senderOf(request, method).then(answer);
+    answered.catch((thrown) => this.#fail(request, response, thrown));
+  }
+
+  #writeMetrics(): string {
+    const metrics = [this.#dispatcher.readMetrics(), this.#more?.readMetrics() ?? [], this.process.read()];
+    return writeMetrics(metrics.flat());
+  }
+
   get #unreadiness(): string | undefined {
     return this.isReady ? (this.#dispatcher.unreadiness ?? this.#more?.unreadiness) : "draining";
   }
 
   /** Checks the host and the method of a request, and authenticates its sender. */
-  #senderOf(request: IncomingMessage, method: "GET" | "POST"): Sender {
+  async #senderOf(request: IncomingMessage, method: "GET" | "HEAD" | "POST"): Promise<Sender> {
     const authority = this.hostCheck.check(request.headers);
     requireMethod(request, method);
-    return this.authentication.check(request, authority);
+    return authenticate(this, request, authority);
   }
 }
 
@@ -165,6 +218,6 @@ function answerStatus(request: IncomingMessage, response: ServerResponse, proble
   respond(response, problem === undefined ? 200 : 503, PLAIN_TEXT, `${problem ?? "ok"}\n`);
 }
 
-function requireMethod({ method }: IncomingMessage, required: "GET" | "POST"): void {
+function requireMethod({ method }: IncomingMessage, required: "GET" | "HEAD" | "POST"): void {
   if (method !== required) throw new RemoteProblem("method_not_allowed", `the method must be ${required}`);
 }
