@@ -1,11 +1,12 @@
-import { callerOf, type Sender } from "../../executor/http/authentication.ts";
+import { callerOf, certifiedCallerOf, type Sender } from "../../executor/http/authentication.ts";
 import { compileNamePattern, type NamePattern } from "../../policy/match/name-pattern.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Credential, Role } from "./credential.ts";
+import { OPERATOR_CALLER, type Operator } from "./operator.ts";
 
 /** What the access to a session depends on. */
-interface OwnedSession {
-  readonly principal: Principal | undefined;
+export interface OwnedSession {
+  readonly principal: Pick<Principal, "id"> | undefined;
 }
 
 /** What an authenticated client may do. */
@@ -28,8 +29,18 @@ export class Client {
     this.#rights = JSON.stringify([principal?.id, [...this.#roles].sort(), credential?.approves]);
   }
 
+  get roles(): readonly Role[] {
+    return [...this.#roles];
+  }
+
   is(role: Role): boolean {
     return this.#roles.has(role);
+  }
+
+  /** The id of a client that approves for a session. */
+  get approver(): string {
+    if (this.principal === undefined) throw new Error("an approver has a principal");
+    return this.principal.id;
   }
 
   /** Whether the session is the client's own, so that it may use it. */
@@ -39,9 +50,9 @@ export class Client {
 
   /** Whether the client may answer for the session. */
   approves({ principal }: OwnedSession): boolean {
-    if (!this.is("approver")) return false;
+    if (!this.is("approver") || this.principal === undefined) return false;
     const approves = this.#approves;
-    if (approves === undefined) return principal !== undefined && principal.id === this.principal?.id;
+    if (approves === undefined) return principal?.id === this.principal.id;
     return approves.some((pattern) => pattern.matches(principal?.id ?? ""));
   }
 
@@ -64,17 +75,26 @@ export class Client {
 /** Finds what the senders of requests may do. */
 export class Clients {
   /** By the names of their senders. */
-  readonly #credentials = new Map<string, Credential>();
+  readonly #credentials = new Map<string, Pick<Credential, "roles" | "approves">>();
 
-  /** @param credentials Those that `withCredentials` added to an executor's. */
-  constructor(credentials: readonly Credential[]) {
+  /**
+   * @param credentials Those that `withCredentials` added to an executor's.
+   * @param operator That of the console. Default: there is none.
+   */
+  constructor(credentials: readonly Credential[], operator?: Operator) {
+    if (operator !== undefined) this.#credentials.set(OPERATOR_CALLER, operator);
     for (const credential of credentials) {
-      const { id, token } = credential;
-      this.#credentials.set(token === undefined ? `key ${id}` : callerOf({ token }), credential);
+      this.#credentials.set(nameOf(credential), credential);
     }
   }
 
   of(sender: Sender): Client {
     return new Client(sender, this.#credentials.get(sender.caller));
   }
+}
+
+/** The name of the sender with a credential. */
+function nameOf({ id, token, certificate }: Credential): string {
+  if (token !== undefined) return callerOf({ token });
+  return certificate === undefined ? `key ${id}` : certifiedCallerOf({ certificate });
 }
