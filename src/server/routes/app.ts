@@ -1,5 +1,7 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
+import { accessTo, type RouteAccess } from "../access/route-access.ts";
+import { admit } from "../http/admit.ts";
 import { notFound, storeFailed } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes } from "./admin.ts";
@@ -8,7 +10,7 @@ import { changeRoutes } from "./changes.ts";
 import { confirmationRoutes } from "./confirmations.ts";
 import { eventRoutes } from "./events.ts";
 import { messageRoutes } from "./messages.ts";
-import type { App } from "./session-app.ts";
+import type { App, AppBindings } from "./session-app.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { turnRoutes } from "./turns.ts";
 
@@ -17,10 +19,13 @@ const ROUTES = [
   ...[confirmationRoutes, approvalRoutes, changeRoutes, adminRoutes],
 ];
 
-/** Returns the routes of the sessions. They throw refusals. */
+/** Returns the routes of the sessions, which clients can use as {@link ROUTE_ACCESS} says. They throw refusals. */
 export function sessionApp(service: SessionService): App {
+  const unguarded: App = new Hono();
+  for (const add of ROUTES) add(unguarded, service);
   const app: App = new Hono();
-  for (const add of ROUTES) add(app, service);
+  for (const { method, path, handler } of unguarded.routes)
+    app.on(method, path, guard(accessTo(`${method} ${path}`), service), handler);
   app.notFound(() => {
     throw notFound();
   });
@@ -28,4 +33,12 @@ export function sessionApp(service: SessionService): App {
     throw error instanceof SessionStoreError ? storeFailed(error) : error;
   });
   return app;
+}
+
+/** Passes on the requests of clients that may use a route. */
+function guard(access: RouteAccess, service: SessionService): MiddlewareHandler<AppBindings> {
+  return ({ env: { client }, req }, next) => {
+    admit(access, client, access.session && service.session(client, req.param("id") ?? ""));
+    return next();
+  };
 }

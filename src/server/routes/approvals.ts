@@ -1,4 +1,4 @@
-import { forbidden, notFound } from "../http/refusals.ts";
+import { notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { App } from "./session-app.ts";
 
@@ -11,7 +11,6 @@ export function approvalRoutes(app: App, service: SessionService): void {
 
   app.delete("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
-    if (!env.client.approves(session)) throw forbidden("only an approver can revoke approvals");
     const revoked: string[] = [];
     for (const { approval } of session.approvals()) {
       if (await session.revokeApproval(approval.id)) revoked.push(approval.id);
@@ -23,7 +22,6 @@ export function approvalRoutes(app: App, service: SessionService): void {
     const session = service.session(env.client, req.param("id"));
     const id = req.param("approvalId");
     if (!session.approvals().some(({ approval }) => approval.id === id)) throw notFound();
-    if (!env.client.approves(session)) throw forbidden("only an approver can revoke approvals");
     if (!(await session.revokeApproval(id))) throw notFound();
     return json({ revoked: [id] });
   });

@@ -1,7 +1,7 @@
 import { digestOfAll } from "../../changes/pending/digest-of-all.ts";
 import type { ShownChange } from "../../sessions/changes/session-changes.ts";
 import type { Session } from "../../sessions/session.ts";
-import { badRequest, conflict, forbidden, notFound, unprocessable } from "../http/refusals.ts";
+import { badRequest, conflict, notFound, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { ChangeDecision } from "../shapes.ts";
 import type { App } from "./session-app.ts";
@@ -22,9 +22,7 @@ export function changeRoutes(app: App, service: SessionService): void {
 
   app.post("/v1/sessions/:id/changes", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
-    const by = env.client.principal?.id;
-    if (by === undefined || !env.client.approves(session))
-      throw forbidden("only an approver can accept or reject changes");
+    const by = env.client.approver;
     service.refuseIfEnding();
     const body = await env.read<ChangeDecision>("ChangeDecision");
     return json(

@@ -1,7 +1,7 @@
 import type { Inquiry, InquiryRecord } from "../../sessions/confirmations/inquiry.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { conflict, forbidden, gone, notFound, unprocessable } from "../http/refusals.ts";
+import { conflict, gone, notFound, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { Answer } from "../shapes.ts";
 import { callerWholeInquiryView, inquiryView, wholeInquiryView } from "../views.ts";
@@ -13,8 +13,6 @@ const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
 export function confirmationRoutes(app: App, service: SessionService): void {
   app.get("/v1/confirmations", ({ env, json }) => {
     const { client } = env;
-    if (client.is("caller"))
-      throw forbidden("a caller cannot list confirmations: they are events of its sessions");
     const open = service.sessions.openInquiries().filter(({ sessionId }) => {
       const session = service.sessions.get(sessionId);
       return session !== undefined && client.sees(session);
@@ -30,8 +28,7 @@ export function confirmationRoutes(app: App, service: SessionService): void {
   app.post(PATH, async ({ env, req, json }) => {
     const { client } = env;
     const { session, record } = await find(service, env, req.param());
-    const by = client.principal?.id;
-    if (by === undefined || !client.approves(session)) throw forbidden("only an approver can answer");
+    const by = client.approver;
     const answer = await env.read<Answer>("Answer");
     // An answer holds for a call once: it must not be lost on one that would be denied now.
     // One to a question is for a call that runs.

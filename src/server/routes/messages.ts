@@ -8,7 +8,7 @@ import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
 import { eventStream, type FinalEvent } from "../events/event-stream.ts";
-import { badRequest, conflict, forbidden, forgotten, overloaded } from "../http/refusals.ts";
+import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
 import type { HeldMessage } from "../keeping/kept-turns.ts";
 import { placeOf, type SessionService } from "../service.ts";
 import type { NewMessage } from "../shapes.ts";
@@ -22,7 +22,6 @@ const MAX_PREFIX = 80;
 export function messageRoutes(app: App, service: SessionService): void {
   app.post("/v1/sessions/:id/turns", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
-    if (!env.client.owns(session)) throw forbidden("only the caller of a session can dispatch calls in it");
     service.refuseIfEnding();
     const message = await env.read<NewMessage>("NewMessage");
     // While the body arrives, the server can begin to shut down, and the session can be closed.

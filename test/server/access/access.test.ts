@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
-import { planTools } from "../../src/toolsets/plan/plan-tools.ts";
-import { dispatchBody, send } from "../executor/harness.ts";
+import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
+import { planTools } from "../../../src/toolsets/plan/plan-tools.ts";
+import { dispatchBody, send } from "../../executor/harness.ts";
 import {
   type ClientName,
   CREDENTIALS,
@@ -16,7 +16,7 @@ import {
   TestClient,
   TOKENS,
   WritingTool,
-} from "./harness.ts";
+} from "../harness.ts";
 
 const CALL = { id: "c1", name: "write_note", arguments: { text: "hi" } };
 
@@ -53,10 +53,10 @@ describe("who may do what", () => {
     expect(rows).toEqual({
       alice: [201, ...reads, 403, 403, 403, 202, 404],
       bob: [201, 404, 404, 404, 404, 403, 404, 404, 404, 404],
-      carol: [403, ...reads, 200, 200, 200, 403, 404],
-      dave: [403, ...reads, 200, 200, 200, 403, 404],
-      erin: [403, ...reads, 200, 403, 403, 403, 404],
-      frank: [403, ...reads, 200, 403, 403, 403, 404],
+      carol: [403, ...reads, 200, 200, 200, 403, 403],
+      dave: [403, ...reads, 200, 200, 200, 403, 403],
+      erin: [403, ...reads, 200, 403, 403, 403, 403],
+      frank: [403, ...reads, 200, 403, 403, 403, 403],
       mallory: [403, 404, 404, 404, 404, 200, 404, 404, 404, 404],
     });
   });
