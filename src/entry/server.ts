@@ -9,10 +9,6 @@ export type {
 export type { Receiver } from "../base/receiver.ts";
 export type { Credential, Role } from "../server/access/credential.ts";
 export type { AdminAction, AdminEvent, AdminOptions } from "../server/admin.ts";
-export {
-  type ServedMcp,
-  type ServedSessions,
-  type Server,
-  type ServerOptions,
-  startServer,
-} from "../server/server.ts";
+export type { ServedConsole } from "../server/console/options.ts";
+export type { ServedMcp, ServedSessions, ServerOptions } from "../server/options.ts";
+export { type Server, startServer } from "../server/server.ts";

@@ -13,6 +13,7 @@ test("sandgate/server exports exactly these names", async () => {
       "PrincipalClaims",
       "Receiver",
       "Role",
+      "ServedConsole",
       "ServedMcp",
       "ServedSessions",
       "Server",

@@ -7,7 +7,8 @@ import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Credential } from "../../src/server/access/credential.ts";
-import { type Server, type ServerOptions, startServer as start } from "../../src/server/server.ts";
+import type { ServerOptions } from "../../src/server/options.ts";
+import { type Server, startServer as start } from "../../src/server/server.ts";
 import { type Answer, type Sending, send } from "../executor/harness.ts";
 
 /** The tokens of the clients that most tests need. */

@@ -5,7 +5,8 @@ import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { onTestFinished } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import type { ServedMcp, Server, ServerOptions } from "../../../src/server/server.ts";
+import type { ServedMcp, ServerOptions } from "../../../src/server/options.ts";
+import type { Server } from "../../../src/server/server.ts";
 import { type ClientName, startServer, TOKENS } from "../../server/harness.ts";
 
 /** What the person at a client answers to a form. */

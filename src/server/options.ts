@@ -1,0 +1,79 @@
+import type { AccessTokenOptions } from "../access-tokens/options.ts";
+import type { Receiver } from "../base/receiver.ts";
+import type { ResultBudget } from "../engine/bounds/result-budget.ts";
+import type { Credentials } from "../executor/http/authentication.ts";
+import type { ExecutorOptions } from "../executor/options.ts";
+import type { JournalHistory } from "../journal/history/journal-history.ts";
+import type { McpServerOptions } from "../mcp/server/options.ts";
+import type { SessionMode } from "../sessions/modes/mode.ts";
+import type { ConfirmationOptions, SessionLimits } from "../sessions/options.ts";
+import type { SessionStore } from "../sessions/store/store.ts";
+import type { Credential } from "./access/credential.ts";
+import type { AdminOptions } from "./admin.ts";
+import type { ServedConsole } from "./console/options.ts";
+
+/**
+ * The options of `startServer`: those of an executor, whose `keys` and `token` are credentials of callers. The
+ * server does not close the sandboxes: close them after it.
+ *
+ * @typeParam Embedder As of `DispatchContext`.
+ */
+export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
+  AdminOptions & {
+    readonly sessions: ServedSessions;
+    /** Further credentials, with their roles. Default: none. */
+    readonly credentials?: readonly Credential[];
+    /**
+     * Origins of the pages that may use the sessions from a browser, such as `https://console.example.com`. Default: none.
+     */
+    readonly origins?: readonly string[];
+    /**
+     * Serves MCP at `/mcp`, with the credentials of callers. Needs the package `@modelcontextprotocol/server`. Default: it
+     * is not served.
+     */
+    readonly mcp?: ServedMcp;
+    /** Shows the calls in the journal to approvers, readers and admins. Default: they cannot be read over HTTP. */
+    readonly history?: JournalHistory;
+    /** Serves a page for people at `/console/`. Default: it is not served. */
+    readonly console?: ServedConsole;
+  };
+
+/** The MCP server of a server. */
+export type ServedMcp = Omit<McpServerOptions, "sessions" | "registry" | "events" | "session"> & {
+  /**
+   * Accepts access tokens of an authorization server at `/mcp`, besides the credentials of callers. The resource is the URL of
+   * the MCP server as clients reach it: `https://host/mcp`. Needs the package `jose`. Default: only credentials are accepted.
+   */
+  readonly oauth?: AccessTokenOptions;
+};
+
+/** The sessions of a server. */
+export interface ServedSessions {
+  /** When a person is asked. */
+  readonly confirmations?: ConfirmationOptions;
+  /** Limits of each session. */
+  readonly limits?: SessionLimits;
+  /** How much of a result the model reads, in the messages of providers. Default: as of `DispatchContext`. */
+  readonly resultBudget?: ResultBudget;
+  /** What survives a restart. The server closes it. Default: a store in memory. */
+  readonly store?: SessionStore;
+  /**
+   * Is told of each inquiry that opens while no approver is attached to the events of its session: the JSON object
+   * `{ requestId, sessionId, toolName }`. It has 5 seconds, and four are told at once. A failure is a warning of the process
+   * with the code `SANDGATE_NOTIFY_FAILED`. Default: nothing is told.
+   */
+  readonly notify?: Receiver;
+  /** The mode of new sessions, and the loosest that a caller can choose. Default: `"cautious"`. */
+  readonly mode?: SessionMode;
+  /**
+   * The workspaces that a caller can choose, with everything below them; `~` is the home directory. Links are resolved.
+   * Default: none.
+   */
+  readonly workspaces?: readonly string[];
+}
+
+/** What `Server.reload` replaces. */
+export interface ReloadedOptions
+  extends Pick<ServerOptions, "registry" | "policy" | "credentials" | "tls">,
+    Credentials,
+    Pick<ConfirmationOptions, "modes"> {}
