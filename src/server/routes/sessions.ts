@@ -7,13 +7,24 @@ import { isAtLeastAsStrict } from "../../sessions/modes/strictness.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
+import { pageOf } from "../http/page.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
+import { OpenSessions } from "../listing/open-sessions.ts";
 import type { SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
 import type { App } from "./session-app.ts";
 
-/** Opens, shows, changes and closes sessions. */
+/** The most sessions of a page. */
+const MAX_SESSIONS = 1_000;
+
+/** Lists, opens, shows, changes and closes sessions. */
 export function sessionRoutes(app: App, service: SessionService): void {
+  const openSessions = new OpenSessions(service.sessions);
+
+  app.get("/v1/sessions", ({ env, req, json }) => {
+    return json(openSessions.page(env.client, pageOf(req.query(), MAX_SESSIONS)));
+  });
+
   app.post("/v1/sessions", async ({ env, json }) => {
     const { client } = env;
     service.refuseIfEnding();
