@@ -1,0 +1,91 @@
+import type { RegisteredTool } from "../../engine/registered-tool.ts";
+import type { Tool } from "../../engine/tool.ts";
+import { toPrintableJson } from "../../rendering/printable-json.ts";
+import { render, textOf } from "../../rendering/render.ts";
+import type { Inspected } from "../inspected.ts";
+import { type ShownComponent, showComponent } from "./show-component.ts";
+import { pinOf } from "./show-pin.ts";
+
+/** A page of the tools. */
+interface ToolPage {
+  readonly tools: readonly object[];
+  /** The `after` of the next page. Absent if there is none. */
+  readonly next?: string;
+}
+
+/** The most characters of the tools of a page, unless one tool alone has more. */
+const MAX_PAGE_CHARS = 2_000_000;
+const MAX_DESCRIPTION_CHARS = 8_000;
+const MAX_SCHEMA_CHARS = 65_536;
+
+/** Lists the tools of a server with what people want to know about them. */
+export class ToolList {
+  readonly #inspected: Inspected;
+  /** Inspecting a component takes longer than everything else. */
+  readonly #components = new WeakMap<Tool<never, never>, Promise<ShownComponent | undefined>>();
+
+  constructor(inspected: Inspected) {
+    this.#inspected = inspected;
+  }
+
+  /**
+   * Returns tools in the order of their names.
+   *
+   * @param after Those with names after this one. Default: from the first one on.
+   * @param signal Ends the listing early: nothing reads it any more.
+   */
+  async page(after: string | undefined, limit: number, signal: AbortSignal): Promise<ToolPage> {
+    const { registry } = this.#inspected;
+    const names = registry.names.filter((name) => after === undefined || name > after).sort();
+    const tools: object[] = [];
+    let chars = 0;
+    let last: string | undefined;
+    for (const name of names) {
+      if (signal.aborted) break;
+      const found = registry.find(name);
+      // A reload can have removed it meanwhile.
+      if (found === undefined) continue;
+      const shown = await this.#show(found);
+      chars += JSON.stringify(shown).length;
+      if (tools.length > 0 && (tools.length >= limit || chars > MAX_PAGE_CHARS)) {
+        return { tools, ...(last !== undefined && { next: last }) };
+      }
+      tools.push(shown);
+      last = name;
+    }
+    return { tools };
+  }
+
+  async #show(found: RegisteredTool<never>): Promise<object> {
+    const { registry, redaction } = this.#inspected;
+    const { tool, subject } = found;
+    const component = await this.#componentOf(tool);
+    const description = redaction.text(tool.description);
+    const schema = toPrintableJson(redaction.json(tool.inputSchema)).text;
+    return {
+      name: textOf(render(tool.name)),
+      description: textOf(render(description, { chars: MAX_DESCRIPTION_CHARS, keepsLines: true })),
+      ...{ sideEffects: subject.sideEffects, sandboxes: subject.sandboxes },
+      ...(schema.length <= MAX_SCHEMA_CHARS && { inputSchema: schema }),
+      source: sourceOf(tool),
+      pin: pinOf(found, registry.pins, redaction),
+      ...(component && { component }),
+    };
+  }
+
+  #componentOf(tool: Tool<never, never>): Promise<ShownComponent | undefined> {
+    let shown = this.#components.get(tool);
+    if (shown === undefined) {
+      shown = showComponent(tool.wasm);
+      this.#components.set(tool, shown);
+    }
+    return shown;
+  }
+}
+
+function sourceOf({ remote, wasm }: Tool<never, never>): string {
+  if (remote !== undefined && "mcp" in remote) {
+    return `mcp:${textOf(render(String(remote.mcp.toJSON()["server"]), { chars: 256 }))}`;
+  }
+  return wasm === undefined ? "config" : "component";
+}
