@@ -1,0 +1,103 @@
+import { basename, dirname, sep } from "node:path";
+import type { LatestDiff } from "../../journal/diff/latest/latest-diff.ts";
+import type { HistoryCall } from "../../journal/history/recorded-history.ts";
+import { principalIn } from "../../journal/history/recorded-history.ts";
+import type { JournalEntry } from "../../journal/line/entry.ts";
+import type { JournalContradiction, JournalReport } from "../../journal/verify/report.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
+import { toLine } from "../../rendering/shown.ts";
+import { jsonText, showJson } from "./show-json.ts";
+
+const MAX_NAME_CHARS = 256;
+const MAX_RULES = 20;
+const MAX_ARGUMENT_CHARS = 200_000;
+/** The most characters of a record without its arguments. */
+const MAX_ENTRY_CHARS = 1_000_000;
+
+/** A recorded call as it is listed. Records can be forged: every member can have any type. */
+export function callView(call: HistoryCall, redaction: Redaction): object {
+  const { begin, end } = call;
+  const { seq, at, tool_call_id: callId, tool, session, decision, sideEffects, argumentDigest } = begin;
+  const { code, effect } = end ?? begin;
+  const text = (value: JsonValue | undefined): string | undefined =>
+    typeof value === "string" ? toLine(redaction.text(value), MAX_NAME_CHARS) : undefined;
+  const principal = text(principalIn(begin));
+  return {
+    seq,
+    ...{ callId: text(callId) ?? "", toolName: text(tool) ?? "", sessionId: text(session) ?? "" },
+    ...(principal !== undefined && { principal: { id: principal } }),
+    ...{ at, state: stateOf(call), decision: text(decision), sideEffects: text(sideEffects) },
+    ...{ code: text(code), effect: text(effect) },
+    ...(end !== undefined && { durationMs: Math.max(0, end.at - at) }),
+    argumentDigest: text(argumentDigest),
+  };
+}
+
+/** The records of a call, without the arguments, which have a text of their own. */
+export function callDetail(call: HistoryCall, redaction: Redaction, opened: JsonValue | undefined): object {
+  const { begin, end } = call;
+  const { args, ...record } = begin;
+  const shown = opened === undefined ? args : opened;
+  return {
+    state: stateOf(call),
+    begin: recordView(record, redaction),
+    ...(shown !== undefined && { arguments: jsonText(shown, redaction, MAX_ARGUMENT_CHARS) }),
+    ...(end !== undefined && { end: recordView(end, redaction) }),
+  };
+}
+
+/** What was found when the journal was verified, without the places of its files. */
+export function reportView(report: JournalReport, redaction: Redaction): object {
+  const { first, last, torn, contradiction, checkpoints } = report;
+  const isIntact = contradiction === undefined;
+  return {
+    ...{ isIntact, first, last },
+    ...(torn && { tornBytes: torn.bytes }),
+    ...(contradiction && { contradiction: contradictionView(contradiction, redaction) }),
+    ...(checkpoints && { checkpoints }),
+  };
+}
+
+/** How two policies differ, without secrets. */
+export function latestDiffView(
+  { compared, different, changed, undecided, undecidable, isCut }: LatestDiff,
+  redaction: Redaction,
+): object {
+  return {
+    compared,
+    changed: changed.map(({ seq, tool, before, after, changes, rules }) => ({
+      ...{ seq, toolName: toLine(redaction.text(tool), MAX_NAME_CHARS), before, after, changes },
+      rules: rules.slice(0, MAX_RULES).map((rule) => toLine(rule, MAX_NAME_CHARS)),
+    })),
+    counts: { same: compared - different, different, undecided, undecidable },
+    isCut,
+  };
+}
+
+function contradictionView(
+  { kind, seq, through, file, message }: JournalContradiction,
+  redaction: Redaction,
+): object {
+  const name = file === undefined ? undefined : basename(file);
+  const shown = file === undefined ? message : message.replaceAll(dirname(file) + sep, "");
+  return {
+    ...{ kind, seq },
+    ...(through !== undefined && { through }),
+    ...(name !== undefined && { file: toLine(name) }),
+    message: toLine(redaction.text(shown)),
+  };
+}
+
+/** `open`: the call still runs, or its process crashed. `unknown`: its end may be too far behind its begin to be looked for. */
+function stateOf({ begin, end, isEndUnknown }: HistoryCall): "denied" | "ended" | "open" | "unknown" {
+  if (begin.type === "tool.call.denied") return "denied";
+  if (end !== undefined) return "ended";
+  return isEndUnknown === true ? "unknown" : "open";
+}
+
+function recordView({ seq, at, type, ...others }: Omit<JournalEntry, "prev">, redaction: Redaction): object {
+  const own = { seq, at, type: toLine(String(type)) };
+  const view = { ...(showJson(others, redaction) as object), ...own };
+  return JSON.stringify(view).length <= MAX_ENTRY_CHARS ? view : own;
+}

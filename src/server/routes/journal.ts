@@ -1,0 +1,144 @@
+import type { JournalHistory } from "../../journal/history/journal-history.ts";
+import { principalIn } from "../../journal/history/recorded-history.ts";
+import { JournalError } from "../../journal/journal-error.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { Client } from "../access/client.ts";
+import { pageOf } from "../http/page.ts";
+import { Reads } from "../http/reads.ts";
+import {
+  badRequest,
+  revoked as credentialRevoked,
+  draining,
+  notFound,
+  overloaded,
+  unavailable,
+} from "../http/refusals.ts";
+import type { Inspected } from "../inspected.ts";
+import { callDetail, callView, reportView } from "../listing/journal-views.ts";
+import type { SessionService } from "../service.ts";
+import type { App } from "./session-app.ts";
+
+/** The most calls of a page. */
+const MAX_CALLS = 500;
+/** Milliseconds after which a verification ends. */
+const MAX_VERIFICATION_MS = 600_000;
+const MAX_FILTER_CHARS = 2_048;
+const FILTERS = ["tool", "session", "code"] as const;
+const SEQ = /^[1-9]\d{0,15}$/;
+
+/** Shows what the journal has of calls. */
+export function journalRoutes(app: App, service: SessionService): void {
+  const { inspected } = service;
+  const reads = new Reads();
+  const { redaction } = inspected;
+
+  app.get("/v1/journal", async ({ env, json }) => {
+    const history = historyOf(inspected);
+    const { isHealthy, isSigned, ...others } = await reads.run(env, () => orUnavailable(history.summary()));
+    return json({
+      health: isHealthy ? "healthy" : "unhealthy",
+      checkpoints: isSigned ? "signed" : "none",
+      ...others,
+    });
+  });
+
+  app.get("/v1/journal/calls", async ({ env, req, json }) => {
+    const history = historyOf(inspected);
+    const query = req.query();
+    const page = { ...pageOf(query, MAX_CALLS), ...filtersIn(query), isVisible: visibleTo(env.client) };
+    const { calls, next } = await reads.run(env, (signal) =>
+      orUnavailable(history.calls({ ...page, signal })),
+    );
+    return json({
+      calls: calls.map((call) => callView(call, redaction)),
+      ...(next !== undefined && { next }),
+    });
+  });
+
+  let isVerifying = false;
+  app.post("/v1/journal/verification", async ({ env, json }) => {
+    const { closed, revoked } = env;
+    const history = historyOf(inspected);
+    service.refuseIfEnding();
+    if (isVerifying) throw overloaded("the journal is being verified: retry when that has ended");
+    isVerifying = true;
+    const timeout = AbortSignal.timeout(MAX_VERIFICATION_MS);
+    try {
+      const signal = AbortSignal.any([closed, revoked, service.ending, timeout]);
+      return json(reportView(await orUnavailable(history.verify(signal)), redaction));
+    } catch (error) {
+      if (revoked.aborted) throw credentialRevoked();
+      if (service.ending.aborted) throw draining();
+      if (timeout.aborted) throw unavailable("verifying the journal took too long: use the command", error);
+      throw error;
+    } finally {
+      isVerifying = false;
+    }
+  });
+
+  app.get("/v1/journal/calls/:seq", async ({ env, req, json }) => {
+    const history = historyOf(inspected);
+    const seq = seqOf(req.param("seq"));
+    return json(
+      await reads.run(env, (signal) =>
+        orUnavailable(detail(history, seq, { client: env.client, inspected, signal })),
+      ),
+    );
+  });
+}
+
+interface DetailOptions {
+  readonly client: Client;
+  readonly inspected: Inspected;
+  readonly signal: AbortSignal;
+}
+
+async function detail(
+  history: JournalHistory,
+  seq: number,
+  { client, inspected: { redaction }, signal }: DetailOptions,
+): Promise<object> {
+  const call = await history.call(seq, signal);
+  if (call === undefined || !visibleTo(client)(principalIn(call.begin))) throw notFound();
+  const isSealed = call.begin["sealed"] !== undefined;
+  const opened = isSealed && client.is("admin") ? await history.openArguments(call.begin, signal) : undefined;
+  const value = opened && "text" in opened ? (JSON.parse(opened.text) as JsonValue) : undefined;
+  return callDetail(call, redaction, value);
+}
+
+/** @throws {RouteRefusal} 404 if the server has no journal. */
+export function historyOf({ history }: Inspected): JournalHistory {
+  if (history === undefined) throw notFound();
+  return history;
+}
+
+/** Which calls a client may see: those that it would see in sessions. */
+function visibleTo(client: Client): (principal: string | undefined) => boolean {
+  return (id) => client.inspects({ principal: id === undefined ? undefined : { id } });
+}
+
+/** @throws {RouteRefusal} 400. */
+function filtersIn(
+  query: Readonly<Record<string, string>>,
+): Partial<Record<(typeof FILTERS)[number], string>> {
+  const given = FILTERS.filter((name) => query[name] !== undefined);
+  const long = given.find((name) => (query[name] ?? "").length > MAX_FILTER_CHARS);
+  if (long !== undefined) throw badRequest(`${long} must have at most ${MAX_FILTER_CHARS} characters`);
+  return Object.fromEntries(given.map((name) => [name, query[name]]));
+}
+
+/** @throws {RouteRefusal} 404. */
+export function seqOf(text: string): number {
+  if (!SEQ.test(text) || !Number.isSafeInteger(Number(text))) throw notFound();
+  return Number(text);
+}
+
+/** @throws {RouteRefusal} 503 if the journal cannot be read. The cause, which can have paths, is for operators. */
+export async function orUnavailable<Result>(reading: Promise<Result>): Promise<Result> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof JournalError)) throw error;
+    throw unavailable("the journal cannot be read: the operator's log says why", error);
+  }
+}
