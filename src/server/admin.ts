@@ -4,6 +4,7 @@ import { loadPolicyText } from "../policy/file/load-text.ts";
 import type { LoadedPolicy } from "../policy/file/read.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
+import type { RulePolicy } from "../policy/rule/rule-policy.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
 
 /** What an admin did. */
@@ -41,6 +42,8 @@ export interface PolicyReplacement {
   readonly problems: readonly Omit<ConfigProblem, "file">[];
 }
 
+/** The name of a policy of `PUT /v1/policy`. */
+const DEFAULT_FILE = "policy.yaml";
 /** The most problems of a policy that a response has. */
 const MAX_PROBLEMS = 100;
 
@@ -65,12 +68,32 @@ export class Admin {
     this.#tell({ action: isPaused ? "paused" : "resumed" }, by);
   }
 
+  /** See `RuntimePolicy.sources`. Empty if the policy is in code. */
+  get sources(): readonly string[] {
+    return this.#tools.policy.sources ?? [];
+  }
+
+  /** Reads a policy in YAML, which is checked against the tools that there are, and replaces nothing. */
+  async readPolicy(
+    text: string,
+  ): Promise<
+    { readonly policy: RulePolicy } | { readonly problems: readonly Omit<ConfigProblem, "file">[] }
+  > {
+    const { policyFile = DEFAULT_FILE } = this.#options;
+    try {
+      return await loadPolicyText(text, policyFile, this.#tools.registry.subjects);
+    } catch (error) {
+      if (error instanceof ConfigError) return { problems: shown(error.problems) };
+      throw error;
+    }
+  }
+
   /** Replaces the policy by one in YAML, which is checked whole first, against the tools that there are. */
   async replacePolicy(
     text: string,
     by: { readonly principal: Principal | undefined },
   ): Promise<PolicyReplacement> {
-    const { policyFile = "policy.yaml", beforePolicy } = this.#options;
+    const { policyFile = DEFAULT_FILE, beforePolicy } = this.#options;
     const { registry } = this.#tools;
     try {
       let generation: number;

@@ -10,6 +10,8 @@ import type { QuestionAnswer } from "../tool/questions/question.ts";
 
 /** The most calls of a message. */
 const MAX_CALLS = 1_000;
+/** The longest policy, in characters. */
+const MAX_POLICY_CHARS = 1_048_576;
 const ID: JsonObject = { type: "string", minLength: 1, maxLength: 128, pattern: "^[\\w.:@-]+$" };
 const NAME: JsonObject = { type: "string", maxLength: 1_024 };
 const PATTERNS: JsonObject = {
@@ -73,6 +75,11 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
     },
     ["digest", "path"],
   ),
+  PolicyTrial: closed({
+    policy: { type: "string", minLength: 1, maxLength: MAX_POLICY_CHARS },
+    last: { type: "integer", minimum: 1, maximum: 100_000 },
+  }),
+  CallRepetition: closed({ dryRun: { type: "boolean" } }),
   Answer: closed(
     {
       decision: { enum: ["allow", "deny", "always", "answer"] },
@@ -126,6 +133,20 @@ export interface ChangeDecision {
   readonly digest?: string;
   /** Default: all changes. */
   readonly path?: string;
+}
+
+/** The body that tries a policy on recorded calls. */
+export interface PolicyTrial {
+  /** YAML. */
+  readonly policy: string;
+  /** The most calls, the latest ones. */
+  readonly last: number;
+}
+
+/** The body that repeats a recorded call. */
+export interface CallRepetition {
+  /** Whether the call is only decided on. */
+  readonly dryRun: boolean;
 }
 
 /** The body that answers an inquiry. */

@@ -59,6 +59,14 @@ export function invalidPolicy(problems: readonly object[]): RouteRefusal {
   return new RouteRefusal(422, "invalid_policy", "the policy has errors, and was not replaced", { problems });
 }
 
+export function invalidTrial(problems: readonly object[]): RouteRefusal {
+  return new RouteRefusal(422, "invalid_policy", "the policy has errors", { problems });
+}
+
+export function notRepeatable(message: string): RouteRefusal {
+  return new RouteRefusal(422, "not_repeatable", message);
+}
+
 /** @param cause Why, for the operator. */
 export function unavailable(message: string, cause: unknown): RouteRefusal {
   const refusal = new RouteRefusal(503, "unavailable", message);
