@@ -42,6 +42,7 @@ const MODE: JsonObject = {
  * `docs/openapi.yaml`.
  */
 export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
+  ConsoleLogin: closed({ token: { type: "string", minLength: 1, maxLength: 4_096 } }),
   NewSession: closed(
     {
       workspace: { type: "string", minLength: 1, maxLength: 4_096 },
@@ -98,7 +99,21 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
 });
 
 /** The name of a body, as in `docs/openapi.yaml`. */
-export type BodyName = "NewSession" | "SessionChange" | "NewMessage" | "ChangeDecision" | "Answer";
+export type BodyName =
+  | "ConsoleLogin"
+  | "NewSession"
+  | "SessionChange"
+  | "NewMessage"
+  | "ChangeDecision"
+  | "PolicyTrial"
+  | "CallRepetition"
+  | "Answer";
+
+/** The body that logs in to the console. */
+export interface ConsoleLogin {
+  /** A one-time token, or the bearer token of a credential. */
+  readonly token: string;
+}
 
 /** The body that opens a session. */
 export interface NewSession {

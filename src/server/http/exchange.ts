@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
+import type { Guards } from "../../executor/http/more-routes.ts";
 import { bodyLength, decodeBody, readBody } from "../../executor/http/request-body.ts";
 import { parseJson } from "../../json/parse.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { matchesContentDigest } from "../../remote-protocol/signatures/content-digest.ts";
-import type { Client } from "../access/client.ts";
+import type { Client, Clients } from "../access/client.ts";
 import { type BodyName, bodyProblem } from "../shapes.ts";
 import { badRequest, overloaded, revoked } from "./refusals.ts";
 
@@ -14,6 +15,12 @@ import { badRequest, overloaded, revoked } from "./refusals.ts";
 export interface BodyBudget {
   readonly maxBytes: number;
   readonly held: FairBudget;
+}
+
+/** What a request passed, and by which credentials are found. */
+export interface Access {
+  readonly guards: Guards;
+  readonly clients: Clients;
 }
 
 /** Why a request is aborted whose connection was closed. One for all: it ends every request, and an error costs its stack. */
@@ -24,6 +31,7 @@ export class Exchange {
   readonly client: Client;
   readonly request: IncomingMessage;
   readonly sender: Sender;
+  readonly access: Access;
   readonly #bodies: BodyBudget;
   readonly #closing = new AbortController();
   readonly #revoking = new AbortController();
@@ -36,7 +44,9 @@ export class Exchange {
     sender: Sender,
     client: Client,
     bodies: BodyBudget,
+    access: Access,
   ) {
+    this.access = access;
     this.request = request;
     this.client = client;
     this.sender = sender;

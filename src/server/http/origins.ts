@@ -13,9 +13,14 @@ export const ORIGIN_FORM =
 /** The origins of the pages that may use the server from a browser. */
 export class Origins {
   readonly #origins: ReadonlySet<string>;
+  readonly #allowsOwn: boolean;
 
-  /** @throws {TypeError} if one is not an origin, such as `https://console.example.com`. */
-  constructor(origins: readonly string[]) {
+  /**
+   * @param allowsOwn Whether pages of the server itself may use it.
+   * @throws {TypeError} if one is not an origin, such as `https://console.example.com`.
+   */
+  constructor(origins: readonly string[], allowsOwn = false) {
+    this.#allowsOwn = allowsOwn;
     for (const origin of origins) {
       if (!isOrigin(origin)) throw new TypeError(`the origin '${origin}' ${ORIGIN_FORM}`);
     }
@@ -28,9 +33,9 @@ export class Origins {
    * @throws {RemoteProblem} `misdirected` unless the request has no origin, or one of these.
    */
   check({ headers }: IncomingMessage, response: ServerResponse): void {
-    const { origin } = headers;
+    const { origin, host } = headers;
     if (this.#origins.size > 0) response.setHeader("vary", "origin");
-    if (origin === undefined) return;
+    if (origin === undefined || (this.#allowsOwn && isOwnOrigin(origin, host))) return;
     if (!this.#origins.has(origin)) {
       throw new RemoteProblem("misdirected", "the server does not accept requests of this origin");
     }
@@ -47,6 +52,16 @@ export class Origins {
     });
     response.end();
   }
+}
+
+/**
+ * Whether an origin is that of a request's host.
+ *
+ * @param host The header, which has been checked.
+ */
+export function isOwnOrigin(origin: string, host: string | undefined): boolean {
+  const authority = host?.toLowerCase() ?? "";
+  return authority !== "" && (origin === `http://${authority}` || origin === `https://${authority}`);
 }
 
 /** Whether a text is an origin. */

@@ -47,6 +47,10 @@ export function draining(): RouteRefusal {
   return new RouteRefusal(503, "draining", "the server is shutting down");
 }
 
+export function unauthenticated(message: string): RemoteProblem {
+  return new RemoteProblem("unauthenticated", message);
+}
+
 export function revoked(): RemoteProblem {
   return new RemoteProblem("unauthenticated", "the credential was revoked, or its roles have changed");
 }
