@@ -1,0 +1,216 @@
+import type { DispatchEvent } from "../../../engine/call/events.ts";
+import type { ExecutionReceipt } from "../../../engine/call/execution.ts";
+import type { CallProgress } from "../../../engine/call/progress.ts";
+import type { ToolError } from "../../../engine/failure/errors.ts";
+import type { CanonicalJson } from "../../../json/canonical.ts";
+import type { NearMiss } from "../../../policy/decision.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
+import type { Principal } from "../../../policy/principal.ts";
+import { toLine } from "../../../rendering/shown.ts";
+import type { SideEffects } from "../../../tool/side-effects.ts";
+import { boundedJson } from "./bounded-json.ts";
+import { type Phase, Phases } from "./phases.ts";
+
+/** What a call is doing, or how it ended. */
+export type CallState = "running" | "waiting" | "completed" | "failed" | "aborted";
+
+/** Where a call came from: sessions have ids that the server made, and clients of the executor name theirs as they like. */
+export type CallOrigin = "session" | "executor";
+
+/** The most characters of a name, and of the arguments, the output and the log of a call. */
+const NAME_CHARS = 256;
+const DETAIL_CHARS = 16_384;
+const MAX_LOG_LINES = 100;
+
+/** What was decided on a call. */
+export interface RecordedDecision {
+  readonly decision: "allow" | "ask" | "deny";
+  readonly rules: readonly string[];
+  readonly reason?: string;
+  readonly near?: readonly NearMiss[];
+  readonly policyRevision?: string;
+}
+
+/** The call that a policy decided on, and the policy. */
+export interface DecidedRequest {
+  readonly request: PolicyRequest;
+  readonly policy: RuntimePolicy;
+}
+
+/** What is kept of one call. Events update it. What they say is bounded, and without secrets. */
+export class CallRecord {
+  readonly number: number;
+  readonly origin: CallOrigin;
+  /** What the ring finds it by while it runs. */
+  readonly key: string;
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly principal: Principal | undefined;
+  /** The number of the calling call, as soon as an event names it. */
+  parent: number | undefined;
+  readonly sideEffects: SideEffects;
+  readonly phases: Phases;
+  /** Tells the call from others with the same id, and has the times of its phases. */
+  progress: CallProgress | undefined;
+  state: CallState = "running";
+  decision: RecordedDecision | undefined;
+  error: ToolError | undefined;
+  detail: string | undefined;
+  sandbox: string | undefined;
+  durationMs: number | undefined;
+  receipt: ExecutionReceipt | undefined;
+  /** The id of the latest question to a person about the call. */
+  requestId: string | undefined;
+  arguments: string | undefined;
+  output: string | undefined;
+  readonly log: string[] = [];
+  logChars = 0;
+  decided: DecidedRequest | undefined;
+  /** While the call runs. Its text is not written before a client asks for it. */
+  #canonical: CanonicalJson | undefined;
+  /** Counts the changes of all calls: that of the latest one of this call. */
+  changed = 0;
+  /** Neighbours in the order of changes. */
+  older: CallRecord | undefined;
+  newer: CallRecord | undefined;
+  /** As it was counted. */
+  bytes = 0;
+
+  constructor(
+    number: number,
+    origin: CallOrigin,
+    key: string,
+    event: Pick<DispatchEvent, "callId" | "sessionId" | "toolName" | "at"> & {
+      readonly principal?: Principal | undefined;
+    },
+    { parent, sideEffects }: { readonly parent: number | undefined; readonly sideEffects: SideEffects },
+  ) {
+    this.number = number;
+    this.origin = origin;
+    this.key = key;
+    this.callId = toLine(event.callId, NAME_CHARS);
+    this.sessionId = toLine(event.sessionId, NAME_CHARS);
+    this.toolName = toLine(event.toolName, NAME_CHARS);
+    this.principal = event.principal;
+    this.parent = parent;
+    this.sideEffects = sideEffects;
+    this.phases = new Phases(event.at);
+  }
+
+  get hasEnded(): boolean {
+    return this.state !== "running" && this.state !== "waiting";
+  }
+
+  get phaseList(): readonly Phase[] {
+    return this.phases.list;
+  }
+
+  /** The arguments as JSON text: its beginning, or a summary. `undefined` before they are known. */
+  get argumentsText(): string | undefined {
+    return this.#canonical === undefined ? this.arguments : cut(this.#canonical.text);
+  }
+
+  /** Roughly what it takes up. */
+  get size(): number {
+    const texts = [
+      this.key,
+      this.arguments,
+      this.output,
+      this.detail,
+      this.error?.message,
+      this.decision?.reason,
+    ];
+    const chars = texts.reduce((sum, text) => sum + (text?.length ?? 0), this.logChars);
+    // A request has at most 16,384 characters of arguments, each of which can be a value.
+    return (
+      2_048 + chars * 2 + (this.decided === undefined ? 0 : (this.arguments?.length ?? DETAIL_CHARS) * 8)
+    );
+  }
+
+  /** The policy is asked about the call. */
+  ask(request: PolicyRequest, policy: RuntimePolicy): void {
+    const { text, isCut } = boundedJson(request.input, DETAIL_CHARS);
+    if (isCut || text.length > DETAIL_CHARS) return;
+    // The history is that of a session, which goes on: it would say something else later.
+    this.decided = { request: { ...request, history: undefined }, policy };
+  }
+
+  take(event: DispatchEvent): void {
+    const { at } = event;
+    if (this.progress !== undefined) this.phases.follow(this.progress, at, "execution" in event);
+    switch (event.type) {
+      case "tool.decided": {
+        const { decision, rules, reason, near, policyRevision, durationMs } = event;
+        this.decision = {
+          ...{ decision, rules: rules.slice(0, 100) },
+          ...(reason !== undefined && { reason: reason.slice(0, DETAIL_CHARS) }),
+          ...(near && { near }),
+          ...(policyRevision !== undefined && { policyRevision }),
+        };
+        this.phases.add("decide", at - durationMs, durationMs);
+        break;
+      }
+      case "tool.confirmation_requested":
+        this.state = "waiting";
+        this.requestId = event.requestId;
+        if (event.kind === "call") this.arguments ??= event.inputSummary.slice(0, DETAIL_CHARS);
+        this.phases.begin("wait", at);
+        break;
+      case "tool.confirmation_resolved":
+        this.state = "running";
+        this.phases.end("wait", at);
+        break;
+      case "tool.started":
+        this.sandbox = event.grant.sandbox;
+        this.#canonical = event.canonical;
+        if (this.progress === undefined) this.phases.fill("record", at);
+        this.phases.begin("sandbox", at);
+        break;
+      case "tool.output":
+        this.#addLine(event.chunk);
+        break;
+      case "tool.log":
+        this.#addLine(`${event.level}: ${event.message}`);
+        break;
+      case "tool.display":
+        break;
+      case "tool.aborted":
+        this.state = "aborted";
+        this.phases.close(at);
+        break;
+      case "tool.completed":
+      case "tool.failed": {
+        const { execution } = event;
+        this.state = event.type === "tool.completed" ? "completed" : "failed";
+        this.durationMs = execution.durationMs;
+        this.sandbox = execution.sandbox ?? undefined;
+        this.receipt = execution.receipt;
+        this.error = execution.error;
+        this.#canonical = undefined;
+        this.arguments = shortJson(execution.arguments);
+        if (execution.output !== null) this.output = shortJson(execution.output);
+        if (event.type === "tool.failed")
+          this.detail = event.detail === undefined ? undefined : cut(event.detail);
+        this.phases.close(at);
+      }
+    }
+  }
+
+  #addLine(line: string): void {
+    const text = line.slice(0, DETAIL_CHARS);
+    this.log.push(text);
+    this.logChars += text.length;
+    while (this.log.length > MAX_LOG_LINES || this.logChars > DETAIL_CHARS)
+      this.logChars -= this.log.shift()?.length ?? 0;
+  }
+}
+
+function shortJson(value: Parameters<typeof boundedJson>[0]): string {
+  const { text, isCut } = boundedJson(value, DETAIL_CHARS);
+  return isCut ? `${text}…` : text;
+}
+
+function cut(text: string): string {
+  return text.length > DETAIL_CHARS ? `${text.slice(0, DETAIL_CHARS)}…` : text;
+}

@@ -1,0 +1,176 @@
+import type { DispatchEvent } from "../../../engine/call/events.ts";
+import { type CallProgress, progressOf } from "../../../engine/call/progress.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
+import type { SideEffects } from "../../../tool/side-effects.ts";
+import { type CallOrigin, CallRecord } from "./call-record.ts";
+import { keyOf, RunningCalls } from "./running-calls.ts";
+
+/** Bounds of the calls that are kept. */
+export interface CallRingBounds {
+  readonly calls: number;
+  readonly bytes: number;
+}
+
+const BOUNDS: CallRingBounds = { calls: 10_000, bytes: 64 * 1_024 * 1_024 };
+
+/**
+ * The latest calls of all sessions and of the executor. An event costs the same however many calls are kept and however many
+ * clients read them: a client only knows how far it has read.
+ */
+export class CallRing {
+  readonly #bounds: CallRingBounds;
+  readonly #sideEffectsOf: (toolName: string) => SideEffects | undefined;
+  /** By their numbers, which have no gaps. */
+  readonly #calls = new Map<number, CallRecord>();
+  readonly #running = new RunningCalls();
+  #first = 1;
+  #next = 1;
+  #bytes = 0;
+  #changes = 0;
+  #latest: CallRecord | undefined;
+  readonly #onChange: () => void;
+
+  /**
+   * @param sideEffectsOf Those of a tool; `undefined` if there is none.
+   * @param onChange Called for each event.
+   */
+  constructor(
+    sideEffectsOf: (toolName: string) => SideEffects | undefined,
+    onChange: () => void,
+    bounds: CallRingBounds = BOUNDS,
+  ) {
+    this.#sideEffectsOf = sideEffectsOf;
+    this.#onChange = onChange;
+    this.#bounds = bounds;
+  }
+
+  /** Counts the changes of all calls. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** A policy is asked about a call. */
+  ask(origin: CallOrigin, request: PolicyRequest, policy: RuntimePolicy): void {
+    const { callId, sessionId, principal, tool } = request;
+    const progress = progressOf(request);
+    const record =
+      this.#running.find({ key: keyOf(origin, request), progress }) ??
+      this.#add(
+        origin,
+        { callId, sessionId, toolName: tool.name, principal, at: progress?.startedAt ?? Date.now() },
+        progress,
+      );
+    // Without its progress, a request can be that of another call with the same id.
+    if (progress === undefined && record.progress !== undefined && record.decided !== undefined) return;
+    record.ask(request, policy);
+    this.#count(record);
+  }
+
+  /** Something happens to a call. */
+  take(origin: CallOrigin, event: DispatchEvent): void {
+    const key = keyOf(origin, event);
+    const started = event.type === "tool.decided" ? event.at - event.durationMs : undefined;
+    const ended = "execution" in event ? event.at - event.execution.durationMs : undefined;
+    const progress = progressOf(event);
+    const requestId = "requestId" in event ? event.requestId : undefined;
+    const record =
+      this.#running.find({ key, progress, requestId }) ??
+      this.#add(origin, { ...event, at: progress?.startedAt ?? started ?? ended ?? event.at }, progress);
+    // The policy was asked first, which does not know about it.
+    record.parent ??= this.#parentOf(origin, event);
+    record.take(event);
+    if (record.hasEnded) this.#running.delete(record);
+    this.#count(record);
+    this.#touch(record);
+  }
+
+  get(number: number): CallRecord | undefined {
+    return this.#calls.get(number);
+  }
+
+  /** The calls before one, the newest first. */
+  *before(number: number = this.#next): Generator<CallRecord> {
+    for (let at = Math.min(number, this.#next) - 1; at >= this.#first; at--) {
+      const record = this.#calls.get(at);
+      if (record !== undefined) yield record;
+    }
+  }
+
+  /** The calls that have changed since then, those that changed last first. */
+  *changedSince(changes: number): Generator<CallRecord> {
+    for (let record = this.#latest; record !== undefined && record.changed > changes; record = record.older)
+      yield record;
+  }
+
+  #add(
+    origin: CallOrigin,
+    event: Pick<DispatchEvent, "callId" | "sessionId" | "toolName" | "at" | "parent"> & {
+      readonly principal?: DispatchEvent["principal"] | undefined;
+    },
+    progress: CallProgress | undefined,
+  ): CallRecord {
+    const key = keyOf(origin, event);
+    const record = new CallRecord(this.#next++, origin, key, event, {
+      parent: this.#parentOf(origin, event),
+      sideEffects: this.#sideEffectsOf(event.toolName) ?? "none",
+    });
+    this.#calls.set(record.number, record);
+    this.#running.add(record, progress);
+    this.#touch(record);
+    return record;
+  }
+
+  /** Returns the number of the calling call; `undefined` if no tool made the call. */
+  #parentOf(
+    origin: CallOrigin,
+    { sessionId, parent }: Pick<DispatchEvent, "sessionId" | "parent">,
+  ): number | undefined {
+    return parent === undefined
+      ? undefined
+      : this.#running.find({ key: keyOf(origin, { sessionId, callId: parent }), progress: undefined })
+          ?.number;
+  }
+
+  #count(record: CallRecord): void {
+    const { size } = record;
+    this.#bytes += size - record.bytes;
+    record.bytes = size;
+    while (this.#calls.size > this.#bounds.calls || this.#bytes > this.#bounds.bytes) {
+      const oldest = this.#calls.get(this.#first++);
+      if (oldest !== undefined) this.#forget(oldest);
+    }
+  }
+
+  #forget(record: CallRecord): void {
+    this.#calls.delete(record.number);
+    this.#running.delete(record);
+    this.#bytes -= record.bytes;
+    this.#unlink(record);
+  }
+
+  /** Makes a call the one that changed last. */
+  #touch(record: CallRecord): void {
+    // It may have been forgotten already, if it is larger than the ring.
+    if (!this.#calls.has(record.number)) return;
+    record.changed = ++this.#changes;
+    if (this.#latest !== record) {
+      this.#unlink(record);
+      record.older = this.#latest;
+      if (this.#latest !== undefined) this.#latest.newer = record;
+      this.#latest = record;
+    }
+    this.#onChange();
+  }
+
+  #unlink(record: CallRecord): void {
+    if (record.newer !== undefined) record.newer.older = record.older;
+    else if (this.#latest === record) this.#latest = record.older;
+    if (record.older !== undefined) record.older.newer = record.newer;
+    record.older = undefined;
+    record.newer = undefined;
+  }
+}
