@@ -26,6 +26,15 @@ export class ReloadableTools implements ToolsAndPolicy {
     );
   }
 
+  /** The policy, with a listener who is told of each call that it is asked about, and which policy that was then. */
+  heardBy(onCheck: (request: PolicyRequest, policy: RuntimePolicy) => void): RuntimePolicy {
+    return new CurrentPolicy(
+      () => this.#policy,
+      () => this.isPaused,
+      onCheck,
+    );
+  }
+
   /** How often the tools were replaced. */
   get generation(): number {
     return this.#generation;
@@ -47,14 +56,23 @@ export class ReloadableTools implements ToolsAndPolicy {
 class CurrentPolicy implements RuntimePolicy {
   readonly #current: () => RuntimePolicy;
   readonly #isPaused: () => boolean;
+  readonly #onCheck: (request: PolicyRequest, policy: RuntimePolicy) => void;
 
-  constructor(current: () => RuntimePolicy, isPaused: () => boolean) {
+  constructor(
+    current: () => RuntimePolicy,
+    isPaused: () => boolean,
+    onCheck: (request: PolicyRequest, policy: RuntimePolicy) => void = () => {},
+  ) {
+    this.#onCheck = onCheck;
     this.#current = current;
     this.#isPaused = isPaused;
   }
 
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {
-    return this.#isPaused() ? deny("the server is paused") : this.#current().check(request);
+    if (this.#isPaused()) return deny("the server is paused");
+    const policy = this.#current();
+    this.#onCheck(request, policy);
+    return policy.check(request);
   }
 
   /** None while the server is paused: no version of the policy decides then. */

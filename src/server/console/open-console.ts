@@ -1,0 +1,33 @@
+import { Redaction } from "../../redaction/redaction.ts";
+import type { ReloadableTools } from "../reloadable-tools.ts";
+import { Console, type ServerState } from "./console.ts";
+import type { ServedConsole } from "./options.ts";
+
+/**
+ * Opens the console of a server with these tools.
+ *
+ * @param journal Whether the server records its calls.
+ * @param redaction That of the server. Default: one that hides common secrets.
+ * @throws {TypeError} as a rejection: see {@link Console.open}.
+ */
+export function openConsole(
+  options: ServedConsole,
+  tools: ReloadableTools,
+  journal: boolean,
+  redaction: Redaction = new Redaction(),
+): Promise<Console> {
+  return Console.open(options, {
+    redaction,
+    tools: () => tools.registry.subjects,
+    state: () => stateOf(tools, journal),
+    sideEffectsOf: (name) => tools.registry.find(name)?.tool.sideEffects,
+  });
+}
+
+function stateOf({ registry, policy, isPaused }: ReloadableTools, journal: boolean): ServerState {
+  const { revision } = policy;
+  return {
+    ...(revision !== undefined && { policyRevision: revision }),
+    ...{ paused: isPaused, journal, tools: registry.size },
+  };
+}

@@ -1,0 +1,57 @@
+import { LOGIN_ACCESS } from "../access/route-access.ts";
+import type { Console } from "../console/console.ts";
+import { setCookie } from "../console/login/cookie.ts";
+import { LOGIN_MS } from "../console/login/logins.ts";
+import { LOGIN_PATH } from "../console/login/request-login.ts";
+import { admit } from "../http/admit.ts";
+import { isOwnOrigin } from "../http/origins.ts";
+import { forbidden, notFound, overloaded, unauthenticated } from "../http/refusals.ts";
+import type { SessionService } from "../service.ts";
+import type { ConsoleLogin } from "../shapes.ts";
+import type { App } from "./session-app.ts";
+
+/** Logs browsers in and out of the console. */
+export function consoleRoutes(app: App, service: SessionService): void {
+  app.post(LOGIN_PATH, async ({ env }) => {
+    const { logins, wrongTokens } = consoleOf(service);
+    const { headers, socket } = env.request;
+    const { origin } = headers;
+    if (origin === undefined || !isOwnOrigin(origin, headers.host))
+      throw forbidden("only the page of the console can log in: the request must have its origin");
+    const address = socket.remoteAddress ?? "";
+    if (wrongTokens.isTooMany(address))
+      throw overloaded("too many wrong tokens came from this address: retry in a minute");
+    const { token } = await env.read<ConsoleLogin>("ConsoleLogin");
+    const sender = logins.redeem(token) ?? env.access.guards.authentication.senderOf(token);
+    if (sender === undefined) {
+      wrongTokens.add(address);
+      throw unauthenticated("the token is wrong, or it was used already");
+    }
+    admit(LOGIN_ACCESS, env.access.clients.of(sender));
+    return cookieResponse(setCookie(logins.begin(sender, origin), LOGIN_MS, origin));
+  });
+
+  app.delete(LOGIN_PATH, ({ env }) => {
+    const { logins } = consoleOf(service);
+    const login = logins.of(env.request);
+    if (login === undefined) throw unauthenticated("the request has no login to end");
+    logins.end(login);
+    return cookieResponse(setCookie("", 0, login.origin));
+  });
+
+  app.get(LOGIN_PATH, ({ env, json }) => {
+    const { server } = consoleOf(service);
+    const { principal, roles } = env.client;
+    return json({ ...(principal && { principal: { id: principal.id } }), roles, server });
+  });
+}
+
+function cookieResponse(cookie: string): Response {
+  return new Response(null, { status: 204, headers: { "set-cookie": cookie } });
+}
+
+/** @throws {RouteRefusal} 404 if the server has no console. */
+export function consoleOf({ console }: SessionService): Console {
+  if (console === undefined) throw notFound();
+  return console;
+}
