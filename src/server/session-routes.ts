@@ -1,12 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FairBudget } from "../base/fair-budget.ts";
-import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
+import { authenticate } from "../executor/http/authenticate.ts";
 import type { Sender } from "../executor/http/authentication.ts";
 import type { Guards, MoreRoutes } from "../executor/http/more-routes.ts";
 import { respondJson } from "../executor/http/respond.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
+import type { Metric } from "../executor/metrics/prometheus-text.ts";
+import { DISPATCH_PATH } from "../remote-protocol/http.ts";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
-import type { Clients } from "./access/client.ts";
+import { Client, type Clients } from "./access/client.ts";
+import { OPERATOR_CALLER } from "./access/operator.ts";
+import { LOGGING_IN, LOGIN_CALLER, loginOf, MAX_LOGIN_BYTES } from "./console/login/request-login.ts";
+import { PageFiles } from "./console/page/page-files.ts";
+import { admit } from "./http/admit.ts";
+import { endWithCredential, endWithLogin } from "./http/end-early.ts";
 import { Exchange } from "./http/exchange.ts";
 import { Origins } from "./http/origins.ts";
 import { forbidden, notFound } from "./http/refusals.ts";
@@ -15,15 +22,15 @@ import { McpRoutes } from "./mcp/mcp-routes.ts";
 import { sessionApp } from "./routes/app.ts";
 import type { App } from "./routes/session-app.ts";
 import type { SessionService } from "./service.ts";
+import type { SessionMetrics } from "./session-metrics.ts";
 
 /** The paths of the routes, and what is below them. */
-const PATH = /^\/v1\/(?:sessions|confirmations|policy|pause|resume)(?:[/?]|$)/;
+const PATH = /^\/v1\/(?:sessions|confirmations|policy|pause|resume|journal|console\/tools)(?:[/?]|$)/;
+/** Those that only a server with a console has. */
+const CONSOLE_PATH = /^\/v1\/(?:console|calls)(?:[/?]|$)/;
 
 /** The methods of the routes. `Request` would throw for some of the others, such as TRACE. */
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-
-/** The method of MCP 2026-07-28 whose response lasts. The header has the method of the message, or the request is refused. */
-const LISTEN_METHOD = "subscriptions/listen";
 
 /** Options of {@link SessionRoutes}. */
 export interface SessionRoutesOptions {
@@ -31,6 +38,7 @@ export interface SessionRoutesOptions {
   readonly clients: Clients;
   readonly origins: Origins;
   readonly limits: Pick<ExecutorLimits, "bodyBytes" | "drainMs">;
+  readonly metrics: SessionMetrics;
   /** Default: there is no MCP server. */
   readonly mcp?: McpRoutes | undefined;
 }
@@ -45,14 +53,16 @@ export class SessionRoutes implements MoreRoutes {
   readonly #app: App;
   readonly #drainMs: number;
   readonly #mcp: McpRoutes | undefined;
+  readonly #metrics: SessionMetrics;
   readonly #bodies: { readonly maxBytes: number; readonly held: FairBudget };
 
-  constructor({ service, clients, origins, limits, mcp }: SessionRoutesOptions) {
+  constructor({ service, clients, origins, limits, mcp, metrics }: SessionRoutesOptions) {
     this.#clients = clients;
     this.#service = service;
     this.#origins = origins;
     this.#app = sessionApp(service);
     this.#mcp = mcp;
+    this.#metrics = metrics;
     this.#drainMs = limits.drainMs;
     const { bodyBytes } = limits;
     this.#bodies = { maxBytes: bodyBytes, held: new FairBudget(bodyBytes * HELD_BODIES, bodyBytes) };
@@ -65,9 +75,19 @@ export class SessionRoutes implements MoreRoutes {
 
   has(request: IncomingMessage): boolean {
     const { url = "" } = request;
-    if (PATH.test(url)) return true;
+    if (this.#isOwn(url)) return true;
+    if (this.#service.console !== undefined && PageFiles.has(request)) return true;
     if (this.#mcp === undefined) return false;
     return McpRoutes.has(request) || this.#mcp.isPublic(request);
+  }
+
+  /** Whether a path is of the sessions or the console, and not of MCP. */
+  #isOwn(url: string): boolean {
+    return PATH.test(url) || (this.#service.console !== undefined && CONSOLE_PATH.test(url));
+  }
+
+  readMetrics(): readonly Metric[] {
+    return this.#metrics.read();
   }
 
   get hasCredentials(): boolean {
@@ -75,8 +95,11 @@ export class SessionRoutes implements MoreRoutes {
   }
 
   async handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
-    const { url = "" } = request;
-    if (this.#mcp !== undefined && !PATH.test(url))
+    const { console } = this.#service;
+    if (console !== undefined && PageFiles.has(request)) {
+      guards.hostCheck.check({ ...(request.headers.host !== undefined && { host: request.headers.host }) });
+      console.page.respond(request, response);
+    } else if (this.#mcp !== undefined && !this.#isOwn(request.url ?? ""))
       await this.#handleMcp(request, response, guards, this.#mcp);
     else await this.#handleSessions(request, response, guards);
   }
@@ -102,10 +125,10 @@ export class SessionRoutes implements MoreRoutes {
       await sendResponse(mcp.tokens.resource.respond(), response, new AbortController().signal);
       return;
     }
-    const sender = await this.#mcpSender(request, authority, guards, mcp);
+    const sender = await mcp.senderOf(request, authority, guards);
     // The connection was closed while the access token was verified.
     if (response.destroyed) return;
-    const exchange = this.#begin(request, response, sender);
+    const exchange = this.#begin(request, response, sender, guards);
     endWithCredential(exchange, response);
     const answer = await mcp.handle(exchange);
     if (typeof answer === "string") {
@@ -114,20 +137,6 @@ export class SessionRoutes implements MoreRoutes {
     }
     answer.headers.set("cache-control", "no-store");
     await sendResponse(answer, response, exchange.revoked);
-  }
-
-  async #mcpSender(
-    request: IncomingMessage,
-    authority: string,
-    { authentication }: Guards,
-    { tokens }: McpRoutes,
-  ): Promise<Sender> {
-    try {
-      return authentication.check(request, authority);
-    } catch (problem) {
-      if (tokens === undefined) throw problem;
-      return await tokens.senderOf(request, problem);
-    }
   }
 
   /**
@@ -145,8 +154,12 @@ export class SessionRoutes implements MoreRoutes {
   }
 
   /** Begins to serve a sender. */
-  #begin(request: IncomingMessage, response: ServerResponse, sender: Sender): Exchange {
-    const exchange = new Exchange(request, response, sender, this.#clients.of(sender), this.#bodies);
+  #begin(request: IncomingMessage, response: ServerResponse, sender: Sender, guards: Guards): Exchange {
+    const clients = this.#clients;
+    const isLogin = sender.caller === LOGIN_CALLER;
+    const client = isLogin ? new Client(sender, { roles: [] }) : clients.of(sender);
+    const bodies = isLogin ? { ...this.#bodies, maxBytes: MAX_LOGIN_BYTES } : this.#bodies;
+    const exchange = new Exchange(request, response, sender, client, bodies, { guards, clients });
     this.#open.add(exchange);
     exchange.closed.addEventListener("abort", () => this.#open.delete(exchange), { once: true });
     return exchange;
@@ -155,8 +168,10 @@ export class SessionRoutes implements MoreRoutes {
   async #handleSessions(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
     const authority = this.#pass(request, response, guards);
     if (authority === undefined) return;
-    const sender = guards.authentication.check(request, authority);
-    const exchange = this.#begin(request, response, sender);
+    const login = loginOf(request, this.#service.console);
+    const sender = login?.sender ?? (await authenticate(guards, request, authority));
+    const exchange = this.#begin(request, response, sender, guards);
+    if (login !== undefined && login !== LOGGING_IN) endWithLogin(exchange, login.ended);
     const { client } = exchange;
     const { method = "GET", url = "/" } = request;
     if (!METHODS.includes(method)) throw notFound();
@@ -174,11 +189,14 @@ export class SessionRoutes implements MoreRoutes {
   /** Replaces the clients, and ends the requests of those that may no longer do the same. The guards have been replaced. */
   reload(clients: Clients, { authentication }: Pick<Guards, "authentication">): void {
     this.#clients = clients;
+    // Access tokens and the operator are none of the credentials that were replaced.
+    const isCurrent = (sender: Sender): boolean =>
+      sender.expiresAt !== undefined || sender.caller === OPERATOR_CALLER || authentication.isCurrent(sender);
+    this.#service.console?.logins.keep((sender) => isCurrent(sender) && !clients.of(sender).is("caller"));
     for (const exchange of this.#open) {
       const { sender, client } = exchange;
-      // Access tokens are none of the credentials that were replaced.
-      const isCurrent = sender.expiresAt !== undefined || authentication.isCurrent(sender);
-      if (!isCurrent || !clients.of(sender).equals(client)) exchange.revoke();
+      if (sender.caller === LOGIN_CALLER) continue;
+      if (!isCurrent(sender) || !clients.of(sender).equals(client)) exchange.revoke();
     }
   }
 
@@ -188,7 +206,7 @@ export class SessionRoutes implements MoreRoutes {
   }
 
   admitDispatch(sender: Sender): void {
-    if (!this.#clients.of(sender).is("caller")) throw forbidden("only a caller can dispatch calls");
+    admit(`POST ${DISPATCH_PATH}`, this.#clients.of(sender));
     this.#service.refuseIfPaused();
   }
 
@@ -196,19 +214,4 @@ export class SessionRoutes implements MoreRoutes {
     await this.#mcp?.drain(this.#drainMs);
     await this.#service.close(this.#drainMs);
   }
-}
-
-/**
- * Ends a stream that would last, and not the response to a call, when its credential is revoked or expires: the client has to
- * begin another one, with a new credential.
- */
-function endWithCredential(exchange: Exchange, response: ServerResponse): void {
-  const { request, sender, revoked, closed } = exchange;
-  const { method, headers } = request;
-  if (method !== "GET" && headers["mcp-method"] !== LISTEN_METHOD) return;
-  revoked.addEventListener("abort", () => response.end(), { once: true });
-  if (sender.expiresAt === undefined) return;
-  const delay = Math.min(Math.max(sender.expiresAt - Date.now(), 0), MAX_DELAY_MS);
-  const timer = setTimeout(() => exchange.revoke(), delay);
-  closed.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }

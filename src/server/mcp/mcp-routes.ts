@@ -1,9 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { race } from "../../base/timers/race.ts";
+import { authenticate } from "../../executor/http/authenticate.ts";
+import type { Sender } from "../../executor/http/authentication.ts";
+import type { Guards } from "../../executor/http/more-routes.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import { admit } from "../http/admit.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { draining, forbidden, notFound } from "../http/refusals.ts";
+import { draining, notFound } from "../http/refusals.ts";
 import { MCP_PATH } from "./mcp-path.ts";
 import { ProtectedResource } from "./protected-resource.ts";
 import type { TokenSenders } from "./token-senders.ts";
@@ -33,6 +37,20 @@ export class McpRoutes {
   }
 
   /**
+   * Returns who sent a request: by the server's own credentials, or by an access token.
+   *
+   * @throws {RouteRefusal | RemoteProblem} as a rejection.
+   */
+  async senderOf(request: IncomingMessage, authority: string, guards: Guards): Promise<Sender> {
+    try {
+      return await authenticate(guards, request, authority);
+    } catch (problem) {
+      if (this.tokens === undefined) throw problem;
+      return await this.tokens.senderOf(request, problem);
+    }
+  }
+
+  /**
    * Responds to a request that has passed the checks of its host, its origin and its sender.
    *
    * @returns the response, or the JSON text of one.
@@ -40,10 +58,10 @@ export class McpRoutes {
    */
   async handle(exchange: Exchange): Promise<Response | string> {
     const { client, closed, request } = exchange;
-    if (!client.is("caller")) throw forbidden("only a caller can use the MCP server");
-    if (this.#isEnding) throw draining();
     const { method = "GET", headers } = request;
     if (!METHODS.includes(method)) throw notFound();
+    admit(`${method} ${MCP_PATH}`, client);
+    if (this.#isEnding) throw draining();
     const body = method === "POST" ? await exchange.readText([JSON_MEDIA_TYPE]) : undefined;
     const { principal } = client;
     if (body !== undefined) {

@@ -6,17 +6,23 @@ import { notFound, storeFailed } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes } from "./admin.ts";
 import { approvalRoutes } from "./approvals.ts";
+import { callRoutes } from "./calls.ts";
 import { changeRoutes } from "./changes.ts";
 import { confirmationRoutes } from "./confirmations.ts";
+import { consoleRoutes } from "./console.ts";
 import { eventRoutes } from "./events.ts";
+import { journalRoutes } from "./journal.ts";
+import { journalTrialRoutes } from "./journal-trials.ts";
 import { messageRoutes } from "./messages.ts";
 import type { App, AppBindings } from "./session-app.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { toolRoutes } from "./tools.ts";
 import { turnRoutes } from "./turns.ts";
 
 const ROUTES = [
   ...[sessionRoutes, messageRoutes, turnRoutes, eventRoutes],
   ...[confirmationRoutes, approvalRoutes, changeRoutes, adminRoutes],
+  ...[toolRoutes, journalRoutes, journalTrialRoutes, consoleRoutes, callRoutes],
 ];
 
 /** Returns the routes of the sessions, which clients can use as {@link ROUTE_ACCESS} says. They throw refusals. */
