@@ -1,89 +1,32 @@
-import type { AccessTokenOptions } from "../access-tokens/options.ts";
-import { checkReceiver, type Receiver } from "../base/receiver.ts";
-import { checkResultBudget, type ResultBudget } from "../engine/bounds/result-budget.ts";
+import { checkReceiver } from "../base/receiver.ts";
+import { checkResultBudget } from "../engine/bounds/result-budget.ts";
 import { EventStream } from "../engine/call/events.ts";
-import { Executor, type ExecutorOptions } from "../executor/executor.ts";
-import type { Credentials } from "../executor/http/authentication.ts";
+import { Executor } from "../executor/executor.ts";
 import { completeLimits } from "../executor/load/limits.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
 import type { McpServerOptions } from "../mcp/server/options.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import { Redaction } from "../redaction/redaction.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import { Modes } from "../sessions/modes/modes.ts";
-import type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
+import type { SessionsOptions } from "../sessions/options.ts";
 import { openSessions, type Sessions } from "../sessions/sessions.ts";
 import { MemorySessionStore } from "../sessions/store/memory-store.ts";
-import type { SessionStore } from "../sessions/store/store.ts";
 import { absolutePath } from "../sessions/trusted-workspaces.ts";
 import { Clients } from "./access/client.ts";
-import { type Credential, withCredentials } from "./access/credential.ts";
-import { Admin, type AdminOptions } from "./admin.ts";
+import { withCredentials } from "./access/credential.ts";
+import { Admin } from "./admin.ts";
+import type { Console } from "./console/console.ts";
+import { openConsole } from "./console/open-console.ts";
+import type { ServedConsole } from "./console/options.ts";
+import { CallRepeats } from "./history/call-repeats.ts";
 import { Origins } from "./http/origins.ts";
 import { McpRoutes } from "./mcp/mcp-routes.ts";
+import type { ReloadedOptions, ServedMcp, ServerOptions } from "./options.ts";
 import { ReloadableTools } from "./reloadable-tools.ts";
 import { SessionService } from "./service.ts";
+import { SessionMetrics } from "./session-metrics.ts";
 import { SessionRoutes } from "./session-routes.ts";
-
-/**
- * The options of {@link startServer}: those of an executor, whose `keys` and `token` are credentials of callers. The
- * server does not close the sandboxes: close them after it.
- *
- * @typeParam Embedder As of `DispatchContext`.
- */
-export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
-  AdminOptions & {
-    readonly sessions: ServedSessions;
-    /** Further credentials, with their roles. Default: none. */
-    readonly credentials?: readonly Credential[];
-    /**
-     * Origins of the pages that may use the sessions from a browser, such as `https://console.example.com`. Default: none.
-     */
-    readonly origins?: readonly string[];
-    /**
-     * Serves MCP at `/mcp`, with the credentials of callers. Needs the package `@modelcontextprotocol/server`. Default: it
-     * is not served.
-     */
-    readonly mcp?: ServedMcp;
-  };
-
-/** The MCP server of a server. */
-export type ServedMcp = Omit<McpServerOptions, "sessions" | "registry" | "events" | "session"> & {
-  /**
-   * Accepts access tokens of an authorization server at `/mcp`, besides the credentials of callers. The resource is the URL of
-   * the MCP server as clients reach it: `https://host/mcp`. Needs the package `jose`. Default: only credentials are accepted.
-   */
-  readonly oauth?: AccessTokenOptions;
-};
-
-/** The sessions of a server. */
-export interface ServedSessions {
-  /** When a person is asked. */
-  readonly confirmations?: ConfirmationOptions;
-  /** Limits of each session. */
-  readonly limits?: SessionLimits;
-  /** How much of a result the model reads, in the messages of providers. Default: as of `DispatchContext`. */
-  readonly resultBudget?: ResultBudget;
-  /** What survives a restart. The server closes it. Default: a store in memory. */
-  readonly store?: SessionStore;
-  /**
-   * Is told of each inquiry that opens while no approver is attached to the events of its session: the JSON object
-   * `{ requestId, sessionId, toolName }`. It has 5 seconds, and four are told at once. A failure is a warning of the process
-   * with the code `SANDGATE_NOTIFY_FAILED`. Default: nothing is told.
-   */
-  readonly notify?: Receiver;
-  /** The mode of new sessions, and the loosest that a caller can choose. Default: `"cautious"`. */
-  readonly mode?: SessionMode;
-  /**
-   * The workspaces that a caller can choose, with everything below them; `~` is the home directory. Links are resolved.
-   * Default: none.
-   */
-  readonly workspaces?: readonly string[];
-}
-
-/** What {@link Server.reload} replaces. */
-interface ReloadedOptions
-  extends Pick<ServerOptions, "registry" | "policy" | "credentials">,
-    Credentials,
-    Pick<ConfirmationOptions, "modes"> {}
 
 interface ServerParts {
   readonly executor: Executor;
@@ -93,6 +36,9 @@ interface ServerParts {
   /** That of new sessions. */
   readonly mode: SessionMode;
   readonly mcp: McpServer | undefined;
+  readonly console: Console | undefined;
+  readonly operator: ServedConsole["operator"];
+  readonly executorPolicy: RuntimePolicy;
 }
 
 /** An executor that also serves sessions. `docs/sessions.md` describes its API. */
@@ -105,9 +51,15 @@ export class Server implements AsyncDisposable {
   readonly #tools: ReloadableTools;
   readonly #routes: SessionRoutes;
   readonly #mode: SessionMode;
+  readonly #console: Console | undefined;
+  readonly #operator: ServedConsole["operator"];
+  readonly #executorPolicy: RuntimePolicy;
 
-  private constructor({ executor, sessions, tools, routes, mode, mcp }: ServerParts) {
+  private constructor({ executor, sessions, tools, routes, mode, mcp, ...more }: ServerParts) {
     this.#executor = executor;
+    this.#console = more.console;
+    this.#operator = more.operator;
+    this.#executorPolicy = more.executorPolicy;
     this.sessions = sessions;
     this.mcp = mcp;
     this.#tools = tools;
@@ -117,10 +69,30 @@ export class Server implements AsyncDisposable {
 
   /** See {@link startServer}. @internal */
   static async start(options: ServerOptions): Promise<Server> {
-    const { sessions: served, credentials = [], origins: pages = [], mcp: servedMcp, ...others } = options;
-    const { policyFile, beforePolicy, onAdmin, ...given } = others;
+    const {
+      sessions: served,
+      credentials = [],
+      origins: pages = [],
+      mcp: servedMcp,
+      console: servedConsole,
+      ...others
+    } = options;
+    const { history, policyFile, beforePolicy, onAdmin, ...given } = others;
     const { mode = "cautious", workspaces = [], store = new MemorySessionStore() } = served;
-    const { listen, hosts, keys, token, tokenName, tokens, limits, ...context } = given;
+    const {
+      listen,
+      hosts,
+      basePath,
+      keys,
+      token,
+      tokenName,
+      tokens,
+      certificates,
+      limits,
+      tls,
+      plainHttp,
+      ...context
+    } = given;
     new Modes(served.confirmations?.modes).resolve(mode);
     if (served.resultBudget !== undefined) checkResultBudget(served.resultBudget);
     const complete = completeLimits(limits);
@@ -128,39 +100,84 @@ export class Server implements AsyncDisposable {
     const paths = workspaces.map((path) => absolutePath(path, "a workspace"));
     const bounds = { mode, workspaces: paths, bodyBytes };
     const notify = served.notify && checkReceiver(served.notify, "notify");
-    const origins = new Origins(pages);
+    const origins = new Origins(pages, servedConsole !== undefined);
     const access = withCredentials(given, credentials);
     const tools = new ReloadableTools(context);
+    const console =
+      servedConsole &&
+      (await openConsole(servedConsole, tools, context.journal !== undefined, context.redaction));
     const admin = new Admin(tools, {
       ...(policyFile !== undefined && { policyFile }),
       ...(beforePolicy && { beforePolicy }),
-      ...(onAdmin && { onAdmin }),
+      onAdmin: (event) => {
+        console?.beat.change();
+        onAdmin?.(event);
+      },
     });
+    const operator = servedConsole?.operator;
     const events = eventsBefore(context.events);
+    const executed = console && eventsBefore(context.events);
+    console?.follow("session", events);
+    if (executed !== undefined) console?.follow("executor", executed);
+    const policy = console?.hear("session", tools) ?? tools.policy;
+    const executorPolicy = console?.hear("executor", tools) ?? tools.policy;
     const sessions = await openSessions({
       ...(context as unknown as SessionsOptions),
-      ...{ registry: tools.registry, policy: tools.policy, events, store },
+      ...{ registry: tools.registry, policy, events, store },
       ...(served.confirmations && { confirmations: served.confirmations }),
       ...(served.limits && { limits: served.limits }),
       ...(served.resultBudget && { resultBudget: served.resultBudget }),
     });
     try {
-      const service = new SessionService({ sessions, admin, events, bounds, notify });
-      const clients = new Clients(credentials);
+      const redaction = context.redaction ?? new Redaction();
+      const repeats = history && new CallRepeats({ ...context, registry: tools.registry, policy, events });
+      const inspected = { registry: tools.registry, redaction, history, repeats };
+      const service = new SessionService({ sessions, admin, events, bounds, inspected, notify, console });
+      const metrics = new SessionMetrics({ sessions, admin, tools, events });
+      const clients = new Clients(credentials, operator);
       const common = { sessions, registry: tools.registry, events };
       const mcp = servedMcp && (await openMcp(servedMcp, { ...common, session: () => ({ mode }) }));
-      const routes = new SessionRoutes({ service, clients, origins, limits: complete, mcp });
-      const executor = await Executor.start({ ...given, ...access, policy: tools.policy }, routes);
-      return new Server({ executor, sessions, tools, routes, mode, mcp: mcp?.server });
+      const routes = new SessionRoutes({ service, clients, origins, limits: complete, mcp, metrics });
+      const executor = await Executor.start(
+        { ...given, ...access, policy: executorPolicy, ...(executed && { events: executed }) },
+        routes,
+      );
+      return new Server({
+        executor,
+        sessions,
+        tools,
+        routes,
+        mode,
+        mcp: mcp?.server,
+        console,
+        operator,
+        executorPolicy,
+      });
     } catch (error) {
       await sessions.close();
       throw error;
     }
   }
 
+  /** See {@link Executor.scheme}. */
+  get scheme(): "http" | "https" {
+    return this.#executor.scheme;
+  }
+
   /** See {@link Executor.address}. */
   get address(): string {
     return this.#executor.address;
+  }
+
+  /**
+   * Returns a token with which one browser can log in to the console as its operator, within 10 minutes.
+   *
+   * @throws {TypeError} if the options have no operator.
+   */
+  issueConsoleToken(): string {
+    if (this.#console === undefined)
+      throw new TypeError("the server has no console: see its option 'console'");
+    return this.#console.issueToken();
   }
 
   /**
@@ -174,11 +191,12 @@ export class Server implements AsyncDisposable {
    */
   reload({ registry, policy, credentials = [], modes, ...own }: ReloadedOptions): void {
     if (modes !== undefined) new Modes(modes).resolve(this.#mode);
-    this.#executor.reload({ registry, policy: this.#tools.policy, ...withCredentials(own, credentials) });
+    this.#executor.reload({ registry, policy: this.#executorPolicy, ...withCredentials(own, credentials) });
     this.#tools.replace({ registry, policy });
-    this.#routes.reload(new Clients(credentials), this.#executor.guards);
+    this.#routes.reload(new Clients(credentials, this.#operator), this.#executor.guards);
     if (modes !== undefined) this.sessions.replaceModes(modes);
     this.#routes.toolsChanged();
+    this.#console?.beat.change();
   }
 
   /**

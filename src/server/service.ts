@@ -7,6 +7,7 @@ import type { Sessions } from "../sessions/sessions.ts";
 import type { AcceptedMessage, Turn } from "../sessions/turn.ts";
 import type { Client } from "./access/client.ts";
 import type { Admin } from "./admin.ts";
+import type { Console } from "./console/console.ts";
 import type { LoggedEvent } from "./events/event-log.ts";
 import { EventLogs } from "./events/event-logs.ts";
 import type { EventStreamOptions, FinalEvent } from "./events/event-stream.ts";
@@ -15,6 +16,7 @@ import { withSessionsAbove } from "./events/sessions-above.ts";
 import { StreamRoom, type UnreadBytes } from "./events/stream-room.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
+import type { Inspected } from "./inspected.ts";
 import { KeptTurns, type TurnPlace } from "./keeping/kept-turns.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
 import { AttachedApprovers } from "./notifying/attached-approvers.ts";
@@ -37,8 +39,11 @@ export interface ServiceOptions {
   /** The events of the calls of all sessions, and of nothing else. */
   readonly events: EventStream;
   readonly bounds: CallerBounds;
+  readonly inspected: Inspected;
   /** Receives the inquiries that no attached approver sees. Default: none. */
   readonly notify?: Receiver | undefined;
+  /** Default: there is no page for people. */
+  readonly console?: Console | undefined;
 }
 
 /** What the routes share: the sessions, and the events that are kept for their clients. */
@@ -46,6 +51,8 @@ export class SessionService {
   readonly sessions: Sessions;
   readonly admin: Admin;
   readonly bounds: CallerBounds;
+  readonly inspected: Inspected;
+  readonly console: Console | undefined;
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
   readonly kept: KeptTurns;
@@ -58,8 +65,10 @@ export class SessionService {
   /** The ends of the messages under way. */
   readonly #ends = new Map<string, Promise<FinalEvent>>();
 
-  constructor({ sessions, admin, events, bounds, notify }: ServiceOptions) {
+  constructor({ sessions, admin, events, bounds, inspected, notify, console }: ServiceOptions) {
+    this.console = console;
     this.admin = admin;
+    this.inspected = inspected;
     this.sessions = sessions;
     this.kept = new KeptTurns(bounds.bodyBytes, ({ sessionId, id }) => {
       const session = sessions.get(sessionId);
@@ -96,6 +105,7 @@ export class SessionService {
       const logged = { type, data: told, ...(parent !== undefined && { callerData: toCaller }) };
       for (const id of this.withAbove(sessionId)) this.tell(id, logged);
       notifier?.take(event);
+      console?.attend();
     });
     sessions.onModeChange(({ sessionId, ...change }) => {
       const type = "session.mode_changed";
@@ -219,6 +229,7 @@ export class SessionService {
    */
   async close(maxMs: number): Promise<void> {
     this.#ending.abort();
+    this.console?.logins.close();
     this.#notifier?.close();
     await this.messages.idle(maxMs);
     await this.sessions.close();
