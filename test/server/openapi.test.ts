@@ -5,8 +5,11 @@ import { parse } from "yaml";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
+import { JournalHistory } from "../../src/journal/history/journal-history.ts";
+import { openJournal } from "../../src/journal/journal.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { Admin } from "../../src/server/admin.ts";
 import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
@@ -15,7 +18,9 @@ import { SessionService } from "../../src/server/service.ts";
 import { BODY_SCHEMAS } from "../../src/server/shapes.ts";
 import { openSessions } from "../../src/sessions/sessions.ts";
 import type { Answer } from "../executor/harness.ts";
-import { type ListedInquiry, pathOf, startServer, TestClient, WritingTool } from "./harness.ts";
+import { recordCalls, TemporaryDirectory } from "../journal/records.ts";
+import { Browser, startConsole } from "./console/console.ts";
+import { type ListedInquiry, pathOf, TestClient, WritingTool } from "./harness.ts";
 
 interface Operation {
   readonly requestBody?: {
@@ -24,7 +29,7 @@ interface Operation {
   readonly responses: Readonly<
     Record<
       string,
-      { readonly content: Readonly<Record<string, { readonly schema: JsonObject & { $ref?: string } }>> }
+      { readonly content?: Readonly<Record<string, { readonly schema: JsonObject & { $ref?: string } }>> }
     >
   >;
 }
@@ -34,7 +39,7 @@ const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.me
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
 };
 const PATHS = Object.entries(DOCUMENT.paths).filter(([path]) =>
-  /^\/v1\/(sessions|confirmations|policy|pause|resume)/.test(path),
+  /^\/v1\/(sessions|confirmations|policy|pause|resume|journal|console|calls)/.test(path),
 );
 
 const ajv = new Ajv2020({ strictTypes: false, strictRequired: false, keywords: ["components"] });
@@ -51,6 +56,7 @@ describe("docs/openapi.yaml", () => {
     const service = new SessionService({
       ...{ sessions, events: new EventStream() },
       admin: new Admin(new ReloadableTools({ registry: new ToolRegistry(), policy: new HostPolicy() }), {}),
+      inspected: { registry: new ToolRegistry(), redaction: new Redaction() },
       bounds: { mode: "cautious", workspaces: [], bodyBytes: 1_000 },
     });
     const routes = sessionApp(service).routes.map(
@@ -83,7 +89,13 @@ test("real requests and responses match docs/openapi.yaml", async () => {
     ...{ name: "asks", description: "", inputSchema: { type: "object" }, sideEffects: "none" },
     host: (_input, { ask }) => ask({ question: "Which?", choices: ["a", "b"] }),
   };
-  const server = await startServer([new WritingTool().tool, asks]);
+  using directory = new TemporaryDirectory();
+  await using journal = await openJournal({ directory: directory.path });
+  await recordCalls(journal, 2);
+  const server = await startConsole([new WritingTool().tool, asks], {
+    ...{ journal, history: new JournalHistory(journal, directory.path) },
+  });
+  const erin = new TestClient(server, "erin");
   const [alice, carol, bob] = [
     new TestClient(server, "alice"),
     new TestClient(server, "carol"),
@@ -94,12 +106,13 @@ test("real requests and responses match docs/openapi.yaml", async () => {
     const { status, headers, text } = await sent;
     const operation = DOCUMENT.paths[template]?.[method];
     const media =
-      operation?.responses[status]?.content[String(headers["content-type"]).split(";", 1)[0] ?? ""];
+      operation?.responses[status]?.content?.[String(headers["content-type"]).split(";", 1)[0] ?? ""];
+    exchanged.add(`${method} ${template} ${status}`);
+    if (status === 204 && operation?.responses[status] !== undefined) return undefined;
     if (media === undefined) throw new Error(`${method} ${template} answers ${status}: ${text}`);
     const body: unknown = JSON.parse(text);
     const validate = ajv.compile({ $ref: `openapi${media.schema.$ref}` });
     expect([validate(body), validate.errors, method, template]).toEqual([true, null, method, template]);
-    exchanged.add(`${method} ${template} ${status}`);
     return body;
   };
   const at = "/v1/sessions/{id}";
@@ -113,6 +126,20 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   const { turnId } = (await add({ calls, messageId: "m1", turnId: "t1" })) as { turnId: string };
   await add({ calls: [], messageId: "m1", turnId: "t1" });
   await check("/v1/sessions", "post", carol.send("POST", "/v1/sessions", {}));
+  await check("/v1/sessions", "get", carol.send("GET", "/v1/sessions"));
+  for (const [path, at] of [
+    ["/v1/journal", "/v1/journal"],
+    ["/v1/journal/calls", "/v1/journal/calls?limit=1"],
+    ["/v1/journal/calls/{seq}", "/v1/journal/calls/2"],
+  ] as const) {
+    await check(path, "get", carol.send("GET", at));
+    await check(path, "get", alice.send("GET", at));
+  }
+  for (const client of [erin, alice]) {
+    await check("/v1/journal/verification", "post", client.send("POST", "/v1/journal/verification"));
+  }
+  await check("/v1/console/tools", "get", carol.send("GET", "/v1/console/tools"));
+  await check("/v1/sessions", "get", carol.send("GET", "/v1/sessions?limit=all"));
   await check(`${at}/definitions`, "get", alice.send("GET", `${session}/definitions?format=anthropic`));
   await check(`${at}/definitions`, "get", bob.send("GET", `${session}/definitions`));
   await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}`));
@@ -162,6 +189,15 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(`${at}/changes`, "post", alice.send("POST", `${session}/changes`, { decision: "reject" }));
   await check(at, "delete", alice.send("DELETE", session));
   const frank = new TestClient(server, "frank");
+  const trial = "/v1/journal/policy-diff";
+  await check(trial, "post", frank.send("POST", trial, { policy: "rules: []", last: 10 }));
+  await check(trial, "post", frank.send("POST", trial, { policy: "rules: {}", last: 10 }));
+  await check(trial, "post", erin.send("POST", trial, { policy: "rules: []", last: 10 }));
+  const repeat = "/v1/journal/calls/{seq}/repeat";
+  const again = "/v1/journal/calls/2/repeat";
+  await check(repeat, "post", frank.send("POST", again, { dryRun: true }));
+  await check(repeat, "post", frank.send("POST", again, { dryRun: false }));
+  await check(repeat, "post", frank.send("POST", again, {}));
   const yaml = (body: string) => ({
     body,
     headers: { "content-type": "application/yaml", "content-length": String(Buffer.byteLength(body)) },
@@ -174,11 +210,24 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(`${at}/turns`, "post", refused);
   await check("/v1/resume", "post", alice.send("POST", "/v1/resume"));
   await check("/v1/resume", "post", frank.send("POST", "/v1/resume"));
+  const login = "/v1/console/session";
+  const browser = new Browser(server);
+  await check(login, "post", browser.logIn("wrong-token"));
+  await check(login, "post", browser.logIn(server.issueConsoleToken()));
+  await check(login, "get", browser.send("GET", login));
+  await check(login, "get", alice.send("GET", login));
+  const shown = await check("/v1/calls", "get", browser.send("GET", "/v1/calls"));
+  expect((shown as { calls: unknown[] }).calls).toHaveLength(3);
+  for (const { ref } of (shown as { calls: { ref: string }[] }).calls)
+    await check("/v1/calls/{ref}", "get", browser.send("GET", `/v1/calls/${ref}`));
+  await check("/v1/calls", "get", alice.send("GET", "/v1/calls"));
+  await check("/v1/calls", "get", browser.send("GET", "/v1/calls?limit=0"));
+  await check(login, "delete", browser.send("DELETE", login));
   const methods = new Set([...exchanged].map((each) => each.replace(/ \d+$/, "")));
   const all = PATHS.flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method} ${path}`),
   );
-  expect(all.filter((each) => !methods.has(each))).toEqual([`get ${at}/events`]);
+  expect(all.filter((each) => !methods.has(each))).toEqual([`get ${at}/events`, "get /v1/calls/events"]);
   expect([...exchanged].map((each) => each.split(" ").at(-1))).toEqual(
     expect.arrayContaining(["403", "404", "409", "410", "422", "503"]),
   );
