@@ -13,11 +13,11 @@ export interface Import {
 
 /** The files of `src`. */
 export const files: readonly string[] = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter(
-  (file) => file.endsWith(".ts"),
+  (file) => /\.tsx?$/.test(file),
 );
 
 /** `import … from "./x.ts"`, `export … from "./x.ts"`, `import("./x.ts")`. */
-const SPECIFIER = /\b(import|export)\b(\s+type\b)?[^"';]*?\(?\s*"(\.{1,2}\/[^"]*\.ts)"/g;
+const SPECIFIER = /\b(import|export)\b(\s+type\b)?[^"';]*?\(?\s*"(\.{1,2}\/[^"]*\.tsx?)"/g;
 /** `entryFile("sandboxes/x")`: the file that a thread or a child process starts with. */
 const ENTRY_FILE = /\bentryFile\(\s*"([^"]+)"/g;
 
