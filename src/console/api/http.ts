@@ -1,0 +1,95 @@
+import { type Signal, signal } from "@preact/signals";
+
+/** Whether the server knows the browser; `undefined` until it has said so. */
+export const isSignedIn: Signal<boolean | undefined> = signal(undefined);
+
+/** What the server refused. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  /** The status of HTTP; 0 if there was no response. */
+  readonly status: number;
+  /** Such as `forbidden`, of the API; `unreachable` if there was no response. */
+  readonly code: string;
+  /** The members of the body besides `error`. */
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    details: Readonly<Record<string, unknown>> = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/**
+ * Sends a request to the server that the page is from, with its cookie, and returns the body of the response.
+ *
+ * @param path Such as `/v1/calls`.
+ * @throws {ApiError} if the server refuses, or does not answer. After a 401, {@link isSignedIn} is `false`.
+ */
+export async function send<Body = undefined>(method: string, path: string, body?: unknown): Promise<Body> {
+  const response = await fetch(path, {
+    method,
+    credentials: "same-origin",
+    redirect: "error",
+    cache: "no-store",
+    ...(body !== undefined && {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    }),
+  }).catch(() => {
+    throw new ApiError(0, "unreachable", "The server does not answer.");
+  });
+  const content = parse(await response.text());
+  if (response.ok) return content as Body;
+  if (response.status === 401) isSignedIn.value = false;
+  const { error, ...details } = (content ?? {}) as { error?: { code?: string; message?: string } };
+  const { code = "failed", message = `The server answered with the status ${response.status}.` } =
+    error ?? {};
+  throw new ApiError(response.status, code, message, details);
+}
+
+function parse(text: string): unknown {
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads a path. */
+export function get<Body>(path: string): Promise<Body> {
+  return send<Body>("GET", path);
+}
+
+/** Writes the query of a path from its parameters, without those that are `undefined` or empty. */
+export function withQuery(
+  path: string,
+  parameters: Readonly<Record<string, string | number | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== "") query.set(name, String(value));
+  }
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/** What a person reads of a failure. */
+export function messageOf(error: unknown): string {
+  return error instanceof ApiError ? error.message : "The page failed. Load it again.";
+}
+
+const RETRY_MS = 3_000;
+
+/** Does something again in a while, unless the person has to log in first. */
+export function retryLater(again: () => Promise<void>): void {
+  setTimeout(() => {
+    if (isSignedIn.peek() === true) void again();
+  }, RETRY_MS);
+}

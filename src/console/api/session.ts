@@ -1,0 +1,82 @@
+import { type Signal, signal } from "@preact/signals";
+import { ApiError, get, isSignedIn, messageOf, send } from "./http.ts";
+
+/** What the page shows of the server. */
+export interface ServerInfo {
+  readonly version: string;
+  /** In milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Absent while the server is paused, and if the policy has none. */
+  readonly policyRevision?: string;
+  readonly paused: boolean;
+  readonly journal: boolean;
+  readonly tools: number;
+}
+
+/** Who uses the page, and what they may do. */
+export interface Viewer {
+  readonly principal?: { readonly id: string };
+  readonly roles: readonly string[];
+}
+
+/** Who uses the page; `undefined` before the login. */
+export const viewer: Signal<Viewer | undefined> = signal(undefined);
+
+/** The server that the page is from; `undefined` before the login. */
+export const server: Signal<ServerInfo | undefined> = signal(undefined);
+
+/** Why the last login failed; `""` if it did not. */
+export const loginProblem: Signal<string> = signal("");
+
+/**
+ * Reads who uses the page. Without a session, the page shows the login. If somebody else uses it now, it begins anew: what it
+ * has read may be none of their business.
+ */
+export async function loadSession(): Promise<void> {
+  try {
+    const session = await get<Viewer & { readonly server: ServerInfo }>("/v1/console/session");
+    if (viewer.value !== undefined && viewer.value.principal?.id !== session.principal?.id) {
+      location.reload();
+      return;
+    }
+    viewer.value = session;
+    server.value = session.server;
+    loginProblem.value = "";
+    isSignedIn.value = true;
+  } catch (error) {
+    const isUnknown = error instanceof ApiError && error.status === 401;
+    // A server that is restarting may still know the browser.
+    if (isUnknown || viewer.value === undefined) isSignedIn.value = false;
+    if (!isUnknown) loginProblem.value = messageOf(error);
+  }
+}
+
+/** Exchanges a token for a cookie. */
+export async function logIn(token: string): Promise<void> {
+  try {
+    await send("POST", "/v1/console/session", { token });
+  } catch (error) {
+    isSignedIn.value = false;
+    loginProblem.value = messageOf(error);
+    return;
+  }
+  await loadSession();
+}
+
+/** Has the server forget the cookie, and the page everything that it has read. */
+export async function logOut(): Promise<void> {
+  try {
+    await send("DELETE", "/v1/console/session");
+  } catch (error) {
+    loginProblem.value = messageOf(error);
+    viewer.value = undefined;
+    isSignedIn.value = false;
+    return;
+  }
+  location.reload();
+}
+
+/** Whether the person has one of some roles. */
+export function hasRole(...roles: readonly string[]): boolean {
+  return roles.some((role) => viewer.value?.roles.includes(role));
+}
