@@ -1,0 +1,34 @@
+import { useEffect, useRef } from "preact/hooks";
+
+/** What keys do. A key is its `KeyboardEvent.key`. */
+export type Keys = Readonly<Record<string, () => void>>;
+
+const EDITABLE = "input, textarea, select, [contenteditable]";
+/** What `Enter` activates by itself. */
+const ACTIVE = "button, a, summary";
+
+/**
+ * Has keys do something while a component is there. They do nothing while a text is edited or a dialog is open, with a
+ * modifier, or when a key that is held down repeats: a held key must not answer one inquiry after the other.
+ */
+export function useKeys(keys: Keys): void {
+  const current = useRef(keys);
+  current.current = keys;
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (event.target instanceof Element && event.target.closest(EDITABLE) !== null) return;
+      if (document.querySelector("dialog[open]") !== null) return;
+      if (event.key === "Enter" && event.target instanceof Element && event.target.closest(ACTIVE) !== null)
+        return;
+      const action = Object.hasOwn(current.current, event.key) ? current.current[event.key] : undefined;
+      if (action === undefined) return;
+      const moves = event.key === "j" || event.key === "k" || event.key.startsWith("Arrow");
+      if (event.repeat && !moves) return;
+      event.preventDefault();
+      action();
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, []);
+}
