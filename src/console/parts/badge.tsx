@@ -1,0 +1,23 @@
+import type { JSX } from "preact";
+
+const TONES: Readonly<Record<string, string>> = {
+  ...{ running: "busy", waiting: "attention", completed: "good", failed: "bad", aborted: "quiet" },
+  ...{ allow: "good", deny: "bad", ask: "attention", always: "good", answer: "good" },
+  ...{
+    none: "quiet",
+    read: "quiet",
+    write: "attention",
+    execute: "bad",
+    network: "attention",
+    destructive: "bad",
+  },
+  ...{ committed: "attention", unknown: "bad", changed: "bad", new: "attention", pinned: "good" },
+  ...{ created: "good", modified: "attention", deleted: "bad" },
+};
+
+/** Shows a word of the API, such as a state. Its colour repeats what the word says. */
+export function Badge({ word }: { readonly word: string | undefined }): JSX.Element | null {
+  return word === undefined || word === "" ? null : (
+    <span class={`badge ${TONES[word] ?? "quiet"}`}>{word}</span>
+  );
+}

@@ -1,0 +1,22 @@
+/** Writes a duration, such as `0.12 ms`, `31 ms`, `1.4 s` or `3 min`. */
+export function duration(ms: number | undefined): string {
+  if (ms === undefined) return "";
+  if (ms < 10) return `${ms.toFixed(2)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 120_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return `${Math.round(ms / 60_000)} min`;
+}
+
+/** Writes a time of today as `14:03:12`, and others with their date. Takes milliseconds since the epoch or an ISO 8601 text. */
+export function time(at: number | string | undefined): string {
+  if (at === undefined) return "";
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "";
+  const clock = date.toLocaleTimeString(undefined, { hour12: false });
+  return date.toDateString() === new Date().toDateString() ? clock : `${date.toLocaleDateString()} ${clock}`;
+}
+
+/** Writes an amount with its noun: `1 call`, `1,234 calls`. */
+export function count(amount: number, noun: string): string {
+  return `${amount.toLocaleString("en-US")} ${noun}${amount === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,83 @@
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+/** The height of a row in CSS pixels, as in `console.css`. */
+const ROW_HEIGHT = 28;
+/** The rows above and below the visible ones that are there already. */
+const MARGIN = 8;
+
+/** What {@link VirtualRows} shows. */
+export interface VirtualRowsProps<Row> {
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  /** The row to keep in view. */
+  readonly selected: string | undefined;
+  /** Renders a row with a `key`, as high as the class `row` says. */
+  readonly render: (row: Row, index: number) => JSX.Element;
+  /** Is called when the last rows come into view. */
+  readonly onEnd: () => void;
+}
+
+/**
+ * Has elements only for the rows in view, so that ten thousand rows cost as much as fifty. When rows are inserted above the
+ * ones in view, those stay where they are.
+ */
+export function VirtualRows<Row>({
+  rows,
+  keyOf,
+  selected,
+  render,
+  onEnd,
+}: VirtualRowsProps<Row>): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(600);
+  const anchor = useRef<{ key: string; index: number } | undefined>(undefined);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    const held = anchor.current;
+    if (element === null || held === undefined || element.scrollTop === 0) return;
+    const moved = rows.findIndex((row) => keyOf(row) === held.key) - held.index;
+    if (moved > 0) element.scrollTop += moved * ROW_HEIGHT;
+  }, [rows]);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    const index = selected === undefined ? -1 : rows.findIndex((row) => keyOf(row) === selected);
+    if (element === null || index < 0) return;
+    const [start, end] = [index * ROW_HEIGHT, (index + 1) * ROW_HEIGHT];
+    if (start < element.scrollTop) element.scrollTop = start;
+    else if (end > element.scrollTop + element.clientHeight) element.scrollTop = end - element.clientHeight;
+  }, [selected]);
+
+  // Runs after the effects above, which compare with what was in view before.
+  useLayoutEffect(() => {
+    const index = Math.floor((box.current?.scrollTop ?? 0) / ROW_HEIGHT);
+    const inView = rows[index];
+    anchor.current = inView === undefined ? undefined : { key: keyOf(inView), index };
+  });
+
+  const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN);
+  const last = Math.min(rows.length, Math.ceil((top + height) / ROW_HEIGHT) + MARGIN);
+
+  const onScroll = ({ currentTarget }: { readonly currentTarget: HTMLDivElement }): void => {
+    setTop(currentTarget.scrollTop);
+    if (currentTarget.scrollTop + currentTarget.clientHeight > (rows.length - MARGIN) * ROW_HEIGHT) onEnd();
+  };
+  return (
+    <div class="rows" role="rowgroup" ref={box} onScroll={onScroll} tabIndex={0}>
+      <div class="above" role="presentation" style={{ height: `${first * ROW_HEIGHT}px` }} />
+      {rows.slice(first, last).map((row, at) => render(row, first + at))}
+      <div class="below" role="presentation" style={{ height: `${(rows.length - last) * ROW_HEIGHT}px` }} />
+    </div>
+  );
+}
