@@ -1,0 +1,91 @@
+import type { JSX } from "preact";
+import { useKeys } from "../page/keys.ts";
+import { go, hashOf, route } from "../page/route.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Foreign } from "../parts/foreign.tsx";
+import { time } from "../parts/format.ts";
+import { Problem } from "../parts/problem.tsx";
+import {
+  clearEnded,
+  endOf,
+  inquiries,
+  inquiriesProblem,
+  type ListedInquiry,
+  openCount,
+} from "./inquiries.ts";
+import { InquiryPanel } from "./inquiry-panel.tsx";
+
+/** The inquiries that wait for a person, and those that have just ended. */
+export function WaitingView(): JSX.Element {
+  const items = inquiries.value;
+  const { id } = route.value;
+  const selected = items.find(({ inquiry }) => inquiry.requestId === id);
+  const move = (step: number): void => {
+    const at = items.findIndex(({ inquiry }) => inquiry.requestId === id);
+    const next = items[at < 0 ? 0 : at + step];
+    if (next !== undefined) go("waiting", next.inquiry.requestId);
+  };
+  useKeys({ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) });
+  return (
+    <div class={selected === undefined ? "split" : "split open wide"}>
+      <section class="list" aria-labelledby="waiting-title">
+        <div class="title">
+          <h1 id="waiting-title">Waiting for me</h1>
+          <p>{openCount} open</p>
+          <button type="button" onClick={clearEnded} disabled={openCount.value === items.length}>
+            Clear answered
+          </button>
+        </div>
+        <Problem of={inquiriesProblem} />
+        {items.length === 0 && <p class="empty">Nothing waits for an answer.</p>}
+        <ul class="cards" aria-label="Inquiries">
+          {items.map((item) => (
+            <li key={item.inquiry.requestId}>
+              <Card item={item} isSelected={item === selected} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      {selected !== undefined && (
+        <InquiryPanel key={`${selected.inquiry.requestId} ${selected.inquiry.digest}`} item={selected} />
+      )}
+    </div>
+  );
+}
+
+function Card({
+  item,
+  isSelected,
+}: {
+  readonly item: ListedInquiry;
+  readonly isSelected: boolean;
+}): JSX.Element {
+  const { inquiry, resolution } = item;
+  return (
+    <a
+      class={resolution === undefined ? "card" : "card ended"}
+      href={hashOf("waiting", inquiry.requestId)}
+      {...(isSelected && { "aria-current": "true" as const })}
+    >
+      <span>
+        <strong>
+          <Foreign text={inquiry.toolName} />
+        </strong>{" "}
+        <Badge word={inquiry.sideEffects} />
+      </span>
+      <span class="summary">
+        <Foreign text={inquiry.inputSummary ?? inquiry.question} />
+      </span>
+      <span class="quiet">
+        {time(inquiry.askedAt)}
+        {inquiry.principal !== undefined && (
+          <>
+            {" · "}
+            <Foreign text={inquiry.principal} />
+          </>
+        )}
+        {resolution !== undefined && ` · ${endOf(resolution)}`}
+      </span>
+    </a>
+  );
+}
