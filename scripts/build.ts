@@ -10,6 +10,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { build, type InputOptions, type OutputOptions } from "rolldown";
+import { AJV_PACKAGES, JCO, QUICKJS_THREADS } from "./bundled-packages.ts";
+import { buildConsole } from "./console.ts";
 import { deleteUnusedDeclarations } from "./declarations.ts";
 
 /** The package's entry points, by their file names in `dist`. */
@@ -136,6 +138,7 @@ copyFileSync(
   "node_modules/web-streams-polyfill/dist/ponyfill.js",
   "dist/sandboxes/quickjs/thread/web-streams.js",
 );
+await buildConsole("dist/console");
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 deleteUnusedDeclarations("dist");
 chmodSync("dist/cli/main.js", 0o755);
