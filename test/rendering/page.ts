@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { PageSegment } from "../../src/rendering/lines.ts";
 
 /** A node of the tree of parse5, which the checks of this package's types bring along. */
@@ -92,11 +94,21 @@ function pageInChromium(lines: Lines, chromium: string): string {
   }
   document.querySelector("script").remove();`;
   const page = SHELL.replace("</body>", () => `<script>${script}</script></body>`);
-  const url = `data:text/html;charset=utf-8,${encodeURIComponent(page)}`;
-  const options = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", url];
-  const { status, stdout, stderr } = spawnSync(chromium, options, { encoding: "utf8", timeout: 60_000 });
-  if (status !== 0) throw new Error(`Chromium failed: ${stderr}`);
-  return stdout;
+  // A file, not a data: URL: Linux limits one argument of a program to 128 KiB.
+  const folder = mkdtempSync(join(tmpdir(), "sandgate-page-"));
+  try {
+    const file = join(folder, "page.html");
+    writeFileSync(file, page);
+    const options = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", pathToFileURL(file).href];
+    const { status, stdout, stderr, error } = spawnSync(chromium, options, {
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    if (status !== 0) throw new Error(`Chromium failed: ${error?.message ?? stderr}`);
+    return stdout;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 function bodyOf(document: PageNode): PageNode {
