@@ -4,6 +4,7 @@ import { verifyJournal } from "../../../journal/verify/verify-journal.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";
+import { showProgress } from "../../terminal/progress.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 
 /** Options of `sandgate journal verify`. */
@@ -19,7 +20,7 @@ interface VerifyOptions {
 /** Verifies a journal, and prints what was found. The exit code is 1 if it contradicts itself or its checkpoints. */
 export async function verifyFiles(
   { paths, checkpoints, keys }: VerifyOptions,
-  { stdout }: Terminal,
+  { stdout, stderr }: Terminal,
 ): Promise<ExitCode> {
   const options = {
     keys: await Promise.all(keys.map(readText)),
@@ -28,9 +29,10 @@ export async function verifyFiles(
   const [directory = ""] = paths;
   const isDirectory =
     paths.length === 1 && (await stat(directory).catch(() => undefined))?.isDirectory() === true;
+  const progress = showProgress({ stderr }, "verifying the journal");
   const report = await orUsageError(() =>
     verifyJournal(isDirectory ? { ...options, directory } : { ...options, files: paths }),
-  );
+  ).finally(() => progress[Symbol.dispose]());
   await print(stdout, joinShown(describe(report), "\n"));
   return report.contradiction === undefined ? EXIT_OK : EXIT_TOOL_FAILED;
 }

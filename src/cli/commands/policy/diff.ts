@@ -3,6 +3,7 @@ import type { ChangedCalls, PolicyDiff } from "../../../journal/diff/policy-diff
 import { DECISION_CHANGES, type DecisionChange } from "../../../policy/compare-decisions.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
+import { showProgress } from "../../terminal/progress.ts";
 import { EXIT_OK, EXIT_WIDER, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { loadAnyPolicy } from "./load.ts";
 
@@ -28,13 +29,17 @@ interface DiffOptions {
  */
 export async function diff(
   { before, after, journals, acceptsWider }: DiffOptions,
-  { stdout }: Terminal,
+  { stdout, stderr }: Terminal,
 ): Promise<ExitCode> {
-  const found = await diffPolicies({
+  const policies = {
     before: await loadAnyPolicy(before, journals),
     after: await loadAnyPolicy(after, journals),
+  };
+  const progress = showProgress({ stderr }, "deciding on the recorded calls");
+  const found = await diffPolicies({
+    ...policies,
     directories: journals,
-  });
+  }).finally(() => progress[Symbol.dispose]());
   await print(stdout, joinShown(describe(found), "\n"));
   const isWider = found.changes.some(({ change }) => DECISION_CHANGES[change] === "wider");
   return isWider && !acceptsWider ? EXIT_WIDER : EXIT_OK;
