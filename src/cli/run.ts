@@ -4,6 +4,7 @@ import { type CommandLine, parseCommandLine } from "./command-line.ts";
 import { COMMANDS } from "./definitions/all.ts";
 import { MessageError, UsageError } from "./errors.ts";
 import { commandHelp, listHelp, readVersion } from "./help.ts";
+import { styled } from "./terminal/styled.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, print, type Terminal } from "./terminal/terminal.ts";
 
 /**
@@ -64,5 +65,5 @@ async function usageProblem(
   const command = [`${first} ${second}`, first].find((name) => names.includes(name));
   const see = command === undefined ? "sandgate --help" : `sandgate ${command} --help`;
   const end = meant === undefined ? shown`.` : shown``;
-  return shown`sandgate: ${problem}${suggestion}${end} See ${see}`;
+  return shown`${styled("bad", shown`sandgate:`)} ${problem}${suggestion}${end} See ${see}`;
 }

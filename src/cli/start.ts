@@ -1,5 +1,6 @@
 import { Writable } from "node:stream";
 import { run } from "./run.ts";
+import { hasColors } from "./terminal/styled.ts";
 
 /** Runs the command line of this process, and ends the process with its exit code. */
 export async function start(): Promise<never> {
@@ -11,11 +12,13 @@ export async function start(): Promise<never> {
   // The reader may close the pipe, like `head` does. That is not an error.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
-  const { stdin, stderr } = process;
+  const { stdin } = process;
+  const stderr = Object.assign(process.stderr, { showsStyles: hasColors(process.stderr) });
   const write = process.stdout.write.bind(process.stdout);
   const stdout = Object.assign(
     new Writable({ write: (chunk, encoding, done) => void write(chunk, encoding, done) }),
     process.stdout.columns === undefined ? {} : { columns: process.stdout.columns },
+    { showsStyles: hasColors(process.stdout) },
   );
   // Its error is that of the pipe: what is written later is dropped.
   stdout.on("error", () => {});

@@ -6,6 +6,7 @@ import { FOREIGN_PREFIX } from "../../rendering/lines.ts";
 import { render, textOf } from "../../rendering/render.ts";
 import { ShownText } from "../../rendering/shown-text.ts";
 import { fitText, textWidth } from "../../rendering/text-width.ts";
+import { styled } from "./styled.ts";
 
 const HEADINGS = ["call", "tool", "sandbox", "outcome", "rules", "time"] as const;
 const GAP = "  ";
@@ -40,13 +41,17 @@ export function formatTable(
   const left = columns - FOREIGN_PREFIX.length - others - GAP.length * (HEADINGS.length - 1);
   widths[OUTCOME_COLUMN] = Math.min(widths[OUTCOME_COLUMN] ?? 0, Math.max(left, MIN_OUTCOME_COLUMNS));
   const lines = rows.map(
-    (row, index) => (index === 0 ? HEADING_PREFIX : FOREIGN_PREFIX) + formatRow(row, widths),
+    (row, index) => (index === 0 ? HEADING_PREFIX : FOREIGN_PREFIX) + formatRow(row, widths, index > 0),
   );
   return new ShownText(lines.join("\n"));
 }
 
-function formatRow(row: readonly string[], widths: readonly number[]): string {
-  const cells = row.map((cell, column) => fitText(cell, widths[column] ?? 0));
+function formatRow(row: readonly string[], widths: readonly number[], isCall: boolean): string {
+  const cells = row.map((cell, column) => {
+    const fitted = fitText(cell, widths[column] ?? 0);
+    if (!isCall || column !== OUTCOME_COLUMN) return fitted;
+    return styled(cell.startsWith("ok:") ? "good" : "bad", new ShownText(fitted)).text;
+  });
   return cells.join(GAP).trimEnd();
 }
 

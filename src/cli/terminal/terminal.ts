@@ -1,9 +1,14 @@
 import type { Readable, Writable } from "node:stream";
 import { wrapLine } from "../../rendering/lines.ts";
 import type { ShownText } from "../../rendering/shown-text.ts";
+import { withoutStyles } from "./styled.ts";
 
 /** `columns` is the width of a terminal; without it, the stream is a file or a pipe. */
-type Output = Writable & { readonly columns?: number };
+type Output = Writable & {
+  readonly columns?: number;
+  /** Whether texts keep their styles. Default: `false`. */
+  readonly showsStyles?: boolean;
+};
 
 /** The streams of a command: those of the process, or of a test. */
 export interface Terminal {
@@ -18,25 +23,30 @@ export interface Terminal {
 
 /**
  * Writes lines and waits until they are flushed. A closed stream is not an error. On a terminal, long lines are wrapped,
- * so that no row looks like a line of its own.
+ * so that no row looks like a line of its own; a wrapped line has no styles.
  */
 export function print(stream: Output, { text, isData }: ShownText): Promise<void> {
   if (text === "") return Promise.resolve();
-  const { columns } = stream;
-  const wrapped = isData
+  const written = isData
     ? text
     : text
         .split("\n")
-        .map((line) => wrapLine(line, columns))
+        .map((line) => terminalLine(line, stream))
         .join("\n");
   return new Promise((resolve) => {
-    stream.write(wrapped.endsWith("\n") ? wrapped : `${wrapped}\n`, () => resolve());
+    stream.write(written.endsWith("\n") ? written : `${written}\n`, () => resolve());
   });
+}
+
+function terminalLine(line: string, { columns, showsStyles = false }: Output): string {
+  const plain = withoutStyles(line);
+  const wrapped = wrapLine(plain, columns);
+  return showsStyles && wrapped === plain ? line : wrapped;
 }
 
 /** Every call was dispatched, even if tools failed; or no problem was found. */
 export const EXIT_OK = 0;
-/** `sandgate tool run`: the tool failed. `sandgate doctor`: the config uses what does not hold. */
+/** `tool run`: the tool failed. `doctor`: the config uses what does not hold. `bench`: a figure is above its maximum. */
 export const EXIT_TOOL_FAILED = 1;
 /** The command line, the config, the message or a tool's file is invalid. */
 export const EXIT_BAD_INPUT = 2;

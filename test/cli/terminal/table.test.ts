@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { withoutStyles } from "../../../src/cli/terminal/styled.ts";
 import { type RulesOfExecutions, formatTable as tableOf } from "../../../src/cli/terminal/table.ts";
 import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../../src/engine/call/execution.ts";
 import { textWidth } from "../../../src/rendering/text-width.ts";
@@ -19,12 +20,13 @@ function execution(callId: string, toolName: string, output: string, failed = fa
   );
 }
 
+/** The table as a stream without styles shows it. */
 function formatTable(
   executions: readonly ToolExecution[],
   columns: number,
   rules?: RulesOfExecutions,
 ): string {
-  return tableOf(executions, columns, rules).text;
+  return withoutStyles(tableOf(executions, columns, rules).text);
 }
 
 /** The table's lines without the times, which vary. */
