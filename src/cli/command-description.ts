@@ -47,6 +47,11 @@ export interface CommandDescription {
   readonly alternatives?: readonly Alternatives[];
   /** Whether its arguments are a program and that program's arguments, which stand after `--`. */
   readonly takesProgram?: boolean;
+  /**
+   * Whether an interruption ends it at once, since it has nothing to put in order. Default: it ends by itself when
+   * `Terminal.signal` is aborted.
+   */
+  readonly endsAtOnce?: boolean;
   /** What its own exit codes mean, besides those of every command. */
   readonly exitCodes?: Readonly<Record<string, string>>;
 }

@@ -1,6 +1,6 @@
 import type { Arguments, CommandDescription, Options } from "./command-description.ts";
 import { type ArgumentValues, type OptionValues, parseArguments } from "./parse-arguments.ts";
-import type { Terminal } from "./terminal/terminal.ts";
+import { EXIT_INTERRUPTED, type Terminal } from "./terminal/terminal.ts";
 
 /** A command that was given with valid options. */
 export interface Invocation {
@@ -51,7 +51,22 @@ export function defineCommand<const O extends Options, const A extends Arguments
       const parsed = parseArguments<O, A>(args, definition);
       if (parsed === undefined) return undefined;
       const given = read(parsed.options, parsed.args);
-      return { name: definition.name, given, run: (terminal, all) => run(given, terminal, all) };
+      return {
+        ...{ name: definition.name, given },
+        run: (terminal, all) => {
+          const running = run(given, terminal, all);
+          return definition.endsAtOnce ? orInterrupted(running, terminal) : running;
+        },
+      };
     },
   };
+}
+
+/** Waits for a command until the user interrupts. What it does then goes on until the process exits. */
+async function orInterrupted(running: Promise<number>, { signal }: Terminal): Promise<number> {
+  if (signal === undefined) return running;
+  // Loaded on use: help and version do without it.
+  const { race } = await import("../base/timers/race.ts");
+  const code = await race(running, { signals: [signal] });
+  return code === "aborted" ? EXIT_INTERRUPTED : code;
 }

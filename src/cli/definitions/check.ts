@@ -4,6 +4,7 @@ import { CONFIG, JSON_OUTPUT, REQUIRED_CONFIG } from "./common-options.ts";
 /** `sandgate check` */
 export const check: Command = defineCommand({
   name: "check",
+  endsAtOnce: true,
   summary: "loads everything that a config names, and reports every problem",
   details: [
     "It prepares each tool in each of its sandboxes, and starts MCP servers, which list their tools. No tool runs.",
@@ -18,6 +19,7 @@ export const check: Command = defineCommand({
 /** `sandgate doctor` */
 export const doctor: Command = defineCommand({
   name: "doctor",
+  endsAtOnce: true,
   summary: "prints which sandboxes and limits hold on this machine, and how others can be had",
   arguments: {},
   options: {

@@ -21,6 +21,7 @@ const ONE_PLACE = { options: ["directory", "config"], isRequired: true } as cons
 
 const verify = defineCommand({
   name: "journal verify",
+  endsAtOnce: true,
   summary: "finds what was changed, left out or cut off in a journal",
   arguments: { "DIR|FILE": { isMultiple: true, help: "the directory of the journal, or its files" } },
   options: {
@@ -44,6 +45,7 @@ const verify = defineCommand({
 
 const show = defineCommand({
   name: "journal show",
+  endsAtOnce: true,
   summary: "prints the records of a journal",
   arguments: { CALL_ID: { isOptional: true, help: "only records of this call" } },
   options: {
@@ -81,6 +83,7 @@ const tail = defineCommand({
 
 const replay = defineCommand({
   name: "journal replay",
+  endsAtOnce: true,
   summary: "decides each recorded call again",
   arguments: {},
   options: PLACE,
@@ -128,6 +131,7 @@ export const JOURNAL_COMMANDS: readonly Command[] = [verify, show, tail, replay,
 /** `sandgate why` */
 export const why: Command = defineCommand({
   name: "why",
+  endsAtOnce: true,
   summary: "prints rules, near misses, grant and receipt of a recorded call",
   arguments: { CALL_ID: { help: "the call to explain" } },
   options: PLACE,

@@ -3,6 +3,7 @@ import { CONFIG, JSON_OUTPUT, REQUIRED_CONFIG } from "./common-options.ts";
 
 const explain = defineCommand({
   name: "policy explain",
+  endsAtOnce: true,
   summary: "prints what is decided on a call, and why",
   arguments: {},
   options: {
@@ -28,6 +29,7 @@ const explain = defineCommand({
 
 const test = defineCommand({
   name: "policy test",
+  endsAtOnce: true,
   summary: "decides on the calls of a file, and compares with what it expects",
   arguments: {
     "CASES.yaml": {
@@ -46,6 +48,7 @@ const test = defineCommand({
 
 const diff = defineCommand({
   name: "policy diff",
+  endsAtOnce: true,
   summary: "decides on recorded calls under two policies, and prints what changed",
   arguments: {
     OLD: { help: "the policy file or config to compare with" },
@@ -70,6 +73,7 @@ const diff = defineCommand({
 
 const prove = defineCommand({
   name: "policy prove",
+  endsAtOnce: true,
   summary: "prints which invariants hold for every call, and calls that violate others",
   arguments: {},
   options: REQUIRED_CONFIG,

@@ -58,6 +58,7 @@ const run = defineCommand({
 
 const check = defineCommand({
   name: "tool check",
+  endsAtOnce: true,
   summary: "loads tools without calling them, and reports their problems",
   details: [
     "Problems are also globals and imports that a JavaScript tool uses and the sandbox does not have.",
@@ -85,6 +86,7 @@ const check = defineCommand({
 
 const inspect = defineCommand({
   name: "tool inspect",
+  endsAtOnce: true,
   summary: "prints what a component exports, and the grants that it needs",
   details: [
     "The exports have JSON schemas, and each import has the grant that it needs. The component does not run.",

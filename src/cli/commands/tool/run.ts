@@ -1,3 +1,4 @@
+import { access, constants } from "node:fs/promises";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { EventStream } from "../../../engine/call/events.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
@@ -38,7 +39,7 @@ type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
  * Runs a tool once, like a model's call, and prints the result, the logs, the receipt and the error's details as JSON.
  *
  * @throws {ConfigError} if the policy file is invalid.
- * @throws {UsageError} if it is not clear which tool of a component is meant, or `--store` cannot be used.
+ * @throws {UsageError} if the file cannot be read, it is not clear which tool of a component is meant, or `--store` cannot be used.
  */
 export async function runTool(command: RunCommand, { stdout, stderr, signal }: Terminal): Promise<ExitCode> {
   const stores = command.store === undefined ? undefined : await FileKeyValue.open(command.store);
@@ -89,6 +90,11 @@ async function loadTool(
   }
   if (engine !== undefined) throw new UsageError(shown`--engine requires a component, and FILE is not one`);
   if (tool !== undefined) throw new UsageError(shown`--tool requires a component, and FILE is not one`);
+  try {
+    await access(file, constants.R_OK);
+  } catch (error) {
+    throw new UsageError(shown`${file} cannot be read: ${(error as Error).message}`);
+  }
   return toolOfFile(file, exportName ?? "default");
 }
 
