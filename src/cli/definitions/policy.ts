@@ -20,9 +20,16 @@ const explain = defineCommand({
       help: "a list of what came before, as in the cases of a policy test",
     },
     workspace: { type: "string", value: "DIR", help: "the workspace; default: none" },
+    suggest: {
+      type: "boolean",
+      help: "also prints the smallest change of the rules that would allow a denied call",
+    },
     ...JSON_OUTPUT,
   },
-  read: ({ json: isJson, "user-text": userText, ...others }) => ({ ...others, userText, isJson }),
+  read: ({ json: isJson, suggest: suggests, "user-text": userText, ...others }) => ({
+    ...others,
+    ...{ userText, suggests, isJson },
+  }),
   run: async (options, terminal) =>
     (await import("../commands/policy/explain.ts")).explain(options, terminal),
 });

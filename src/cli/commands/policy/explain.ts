@@ -1,6 +1,10 @@
+import type { ToolRegistry } from "../../../engine/registry.ts";
 import { parseJson } from "../../../json/parse.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import { NO_ORIGINS } from "../../../policy/explanation.ts";
+import { NO_ORIGINS, type PolicyExplanation } from "../../../policy/explanation.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
+import type { PolicySuggestion } from "../../../policy/remedy/policy-suggestion.ts";
+import { suggestChange } from "../../../policy/remedy/suggest-change.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
@@ -8,6 +12,7 @@ import { CALL_SHAPE, type WrittenCall } from "../../policy-cases/case-shape.ts";
 import { requestOf } from "../../policy-cases/request.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { describeExplanation } from "./describe-explanation.ts";
+import { describeSuggestion } from "./describe-suggestion.ts";
 import { loadConfiguredPolicy } from "./load.ts";
 
 /** Options of `sandgate policy explain`. */
@@ -22,6 +27,8 @@ interface ExplainCommand {
   /** JSON text: a list of what came before, as in the cases of a policy test. */
   readonly earlier: string | undefined;
   readonly workspace: string | undefined;
+  /** Whether a change is looked for that would allow a denied call. */
+  readonly suggests: boolean;
   readonly isJson: boolean;
 }
 
@@ -41,13 +48,29 @@ export async function explain(command: ExplainCommand, terminal: Terminal): Prom
     rules: [],
     ...NO_ORIGINS,
   };
+  const suggestion = command.suggests
+    ? await suggestionFor(explanation, policy, read.request, registry)
+    : undefined;
   await print(
     terminal.stdout,
     command.isJson
-      ? toPrintableJson(explanation)
+      ? toPrintableJson({ ...explanation, ...(suggestion && { suggestion }) })
       : joinShown(describeExplanation(call.call.tool, explanation), "\n"),
   );
+  if (suggestion === undefined || command.isJson) return EXIT_OK;
+  for (const lines of describeSuggestion(suggestion)) await print(terminal.stdout, lines);
   return EXIT_OK;
+}
+
+/** Returns `undefined` for a call that can run. */
+async function suggestionFor(
+  { decision }: PolicyExplanation,
+  policy: RuntimePolicy,
+  request: PolicyRequest,
+  { subjects }: ToolRegistry,
+): Promise<PolicySuggestion | undefined> {
+  if (decision.decision !== "deny" && decision.grant !== undefined) return undefined;
+  return suggestChange(policy, request, { tools: subjects });
 }
 
 function readCall({ call, principal, session, userText, earlier, workspace }: ExplainCommand): WrittenCall {

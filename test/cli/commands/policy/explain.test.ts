@@ -40,6 +40,38 @@ describe("sandgate policy explain", () => {
     expect(stdout).toContain("'everyone' (allow) matches: every condition is met\n");
   });
 
+  test("suggests the change that would allow a denied call, and where it belongs", async () => {
+    const call = '{"tool":"read_file","arguments":{"path":"src/a.key"}}';
+    const { stdout, code } = await explain(call, "--suggest");
+    expect(stdout.split("\n").slice(4)).toEqual([
+      "to allow the call: The rule 'keys' denies the call: except exactly this call from it.",
+      '# In place of the rule "keys" of "sandgate.yaml", line 22',
+      "- name: keys",
+      '  tools: ["*"]',
+      "  when:",
+      '    /path: { glob: "**/*.key" }',
+      '    "": { not: { equals: { path: src/a.key } } }',
+      "  effect: deny",
+      "  this also allows the same call in other sessions",
+      "  this also allows calls of 'deploy' with the same arguments",
+      "",
+    ]);
+    expect(code).toBe(0);
+    const json = await explain(call, "--suggest", "--json");
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      suggestion: { decision: "allow", changes: [{ kind: "replace", rule: "keys" }] },
+    });
+  });
+
+  test("suggests nothing for a call that can run, and says why it suggests nothing for another", async () => {
+    const allowed = await explain('{"tool":"read_file","arguments":{"path":"src/a.ts"}}', "--suggest");
+    expect(allowed.stdout).not.toContain("to allow");
+    const long = JSON.stringify({ tool: "read_file", arguments: { path: `${"x".repeat(2_000)}.key` } });
+    expect((await explain(long, "--suggest")).stdout).toContain(
+      "no change is suggested: the arguments are too long to be part of a rule\n",
+    );
+  });
+
   test("prints JSON", async () => {
     const { stdout } = await explain('{"tool":"read_file","arguments":{"path":"src/a.ts"}}', "--json");
     expect(JSON.parse(stdout)).toMatchObject({
