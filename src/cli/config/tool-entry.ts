@@ -1,4 +1,5 @@
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { DURATION, described, FLAG } from "../../config/described.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
@@ -8,80 +9,12 @@ import type {
 } from "../../tool/implementations/process-implementation.ts";
 import type { RemoteImplementation } from "../../tool/implementations/remote-implementation.ts";
 import type { WasmImplementation } from "../../tool/implementations/wasm-implementation.ts";
-import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
-
-/** The schema of a tool's `remote.http`. Its templates are checked when the tool is registered. */
-export const HTTP: JsonObject = mapOf(
-  {
-    method: TEXT,
-    url: TEXT,
-    headers: { type: "object", additionalProperties: { type: "string" } },
-    body: {},
-    response: mapOf({ pointer: { type: "string" }, text: { type: "boolean" }, bigNumbers: TEXT }),
-    maxRedirects: { type: "integer" },
-  },
-  ["url"],
-);
-
-/** The schema of a reference to an argument. Its pointer is checked when the tool is registered. */
-const REFERENCE: JsonObject = mapOf({ argument: { type: "string" } }, ["argument"]);
-const TEXT_OR_REFERENCE: JsonObject = {
-  anyOf: [{ type: "string" }, REFERENCE],
-  message: "must be a text or { argument: pointer }",
-};
-
-/** The schema of a tool's `process`. */
-const PROCESS: JsonObject = mapOf(
-  {
-    command: TEXT,
-    args: { type: "array", items: TEXT_OR_REFERENCE },
-    input: {
-      anyOf: [{ enum: ["json", "none"] }, REFERENCE],
-      message: "must be json, none or { argument: pointer }",
-    },
-    output: { enum: ["json", "text", "completion"] },
-    failOnExit: { type: "boolean" },
-    env: { type: "object", additionalProperties: { type: "string" } },
-    cwd: TEXT_OR_REFERENCE,
-    keptShell: mapOf({ when: REFERENCE, command: REFERENCE }, ["when", "command"]),
-    killGrace: { type: ["string", "number"] },
-    reportsChanges: { type: "boolean" },
-  },
-  ["command"],
-);
-
-/** The schema of a tool's `remote.executor`. */
-const EXECUTOR: JsonObject = {
-  anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }],
-  message: "must be an address or a list of addresses",
-};
-
-/** The traits that a config can declare. Their values are checked when the tool is registered. */
-const TRAITS: Record<ConfigTrait, JsonObject> = {
-  sideEffects: { type: "string", enum: SIDE_EFFECTS },
-  title: TEXT,
-  tags: { type: "array", items: TEXT },
-  outputSchema: { type: "object" },
-  annotations: { type: "object" },
-  idempotent: { type: "boolean" },
-  maxConcurrent: { type: "integer" },
-  confirm: { type: "string", enum: ["auto", "prompt"] },
-  alwaysConfirm: { type: "boolean" },
-  submitsPlan: { type: "boolean" },
-  paths: { type: "array", items: mapOf({ argument: TEXT, access: TEXT }, ["argument", "access"]) },
-  urls: { type: "array", items: mapOf({ argument: TEXT }, ["argument"]) },
-  usesFiles: { type: "boolean" },
-  writesThroughFiles: { type: "boolean" },
-  requiresCapability: { type: "boolean" },
-  logFileAccess: { type: "boolean" },
-  unhandledErrors: { type: "string", enum: ["message", "redacted"] },
-};
+import { IMPLEMENTATIONS } from "./shapes/implementations.ts";
+import { type ConfigTrait, TRAITS } from "./shapes/tool-traits.ts";
 
 /** The names of the traits that are copied from a config as they are. */
 export const CONFIG_TRAITS: readonly ConfigTrait[] = Object.keys(TRAITS) as ConfigTrait[];
-
-type ConfigTrait = Exclude<keyof ToolTraits, "timeoutMs" | "visibleTo" | "projectChanges">;
 
 /** What decides how a tool's arguments are read. A free-form tool, whose input is a text, has none of it. */
 const ARGUMENTS: JsonObject = {
@@ -96,32 +29,34 @@ export const TOOL_SHAPE: CompiledShape = compileShape({
   ...ARGUMENTS,
   ...mapOf(
     {
-      name: { type: "string" },
-      description: { type: "string" },
-      freeform: { type: "boolean" },
-      inputSchema: { type: ["object", "string"] },
-      dialect: { type: "string", enum: ["auto", ...Object.keys(DIALECTS)] },
-      nullForOptional: { type: "string", enum: ["absent", "reject"] },
-      coerce: { type: "boolean" },
+      name: described(
+        { type: "string" },
+        "1 to 128 printable characters without white space. Providers that do not accept the name get an alias.",
+      ),
+      description: described({ type: "string" }, "What the tool does, for the model."),
+      freeform: described(FLAG, "Whether the tool takes one text that is not JSON. Default: `false`."),
+      inputSchema: described(
+        { type: ["object", "string"] },
+        "The JSON Schema of the arguments, or the path of its file. Required unless the tool is free-form.",
+      ),
+      dialect: described(
+        { type: "string", enum: ["auto", ...Object.keys(DIALECTS)] },
+        "The dialect from which `inputSchema` is converted: see docs/schemas.md. Default: it is JSON Schema.",
+      ),
+      nullForOptional: described(
+        { type: "string", enum: ["absent", "reject"] },
+        "What `null` means for a property that is optional and does not accept it: the property is removed, or the call fails. Default: `absent`.",
+      ),
+      coerce: described(
+        FLAG,
+        "Whether strings are converted to numbers and booleans, and the other way round, where they are exactly their JSON text. Default: `false`.",
+      ),
       ...TRAITS,
-      timeout: { type: ["string", "number"] },
-      host: mapOf({ module: TEXT, export: TEXT, thread: { type: "boolean" } }, ["module"]),
-      wasm: mapOf({ component: TEXT, tool: TEXT, export: TEXT, engine: { const: "jco" } }, ["component"]),
-      quickjs: {
-        ...mapOf({ file: TEXT, source: TEXT, export: TEXT }),
-        oneOf: [{ required: ["file"] }, { required: ["source"] }],
-        message: "must have either file or source",
-      },
-      process: PROCESS,
-      microvm: mapOf({ image: TEXT, command: TEXT, args: { type: "array", items: { type: "string" } } }, [
-        "image",
-        "command",
-      ]),
-      remote: {
-        ...mapOf({ url: TEXT, http: HTTP, web: mapOf({ method: TEXT }, ["method"]), executor: EXECUTOR }),
-        oneOf: ["url", "http", "web", "executor"].map((member) => ({ required: [member] })),
-        message: "must have exactly one of url, http, web and executor",
-      },
+      timeout: described(
+        DURATION,
+        "The wall time of a call. A grant can only shorten it. Default: that of `timeouts`.",
+      ),
+      ...IMPLEMENTATIONS,
     },
     ["name", "description"],
   ),
