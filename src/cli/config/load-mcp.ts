@@ -1,3 +1,4 @@
+import { described, FLAG, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
@@ -18,17 +19,86 @@ import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
 import { readToken, TOKEN, type TokenEntry } from "./server/token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
+const BYTES: JsonObject = { ...COUNT, title: "bytes" };
 const TEXTS: JsonObject = { type: "array", items: { type: "string" } };
 
 /** The JSON Schema of a value that may be a secret: named, or written down if it is none. */
 const NAMED: JsonObject = {
   type: "object",
-  properties: { env: TEXT, file: TEXT, value: { type: "string" } },
+  properties: {
+    env: described(TEXT, "The environment variable that has the value."),
+    file: described(PATH, "The file that has the value."),
+    value: described(
+      { type: "string" },
+      "The value itself, if it is not secret. Exactly one of `env`, `file` and `value` must be set.",
+    ),
+  },
   additionalProperties: false,
   oneOf: [{ required: ["env"] }, { required: ["file"] }, { required: ["value"] }],
   message: "must have one of env, file and value: a secret itself does not belong here",
 };
 const VALUES: JsonObject = { type: "object", additionalProperties: NAMED };
+
+/** The schemas of the members of a server that is a program. */
+const PROGRAM: JsonObject = {
+  command: described(
+    TEXT,
+    "A program that speaks over its standard streams: a path in the sandbox `process`, or a name that is looked up in `/usr/bin` and `/bin`.",
+  ),
+  args: described(TEXTS, "Its arguments. Default: none."),
+  env: described(VALUES, "All its variables besides `PATH`, `HOME` and `LANG`. Default: none."),
+  cwd: described(
+    TEXT,
+    "Its working directory, relative to the first directory of `fs`. Default: that directory, or `/tmp`.",
+  ),
+  fs: described(
+    {
+      type: "array",
+      items: mapOf({
+        directory: described(
+          PATH,
+          "A directory that it sees. Exactly one of `directory` and `file` must be set.",
+        ),
+        file: described(PATH, "A file that it sees."),
+        at: described(
+          TEXT,
+          "The absolute path at which it sees it. Default: `/`, and for a file its name after `/`.",
+        ),
+        write: described(FLAG, "Whether it may write there. Default: `false`."),
+      }),
+    },
+    "Files and directories that it sees besides the system's. Default: none.",
+  ),
+  net: described(ORIGINS, "Origins that it can reach. Default: none."),
+  limits: described(
+    mapOf({
+      memoryBytes: described(BYTES, "The memory of all its processes. Default: no limit."),
+      processes: described(COUNT, "Processes and threads at once. Default: no limit."),
+      processMemoryBytes: described(BYTES, "The address space of each process. Default: no limit."),
+      cpuMs: described(
+        { ...COUNT, title: "milliseconds" },
+        "The CPU time of each process. Default: no limit.",
+      ),
+      netBytes: described(BYTES, "The bytes of all its connections. Default: 256 MiB."),
+    }),
+    "What it may use up.",
+  ),
+};
+
+/** The schemas of the members of a server that is spoken to over HTTP. */
+const HTTP_SERVER: JsonObject = {
+  url: described(
+    TEXT,
+    "The address of a server that is spoken to over HTTP: an `http:` or `https:` URL without credentials.",
+  ),
+  headers: described(VALUES, "Headers of each request to it. Default: none."),
+  bearer: described(TOKEN, "The token that each request to it carries. Default: none."),
+  addresses: described(
+    TEXTS,
+    "Address ranges that are not public and that its host may have, such as `127.0.0.1/32`. Default: none.",
+  ),
+  oauth: described(OAUTH, "How tokens for it are got: see docs/mcp.md#oauth. Default: it gets none."),
+};
 
 /** The shape of `mcp`. */
 export const MCP_SHAPE: CompiledShape = compileShape(
@@ -37,32 +107,24 @@ export const MCP_SHAPE: CompiledShape = compileShape(
       servers: {
         type: "object",
         additionalProperties: mapOf({
-          command: TEXT,
-          args: TEXTS,
-          env: VALUES,
-          cwd: TEXT,
-          fs: {
-            type: "array",
-            items: mapOf({ directory: TEXT, file: TEXT, at: TEXT, write: { type: "boolean" } }),
-          },
-          net: ORIGINS,
-          limits: mapOf({
-            memoryBytes: COUNT,
-            processes: COUNT,
-            processMemoryBytes: COUNT,
-            cpuMs: COUNT,
-            netBytes: COUNT,
-          }),
-          url: TEXT,
-          headers: VALUES,
-          bearer: TOKEN,
-          addresses: TEXTS,
-          oauth: OAUTH,
-          asks: { type: "array", items: { type: "string", enum: [...ASKS] } },
-          keepsNames: { type: "boolean" },
+          ...PROGRAM,
+          ...HTTP_SERVER,
+          asks: described(
+            { type: "array", items: { type: "string", enum: [...ASKS] } },
+            "What the server may ask of the client of a call, if that is a client of MCP. Default: `[elicitation]`.",
+          ),
+          keepsNames: described(
+            FLAG,
+            "Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`. Default: `false`.",
+          ),
         }),
+        description:
+          "The servers by name: 1 to 32 letters, digits, `_` and `-`. Each has either `command` or `url`.",
       },
-      classes: { type: "object", additionalProperties: { type: "string", enum: [...SIDE_EFFECTS] } },
+      classes: described(
+        { type: "object", additionalProperties: { type: "string", enum: [...SIDE_EFFECTS] } },
+        "The side effects of imported tools, by patterns of their names, such as `mcp_github_*`. The first match holds. Default: `destructive`.",
+      ),
     },
     ["servers"],
   ),

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { described, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
@@ -14,7 +15,16 @@ export const ORIGINS: JsonObject = {
   items: {
     anyOf: [
       TEXT,
-      mapOf({ origin: TEXT, addresses: { type: "array", items: { type: "string" } } }, ["origin"]),
+      mapOf(
+        {
+          origin: described(TEXT, "An origin, such as `https://api.example.com`."),
+          addresses: described(
+            { type: "array", items: { type: "string" } },
+            "Address ranges that are not public and that its host may have, such as `127.0.0.1/32`. Default: none.",
+          ),
+        },
+        ["origin"],
+      ),
     ],
     message: "must be an origin",
   },
@@ -22,14 +32,35 @@ export const ORIGINS: JsonObject = {
 
 /** The JSON Schema of `oauth` of a server. */
 export const OAUTH: JsonObject = mapOf({
-  tokens: TEXT,
-  net: ORIGINS,
-  clientId: TEXT,
-  clientSecret: TOKEN,
-  clientMetadataUrl: TEXT,
-  scope: TEXT,
-  grant: { type: "string", enum: ["authorization_code", "client_credentials"] },
-  callbackPort: { type: "integer", minimum: 1, maximum: 65_535 },
+  tokens: described(
+    PATH,
+    "The directory of the tokens. Default: `sandgate/mcp` in `$XDG_STATE_HOME` or `~/.local/state`.",
+  ),
+  net: described(
+    ORIGINS,
+    "Origins of the authorization server, with all its endpoints. Others are refused. Default: only the server's own.",
+  ),
+  clientId: described(
+    TEXT,
+    "The client's name at the authorization server. Default: `clientMetadataUrl`, or Sandgate registers itself (RFC 7591).",
+  ),
+  clientSecret: described(TOKEN, "The client's secret. Requires `clientId`. Default: none."),
+  clientMetadataUrl: described(
+    TEXT,
+    "An `https:` URL of the client's metadata, for authorization servers that take it as the client's name. Default: none.",
+  ),
+  scope: described(
+    TEXT,
+    "Scopes, separated by spaces, in addition to those that the server asks for. Default: none.",
+  ),
+  grant: described(
+    { type: "string", enum: ["authorization_code", "client_credentials"] },
+    "How tokens are got. `client_credentials` needs `clientId` and `clientSecret`, but no person. Default: `authorization_code`.",
+  ),
+  callbackPort: described(
+    { type: "integer", minimum: 1, maximum: 65_535 },
+    "The port of the loopback address at which the browser's answer is awaited. Default: a free one.",
+  ),
 });
 
 /** `oauth` of a server, as it is written. */

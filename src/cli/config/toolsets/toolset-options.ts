@@ -1,5 +1,6 @@
 import type { MaybePromise } from "../../../base/promises.ts";
 import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
+import { DURATION, described, FLAG, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { mapOf, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
@@ -10,7 +11,7 @@ import type { ShellOptions } from "../../../toolsets/shell/shell-tools.ts";
 import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
 import { absolutePathBeside } from "../config-path.ts";
 import { loadExport } from "../load-export.ts";
-import { HTTP } from "../tool-entry.ts";
+import { HTTP } from "../shapes/implementations.ts";
 
 /** How a config has the options of a toolset. */
 interface OptionsReader<Options> {
@@ -30,13 +31,21 @@ const asWritten = <Options>(members: JsonObject): OptionsReader<Options> => ({
   read: ({ value }) => value as Options,
 });
 
-const NAMING: JsonObject = { prefix: TEXT };
+const NAMING: JsonObject = {
+  prefix: described(TEXT, "What the name of each tool begins with, such as `project_`. Default: nothing."),
+};
 const TEXTS: JsonObject = { type: "object", additionalProperties: { type: "string" } };
-const AUTHOR: JsonObject = mapOf({ name: TEXT, email: TEXT }, ["name", "email"]);
+const AUTHOR: JsonObject = mapOf(
+  { name: described(TEXT, "The author's name."), email: described(TEXT, "The author's e-mail address.") },
+  ["name", "email"],
+);
 
 /** `time` is a duration. */
 const SEARCH: OptionsReader<SearchToolsetOptions> = {
-  members: { ...NAMING, time: { type: ["string", "number"] } },
+  members: {
+    ...NAMING,
+    time: described(DURATION, "The time after which a search ends with what it has found. Default: `10s`."),
+  },
   read: (entry, problems) => {
     const { prefix, time } = entry.value as { readonly prefix?: string; readonly time?: string | number };
     const timeMs = time === undefined ? undefined : parseDuration(time);
@@ -53,8 +62,16 @@ const WEB_SEARCH: JsonObject = mapOf({ url, headers, response }, ["url"]);
 const SHELL: OptionsReader<ShellOptions> = {
   members: {
     ...NAMING,
-    ...{ env: TEXTS, testCommand: TEXT, failOnExit: { type: "boolean" } },
-    killGrace: { type: ["string", "number"] },
+    env: described(
+      TEXTS,
+      "Environment variables of every command, with their values, which are not secret. Default: none.",
+    ),
+    testCommand: described(
+      TEXT,
+      "The command of `run_tests`. Default: it is found by the files of the project.",
+    ),
+    failOnExit: described(FLAG, "Whether an exit code other than 0 fails a call. Default: `false`."),
+    killGrace: described(DURATION, "The time between SIGTERM and SIGKILL, up to `60s`. Default: `5s`."),
   },
   read: readShell,
 };
@@ -67,14 +84,64 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
   fs: asWritten(NAMING),
   search: SEARCH,
   index: SEARCH,
-  diagnostics: asWritten({ ...NAMING, command: { type: "array", items: { type: "string" }, minItems: 1 } }),
-  git: { members: { ...NAMING, author: AUTHOR, commitTrailers: TEXTS }, read: readGit },
+  diagnostics: asWritten({
+    ...NAMING,
+    command: described(
+      { type: "array", items: { type: "string" }, minItems: 1 },
+      "A compiler or linter and its arguments, such as `[tsc, --noEmit]`, which runs in the sandbox `process`. Required.",
+    ),
+  }),
+  git: {
+    members: {
+      ...NAMING,
+      author: described(AUTHOR, "Who commits. Default: the `user` of the repository's configuration."),
+      commitTrailers: described(
+        TEXTS,
+        "Trailers of each commit, such as `X-AI-Model`, by their names. Default: none.",
+      ),
+    },
+    read: readGit,
+  },
   memory: asWritten(NAMING),
   plan: asWritten(NAMING),
-  settings: { members: { ...NAMING, module: TEXT, export: TEXT }, read: readSettings },
-  web: asWritten({ ...NAMING, search: WEB_SEARCH }),
+  settings: {
+    members: {
+      ...NAMING,
+      module: described(
+        PATH,
+        "The ES module whose export has the functions `get`, `update` and `switchBackend`. Required.",
+      ),
+      export: described(TEXT, "The name of the export. Default: `default`."),
+    },
+    read: readSettings,
+  },
+  web: asWritten({
+    ...NAMING,
+    search: described(
+      WEB_SEARCH,
+      "The request of `web_search`, with the argument `query`. Default: there is no `web_search`.",
+    ),
+  }),
   shell: SHELL,
   system: asWritten(NAMING),
+};
+
+/** What each toolset has, for editors. */
+export const TOOLSET_DESCRIPTIONS: { readonly [Name in ToolsetName]: string } = {
+  ask: "`ask_user`: has a person answer a question.",
+  basic: "`Echo`, `Read` and `Write`: for first experiments and tests.",
+  basic5: "`read_file`, `write_file`, `patch_file`, `list_dir` and `shell`: the least that agents need.",
+  fs: "`read_file`, `write_file`, `edit_file`, `patch_file`, `list_directory` and `delete_file`.",
+  search: "`search_files`, `grep` and `find_references`.",
+  index: "`project_knowledge_search`: finds symbols.",
+  diagnostics: "`get_diagnostics`: what a compiler or linter finds.",
+  git: "`git_status`, `git_diff`, `git_log`, `git_stage`, `git_branch`, `git_stash`, `git_commit`, `git_push` and `git_pull`.",
+  memory: "`memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store.",
+  plan: "`submit_plan`: has a person approve a plan.",
+  settings: "`get_setting`, `update_setting` and `switch_backend`, over functions of the embedder.",
+  web: "`web_fetch`, `web_post`, `display_diagram`, and `web_search` if it is configured.",
+  shell: "`run_command` and `run_tests`, with bash.",
+  system: "`system_monitor`: load, memory and disk.",
 };
 
 /** The trailers of a config are the same for every commit. */
