@@ -1,5 +1,6 @@
+import { described, PATH, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { AgentCapabilities } from "../../policy/kernel/agent-capabilities.ts";
@@ -13,13 +14,34 @@ const COUNT: JsonObject = { type: "integer", minimum: 0 };
 export const AGENTS_SHAPE: CompiledShape = compileShape({
   type: "object",
   additionalProperties: mapOf({
-    tools: { type: "array", items: TEXT },
-    fs: {
-      type: "array",
-      items: mapOf({ path: TEXT, mode: { type: "string", enum: ["r", "rw"] } }, ["path", "mode"]),
-    },
-    net: { type: "array", items: TEXT },
-    limits: mapOf({ calls: COUNT, callsPerTool: { type: "object", additionalProperties: COUNT } }),
+    tools: described(TEXTS, "Names of tools, in which `*` stands for any characters. Default: none."),
+    fs: described(
+      {
+        type: "array",
+        items: mapOf(
+          {
+            path: described(PATH, "A file, or a folder with all that is below it."),
+            mode: described({ type: "string", enum: ["r", "rw"] }, "To read, or to write as well."),
+          },
+          ["path", "mode"],
+        ),
+      },
+      "Files and folders that tools may use for the agent. Default: none.",
+    ),
+    net: described(
+      TEXTS,
+      "Origins that tools may reach for the agent, such as `https://*.example.com`. Default: none.",
+    ),
+    limits: described(
+      mapOf({
+        calls: described(COUNT, "How many calls the agent may make of all tools. Default: any number."),
+        callsPerTool: described(
+          { type: "object", additionalProperties: COUNT },
+          "How many calls it may make of a tool, by its name. Default: any number.",
+        ),
+      }),
+      "How many calls the agent may make. Calls that tools make count, denied calls do not. Default: any number.",
+    ),
   }),
 });
 

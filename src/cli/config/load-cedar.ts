@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { described, PATH } from "../../config/described.ts";
 import { ConfigError } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import { type ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { CedarPolicy } from "../../policy/cedar/cedar-policy.ts";
@@ -11,10 +12,16 @@ import { pathBeside } from "./config-path.ts";
 
 /** The shape of a policy in Cedar. */
 export const CEDAR_SHAPE: CompiledShape = compileShape(
-  mapOf({ cedar: TEXT, grants: { type: "object", additionalProperties: { type: "object" } } }, [
-    "cedar",
-    "grants",
-  ]),
+  mapOf(
+    {
+      cedar: described(PATH, "The file of policies in Cedar: see docs/cedar.md#in-sandgateyaml."),
+      grants: described(
+        { type: "object", additionalProperties: { type: "object" } },
+        "What the policies in Cedar grant, by name: the `sandboxes`, `isolation`, `limits` and `capabilities` of a rule.",
+      ),
+    },
+    ["cedar", "grants"],
+  ),
 );
 
 /** A policy in Cedar, as a config names it. */

@@ -1,3 +1,4 @@
+import { described, FLAG, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
@@ -22,24 +23,57 @@ import { type ConfiguredTool, loadTools } from "./load-tools.ts";
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 export const CONFIG_SHAPE: CompiledShape = compileShape({
   ...mapOf({
-    tools: { type: "array" },
-    toolsets: { type: "array" },
-    mcp: {},
-    policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
-    shadow: { type: "string" },
-    lock: { type: "string" },
-    requireSideEffects: { type: "boolean" },
-    redaction: {},
-    timeouts: {},
-    unhandledErrors: {},
-    resultBudget: {},
-    log: {},
-    sandboxes: {},
-    server: {},
-    journal: {},
-    sessions: {},
-    confirmations: {},
-    agents: {},
+    tools: described(
+      { type: "array" },
+      "The tools, each with an implementation for every sandbox in which it can run. Required without `toolsets` and `mcp`.",
+    ),
+    toolsets: described(
+      { type: "array" },
+      "Ready-made tools, by the name of a toolset, or a map with its name and its options: see docs/toolsets.md.",
+    ),
+    mcp: described({}, "MCP servers, whose tools are imported: see docs/mcp.md."),
+    policy: described(
+      { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
+      "The policy, the path of its file, or a list of both: see docs/policies.md. With `agents`, `sandgate supervise` does without it.",
+    ),
+    shadow: described(
+      PATH,
+      "The file of a candidate for the policy. `sandgate serve` logs the calls on which it decides otherwise. Default: no candidate.",
+    ),
+    lock: described(
+      PATH,
+      "The file with the definitions of tools that were approved, which must exist: see docs/pins.md. Default: `sandgate.lock` beside the config, if it exists.",
+    ),
+    requireSideEffects: described(
+      FLAG,
+      "Whether a tool without `sideEffects` is an error. Default: `false`; it counts as `destructive`.",
+    ),
+    redaction: described(
+      {},
+      "Hides secrets in the messages of failures, as in tables and logs: see docs/configuration.md#redaction.",
+    ),
+    timeouts: described(
+      {},
+      "The wall time of calls for which nothing else sets one. Default: no limit; in sessions, `60s` and `10m`.",
+    ),
+    unhandledErrors: described(
+      {},
+      "What the model reads if a host tool throws anything but a `ToolFailure`: its message, or a reference to the log. Default: `message`; in sessions, `redacted`.",
+    ),
+    resultBudget: described({}, "How much of a result the model reads."),
+    log: described({}, "The operator's log: see docs/operations.md."),
+    sandboxes: described({}, "The sandboxes: threads, caches, stores, and credentials for executors."),
+    server: described({}, "What `sandgate serve` needs: see docs/remote-protocol.md#in-the-config."),
+    journal: described(
+      {},
+      "Records every call before it runs: see docs/journal.md. Default: calls are not recorded.",
+    ),
+    sessions: described({}, "The sessions of a server: see docs/sessions.md#in-the-config."),
+    confirmations: described({}, "When sessions ask a person: see docs/sessions.md#in-the-config."),
+    agents: described(
+      {},
+      "What each agent of `sandgate supervise` may have done for it, by the name of the agent: see docs/supervisor.md.",
+    ),
   }),
   // The capabilities of agents can do without a policy.
   if: { required: ["agents"] },

@@ -1,12 +1,12 @@
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
+import { DURATION, described } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf, type Shape } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { ResultBudget } from "../../engine/bounds/result-budget.ts";
 import type { ClassTimeouts } from "../../engine/bounds/timeouts.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
-import type { JsonObject } from "../../json/value.ts";
 import { loadRedaction } from "./load-redaction.ts";
 
 /** The parts of a dispatch's context that a config has besides its tools, policy and sandboxes. */
@@ -15,11 +15,15 @@ export type ContextOptions = Pick<
   "redaction" | "timeouts" | "unhandledErrors" | "resultBudget"
 >;
 
-const AMOUNT: JsonObject = { type: ["string", "number"] };
-
 /** The shape of `timeouts`. */
 export const TIMEOUTS_SHAPE: CompiledShape = compileShape(
-  mapOf({ quick: AMOUNT, slow: AMOUNT }, ["quick", "slow"]),
+  mapOf(
+    {
+      quick: described(DURATION, "That of the classes `none`, `read` and `write`."),
+      slow: described(DURATION, "That of the classes `execute`, `network` and `destructive`."),
+    },
+    ["quick", "slow"],
+  ),
 );
 
 /** The shape of `unhandledErrors`. */
@@ -31,8 +35,14 @@ export const UNHANDLED_ERRORS_SHAPE: CompiledShape = compileShape({
 /** The shape of `resultBudget`. */
 export const RESULT_BUDGET_SHAPE: CompiledShape = compileShape(
   mapOf({
-    chars: { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER, message: "must be 1 or more" },
-    head: { type: "number", minimum: 0, maximum: 1, message: "must be from 0 to 1" },
+    chars: described(
+      { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER, message: "must be 1 or more" },
+      "How many characters of a result the model reads. Default: 30,000.",
+    ),
+    head: described(
+      { type: "number", minimum: 0, maximum: 1, message: "must be from 0 to 1" },
+      "Which part of them is the beginning of the result; the others are its end. Default: 0.6.",
+    ),
   }),
 );
 

@@ -1,6 +1,7 @@
 import { parseSize, SIZE_FORM } from "../../base/units.ts";
+import { described, PATH, SIZE } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions } from "../../journal/options.ts";
@@ -12,15 +13,27 @@ import { readTextBeside } from "./server/token.ts";
 export const JOURNAL_SHAPE: CompiledShape = compileShape(
   mapOf(
     {
-      directory: TEXT,
-      sync: { enum: ["group", "none"], message: "must be group or none" },
-      maxBytes: { type: ["string", "number"] },
-      key: TEXT,
-      anchors: {
-        type: "array",
-        items: RECEIVER,
-      },
-      arguments: { enum: ["redacted", "sealed"], message: "must be redacted or sealed" },
+      directory: described(PATH, "The directory of the journal, which is created if it does not exist."),
+      sync: described(
+        { enum: ["group", "none"], message: "must be group or none" },
+        "Whether a call waits until its record is on the disk, or only until the operating system has it. Default: `group`.",
+      ),
+      maxBytes: described(
+        SIZE,
+        "The size from which on the journal is continued in a new file, at least `1KiB`. Default: `256MiB`.",
+      ),
+      key: described(
+        PATH,
+        "The signing key of `sandgate journal keygen`, which signs checkpoints. Default: there are no checkpoints.",
+      ),
+      anchors: described(
+        { type: "array", items: RECEIVER },
+        "Where checkpoints are copied. Requires `key`. Default: nowhere.",
+      ),
+      arguments: described(
+        { enum: ["redacted", "sealed"], message: "must be redacted or sealed" },
+        "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
+      ),
     },
     ["directory"],
   ),

@@ -1,3 +1,4 @@
+import { described } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
@@ -15,8 +16,14 @@ export interface LogSettings {
 /** The shape of `log`. */
 export const LOG_SHAPE: CompiledShape = compileShape(
   mapOf({
-    level: { type: "string", enum: LOG_LEVELS },
-    format: { type: "string", enum: ["auto", "json", "text"] },
+    level: described(
+      { type: "string", enum: LOG_LEVELS },
+      "The least level that is written. Default: `info`.",
+    ),
+    format: described(
+      { type: "string", enum: ["auto", "json", "text"] },
+      "The form of a line. `auto` is text on a terminal, and JSON elsewhere. Default: `auto`.",
+    ),
   }),
 );
 

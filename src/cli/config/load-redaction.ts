@@ -1,3 +1,4 @@
+import { described, FLAG, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
@@ -6,10 +7,19 @@ import { Redaction, type RedactionOptions } from "../../redaction/redaction.ts";
 /** The shape of `redaction`: the options of {@link Redaction}. */
 export const REDACTION_SHAPE: CompiledShape = compileShape(
   mapOf({
-    names: { type: "array", items: TEXT },
-    patterns: { type: "object", additionalProperties: TEXT },
-    results: { type: "boolean" },
-    onSecretArgument: { type: "string", enum: ["pass", "deny"] },
+    names: described(
+      TEXTS,
+      "Further names of members whose values are secrets. `pin` is also found in `cardPin`, `CARD_PIN` and in texts like `pin=1234`. Default: none.",
+    ),
+    patterns: described(
+      { type: "object", additionalProperties: TEXT },
+      "Regular expressions (ECMAScript, linear time) for secrets of your own, by the name that is shown in their place. Default: none.",
+    ),
+    results: described(FLAG, "Whether the results of calls are redacted as well. Default: `false`."),
+    onSecretArgument: described(
+      { type: "string", enum: ["pass", "deny"] },
+      "Whether a call whose arguments hold a secret is denied. Default: `pass`.",
+    ),
   }),
 );
 

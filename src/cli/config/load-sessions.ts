@@ -1,6 +1,7 @@
 import { checkReceiver, type Receiver } from "../../base/receiver.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
+import { DURATION, described, PATH, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
@@ -20,43 +21,87 @@ const COUNT: JsonObject = {
   message: "must be from 1 to 10000000",
 };
 const LEVEL: JsonObject = { enum: ["auto", "prompt", "deny"] };
-const CLASSES = mapOf(Object.fromEntries(SIDE_EFFECTS.map((name) => [name, LEVEL])));
+const CLASSES = mapOf(
+  Object.fromEntries(
+    SIDE_EFFECTS.map((name) => [
+      name,
+      described(LEVEL, `The level of tools with the side effects \`${name}\`.`),
+    ]),
+  ),
+);
 
 /** The shape of `confirmations`: when a person is asked. */
 export const CONFIRMATIONS_SHAPE: CompiledShape = compileShape(
   mapOf({
-    mode: TEXT,
+    mode: described(TEXT, "The mode of new sessions: see docs/sessions.md#modes. Default: `cautious`."),
     modes: {
       type: "object",
       additionalProperties: mapOf(
         {
-          base: { enum: [...BASE_MODES] },
-          tools: { type: "object", additionalProperties: LEVEL, maxProperties: 1_000 },
+          base: described({ enum: [...BASE_MODES] }, "The mode that decides on other tools."),
+          tools: described(
+            { type: "object", additionalProperties: LEVEL, maxProperties: 1_000 },
+            "The levels of tools in this mode, by name. Default: none.",
+          ),
         },
         ["base"],
       ),
       maxProperties: 100,
+      description: "Modes of your own, by name. Default: none.",
     },
-    default: CLASSES,
-    tools: { type: "object", additionalProperties: { enum: [...TOOL_LEVELS] } },
-    trustedWorkspaces: { type: "array", items: TEXT },
-    trustedWorkspaceOverrides: CLASSES,
-    timeout: { type: ["string", "number"] },
-    notify: RECEIVER,
+    default: described(
+      CLASSES,
+      "Whether calls run, are asked about or denied, by the side effects of their tool. Default: `auto` for `none` and `read`, `prompt` for the others.",
+    ),
+    tools: described(
+      { type: "object", additionalProperties: { enum: [...TOOL_LEVELS] } },
+      "The levels of tools, by name. Default: none.",
+    ),
+    trustedWorkspaces: described(
+      TEXTS,
+      "Workspaces in which calls run without a question, with everything below them; `~` is the home directory. Default: none.",
+    ),
+    trustedWorkspaceOverrides: described(CLASSES, "The levels in a trusted workspace. Default: `auto`."),
+    timeout: described(DURATION, "How long a question waits for its answer. Default: `5min`."),
+    notify: described(
+      RECEIVER,
+      "What is told of inquiries that no attached approver sees. Default: nothing.",
+    ),
   }),
 );
 
 /** The shape of `sessions`. */
 export const SESSIONS_SHAPE: CompiledShape = compileShape(
   mapOf({
-    store: TEXT,
-    limits: mapOf({
-      concurrency: { type: "integer", minimum: 1, maximum: 64, message: "must be from 1 to 64" },
-      perTool: { type: "object", additionalProperties: COUNT },
-      calls: COUNT,
-      callsPerTool: { type: "object", additionalProperties: COUNT },
-      ledgerEntries: COUNT,
-    }),
+    store: described(
+      PATH,
+      "The file of SQLite in which a server keeps sessions. Default: `sandgate-sessions.db` beside the config.",
+    ),
+    limits: described(
+      mapOf({
+        concurrency: described(
+          { type: "integer", minimum: 1, maximum: 64, message: "must be from 1 to 64" },
+          "How many calls run at once. Default: 4.",
+        ),
+        perTool: described(
+          { type: "object", additionalProperties: COUNT },
+          "How many calls of a tool run at once, by its name. Default: the tool's `maxConcurrent`.",
+        ),
+        calls: described(
+          COUNT,
+          "How many calls the session can make. Invalid and denied calls do not count. Default: no limit.",
+        ),
+        callsPerTool: described(
+          { type: "object", additionalProperties: COUNT },
+          "How many calls of a tool the session can make, by its name. Default: no limit.",
+        ),
+        ledgerEntries: described(
+          COUNT,
+          "How many calls are kept of each session and principal, for rules with conditions on earlier calls. Default: 100,000.",
+        ),
+      }),
+      "Limits of each session.",
+    ),
   }),
 );
 

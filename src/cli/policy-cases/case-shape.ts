@@ -2,7 +2,7 @@ import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { WrittenLimits } from "../../policy/file/written-limits.ts";
 import type { Principal } from "../../policy/principal.ts";
-import { WRITTEN_LIMITS } from "../../policy/rule/rule-shape.ts";
+import { WRITTEN_LIMITS } from "../../policy/rule/limit-shape.ts";
 import { SANDBOX_MODES, type SandboxMode } from "../../tool/sandbox-mode.ts";
 import { EARLIER, type WrittenEarlier } from "./earlier.ts";
 import type { WrittenToolCall } from "./tool-call.ts";

@@ -1,6 +1,8 @@
+import { described } from "../../../config/described.ts";
 import { mapOf } from "../../../config/shape.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { policyFileSchema } from "../../../policy/file/policy-file-shape.ts";
+import { TOOLSET_NAMES } from "../../../toolsets/toolsets.ts";
 import { AGENTS_SHAPE } from "../../config/load-agents.ts";
 import { CEDAR_SHAPE } from "../../config/load-cedar.ts";
 import { CONFIG_SHAPE } from "../../config/load-config.ts";
@@ -13,7 +15,7 @@ import { SANDBOXES_SHAPE } from "../../config/load-sandboxes.ts";
 import { CONFIRMATIONS_SHAPE, SESSIONS_SHAPE } from "../../config/load-sessions.ts";
 import { SERVER_SHAPE } from "../../config/server/server-entry.ts";
 import { TOOL_SHAPE } from "../../config/tool-entry.ts";
-import { OPTIONS_READERS } from "../../config/toolsets/toolset-options.ts";
+import { OPTIONS_READERS, TOOLSET_DESCRIPTIONS } from "../../config/toolsets/toolset-options.ts";
 
 /** The parts of a config that are checked by shapes of their own. */
 const PARTS: Readonly<Record<string, JsonObject>> = {
@@ -44,28 +46,36 @@ export function configSchema(): JsonObject {
     anyOf: [{ type: "string", minLength: 1 }, policy, CEDAR_SHAPE.schema],
   };
   const parts: JsonObject = {
-    ...(properties as JsonObject),
     ...PARTS,
     toolsets: { type: "array", items: toolsetSchema() },
     policy: { anyOf: [onePolicy, { type: "array", minItems: 1, items: onePolicy }] },
   };
+  const entries = Object.entries(properties as Readonly<Record<string, JsonObject>>);
   const schema: JsonObject = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "sandgate.yaml",
     ...rules,
-    properties: parts,
+    properties: Object.fromEntries(entries.map(([name, entry]) => [name, join(entry, parts[name])])),
     anyOf: ["tools", "toolsets", "mcp"].map((name) => ({ required: [name] })),
     $defs,
   };
   return withoutMessages(schema) as JsonObject;
 }
 
+/** An entry of a config with its description, whose schema is that of its part if it has one. */
+function join(entry: JsonObject, part: JsonValue | undefined): JsonObject {
+  return isJsonObject(part) ? { description: entry["description"] as string, ...part } : entry;
+}
+
 /** The name of a toolset, or a map with its name as the only key and its options as the value. */
 function toolsetSchema(): JsonObject {
-  const options = Object.entries(OPTIONS_READERS).map(([name, { members }]) => [name, mapOf(members)]);
+  const options = TOOLSET_NAMES.map((name) => [
+    name,
+    described(mapOf(OPTIONS_READERS[name].members), TOOLSET_DESCRIPTIONS[name]),
+  ]);
   return {
     anyOf: [
-      { enum: Object.keys(OPTIONS_READERS) },
+      { enum: [...TOOLSET_NAMES] },
       { ...mapOf(Object.fromEntries(options)), minProperties: 1, maxProperties: 1 },
     ],
   };
