@@ -1,4 +1,5 @@
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { described, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
@@ -7,7 +8,7 @@ import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/memo
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
-  type ExecutorCredentials,
+  type ExecutorClientOptions,
 } from "../../sandboxes/remote/executor-client/credentials.ts";
 import { ISOLATIONS } from "../../tool/isolation.ts";
 import { absolutePathBeside } from "./config-path.ts";
@@ -15,32 +16,103 @@ import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./server/toke
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
 
+const MICROVM: JsonObject = mapOf({
+  kernel: described(
+    PATH,
+    "The machines' kernel, from Debian's package `linux-image-cloud-amd64`. Default: the newest `/boot/vmlinuz-*-cloud-amd64`.",
+  ),
+  accelerator: described(
+    { type: "string", enum: ["auto", "kvm", "tcg"] },
+    "How machines run: by the processor (`kvm`), translated by QEMU (`tcg`), or with KVM if that works (`auto`). Default: `auto`.",
+  ),
+  ready: described(
+    { type: "integer", minimum: 0 },
+    "How many machines are kept ready for the next calls. Default: 1.",
+  ),
+  memoryBytes: described(
+    { ...COUNT, title: "bytes" },
+    "The memory that all machines take together; one takes 224 MiB or more. Default: 1 GiB.",
+  ),
+  cacheDirectory: described(
+    PATH,
+    "Where booted machines are saved. Default: `sandgate/microvm` in the user's cache directory.",
+  ),
+});
+
 /** The shape of `sandboxes`: the options of `openSandboxes` that a file can hold. */
 export const SANDBOXES_SHAPE: CompiledShape = compileShape(
   mapOf({
-    workers: mapOf({
-      threads: { type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" },
-      maxWaitMs: {
-        type: "integer",
-        minimum: 1,
-        maximum: MAX_DELAY_MS,
-        message: `must be from 1 to ${MAX_DELAY_MS}`,
+    workers: described(
+      mapOf({
+        threads: described(
+          { type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" },
+          "How many threads each pool has. Default: the machine's available parallelism.",
+        ),
+        maxWaitMs: described(
+          {
+            type: "integer",
+            title: "milliseconds",
+            minimum: 1,
+            maximum: MAX_DELAY_MS,
+            message: `must be from 1 to ${MAX_DELAY_MS}`,
+          },
+          "How long a call may wait for a free thread. Default: 30,000.",
+        ),
+      }),
+      "The pools of threads of host modules, WebAssembly and QuickJS: one each.",
+    ),
+    wasm: described(
+      mapOf({
+        cacheDirectory: described(
+          PATH,
+          "Where the digests of components that were validated are kept. Default: `sandgate/wasm` in the user's cache directory.",
+        ),
+      }),
+      "The sandbox of WebAssembly components.",
+    ),
+    process: described(
+      mapOf({
+        isolation: described(
+          { enum: [...ISOLATIONS] },
+          "What must confine programs. Default: `namespaces`, or `landlock` where there are none.",
+        ),
+        bubblewrap: described(TEXT, "The absolute path of bubblewrap. Default: `/usr/bin/bwrap`."),
+      }),
+      "The sandbox of programs.",
+    ),
+    microvm: described(MICROVM, "The sandbox of virtual machines."),
+    keyValue: described(
+      mapOf({
+        maxKeys: described(COUNT, "How many keys a store can have. Default: 1,000."),
+        maxBytes: described(
+          { ...COUNT, title: "bytes" },
+          "The size of a store, including keys. Default: 4 MiB.",
+        ),
+        maxStores: described(
+          COUNT,
+          "How many stores all sessions have; the least recently opened are deleted first. Default: 256.",
+        ),
+      }),
+      "Gives calls key-value stores in memory, which a grant can name. Default: such calls are refused.",
+    ),
+    remote: described(
+      {
+        ...mapOf({
+          signingKey: described(PATH, "The private key that signs requests, in PEM. Requires `keyId`."),
+          keyId: described(TEXT, "The id under which executors know the public key. Requires `signingKey`."),
+          token: described(TOKEN, "The bearer token of requests."),
+          frames: described(
+            { type: "boolean" },
+            "Whether calls go over one connection for each executor that accepts it. Default: `false`.",
+          ),
+          ca: described(PATH, "The certificate authorities to trust, in PEM. Default: those of Node.js."),
+          cert: described(PATH, "The certificate for executors that ask for one, in PEM. Requires `key`."),
+          key: described(PATH, "The private key of the certificate, in PEM. Requires `cert`."),
+        }),
+        dependentRequired: { signingKey: ["keyId"], keyId: ["signingKey"], cert: ["key"], key: ["cert"] },
       },
-    }),
-    wasm: mapOf({ cacheDirectory: TEXT }),
-    process: mapOf({ isolation: { enum: [...ISOLATIONS] }, bubblewrap: TEXT }),
-    microvm: mapOf({
-      kernel: TEXT,
-      accelerator: { type: "string", enum: ["auto", "kvm", "tcg"] },
-      ready: { type: "integer", minimum: 0 },
-      memoryBytes: COUNT,
-      cacheDirectory: TEXT,
-    }),
-    keyValue: mapOf({ maxKeys: COUNT, maxBytes: COUNT, maxStores: COUNT }),
-    remote: {
-      ...mapOf({ signingKey: TEXT, keyId: TEXT, token: TOKEN }),
-      dependentRequired: { signingKey: ["keyId"], keyId: ["signingKey"] },
-    },
+      "The credentials for executors, and how calls are sent to them. Default: no credentials.",
+    ),
   }),
 );
 
@@ -56,6 +128,11 @@ interface RemoteEntry {
   readonly signingKey?: string;
   readonly keyId?: string;
   readonly token?: TokenEntry;
+  readonly frames?: boolean;
+  /** The paths of certificate authorities, of a certificate and of its key, in PEM. */
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
 }
 
 /**
@@ -90,16 +167,27 @@ export async function loadSandboxOptions(
 }
 
 async function loadCredentials(
-  { signingKey: file, keyId, token: tokenEntry }: RemoteEntry,
+  { signingKey: file, keyId, token: tokenEntry, frames, ...files }: RemoteEntry,
   entry: ConfigEntry<SandboxesEntry>,
   problems: ConfigProblem[],
-): Promise<ExecutorCredentials> {
+): Promise<ExecutorClientOptions> {
   const signingKey = file && (await readTextBeside(file, entry, ["remote", "signingKey"], problems));
+  const tls: { ca?: string; cert?: string; key?: string } = {};
+  for (const name of ["ca", "cert", "key"] as const) {
+    const { [name]: path } = files;
+    const text =
+      path === undefined ? undefined : await readTextBeside(path, entry, ["remote", name], problems);
+    if (text !== undefined) tls[name] = text;
+    // The file that cannot be read is reported, and not that the other one lacks it.
+    else if (path !== undefined) return {};
+  }
   const token = tokenEntry && (await readToken(tokenEntry, entry, ["remote", "token"], problems));
   // Empty texts are passed on, so that they are reported: without them calls would go out unsigned.
   const credentials = {
     ...(signingKey !== undefined && keyId !== undefined && { signingKey, keyId }),
     ...(token !== undefined && { token }),
+    ...(frames !== undefined && { frames }),
+    ...tls,
   };
   try {
     checkCredentials(credentials);
