@@ -1,3 +1,4 @@
+import { described, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
@@ -12,6 +13,7 @@ export interface CredentialEntry {
   readonly id: string;
   readonly key?: string;
   readonly token?: TokenEntry;
+  readonly certificate?: string;
   readonly roles: readonly Role[];
   readonly approves?: readonly string[];
 }
@@ -20,11 +22,24 @@ export interface CredentialEntry {
 export const CREDENTIAL: JsonObject = {
   type: "object",
   properties: {
-    id: TEXT,
-    key: TEXT,
-    token: TOKEN,
-    roles: { type: "array", items: { enum: [...ROLES] }, minItems: 1, uniqueItems: true },
-    approves: { type: "array", items: TEXT, minItems: 1 },
+    id: described(TEXT, "The id of the principal, and of the key."),
+    key: described(
+      PATH,
+      "The public key that verifies its requests, in PEM. Exactly one of `key`, `token` and `certificate` must be set.",
+    ),
+    token: described(TOKEN, "The bearer token of its requests."),
+    certificate: described(
+      TEXT,
+      "A name of its certificate, such as `URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`.",
+    ),
+    roles: described(
+      { type: "array", items: { enum: [...ROLES] }, minItems: 1, uniqueItems: true },
+      "What the principal may do: see docs/sessions.md#over-http.",
+    ),
+    approves: described(
+      { type: "array", items: TEXT, minItems: 1 },
+      "Patterns of the ids of the principals for whose sessions an approver answers; `*` stands for any characters. Default: its own id.",
+    ),
   },
   required: ["id", "roles"],
   additionalProperties: false,
@@ -43,8 +58,13 @@ export async function loadCredentials(
   const credentials: Credential[] = [];
   for (const [index, written] of (entry.value.credentials ?? []).entries()) {
     const path = ["credentials", index];
-    const { id, roles, approves } = written;
-    const rest = { id, roles, ...(approves && { approves }) };
+    const { id, roles, approves, certificate } = written;
+    const rest = {
+      id,
+      roles,
+      ...(approves && { approves }),
+      ...(certificate !== undefined && { certificate }),
+    };
     const key =
       written.key === undefined
         ? undefined
@@ -68,9 +88,15 @@ export async function loadCredentials(
   return credentials;
 }
 
-function twice({ id, key, token }: Credential, earlier: readonly Credential[]): string | undefined {
+function twice(
+  { id, key, token, certificate }: Credential,
+  earlier: readonly Credential[],
+): string | undefined {
   if (key !== undefined && earlier.some((other) => other.key !== undefined && other.id === id)) {
     return "another credential has a key with the same id: a signature could be of either";
+  }
+  if (certificate !== undefined && earlier.some((other) => other.certificate === certificate)) {
+    return "another credential has the same certificate: they could not be told apart";
   }
   if (token !== undefined && earlier.some((other) => other.token === token)) {
     return "another credential has the same token: they could not be told apart";

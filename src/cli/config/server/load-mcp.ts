@@ -1,28 +1,56 @@
 import { SIGNATURE_ALGORITHMS, TOKEN_TYPES } from "../../../access-tokens/options.ts";
+import { described, FLAG, TEXTS } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { mapOf, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { ProtectedResource } from "../../../server/mcp/protected-resource.ts";
-import type { ServedMcp } from "../../../server/server.ts";
+import type { ServedMcp } from "../../../server/options.ts";
 
-const TEXTS: JsonObject = { type: "array", items: TEXT };
+const OAUTH: JsonObject = mapOf(
+  {
+    resource: described(
+      TEXT,
+      "The URL of `/mcp` as clients reach it. The claim `aud` of a token must have exactly this text (RFC 8707).",
+    ),
+    issuer: described(TEXT, "The issuer of the tokens, exactly as in their claim `iss`."),
+    jwksUri: described(
+      TEXT,
+      "Where the issuer's keys are. Default: where its metadata say (RFC 8414, OpenID Connect Discovery).",
+    ),
+    scopes: described(TEXTS, "The scopes that a token must have, all of them. Default: none."),
+    tokenType: described(
+      { enum: [...TOKEN_TYPES] },
+      "The `typ` of a token: that of RFC 9068, or `JWT` for authorization servers that do not follow it. Default: `at+jwt`.",
+    ),
+    algorithms: described(
+      { type: "array", items: { enum: [...SIGNATURE_ALGORITHMS] }, minItems: 1 },
+      "The algorithms of the signatures. Default: all of them.",
+    ),
+    principal: described(
+      mapOf({
+        roles: described(TEXT, "A claim with a list of strings, which become roles. Default: none."),
+        attributes: described(
+          { type: "object", additionalProperties: TEXT },
+          "Claims that become attributes, by the names of these. Default: none.",
+        ),
+      }),
+      "Further claims that the principal gets, as JSON pointers such as `/realm_access/roles`.",
+    ),
+  },
+  ["resource", "issuer"],
+);
 
 /** The shape of `server.mcp`. */
 export const MCP: JsonObject = mapOf({
-  confirm: { enum: ["elicitation", "none"] },
-  approvalUrl: TEXT,
-  instructions: TEXT,
-  logs: { type: "boolean" },
-  oauth: mapOf(
-    {
-      ...{ resource: TEXT, issuer: TEXT, jwksUri: TEXT, scopes: TEXTS },
-      tokenType: { enum: [...TOKEN_TYPES] },
-      algorithms: { type: "array", items: { enum: [...SIGNATURE_ALGORITHMS] }, minItems: 1 },
-      principal: mapOf({ roles: TEXT, attributes: { type: "object", additionalProperties: TEXT } }),
-    },
-    ["resource", "issuer"],
+  confirm: described(
+    { enum: ["elicitation", "none"] },
+    "Whether the person at the client can confirm calls and answer the questions of tools, or only approvers. Default: `elicitation`.",
   ),
+  approvalUrl: described(TEXT, "Where approvers answer, such as the address of a console. Default: none."),
+  instructions: described(TEXT, "What clients show to their models about the server. Default: nothing."),
+  logs: described(FLAG, "Whether clients that ask for logs get those of tools. Default: `false`."),
+  oauth: described(OAUTH, "Accepts access tokens of an authorization server. Default: none are accepted."),
 });
 
 /** The `server.mcp` of a config: how MCP is served, at `/mcp` and by `sandgate mcp serve`. */

@@ -2,22 +2,38 @@ import type { KeyObject } from "node:crypto";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { Flaw } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/source.ts";
-import type { ExecutorOptions } from "../../../executor/executor.ts";
-import { MIN_TOKEN_LENGTH } from "../../../executor/http/authentication.ts";
+import { MIN_TOKEN_LENGTH, type NamedCertificate } from "../../../executor/http/authentication.ts";
+import { BASE_PATH_FORM, isBasePath } from "../../../executor/http/base-path.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
+import type { ExecutorOptions } from "../../../executor/options.ts";
 import type { Credential } from "../../../server/access/credential.ts";
+import type { ServedConsole } from "../../../server/console/options.ts";
 import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";
 import { absolutePathBeside } from "../config-path.ts";
 import { workspacePath } from "../load-sessions.ts";
 import { loadCredentials } from "./load-credentials.ts";
 import { loadMcp, type McpEntry } from "./load-mcp.ts";
+import { loadTls } from "./load-tls.ts";
 import { readPublicKeyFile } from "./public-key.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
 import { readToken } from "./token.ts";
 
 /** The `server` of a config. */
 export interface ServerConfig {
-  readonly options: Pick<ExecutorOptions, "listen" | "hosts" | "keys" | "token" | "tokenName" | "limits">;
+  readonly options: Pick<
+    ExecutorOptions,
+    | "listen"
+    | "hosts"
+    | "basePath"
+    | "tls"
+    | "plainHttp"
+    | "keys"
+    | "token"
+    | "tokenName"
+    | "certificates"
+    | "limits"
+    | "frames"
+  >;
   /** Whether the process drops the network as soon as it listens. */
   readonly dropsNetwork: boolean;
   /** What serves sessions; `undefined` unless the config says so. */
@@ -30,6 +46,8 @@ export interface ServerConfig {
 export interface ServedConfig {
   readonly credentials: readonly Credential[];
   readonly origins: readonly string[];
+  /** Absent unless the console is served. */
+  readonly console?: ServedConsole;
   /** The workspaces that callers can choose. */
   readonly workspaces: readonly string[];
   /** Absent unless MCP is served, too. */
@@ -57,13 +75,19 @@ export async function loadServer(source: ConfigSource, problems: ConfigProblem[]
   const reader = new ServerReader(entry, problems);
   const token = await reader.token();
   const mcp = loadMcp(entry, problems);
+  const tls = await loadTls(entry, problems);
   return {
     options: {
       listen: reader.listen(),
       hosts: reader.hosts(),
+      ...reader.basePath(),
+      ...(tls && { tls }),
+      ...(entry.value.plainHttp !== undefined && { plainHttp: entry.value.plainHttp }),
+      certificates: reader.certificates(),
       keys: await reader.keys(),
       ...(token !== undefined && { token, ...reader.tokenName() }),
       limits: reader.limits(),
+      ...(entry.value.frames !== undefined && { frames: entry.value.frames }),
     },
     dropsNetwork: reader.dropsNetwork(),
     served: await reader.served(mcp),
@@ -91,6 +115,20 @@ class ServerReader {
     return this.#entry.value.hosts ?? [];
   }
 
+  basePath(): { readonly basePath?: string } {
+    const { basePath } = this.#entry.value;
+    if (basePath === undefined) return {};
+    if (!isBasePath(basePath)) this.#refuse(["basePath"], `must be ${BASE_PATH_FORM}`);
+    return { basePath };
+  }
+
+  certificates(): readonly NamedCertificate[] {
+    return Object.entries(this.#entry.value.certificates ?? {}).map(([id, certificate]) => ({
+      id,
+      certificate,
+    }));
+  }
+
   dropsNetwork(): boolean {
     return this.#entry.value.dropNetwork === true;
   }
@@ -98,8 +136,9 @@ class ServerReader {
   async served(mcp: McpEntry | undefined): Promise<ServedConfig | undefined> {
     const { value, file } = this.#entry;
     if (value.sessions !== true) {
-      for (const name of ["credentials", "origins", "workspaces"] as const) {
-        if (value[name] !== undefined) this.#refuse([name], "needs 'sessions: true' beside it");
+      for (const name of ["console", "credentials", "origins", "workspaces"] as const) {
+        if (value[name] !== undefined && value[name] !== false)
+          this.#refuse([name], "needs 'sessions: true' beside it");
       }
       return undefined;
     }
@@ -107,6 +146,7 @@ class ServerReader {
       credentials: await loadCredentials(this.#entry, this.#problems),
       origins: this.#origins(),
       workspaces: (value.workspaces ?? []).map((path) => workspacePath(file, path)),
+      ...(value.console === true && { console: {} }),
       ...(mcp && { mcp }),
     };
   }

@@ -1,13 +1,22 @@
 import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
-import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } from "../../../base/units.ts";
+import {
+  DURATION_FORM,
+  formatBytes,
+  formatDuration,
+  formatMinutes,
+  parseDuration,
+  parseSize,
+  SIZE_FORM,
+} from "../../../base/units.ts";
+import { DURATION, described, FLAG, PATH, SIZE, TEXTS } from "../../../config/described.ts";
 import { type CompiledShape, compileShape, type Flaw, mapOf, TEXT } from "../../../config/shape.ts";
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { CREDENTIAL, type CredentialEntry } from "./load-credentials.ts";
 import { MCP, type McpEntry } from "./load-mcp.ts";
+import { TLS, type TlsEntry } from "./load-tls.ts";
 import { TOKEN, type TokenEntry } from "./token.ts";
 
-const AMOUNT: JsonObject = { type: ["string", "number"] };
 const COUNT: JsonObject = {
   type: "integer",
   minimum: 1,
@@ -15,30 +24,110 @@ const COUNT: JsonObject = {
   message: "must be from 1 to 10000000",
 };
 
+const {
+  inFlight,
+  queued,
+  connections,
+  connectionsPerAddress,
+  bodyBytes,
+  requestMs,
+  callMs,
+  drainMs,
+  window: kept,
+} = EXECUTOR_DEFAULT_LIMITS;
+const count = (amount: number): string => amount.toLocaleString("en");
+const size = (bytes: number): string => `\`${formatBytes(bytes).replace(" ", "")}\``;
+const time = (ms: number): string => `\`${formatMinutes(ms)}\``;
+
+const LIMITS: JsonObject = mapOf({
+  inFlight: described(COUNT, `How many calls run at once. Default: ${count(inFlight)}.`),
+  queued: described(COUNT, `How many calls wait. Default: ${count(queued)}.`),
+  connections: described(COUNT, `How many connections are open. Default: ${count(connections)}.`),
+  connectionsPerAddress: described(
+    COUNT,
+    `How many of them come from one address, or from one network of 64 bits of IPv6. Default: ${count(connectionsPerAddress)}.`,
+  ),
+  body: described(SIZE, `The size of a request's body. Default: ${size(bodyBytes)}.`),
+  requestTime: described(
+    DURATION,
+    `The time in which a request must arrive, and its response be read. Default: ${time(requestMs)}.`,
+  ),
+  callTime: described(DURATION, `The wall time of any call. Default: ${time(callMs)}.`),
+  drainDelay: described(
+    DURATION,
+    "How long the server still accepts calls after SIGTERM, while its readiness probe fails. Default: no time.",
+  ),
+  drainTime: described(
+    DURATION,
+    `The time after which running calls are cancelled when the server ends. Default: ${time(drainMs)}.`,
+  ),
+  remember: described(
+    mapOf({
+      calls: described(COUNT, `How many calls. Default: ${count(kept.calls)}.`),
+      size: described(SIZE, `The size of their executions. Default: ${size(kept.bytes)}.`),
+      time: described(DURATION, `For how long. Default: ${time(kept.ageMs)}.`),
+    }),
+    "Which calls that have ended are remembered, so that they do not run twice.",
+  ),
+});
+
 /** The shape of `server`: what `sandgate serve` needs besides tools and policy. */
 export const SERVER_SHAPE: CompiledShape = compileShape(
   mapOf({
-    listen: TEXT,
-    hosts: { type: "array", items: TEXT },
-    keys: { type: "object", additionalProperties: TEXT },
-    token: TOKEN,
-    tokenName: TEXT,
-    dropNetwork: { type: "boolean" },
-    sessions: { type: "boolean" },
-    credentials: { type: "array", items: CREDENTIAL },
-    origins: { type: "array", items: TEXT },
-    workspaces: { type: "array", items: TEXT },
-    mcp: MCP,
-    limits: mapOf({
-      inFlight: COUNT,
-      queued: COUNT,
-      body: AMOUNT,
-      requestTime: AMOUNT,
-      callTime: AMOUNT,
-      drainDelay: AMOUNT,
-      drainTime: AMOUNT,
-      remember: mapOf({ calls: COUNT, size: AMOUNT, time: AMOUNT }),
-    }),
+    listen: described(
+      TEXT,
+      "`HOST:PORT`, `unix:PATH`, or `fd:3`: a socket inherited from the parent. Default: `127.0.0.1:7420`.",
+    ),
+    hosts: described(
+      TEXTS,
+      "Further values of the header `host`, with the port unless it is the scheme's default. Default: none.",
+    ),
+    basePath: described(
+      TEXT,
+      "The path below which clients reach the server, if a proxy is before it, such as `/tools`. Default: none.",
+    ),
+    keys: described(
+      { type: "object", additionalProperties: PATH },
+      "The public keys of callers in PEM, by key id. Default: none.",
+    ),
+    token: described(TOKEN, "The bearer token of callers without a key. Default: none."),
+    tokenName: described(TEXT, "The id of the principal for callers with the token. Default: `token`."),
+    certificates: described(
+      { type: "object", additionalProperties: TEXT },
+      "A name of a client's certificate for each principal, such as `agent: URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`. Default: none.",
+    ),
+    tls: described(TLS, "Serves HTTPS. Default: HTTP."),
+    plainHttp: described(
+      FLAG,
+      "Whether others than this machine may be served HTTP without TLS, because a proxy or the network encrypts. Default: `false`.",
+    ),
+    dropNetwork: described(
+      FLAG,
+      "Whether the process drops the network as soon as it listens, so that its tools have none. Default: `false`.",
+    ),
+    frames: described(
+      FLAG,
+      "Whether clients may have many calls at once on one connection (`upgrade: sandgate-frames/1`). Default: `false`.",
+    ),
+    sessions: described(FLAG, "Whether sessions are served. Default: `false`."),
+    console: described(
+      FLAG,
+      "Whether the console is served at `/console/`. Requires `sessions`. Default: `false`.",
+    ),
+    credentials: described(
+      { type: "array", items: CREDENTIAL },
+      "Who may use the sessions, and in which roles. Requires `sessions`. Default: none.",
+    ),
+    origins: described(
+      TEXTS,
+      "The origins of pages that may use the sessions from a browser. Requires `sessions`. Default: only the console's.",
+    ),
+    workspaces: described(
+      TEXTS,
+      "The workspaces that callers can choose, with everything below them; `~` is the home directory. Requires `sessions`. Default: none.",
+    ),
+    mcp: described(MCP, "How MCP is served, by `sandgate mcp serve`, and at `/mcp` with `sessions`."),
+    limits: described(LIMITS, "The load that the server accepts."),
   }),
 );
 
@@ -46,18 +135,27 @@ export const SERVER_SHAPE: CompiledShape = compileShape(
 export interface ServerEntry {
   readonly listen?: string;
   readonly hosts?: readonly string[];
+  readonly basePath?: string;
   /** The paths of public keys in PEM, by key id. */
   readonly keys?: Readonly<Record<string, string>>;
   readonly token?: TokenEntry;
   /** The id of the principal for callers with the token. Default: `"token"`. */
   readonly tokenName?: string;
+  /** Names of clients' certificates, by the ids of their principals. */
+  readonly certificates?: Readonly<Record<string, string>>;
+  readonly tls?: TlsEntry;
+  /** Whether others may reach the server without TLS. Default: `false`. */
+  readonly plainHttp?: boolean;
   /**
    * Whether this process drops the network as soon as it listens, so that its tools have no network. Default: `false`.
    */
   readonly dropNetwork?: boolean;
+  /** Whether clients may open framed connections. */
+  readonly frames?: boolean;
   /** Whether this process serves sessions. Default: `false`. */
   readonly sessions?: boolean;
-  /** Only with `sessions`, like the members below. */
+  /** Whether the console is served at `/console/`. Only with `sessions`, like the members below. Default: `false`. */
+  readonly console?: boolean;
   readonly credentials?: readonly CredentialEntry[];
   /** The origins of pages that may use the sessions from a browser. */
   readonly origins?: readonly string[];
@@ -72,6 +170,8 @@ export interface ServerEntry {
 export interface WrittenExecutorLimits {
   readonly inFlight?: number;
   readonly queued?: number;
+  readonly connections?: number;
+  readonly connectionsPerAddress?: number;
   readonly body?: string | number;
   readonly requestTime?: string | number;
   readonly callTime?: string | number;
@@ -89,6 +189,8 @@ export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]
   const {
     inFlight = EXECUTOR_DEFAULT_LIMITS.inFlight,
     queued = EXECUTOR_DEFAULT_LIMITS.queued,
+    connections = EXECUTOR_DEFAULT_LIMITS.connections,
+    connectionsPerAddress = EXECUTOR_DEFAULT_LIMITS.connectionsPerAddress,
     remember = {},
   } = written;
   const { window } = EXECUTOR_DEFAULT_LIMITS;
@@ -111,6 +213,8 @@ export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]
   return {
     inFlight,
     queued,
+    connections,
+    connectionsPerAddress,
     bodyBytes: size(["body"], written.body, EXECUTOR_DEFAULT_LIMITS.bodyBytes),
     requestMs: time(["requestTime"], written.requestTime, EXECUTOR_DEFAULT_LIMITS.requestMs),
     callMs: time(["callTime"], written.callTime, EXECUTOR_DEFAULT_LIMITS.callMs),

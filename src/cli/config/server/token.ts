@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { described, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
@@ -14,7 +15,10 @@ export interface TokenEntry {
 /** The JSON Schema of a {@link TokenEntry}. */
 export const TOKEN: JsonObject = {
   type: "object",
-  properties: { file: TEXT, env: TEXT },
+  properties: {
+    file: described(PATH, "The file of the secret. Exactly one of `file` and `env` must be set."),
+    env: described(TEXT, "The environment variable that has the secret."),
+  },
   additionalProperties: false,
   oneOf: [{ required: ["file"] }, { required: ["env"] }],
   message: "must have either file or env: the token itself does not belong here",
