@@ -17,7 +17,37 @@ export const serve: Command = defineCommand({
     },
   },
   read: ({ config, listen }) => ({ config, listen }),
-  run: async (options, terminal) => (await import("../commands/serve.ts")).serve(options, terminal),
+  run: async (options, terminal) => (await import("../commands/serve/serve.ts")).serve(options, terminal),
+});
+
+/** `sandgate console` */
+export const console: Command = defineCommand({
+  name: "console",
+  summary: "serves a config with sessions, and a page that shows its calls and takes your answers",
+  details: [
+    "It prints a link with a token that works once. It is like serve otherwise, with sessions whether or not the config has them: see docs/console.md.",
+  ],
+  arguments: {
+    MESSAGE: { isOptional: true, help: "an assistant's message whose calls are made; - is standard input" },
+  },
+  options: {
+    config: {
+      ...CONFIG,
+      help: "the tools and the policy; default: sandgate.yaml, or the example without one",
+    },
+    example: {
+      type: "boolean",
+      help: "shows an example: calls that ran, one that was denied, one that waits for you",
+    },
+    listen: {
+      ...{ type: "string", short: "l", value: "127.0.0.1:PORT" },
+      help: "an address of this machine; default: 127.0.0.1:0, any free port",
+    },
+  },
+  read: ({ config, listen = "127.0.0.1:0", example }, { MESSAGE }) => ({
+    ...{ config, listen, message: MESSAGE, isExample: example },
+  }),
+  run: async (options, terminal) => (await import("../commands/console.ts")).console(options, terminal),
 });
 
 /** `sandgate supervise` */

@@ -168,6 +168,7 @@ resultBudget: { chars: 10 }
     const folder = await createFolder({
       ...withServer(`
   listen: "7420"
+  basePath: tools/
   keys: { a: missing.pem, b: private.pem, c: token.txt }
   token: { file: token.txt }
   limits: { body: much, drainTime: 100h, callTime: 1000h }`),
@@ -183,6 +184,7 @@ resultBudget: { chars: 10 }
       expect(code).toBe(2);
       for (const message of [
         "listen: must be HOST:PORT",
+        "must be a path such as /tools",
         "the file cannot be read",
         "the file contains a private key: an executor needs only the public key",
         "the file does not contain a public key in PEM",
@@ -192,7 +194,7 @@ resultBudget: { chars: 10 }
       ]) {
         expect(stderr).toContain(message.replace("listen: ", ""));
       }
-      expect(stderr.trim().split("\n")).toHaveLength(7);
+      expect(stderr.trim().split("\n")).toHaveLength(8);
     }
   });
 
@@ -201,6 +203,7 @@ resultBudget: { chars: 10 }
     ["{ token: { value: secret } }", /unknown key 'value'/],
     ["{ tokens: {} }", /did you mean 'token'/],
     ["{ limits: { inFlight: 0 } }", /must be from 1 to/],
+    ["{ limits: { connectionsPerAddress: 0 } }", /must be from 1 to/],
     ["{ token: { env: SANDGATE_NO_SUCH_VARIABLE } }", /the environment variable is not set/],
   ])("refuses the config %s", async (server, message) => {
     const folder = await createFolder(withServer(server));

@@ -1,6 +1,6 @@
-import type { Log } from "../../log/log.ts";
-import type { RuntimePolicy } from "../../policy/policy.ts";
-import { ShadowPolicy } from "../../policy/shadow/shadow-policy.ts";
+import type { Log } from "../../../log/log.ts";
+import type { RuntimePolicy } from "../../../policy/policy.ts";
+import { ShadowPolicy } from "../../../policy/shadow/shadow-policy.ts";
 
 /** Returns a policy that writes to the log what the candidate would decide otherwise; the policy itself without one. */
 export function withShadow(

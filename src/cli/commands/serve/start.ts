@@ -1,0 +1,61 @@
+import { type Executor, startExecutor } from "../../../executor/executor.ts";
+import type { Credentials } from "../../../executor/http/authentication.ts";
+import { ListenError } from "../../../executor/http/listen-address.ts";
+import type { ExecutorOptions } from "../../../executor/options.ts";
+import type { Log } from "../../../log/log.ts";
+import { shown } from "../../../rendering/shown.ts";
+import type { AdminOptions } from "../../../server/admin.ts";
+import type { ServerOptions } from "../../../server/options.ts";
+import type { Server } from "../../../server/server.ts";
+import { SessionStoreError } from "../../../sessions/store/session-store-error.ts";
+import type { ServerConfig } from "../../config/server/load-server.ts";
+import { UsageError } from "../../errors.ts";
+import type { ConfiguredServers } from "../mcp/servers.ts";
+import type { LoadedConfig } from "./load.ts";
+
+/** Starts a server of sessions if the config says so, and otherwise an executor. */
+export async function start(
+  options: ExecutorOptions,
+  admin: Pick<ServerOptions, keyof AdminOptions | "history">,
+  { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
+  log: Log,
+  servers: ConfiguredServers,
+): Promise<Executor | Server> {
+  try {
+    if (served === undefined) return await startExecutor(options);
+    const { workspaces, mcp, ...access } = served;
+    const { storeFile, ...rest } = sessions;
+    // Loaded only for those who serve sessions.
+    const { startServer } = await import("../../../server/server.ts");
+    const { SqliteSessionStore } = await import("../../../sessions/store/sqlite-store.ts");
+    const store = new SqliteSessionStore(storeFile);
+    const onProblem = (message: string): void =>
+      log.write({ level: "warn", event: "mcp.problem", fields: { message } });
+    return await startServer({
+      ...{ ...options, ...admin, ...access, sessions: { ...rest, store, workspaces } },
+      ...(mcp && {
+        mcp: { ...mcp, ...(servers.hasServers && { imported: () => servers.offers() }), onProblem },
+      }),
+    });
+  } catch (error) {
+    if (error instanceof SessionStoreError)
+      throw new UsageError(shown`cannot open the sessions: ${error.message}`);
+    if (error instanceof ListenError)
+      throw new UsageError(shown`cannot listen on ${options.listen}: ${error.message}`);
+    throw error;
+  }
+}
+
+export function credentialsOf({
+  keys,
+  token,
+  tokenName,
+  certificates,
+}: ServerConfig["options"]): Credentials {
+  return {
+    ...(certificates && { certificates }),
+    ...(keys && { keys }),
+    ...(token !== undefined && { token }),
+    ...(tokenName !== undefined && { tokenName }),
+  };
+}
