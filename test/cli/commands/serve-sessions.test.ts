@@ -221,6 +221,39 @@ describe("sandgate serve with sessions", () => {
     expect(await served.reload("sandgate.yaml", FILES["sandgate.yaml"])).toContain("config.reloaded");
   });
 
+  test("says that a reload does not switch the console on, and goes on without it", async () => {
+    const served = await serve(await createFolder(FILES));
+    const withConsole = FILES["sandgate.yaml"].replace("server:\n", "server:\n  console: true\n");
+    expect(withConsole).not.toBe(FILES["sandgate.yaml"]);
+    expect(await served.reload("sandgate.yaml", withConsole)).toContain("config.reloaded");
+    expect(served.log()).toContainEqual(
+      expect.objectContaining({
+        ...{ level: "warn", event: "config.warning", line: expect.any(Number) },
+        message: "a reload cannot switch the console on or off: restart the server",
+      }),
+    );
+  });
+
+  test("shows the calls in its journal to approvers", async () => {
+    const journal = "journal: { directory: records }\n";
+    const folder = await createFolder({ ...FILES, "sandgate.yaml": TOOLS + SERVER + journal });
+    const server = await serve(folder);
+    const [agent, ann] = ["the-token-of-the-agent", "the-token-of-ann-the-person"].map(
+      (token) => new TestClient(server, { token }),
+    ) as [TestClient, TestClient];
+    const id = await agent.open();
+    await agent.dispatch(id, [{ id: "c", name: "write_note", arguments: { text: "A" } }]);
+    const [inquiry] = (await ann.inquiries()) as [ListedInquiry];
+    await ann.answer(inquiry, { decision: "deny" });
+    await vi.waitFor(async () => {
+      expect(await ann.json("GET", "/v1/journal/calls")).toMatchObject({
+        calls: [{ callId: "c", toolName: "write_note", sessionId: id, state: "denied" }],
+      });
+    });
+    expect(await ann.json("GET", "/v1/journal")).toMatchObject({ health: "healthy", entries: 2 });
+    expect(await server.end()).toBe(0);
+  });
+
   test("reports every problem of the sessions, the confirmations and the credentials with its position", async () => {
     const folder = await createFolder({
       ...FILES,
@@ -250,18 +283,18 @@ server:
       expect.stringContaining("sandgate.yaml:19:7: another credential has the same token"),
       expect.stringContaining("sandgate.yaml:20:7: only an approver can have 'approves'"),
       expect.stringContaining("sandgate.yaml:20:31: the token must have at least 16 characters"),
-      expect.stringContaining("sandgate.yaml:21:7: there must be either a key or a token"),
+      expect.stringContaining("sandgate.yaml:21:7: there must be one of key, token and certificate"),
       expect.stringContaining("sandgate.yaml:22:7: a caller must not be an admin"),
     ]);
   });
 
-  test("refuses credentials, origins and workspaces without sessions", async () => {
+  test("refuses a console, credentials, origins and workspaces without sessions", async () => {
     const folder = await createFolder({
       ...FILES,
-      "sandgate.yaml": `${TOOLS}server: { origins: [], workspaces: [code], credentials: [] }\n`,
+      "sandgate.yaml": `${TOOLS}server: { console: true, origins: [], workspaces: [code], credentials: [] }\n`,
     });
     const { stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
-    expect(stderr.match(/needs 'sessions: true' beside it/g)).toHaveLength(3);
+    expect(stderr.match(/needs 'sessions: true' beside it/g)).toHaveLength(4);
   });
 
   test("does not start on a store that it cannot open", async () => {
