@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { Cgroups } from "../../../src/sandboxes/process/cgroups/cgroups.ts";
-import { NOT_HELD } from "../../../src/sandboxes/process/landlock/not-held.ts";
-import { unavailable as noMicrovm } from "../../sandboxes/microvm/availability.ts";
-import { ISOLATIONS, landlockUnavailable, unavailable } from "../../sandboxes/process/availability.ts";
-import { createFolder, sandgate } from "../sandgate.ts";
+import { Cgroups } from "../../../../src/sandboxes/process/cgroups/cgroups.ts";
+import { NOT_HELD } from "../../../../src/sandboxes/process/landlock/not-held.ts";
+import { unavailable as noMicrovm } from "../../../sandboxes/microvm/availability.ts";
+import { ISOLATIONS, landlockUnavailable, unavailable } from "../../../sandboxes/process/availability.ts";
+import { createFolder, sandgate } from "../../sandgate.ts";
 
 const NONE = "/nonexistent/bwrap";
 
@@ -108,7 +108,7 @@ describe("sandgate doctor", () => {
   test.skipIf(!process.allowedNodeEnvironmentFlags.has("--experimental-ffi"))(
     "says that programs cannot run on Landlock without node:ffi, and how to get it",
     () => {
-      const main = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
+      const main = fileURLToPath(new URL("../../../../src/cli/main.ts", import.meta.url));
       const stdout = execFileSync(process.execPath, ["--no-experimental-ffi", main, "doctor"], {
         encoding: "utf8",
       });
