@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parseTree, treeText } from "../../src/changes/shadow/shadow-tree.ts";
+import { parseBenchResult } from "../../src/cli/commands/bench/result.ts";
 import { FileKeyValue } from "../../src/cli/commands/tool/file-key-value.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { readJournal } from "../../src/journal/read/read-journal.ts";
@@ -101,6 +102,12 @@ test("key-value stores of a newer format are not read, and those without a numbe
   });
   const after = await FileKeyValue.open(file);
   expect(Buffer.from((await after.open("notes").get("a", NEVER)) ?? []).toString()).toBe("a");
+});
+
+test("a result of sandgate bench of a newer format is not compared", () => {
+  expect(() => parseBenchResult('{"format":"sandgate-bench/2"}')).toThrow(NEWER);
+  expect(parseBenchResult('{"format":"sandgate-bench/x"}')).toBeUndefined();
+  expect(parseBenchResult("null")).toBeUndefined();
 });
 
 test("held changes of a newer format are not opened, and those without a number get one", async () => {

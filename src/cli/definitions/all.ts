@@ -1,4 +1,5 @@
 import type { Command } from "../command.ts";
+import { bench } from "./bench.ts";
 import { check, doctor } from "./check.ts";
 import { dispatch } from "./dispatch.ts";
 import { JOURNAL_COMMANDS, why } from "./journal.ts";
@@ -10,7 +11,7 @@ import { TOOL_COMMANDS } from "./tool.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
-  ...[init, dispatch, check, doctor, ...POLICY_COMMANDS],
-  ...[serve, supervise, confirm],
+  ...[init, dispatch, check, bench, doctor, ...POLICY_COMMANDS],
+  ...[serve, console, supervise, confirm],
   ...[...JOURNAL_COMMANDS, why, ...MCP_COMMANDS, ...TOOL_COMMANDS, schema, completion],
 ];
