@@ -6,7 +6,7 @@ import { JOURNAL_COMMANDS, why } from "./journal.ts";
 import { MCP_COMMANDS } from "./mcp.ts";
 import { POLICY_COMMANDS } from "./policy.ts";
 import { completion, init, schema } from "./project.ts";
-import { confirm, serve, supervise } from "./serve.ts";
+import { confirm, console, serve, supervise } from "./serve.ts";
 import { TOOL_COMMANDS } from "./tool.ts";
 
 /** Every command, in the order of the help. */
