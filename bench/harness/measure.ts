@@ -1,3 +1,4 @@
+import { busyShare } from "./busy.ts";
 import { type Case, NotHereError, type Question } from "./case.ts";
 import { CaseChild } from "./case-child.ts";
 import { type Figure, figuresOf } from "./figures.ts";
@@ -19,6 +20,8 @@ export interface QuestionResult {
   readonly name: string;
   /** The unit of `at` in the figures. */
   readonly scale?: string;
+  /** The share of the processors that other processes used before the first round: 0 to 1. */
+  readonly busy: number;
   readonly figures: readonly Figure[];
 }
 
@@ -43,6 +46,7 @@ export async function measure(
       if (!(each.reason instanceof NotHereError)) throw each.reason;
       onMissing(cases[index] as Case, each.reason.message);
     }
+    const busy = await busyShare();
     for (const child of children) await warmUp(child, effort.warmUpMs);
     const rounds: Round[][] = children.map(() => []);
     for (let round = 0; round < effort.rounds; round++) {
@@ -51,7 +55,7 @@ export async function measure(
       }
     }
     const measured = children.map(({ subject }, index) => ({ subject, rounds: rounds[index] ?? [] }));
-    return { suite, name, ...(scale !== undefined && { scale }), figures: figuresOf(measured) };
+    return { suite, name, ...(scale !== undefined && { scale }), busy, figures: figuresOf(measured) };
   } finally {
     await Promise.all(children.map((child) => child.close()));
   }

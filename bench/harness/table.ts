@@ -1,3 +1,4 @@
+import { busyWarning, isBusy } from "./busy.ts";
 import type { Figure } from "./figures.ts";
 import type { Machine } from "./machine.ts";
 import type { Effort, QuestionResult } from "./measure.ts";
@@ -5,13 +6,13 @@ import { MAX_NOISE, noisyFloors } from "./report.ts";
 
 /** Returns a question's figures as a Markdown table, with a warning if they are too noisy. */
 export function questionTable(result: QuestionResult): string {
-  const { name, figures } = result;
+  const { name, figures, busy } = result;
   const lines = [
     `### ${name}`,
     "",
     "| case | p50 µs | p99 µs | ratio | middle half | above the floor, µs | calls/s | heap bytes per call |",
     "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ...figures.map(row),
+    ...figures.map((figure) => row(figure, isBusy(busy))),
   ];
   for (const figure of figures) {
     const seen = Object.entries(figure.observed);
@@ -21,6 +22,8 @@ export function questionTable(result: QuestionResult): string {
       `${figure.name}: ${seen.map(([what, n]) => `${Number.isInteger(n) ? n : round(n)} ${what}`).join(", ")}`,
     );
   }
+  const warning = busyWarning(busy);
+  if (warning !== undefined) lines.push("", warning);
   const noisy = noisyFloors(result).map(({ name, noise }) => `'${name}' (${(noise * 100).toFixed(0)} %)`);
   if (noisy.length > 0) {
     const what = `the middle half of the rounds varied by more than ${MAX_NOISE * 100} %`;
@@ -29,11 +32,15 @@ export function questionTable(result: QuestionResult): string {
   return `${lines.join("\n")}\n`;
 }
 
-function row({ name, p50, p99, ratio, spread, beyondFloor, callsPerSecond, bytes, floor }: Figure): string {
+/** `isLoaded` marks a row that was measured beside other processes. */
+function row(
+  { name, p50, p99, ratio, spread, beyondFloor, callsPerSecond, bytes, floor }: Figure,
+  isLoaded: boolean,
+): string {
   const isFloor = name === floor;
   const half = `${spread.least.toFixed(2)}–${spread.most.toFixed(2)}`;
   const cells = [
-    name,
+    isLoaded ? `${name} ⚠` : name,
     round(p50),
     round(p99),
     isFloor ? "1" : ratio.toFixed(2),

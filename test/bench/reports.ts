@@ -30,6 +30,6 @@ export function report(...figures: readonly Figure[]): Report {
     packages: {},
     load: { before: 0, after: 0 },
   };
-  const questions = [{ suite: "host", name: "host", figures }];
+  const questions = [{ suite: "host", name: "host", busy: 0, figures }];
   return { command: "npm run bench", machine, effort: { rounds: 1, roundMs: 1, warmUpMs: 0 }, questions };
 }
