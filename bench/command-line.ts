@@ -12,7 +12,11 @@ export interface MeasureOptions {
   readonly isQuick: boolean;
   readonly isJson: boolean;
   readonly hasPeers: boolean;
+  /** Where the report and, with `plots`, the charts are written. Default: nowhere. */
+  readonly out: string | undefined;
   readonly plots: boolean;
+  /** Whether the tracked charts, the report beside them and the figures in README.md are written. */
+  readonly writesDocs: boolean;
   readonly baseline: "ignore" | "check" | "write";
   /** Only measure questions whose name contains this. */
   readonly only: string;
@@ -24,7 +28,9 @@ export const USAGE: string = `npm run bench [-- SUITE…] [options]     suites: 
   --only TEXT          only questions whose name contains TEXT
   --json               print the report as JSON
   --peers              install other libraries in bench/peers, and measure them too
-  --plot               write charts (SVG) and the report to bench/charts, and update bench/README.md
+  --out FOLDER         write the report to FOLDER/report.json
+  --plot               write a chart (SVG) of each question to the folder of --out, too
+  --write-docs         write charts and the report to bench/charts, and the figures into bench/README.md
   --baseline           compare with bench/baseline.json; exit with 1 if a ratio stays above three times the baseline's
   --write-baseline     write these ratios to bench/baseline.json
 npm run bench -- soak [--seconds 60] [--json]
@@ -57,6 +63,7 @@ export function readCommandLine(args: readonly string[]): Command {
     if (!(seconds >= 1)) throw new UsageError("--seconds must be a number of at least 1");
     return { kind: "soak", seconds, isJson };
   }
+  if (values.plot && values.out === undefined) throw new UsageError("--plot requires --out FOLDER");
   const unknown = positionals.filter((name) => !SUITE_NAMES.includes(name));
   if (unknown.length > 0) throw new UsageError(`unknown suite '${unknown.join("', '")}'`);
   return {
@@ -66,7 +73,9 @@ export function readCommandLine(args: readonly string[]): Command {
       isJson,
       isQuick: values.quick ?? false,
       hasPeers: values.peers ?? false,
+      out: values.out,
       plots: values.plot ?? false,
+      writesDocs: values["write-docs"] ?? false,
       baseline: values["write-baseline"] ? "write" : values.baseline ? "check" : "ignore",
       only: values.only ?? "",
     },
@@ -78,6 +87,8 @@ interface Values {
   readonly json?: boolean;
   readonly peers?: boolean;
   readonly plot?: boolean;
+  readonly out?: string;
+  readonly "write-docs"?: boolean;
   readonly baseline?: boolean;
   readonly "write-baseline"?: boolean;
   readonly only?: string;
@@ -96,6 +107,8 @@ function parse(args: readonly string[]): { readonly values: Values; readonly pos
         json: flag,
         peers: flag,
         plot: flag,
+        out: text,
+        "write-docs": flag,
         baseline: flag,
         "write-baseline": flag,
         only: text,

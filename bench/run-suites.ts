@@ -1,4 +1,7 @@
-import type { MeasureOptions } from "./command-line.ts";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type MeasureOptions, UsageError } from "./command-line.ts";
 import {
   type BesideBaseline,
   baselineTable,
@@ -7,10 +10,12 @@ import {
   readBaseline,
   writeBaseline,
 } from "./harness/baseline.ts";
+import { busyShare, busyWarning } from "./harness/busy.ts";
 import type { Question } from "./harness/case.ts";
 import { install } from "./harness/install.ts";
 import { currentLoad, describeMachine } from "./harness/machine.ts";
 import { type Effort, measure, type QuestionResult } from "./harness/measure.ts";
+import { Progress } from "./harness/progress.ts";
 import type { Report } from "./harness/report.ts";
 import { machineLine, questionTable } from "./harness/table.ts";
 import { openSuite } from "./suites.ts";
@@ -18,28 +23,64 @@ import { openSuite } from "./suites.ts";
 const FULL: Effort = { rounds: 7, roundMs: 250, warmUpMs: 3_000 };
 const QUICK: Effort = { rounds: 3, roundMs: 60, warmUpMs: 400 };
 
-/** Measures suites and prints the results. Returns the exit code. */
+/**
+ * Measures suites and prints the results. Returns the exit code.
+ *
+ * @throws {UsageError} if no question is chosen.
+ */
 export async function runSuites(suites: readonly string[], options: MeasureOptions): Promise<number> {
+  const chosen = await chooseQuestions(suites, options.only);
   if (options.hasPeers) install("peers");
-  if (options.plots) install("plot");
+  if (options.plots || options.writesDocs) install("plot");
   const effort = options.isQuick ? QUICK : FULL;
   const loadBefore = currentLoad();
   const questions: QuestionResult[] = [];
-  for (const suite of suites) {
-    for (const question of await openSuite(suite)) {
-      if (!question.name.includes(options.only)) continue;
-      const result = await ask(suite, question, options.hasPeers, effort);
-      questions.push(result);
-      if (!options.isJson) console.log(questionTable(result));
-    }
+  // With --json, standard output must contain only the report.
+  const print = options.isJson ? console.error : console.log;
+  const warning = busyWarning(await busyShare());
+  if (warning !== undefined) print(`${warning}\n`);
+  using progress = new Progress(process.stderr, chosen.length);
+  for (const { suite, question } of chosen) {
+    progress.begin(question.name);
+    const result = await ask(suite, question, options.hasPeers, effort);
+    questions.push(result);
+    progress.clear();
+    if (!options.isJson) console.log(questionTable(result));
   }
   const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim();
   const report: Report = { command, machine: describeMachine(loadBefore), effort, questions };
   if (options.isJson) console.log(JSON.stringify(report, null, 2));
   else console.log(machineLine(report.machine, effort));
-  if (options.plots) await (await import("./plot/write-charts.ts")).writeCharts(report);
+  await writeReport(report, options);
   if (options.baseline === "write") writeBaseline(report);
   return options.baseline === "check" ? checkBaseline(report, options) : 0;
+}
+
+interface Chosen {
+  readonly suite: string;
+  readonly question: Question;
+}
+
+async function chooseQuestions(suites: readonly string[], only: string): Promise<readonly Chosen[]> {
+  const all: Chosen[] = [];
+  for (const suite of suites) for (const question of await openSuite(suite)) all.push({ suite, question });
+  const chosen = all.filter(({ question }) => question.name.includes(only));
+  if (chosen.length > 0) return chosen;
+  const names = all.map(({ question }) => question.name).join(", ");
+  throw new UsageError(`no question has '${only}' in its name: there are ${names}`);
+}
+
+async function writeReport(
+  report: Report,
+  { out, plots, writesDocs }: Pick<MeasureOptions, "out" | "plots" | "writesDocs">,
+): Promise<void> {
+  if (out !== undefined) {
+    const folder = pathToFileURL(`${resolve(out)}/`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(new URL("report.json", folder), `${JSON.stringify(report, null, 2)}\n`);
+    if (plots) await (await import("./plot/write-charts.ts")).writeCharts(report, folder);
+  }
+  if (writesDocs) await (await import("./plot/write-docs.ts")).writeDocs(report);
 }
 
 async function ask(

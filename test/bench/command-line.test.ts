@@ -11,6 +11,15 @@ describe("the benchmarks' command line", () => {
     });
   });
 
+  test("the command line writes tracked files only if it is asked to", () => {
+    expect(readCommandLine(["host", "--out", "/tmp/x", "--plot"])).toMatchObject({
+      options: { out: "/tmp/x", plots: true, writesDocs: false, baseline: "ignore" },
+    });
+    expect(readCommandLine(["--write-docs", "--write-baseline"])).toMatchObject({
+      options: { out: undefined, plots: false, writesDocs: true, baseline: "write" },
+    });
+  });
+
   test("the command line runs a soak for a minute by default, and compares two reports", () => {
     expect(readCommandLine(["soak"])).toMatchObject({ kind: "soak", seconds: 60 });
     expect(readCommandLine(["compare", "a.json", "b.json"])).toEqual({
@@ -25,6 +34,7 @@ describe("the benchmarks' command line", () => {
     [["compare", "a.json"], "compare requires two reports"],
     [["soak", "--seconds", "soon"], "--seconds must be a number of at least 1"],
     [["--fast"], "--fast"],
+    [["host", "--plot"], "--plot requires --out FOLDER"],
   ])("refuses %j", (args, message) => {
     expect(() => readCommandLine(args)).toThrow(UsageError);
     expect(() => readCommandLine(args)).toThrow(message);
