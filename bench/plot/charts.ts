@@ -4,56 +4,75 @@ import type { QuestionResult } from "../harness/measure.ts";
 /** A Vega-Lite specification. */
 export type Specification = Readonly<Record<string, unknown>>;
 
-const SIZE = { width: 560, height: 300, background: "white" };
-const LEGEND = { orient: "bottom", columns: 1, labelLimit: 560, title: null };
+const SIZE = { width: 560, background: "white" };
+const FLOOR = { mark: { type: "rule", strokeDash: [4, 3] }, encoding: { y: { datum: 1 } } };
+/** The cases that a chart can show and still be read. */
+const MAX_BARS = 12;
 
-/** Returns the chart of a question: cost by scale if its cases have one, otherwise the distribution of times. */
+/** Returns the chart of a question: ratios along its scale, if the cases have one, and otherwise a bar for each case. */
 export function chartOf(result: QuestionResult): Specification {
-  return result.scale === undefined ? distributionChart(result) : scalingChart(result, result.scale);
+  return result.scale === undefined ? barChart(result) : scalingChart(result, result.scale);
 }
 
-function distributionChart({ name, figures }: QuestionResult): Specification {
-  const values = figures.flatMap((figure) =>
-    Object.entries(figure.distribution)
-      .map(([percentile, us]) => ({ case: figure.name, percentile: Number(percentile.slice(1)), us }))
-      // The maximum depends on the machine rather than the case.
-      .filter(({ percentile }) => percentile < 100),
-  );
+function barChart({ name, figures }: QuestionResult): Specification {
+  const others = figures.filter(({ name: own, floor }) => own !== floor);
+  const values = others.slice(0, MAX_BARS).map(({ name: own, ratio, isPeer }) => ({
+    case: own,
+    ratio,
+    of: isPeer ? "another library" : "Sandgate",
+  }));
   return {
     ...SIZE,
-    title: `${name}: how long a call takes`,
+    title: `${name}: ${finding(others)}`,
     data: { values },
-    mark: { type: "line", interpolate: "step-after" },
-    encoding: {
-      x: { field: "percentile", type: "quantitative", title: "percentile" },
-      y: { field: "us", type: "quantitative", scale: { type: "log" }, title: "µs per call" },
-      color: color(figures.map((figure) => figure.name)),
-    },
+    layer: [
+      {
+        mark: "bar",
+        encoding: {
+          y: { field: "case", type: "nominal", sort: null, title: null, axis: { labelLimit: 320 } },
+          x: { field: "ratio", type: "quantitative", title: "times the floor (dashed), median" },
+          color: { field: "of", type: "nominal", title: null, legend: { orient: "bottom" } },
+        },
+      },
+      { mark: { type: "rule", strokeDash: [4, 3] }, encoding: { x: { datum: 1 } } },
+    ],
   };
 }
 
 function scalingChart({ name, figures }: QuestionResult, scale: string): Specification {
-  const placed = figures.filter(({ at }) => at !== undefined);
-  const series = [...new Set(placed.map(seriesOf))];
-  const values = placed.map((figure) => ({ case: seriesOf(figure), at: figure.at, us: figure.p50 }));
+  const placed = figures.filter(({ at, name: own, floor }) => at !== undefined && own !== floor);
   return {
     ...SIZE,
-    title: `${name}: what a call costs`,
-    data: { values },
-    mark: { type: "line", point: true },
-    encoding: {
-      x: { field: "at", type: "quantitative", scale: { type: "log" }, title: scale },
-      y: { field: "us", type: "quantitative", scale: { type: "log" }, title: "µs per call, median" },
-      color: color(series),
-    },
+    height: 300,
+    title: `${name}: ${scalingFinding(placed, scale)}`,
+    data: { values: placed.map(({ at, ratio }) => ({ at, ratio })) },
+    layer: [
+      {
+        mark: { type: "line", point: true },
+        encoding: {
+          x: { field: "at", type: "quantitative", scale: { type: "log" }, title: scale },
+          y: { field: "ratio", type: "quantitative", title: "times the floor (dashed), median" },
+        },
+      },
+      FLOOR,
+    ],
   };
 }
 
-/** Returns a case's name without its position on the scale. */
-function seriesOf({ name, floor }: Figure): string {
-  return name === floor ? "floor" : "dispatch";
+/** Returns what the bars say, for the title. */
+function finding(figures: readonly Figure[]): string {
+  const ratios = figures.filter(({ isPeer }) => !isPeer).map(({ ratio }) => ratio);
+  if (ratios.length === 0) return "the floor alone";
+  const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map(times);
+  return least === most ? `a call takes ${least} the floor` : `calls take ${least} to ${most} the floor`;
 }
 
-function color(domain: readonly string[]): object {
-  return { field: "case", type: "nominal", scale: { domain, scheme: "tableau20" }, legend: LEGEND };
+function scalingFinding(figures: readonly Figure[], scale: string): string {
+  const [first, last] = [figures.at(0), figures.at(-1)];
+  if (first === undefined || last === undefined) return "the floor alone";
+  return `${times(first.ratio)} the floor at ${first.at}, ${times(last.ratio)} at ${last.at} ${scale}`;
+}
+
+function times(ratio: number): string {
+  return `${ratio.toFixed(ratio < 10 ? 2 : 0)} ×`;
 }
