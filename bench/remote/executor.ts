@@ -9,6 +9,8 @@ import type { OpenCase } from "../harness/case.ts";
 import { INPUT_SCHEMA, openEcho } from "../setting.ts";
 
 const KEY_ID = "bench";
+/** The least that a call of the tool sends over HTTP, in bytes. */
+const HTTP_BYTES_UP = 330;
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const TOOLS = fileURLToPath(new URL("../fixtures/echo-tool.mjs", import.meta.url));
 
@@ -16,6 +18,8 @@ const TOOLS = fileURLToPath(new URL("../fixtures/echo-tool.mjs", import.meta.url
 export interface ExecutorOptions {
   /** Whether calls are signed. Default: `false`. */
   readonly isSigned?: boolean;
+  /** Whether calls go over a framed connection. Default: `false`. */
+  readonly isFramed?: boolean;
   /** `slow` takes 100 ms. Default: `echo`. */
   readonly tool?: "echo" | "slow";
   /** Calls that run at once. Default: 512. */
@@ -25,6 +29,7 @@ export interface ExecutorOptions {
 /** Starts an executor with `sandgate serve`, and opens a case that dispatches its tool. */
 export async function openExecutor({
   isSigned = false,
+  isFramed = false,
   tool = "echo",
   inFlight = 512,
 }: ExecutorOptions = {}): Promise<OpenCase> {
@@ -42,7 +47,7 @@ export async function openExecutor({
       },
     ],
     policy: { rules: [{ name: "all", tools: ["*"], effect: "allow", sandboxes: ["host"] }] },
-    server: { limits: { inFlight }, ...(isSigned && { keys: { [KEY_ID]: "key.pem" } }) },
+    server: { frames: true, limits: { inFlight }, ...(isSigned && { keys: { [KEY_ID]: "key.pem" } }) },
     // A line for each decision and call would measure the log.
     log: { level: "warn" },
   };
@@ -56,8 +61,13 @@ export async function openExecutor({
   const opened = await openEcho(
     "remote",
     { remote },
-    { sandboxes: isSigned ? { remote: { signingKey: privateKey, keyId: KEY_ID } } : {} },
+    {
+      sandboxes: {
+        remote: { frames: isFramed, ...(isSigned && { signingKey: privateKey, keyId: KEY_ID }) },
+      },
+    },
   );
+  if (isFramed) await openFrames(opened);
   return {
     ...opened,
     close: async () => {
@@ -69,6 +79,16 @@ export async function openExecutor({
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/** Calls go over HTTP until the framed connection is open. */
+async function openFrames({ run }: OpenCase): Promise<void> {
+  await run();
+  for (;;) {
+    const { receipt } = (await run()) as { readonly receipt: { readonly used: { bytesUp?: number } } };
+    if ((receipt.used.bytesUp ?? 0) < HTTP_BYTES_UP) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 /** Reads the address from the first line of `sandgate serve`: `listening on ADDRESS`. */

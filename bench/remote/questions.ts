@@ -69,15 +69,27 @@ const executor: Question = {
     undiciToExecutor("/echo"),
     { name: "dispatch on an executor", open: () => openExecutor() },
     { name: "dispatch on an executor, signed", open: () => openExecutor({ isSigned: true }) },
+    { name: "dispatch on an executor, framed", open: () => openExecutor({ isFramed: true }) },
+    {
+      name: "dispatch on an executor, framed and signed",
+      open: () => openExecutor({ isFramed: true, isSigned: true }),
+    },
   ],
 };
 
 /** The same with many calls in flight all the time. */
 const executorLoad: Question = {
   name: "remote-executor-load",
-  cases: [undiciToExecutor("/echo"), { name: "dispatch on an executor", open: () => openExecutor() }].map(
-    (each) => sustained(IN_FLIGHT, CALLS_EACH, each),
-  ),
+  cases: [
+    undiciToExecutor("/echo"),
+    { name: "dispatch on an executor", open: () => openExecutor() },
+    { name: "dispatch on an executor, signed", open: () => openExecutor({ isSigned: true }) },
+    { name: "dispatch on an executor, framed", open: () => openExecutor({ isFramed: true }) },
+    {
+      name: "dispatch on an executor, framed and signed",
+      open: () => openExecutor({ isFramed: true, isSigned: true }),
+    },
+  ].map((each) => sustained(IN_FLIGHT, CALLS_EACH, each)),
 };
 
 /** Thousands of calls that take 100 ms, and how much of the client's memory each of them takes meanwhile. */
