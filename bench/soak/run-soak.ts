@@ -2,9 +2,12 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { currentLoad, describeMachine } from "../harness/machine.ts";
+import { Progress } from "../harness/progress.ts";
 import type { Footprint } from "./footprint.ts";
 import type { SoakResult } from "./soak.ts";
 
+/** How often the progress is shown, in seconds. */
+const STEP_S = 5;
 const MAIN = fileURLToPath(new URL("soak-process.ts", import.meta.url));
 
 /** Runs a soak and prints the results. Returns the exit code, which is 1 if any call failed. */
@@ -15,6 +18,11 @@ export async function runSoak(options: {
   const loadBefore = currentLoad();
   const child = fork(MAIN, [String(options.seconds)]);
   const exited = once(child, "exit");
+  using progress = new Progress(process.stderr, Math.ceil(options.seconds / STEP_S));
+  progress.begin("soak");
+  const timer = setInterval(() => progress.begin("soak"), STEP_S * 1_000);
+  timer.unref();
+  void exited.then(() => clearInterval(timer));
   const [result] = (await Promise.race([once(child, "message"), exited])) as [SoakResult | number | null];
   if (result === null || typeof result === "number") throw new Error(`the soak exited with code ${result}`);
   await exited;
