@@ -34,25 +34,11 @@ const ALONE = globSync(
 ).map((file) => file.replace(/\.ts$/, ""));
 
 /** Other entry files, which share code with the library. A thread that checks schemas is one of them, as ajv is a file. */
-const SHARING = ["cli/main", "journal/diff/worker-entry"];
+const SHARING = [
+  "cli/main",
+  ...["journal/diff/worker-entry", "journal/diff/latest/worker-entry", "journal/verify/worker-entry"],
+];
 
-/** ajv, and the packages that it requires. */
-const AJV_PACKAGES = ["ajv", "ajv-formats", "fast-deep-equal", "fast-uri", "json-schema-traverse"];
-
-/** The threads of QuickJS, and the packages that are bundled into each. The engine's binary is not. */
-const QUICKJS_THREADS: Readonly<Record<string, readonly string[]>> = {
-  "sandboxes/quickjs/thread/worker-entry": [
-    "quickjs-emscripten",
-    "quickjs-emscripten-core",
-    "@jitl/quickjs-ffi-types",
-    "@jitl/quickjs-wasmfile-release-sync",
-    "@jridgewell/sourcemap-codec",
-  ],
-  "sandboxes/quickjs/check/worker-entry": ["acorn", "eslint-scope", "esrecurse", "estraverse"],
-};
-
-/** Parts of jco, which validate components and generate JavaScript: `vendored-file.ts`. */
-const JCO = "@bytecodealliance/jco-transpile";
 const JCO_MODULES = ["vendor/js-component-bindgen-component", "vendor/wasm-tools"];
 const JCO_FILES = [
   "wasm-tools.core.wasm",
