@@ -1,0 +1,66 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+
+const SCRIPT = resolve("scripts/release.ts");
+
+/** Creates a repository with a package, whose check succeeds or fails. */
+function createRepository(check: "true" | "false"): string {
+  const folder = mkdtempSync(join(tmpdir(), "sandgate-release-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const manifest = { name: "released", version: "1.2.3", scripts: { check, build: "true" } };
+  const lock = { ...{ name: "released", version: "1.2.3", lockfileVersion: 3 }, packages: { "": manifest } };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(folder, "package-lock.json"), JSON.stringify(lock));
+  writeFileSync(
+    join(folder, "CHANGELOG.md"),
+    "# Changelog\n\n## 1.2.3, unreleased\n\nThe change.\n\n## 1.2.2\n\nOld.\n",
+  );
+  const identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+  for (const args of [
+    ["init", "-q"],
+    ["add", "."],
+    [...identity, "commit", "-q", "-m", "First"],
+  ]) {
+    expect(spawnSync("git", args, { cwd: folder }).status).toBe(0);
+  }
+  return folder;
+}
+
+function release(cwd: string, ...args: string[]): { readonly status: number | null; readonly text: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, ...args], {
+    cwd,
+    encoding: "utf8",
+  });
+  return { status, text: stdout + stderr };
+}
+
+test("a dry run packs the package with its SBOM, shows the changes of the version, and publishes nothing", () => {
+  const out = mkdtempSync(join(tmpdir(), "sandgate-release-out-"));
+  onTestFinished(() => rmSync(out, { recursive: true }));
+  const { status, text } = release(createRepository("true"), "--dry-run", "--out", out);
+  expect(text).toContain("## 1.2.3, unreleased\n\nThe change.\n\npackage: ");
+  expect(text).toContain(`would run: npm publish ${out}/released-1.2.3.tgz --provenance --access public`);
+  expect(status).toBe(0);
+  const sbom = JSON.parse(readFileSync(join(out, "released-1.2.3.cdx.json"), "utf8"));
+  expect(sbom).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { version: "1.2.3" } } });
+});
+
+test("a tree with changes is refused", () => {
+  const folder = createRepository("true");
+  writeFileSync(join(folder, "new.txt"), "new");
+  expect(release(folder, "--dry-run")).toEqual({
+    ...{ status: 1, text: "not released: the tree has changes: commit them first\n" },
+  });
+});
+
+test("a version is refused if its check fails, or if the changelog calls it unreleased", () => {
+  expect(release(createRepository("false"), "--dry-run").text).toContain(
+    "not released: npm run check fails\n",
+  );
+  expect(release(createRepository("true"))).toEqual({
+    ...{ status: 1, text: "not released: CHANGELOG.md calls 1.2.3 unreleased\n" },
+  });
+});
