@@ -1,11 +1,13 @@
 /**
  * Dispatches the calls of one assistant message to the host, wasm, quickjs and remote sandboxes, and checks the result
  * of each. Then a session of a server asks about a call, and is answered over HTTP. Run it from the root of the
- * repository: `npm start`.
+ * repository: `npm start`. With `npm start -- --console`, it makes the calls once more in a console, until Ctrl+C.
  */
+import { once } from "node:events";
 import { loadPolicyFile, openSandboxes, ToolDispatchEngine } from "sandgate";
 import { askOnce } from "./ask.ts";
 import { CALLS } from "./calls.ts";
+import { serveConsole } from "./console.ts";
 import { startLicenseServer } from "./license-server.ts";
 import { registerTools } from "./tools.ts";
 import { buildComponent } from "./wasm/build.ts";
@@ -21,7 +23,6 @@ for (const tool of registry.tools) await sandboxes.prepare(tool);
 
 const calls = CALLS.map(({ call }) => call);
 const executions = await engine.dispatchAll(calls, { registry, policy, sandboxes, sessionId: "quickstart" });
-server.close();
 
 const rows = executions.map((execution, index) => ({
   call: calls[index]?.id,
@@ -42,3 +43,11 @@ console.log(
 );
 for (const line of await askOnce()) console.log(line);
 process.exitCode = wrong === 0 ? 0 : 1;
+
+if (process.argv.includes("--console")) {
+  const { link, close } = await serveConsole({ registry, policy, sandboxes }, calls);
+  console.log(`The calls in a console: ${link} (works once, for 10 minutes; Ctrl+C ends it)`);
+  await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  await close();
+} else console.log("See the calls in a console: npm start -- --console");
+server.close();
