@@ -7,7 +7,7 @@ import * as protocols from "sandgate/protocols";
 import * as sessions from "sandgate/sessions";
 import { describe, expect, test } from "vitest";
 
-const [calls = "", , thrown = ""] = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8")
+const [calls = "", , thrown = ""] = readFileSync(new URL("../../../docs/errors.md", import.meta.url), "utf8")
   .split("\n## ")
   .slice(1);
 
@@ -33,6 +33,7 @@ const EXAMPLES: Record<main.SandgateErrorCode, main.SandgateError> = {
   key_value_full: new main.KeyValueFullError("full"),
   listen_failed: new executor.ListenError("the address is in use"),
   message_conflict: new sessions.MessageConflictError("other calls"),
+  package_file_missing: new main.PackageFileError("base/ajv-library"),
   session_exists: new sessions.SessionExistsError("in use"),
   session_store_failed: new sessions.SessionStoreError("the disk is full"),
   tool_failed: new protocols.AiSdkToolError(null),

@@ -2,11 +2,11 @@ import { readFileSync, realpathSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createFolder, sandgate } from "../cli/sandgate.ts";
+import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
-const text = readFileSync(new URL("../../docs/mcp.md", import.meta.url), "utf8");
+const text = readFileSync(new URL("../../../docs/mcp.md", import.meta.url), "utf8");
 const NODE = realpathSync(process.execPath);
-const PACKAGES = realpathSync(resolve(import.meta.dirname, "../../node_modules"));
+const PACKAGES = realpathSync(resolve(import.meta.dirname, "../../../node_modules"));
 
 test("the config of docs/mcp.md reads a file through the reference server", async () => {
   const files = Array.from(text.matchAll(/```yaml file=(\S+)\n(.*?)```/gs), ([, name = "", content = ""]) => [

@@ -2,9 +2,9 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { dirname } from "node:path";
 import { context, metrics, trace } from "@opentelemetry/api";
 import { afterAll, describe, expect, test } from "vitest";
-import { OtlpReceiver } from "../telemetry/otlp-receiver.ts";
+import { OtlpReceiver } from "../../telemetry/otlp-receiver.ts";
 
-const root = dirname(dirname(import.meta.dirname));
+const root = dirname(dirname(dirname(import.meta.dirname)));
 const text = readFileSync(`${root}/docs/telemetry.md`, "utf8");
 const generated = `${root}/.cache/docs-telemetry`;
 afterAll(() => rmSync(generated, { recursive: true, force: true }));

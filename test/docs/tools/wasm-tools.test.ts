@@ -3,16 +3,16 @@ import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
-import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
-import { sandgate } from "../cli/sandgate.ts";
-import { builtProject } from "../examples/built-project.ts";
-import { contractComponent } from "../fixtures/wasm/contract-component.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { componentTools } from "../../../src/sandboxes/wasm/tools/component-tools.ts";
+import { sandgate } from "../../cli/sandgate.ts";
+import { builtProject } from "../../examples/built-project.ts";
+import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
 
-const document = readFileSync(new URL("../../docs/wasm-tools.md", import.meta.url), "utf8");
+const document = readFileSync(new URL("../../../docs/wasm-tools.md", import.meta.url), "utf8");
 /** The text of the document's code blocks in a language. */
 const blocks = (language: string): readonly string[] =>
   [...document.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "gms"))].map(

@@ -2,12 +2,12 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { parseCommandLine } from "../../src/cli/command-line.ts";
-import { COMMANDS } from "../../src/cli/definitions/all.ts";
-import { createFolder } from "../cli/sandgate.ts";
-import { ISOLATIONS } from "../sandboxes/process/availability.ts";
+import { parseCommandLine } from "../../../src/cli/command-line.ts";
+import { COMMANDS } from "../../../src/cli/definitions/all.ts";
+import { createFolder } from "../../cli/sandgate.ts";
+import { ISOLATIONS } from "../../sandboxes/process/availability.ts";
 
-const root = dirname(dirname(import.meta.dirname));
+const root = dirname(dirname(dirname(import.meta.dirname)));
 const text = readFileSync(`${root}/docs/supervisor.md`, "utf8");
 const generated = `${root}/.cache/docs-supervisor`;
 afterAll(() => rmSync(generated, { recursive: true, force: true }));

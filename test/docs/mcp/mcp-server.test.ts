@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { createFolder, sandgate } from "../cli/sandgate.ts";
+import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
 const text = readFileSync("docs/mcp-server.md", "utf8");
 const files = Object.fromEntries(

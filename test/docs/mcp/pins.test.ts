@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createFolder, type Outcome, sandgate } from "../cli/sandgate.ts";
+import { createFolder, type Outcome, sandgate } from "../../cli/sandgate.ts";
 
-const text = readFileSync(new URL("../../docs/pins.md", import.meta.url), "utf8");
+const text = readFileSync(new URL("../../../docs/pins.md", import.meta.url), "utf8");
 
 test("the commands of docs/pins.md print what it says", async () => {
   const files = Array.from(text.matchAll(/```yaml file=(\S+)\n(.*?)```/gs), ([, name = "", content = ""]) => [

@@ -2,19 +2,19 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loadConfig } from "../../src/cli/config/load-config.ts";
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import { allow } from "../../src/policy/decision.ts";
-import { loadPolicyFile } from "../../src/policy/file/load.ts";
-import type { PolicyRequest } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { NOT_HELD } from "../../src/sandboxes/process/landlock/not-held.ts";
-import { unavailable } from "../sandboxes/process/availability.ts";
+import { loadConfig } from "../../../src/cli/config/load-config.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import { loadPolicyFile } from "../../../src/policy/file/load.ts";
+import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { NOT_HELD } from "../../../src/sandboxes/process/landlock/not-held.ts";
+import { unavailable } from "../../sandboxes/process/availability.ts";
 
-const DOCS = readFileSync(new URL("../../docs/programs.md", import.meta.url), "utf8");
-const SECURITY = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8");
+const DOCS = readFileSync(new URL("../../../docs/programs.md", import.meta.url), "utf8");
+const SECURITY = readFileSync(new URL("../../../SECURITY.md", import.meta.url), "utf8");
 
 const configs = Array.from(
   DOCS.matchAll(/```yaml file=sandgate\.yaml\n([\s\S]*?)```/g),

@@ -2,17 +2,17 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import { defineTool } from "../../src/engine/tool.ts";
-import { allow } from "../../src/policy/decision.ts";
-import type { PolicyRequest } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { GUEST_GLOBALS } from "../../src/sandboxes/quickjs/driver/globals.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
-import { sandgate } from "../cli/sandgate.ts";
-import { serve } from "../egress/servers.ts";
-import { GrantedTool } from "../sandboxes/quickjs/granted-tool.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { GUEST_GLOBALS } from "../../../src/sandboxes/quickjs/driver/globals.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { sandgate } from "../../cli/sandgate.ts";
+import { serve } from "../../egress/servers.ts";
+import { GrantedTool } from "../../sandboxes/quickjs/granted-tool.ts";
 
 const text = readFileSync("docs/javascript-tools.md", "utf8");
 const blocks = (language: string): string[] =>
@@ -115,7 +115,7 @@ describe("an example of what a grant gives", () => {
 });
 
 test("the example calls another tool when its grant lets it", async () => {
-  const file = new URL("../../examples/javascript-tool/invoice.ts", import.meta.url);
+  const file = new URL("../../../examples/javascript-tool/invoice.ts", import.meta.url);
   const registry = new ToolRegistry()
     .register({ name: "invoice", description: "", inputSchema: {}, quickjs: { file } })
     .register({ name: "exchange_rate", description: "", inputSchema: {}, host: () => 0.5 });

@@ -3,12 +3,12 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import type { ToolExecution } from "../../src/engine/call/execution.ts";
-import { compileUrl } from "../../src/http-template/url-template.ts";
-import { noResponseText } from "../../src/sandboxes/remote/endpoint/failure.ts";
-import { createFolder, sandgate } from "../cli/sandgate.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import { compileUrl } from "../../../src/http-template/url-template.ts";
+import { noResponseText } from "../../../src/sandboxes/remote/endpoint/failure.ts";
+import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
-const root = dirname(dirname(import.meta.dirname));
+const root = dirname(dirname(dirname(import.meta.dirname)));
 const text = readFileSync(`${root}/docs/http-tools.md`, "utf8");
 const block = (language: string): string =>
   new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "ms").exec(text)?.[1] ?? "";

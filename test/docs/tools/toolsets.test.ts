@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { loadConfig } from "../../src/cli/config/load-config.ts";
-import type { ToolsetName } from "../../src/toolsets/toolsets.ts";
-import { TOOLSET_TABLE } from "../toolsets/toolset-table.ts";
+import { loadConfig } from "../../../src/cli/config/load-config.ts";
+import type { ToolsetName } from "../../../src/toolsets/toolsets.ts";
+import { TOOLSET_TABLE } from "../../toolsets/toolset-table.ts";
 
-const text = readFileSync(new URL("../../docs/toolsets.md", import.meta.url), "utf8");
+const text = readFileSync(new URL("../../../docs/toolsets.md", import.meta.url), "utf8");
 
 const [CONFIG = "", WEB = ""] = Array.from(
   text.matchAll(/```yaml file=sandgate\.yaml\n([\s\S]*?)```/g),

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { createFolder, type Outcome, sandgate } from "../cli/sandgate.ts";
+import { createFolder, type Outcome, sandgate } from "../../cli/sandgate.ts";
 
-const text = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+const text = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
 const [, example = ""] = /```yaml\n(.*?)```/s.exec(text) ?? [];
 const [entries = "", programs = "", redaction = ""] = text.split(
   /\n## (?:In editors and scripts\n.*?\n## Programs|Redaction)\n/s,

@@ -2,18 +2,18 @@ import { readFileSync } from "node:fs";
 import { defineTool } from "sandgate";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
-import type { JsonValue } from "../../src/json/value.ts";
-import { MAX_DEPTH } from "../../src/json/value.ts";
-import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../../src/patterns/pattern.ts";
-import { DEFAULT_ARGUMENT_RULES } from "../../src/schema/argument-rules.ts";
-import * as bounds from "../../src/schema/bounds.ts";
-import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
-import { MAX_FORMATTED_LENGTH } from "../../src/schema/formats.ts";
-import { contextFor } from "../engine/helpers.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ARGUMENT_BOUNDS } from "../../../src/json/bounds.ts";
+import type { JsonValue } from "../../../src/json/value.ts";
+import { MAX_DEPTH } from "../../../src/json/value.ts";
+import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../../../src/patterns/pattern.ts";
+import { DEFAULT_ARGUMENT_RULES } from "../../../src/schema/argument-rules.ts";
+import * as bounds from "../../../src/schema/bounds.ts";
+import { normalizeSchema } from "../../../src/schema/dialects/normalize.ts";
+import { MAX_FORMATTED_LENGTH } from "../../../src/schema/formats.ts";
+import { contextFor } from "../../engine/helpers.ts";
 
-const text = readFileSync(new URL("../../docs/schemas.md", import.meta.url), "utf8");
+const text = readFileSync(new URL("../../../docs/schemas.md", import.meta.url), "utf8");
 const rows = text
   .split("\n")
   .filter((line) => line.startsWith("| "))

@@ -1,20 +1,23 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { DispatchEvent } from "../../src/engine/call/events.ts";
-import { createFolder, entriesOf, PROJECT, sandgate } from "../cli/sandgate.ts";
-import { serve } from "../cli/serve.ts";
-import { dispatch, dispatchBody, send } from "../executor/harness.ts";
+import type { DispatchEvent } from "../../../src/engine/call/events.ts";
+import { createFolder, entriesOf, PROJECT, sandgate } from "../../cli/sandgate.ts";
+import { serve } from "../../cli/serve.ts";
+import { dispatch, dispatchBody, send } from "../../executor/harness.ts";
 
-const text = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+const text = readFileSync(new URL("../../../docs/operations.md", import.meta.url), "utf8");
 const block = (language: string): string =>
   new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, "s").exec(text)?.[1] ?? "";
 
 /** The fields of each event, by the table. */
 const FIELDS = new Map(
-  Array.from(text.matchAll(/^\| `([\w.]+)` \| .*? \| (.*) \|$/gm), ([, event = "", fields = ""]) => [
-    event,
-    Array.from(fields.matchAll(/`(\w+)`/g), ([, field]) => field),
-  ]),
+  Array.from(
+    text
+      .split("\n## ", 1)
+      .join()
+      .matchAll(/^\| `([\w.]+)` \| .*? \| (.*) \|$/gm),
+    ([, event = "", fields = ""]) => [event, Array.from(fields.matchAll(/`(\w+)`/g), ([, field]) => field)],
+  ),
 );
 const OF_ALL = ["time", "level", "event"];
 const OF_CALLS = ["tool", "call", "session", "principal"];
@@ -93,7 +96,7 @@ describe("docs/operations.md", () => {
         ...["server.started", "server.stopping", "server.stopped", "config.warning"],
         ...["config.reloaded", "config.refused", "policy.difference"],
         ...["server.paused", "server.resumed", "policy.replaced"],
-        ...["request.refused", "process.warning", "log.lost"],
+        ...["request.refused", "handshake.refused", "process.warning", "log.lost"],
       ].sort(),
     );
   });

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { createFolder, sandgate } from "../cli/sandgate.ts";
+import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
-const root = dirname(dirname(import.meta.dirname));
+const root = dirname(dirname(dirname(import.meta.dirname)));
 const text = readFileSync(`${root}/docs/cedar.md`, "utf8");
 const generated = `${root}/.cache/docs-cedar`;
 afterAll(() => rmSync(generated, { recursive: true, force: true }));

@@ -2,15 +2,15 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { loadConfig } from "../../src/cli/config/load-config.ts";
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
-import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { unavailable } from "../sandboxes/microvm/availability.ts";
+import { loadConfig } from "../../../src/cli/config/load-config.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { unavailable } from "../../sandboxes/microvm/availability.ts";
 
 test.skipIf(unavailable)("the tool of docs/microvm.md runs", { timeout: 300_000 }, async () => {
-  const text = readFileSync(new URL("../../docs/microvm.md", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../../docs/microvm.md", import.meta.url), "utf8");
   const [, yaml = ""] = /```yaml file=sandgate\.yaml\n([\s\S]*?)```/.exec(text) ?? [];
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "microvm-docs-")));
   mkdirSync(join(folder, "image"));
