@@ -1,20 +1,17 @@
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { ConfigSource } from "../../src/config/source.ts";
-import { CanonicalJson } from "../../src/json/canonical.ts";
-import { DECISION_CHANGES } from "../../src/policy/compare-decisions.ts";
-import type { PolicyTool } from "../../src/policy/file/policy-tool.ts";
-import { readPolicy } from "../../src/policy/file/read.ts";
-import type { RuntimePolicy } from "../../src/policy/policy.ts";
-import { CONDITION_DEFINITIONS } from "../../src/policy/rule/conditions/condition-shape.ts";
-import { createFolder, sandgate } from "../cli/sandgate.ts";
+import { ConfigSource } from "../../../src/config/source.ts";
+import { CanonicalJson } from "../../../src/json/canonical.ts";
+import { DECISION_CHANGES } from "../../../src/policy/compare-decisions.ts";
+import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
+import { readPolicy } from "../../../src/policy/file/read.ts";
+import type { RuntimePolicy } from "../../../src/policy/policy.ts";
+import { createFolder, sandgate } from "../../cli/sandgate.ts";
+import { blocksOf } from "../snippets.ts";
 
-const text = readFileSync(new URL("../../docs/policies.md", import.meta.url), "utf8");
-const [, guide = ""] = /^## From ten lines to roll-out\n([\s\S]*?)^## /m.exec(text) ?? [];
-const yamlsIn = (part: string): readonly string[] =>
-  Array.from(part.matchAll(/```yaml\n([\s\S]*?)```/g), ([, yaml = ""]) => yaml);
-const all = yamlsIn(text.replace(guide, ""));
+const text = readFileSync("docs/policy-testing.md", "utf8");
+const all = blocksOf("docs/policy-testing.md", "yaml");
 /** A file of a policy test is a list. */
 const cases = all.filter((yaml) => yaml.startsWith("- "));
 const examples = all.filter((yaml) => !cases.includes(yaml));
@@ -32,13 +29,13 @@ const TOOLS: readonly PolicyTool[] = [
 
 // Below the repository, so that the snippets find the package.
 mkdirSync(".cache", { recursive: true });
-const folder = mkdtempSync(join(process.cwd(), ".cache/docs-policies-"));
+const folder = mkdtempSync(join(process.cwd(), ".cache/docs-policy-testing-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The snippet with a text, with more code after it. */
 function code(part: string, more: string): string {
-  const snippets = Array.from(text.matchAll(/```ts\n([\s\S]*?)```/g), ([, snippet = ""]) => snippet);
-  return `${snippets.find((snippet) => snippet.includes(part))}${more}`;
+  const snippet = blocksOf("docs/policy-testing.md", "ts").find((block) => block.includes(part));
+  return `${snippet}${more}`;
 }
 
 async function load(snippet: string): Promise<Readonly<Record<string, unknown>>> {
@@ -47,9 +44,7 @@ async function load(snippet: string): Promise<Readonly<Record<string, unknown>>>
   return import(file);
 }
 
-describe("docs/policies.md", () => {
-  test("has examples", () => expect(examples.length).toBeGreaterThan(2));
-
+describe("docs/policy-testing.md", () => {
   test.each(
     examples.map((yaml) => [yaml.split("\n")[1]?.trim() ?? "", yaml]),
   )("the example that begins with '%s' is a valid policy", (_start, yaml) => {
@@ -148,71 +143,8 @@ policy:
     });
   });
 
-  test("leads from ten lines to a roll-out, with files and commands that work", async () => {
-    const [first = "", expected = "", candidate = ""] = yamlsIn(guide);
-    expect(first.trimEnd().split("\n")).toHaveLength(10);
-    const tool = (name: string, sideEffects: string): string => `
-  - name: ${name}
-    description: Works on a file
-    inputSchema: { type: object, properties: { path: { type: string } }, required: [path] }
-    sideEffects: ${sideEffects}
-    host: { module: tools.mjs, export: run, thread: false }`;
-    const config = `
-tools:${tool("read_file", "read")}${tool("write_file", "write")}
-policy: policy.yaml
-journal: { directory: records }
-`;
-    const toolCalls = ["src/index.ts", ".env"].map((path, index) => ({
-      ...{ id: `call_${index + 1}`, name: "read_file", arguments: { path } },
-    }));
-    const folder = await createFolder({
-      "sandgate.yaml": config,
-      "tools.mjs": "export const run = () => 'done';",
-      "policy.yaml": first,
-      "sandgate.policy-test.yaml": expected,
-      "candidate.yaml": candidate,
-      "message.json": JSON.stringify({ role: "assistant", toolCalls }),
-    });
-    const at = (argument: string): string =>
-      /^(?:records|[\w.-]+\.yaml)$/.test(argument) ? join(folder, argument) : argument;
-    const commands = Array.from(guide.matchAll(/^sandgate (.+)$/gm), ([, line = ""]) =>
-      (line.match(/'[^']*'|\S+/g) ?? []).map((argument) => at(argument.replaceAll("'", ""))),
-    );
-    const dispatch = ["dispatch", join(folder, "message.json"), "--config", join(folder, "sandgate.yaml")];
-    const outcomes = [];
-    for (const command of commands) {
-      if (command[0] === "why") expect((await sandgate(dispatch)).code).toBe(0);
-      const { code, stdout, stderr } = await sandgate(command);
-      outcomes.push([command.slice(0, 2).join(" ").replace(folder, ""), code, stdout]);
-      expect(stderr).not.toContain("error");
-    }
-    expect(outcomes).toEqual([
-      ["check --config", 0, expect.any(String)],
-      ["policy test", 0, "2 cases are decided as expected\n"],
-      ["policy explain", 0, expect.stringContaining("allow: read_file runs in host")],
-      ["why call_1", 0, expect.stringContaining("reading")],
-      ["journal show", 0, expect.stringContaining("expect: ")],
-      ["policy diff", 0, expect.stringContaining("allow → deny: 1 calls")],
-    ]);
-    const shadowed = config.replace("journal:", "shadow: candidate.yaml\njournal:");
-    writeFileSync(join(folder, "sandgate.yaml"), shadowed);
-    expect((await sandgate(["check", "--config", join(folder, "sandgate.yaml")])).code).toBe(0);
-    renameSync(join(folder, "candidate.yaml"), join(folder, "policy.yaml"));
-    writeFileSync(join(folder, "sandgate.yaml"), config);
-    const proved = await sandgate(["policy", "prove", "--config", join(folder, "sandgate.yaml")]);
-    expect(proved.stdout).toContain("proved: 'no writing without a person', of write_file");
-    const replayed = await sandgate(["journal", "replay", "--directory", join(folder, "records")]);
-    expect(replayed).toMatchObject({ code: 0, stdout: "2 calls are decided as recorded, 0 otherwise\n" });
-  });
-
   test("names every change between two decisions", () => {
     const section = text.slice(text.indexOf("## Comparing two"), text.indexOf("## What `sandgate check`"));
     for (const change of Object.keys(DECISION_CHANGES)) expect(section).toContain(`\`${change}\``);
-  });
-
-  test("names every condition", () => {
-    const { condition } = CONDITION_DEFINITIONS as { condition: { properties: object } };
-    const section = text.slice(text.indexOf("## Conditions"), text.indexOf("## Grants that"));
-    for (const name of Object.keys(condition.properties)) expect(section).toContain(`\`${name}\``);
   });
 });
