@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
@@ -399,11 +398,4 @@ describe("Each class of side effects", () => {
     await new ToolDispatchEngine().dispatchAll(calls, ctx);
     return most === 2;
   }
-
-  test("is described in README.md, in the order from the mildest to the worst", () => {
-    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-    const [, table = ""] = readme.split("| class | the tool |\n");
-    const rows = (table.split("\n\n")[0] ?? "").split("\n").slice(1);
-    expect(rows.map((row) => /^\| `(\w+)` \|/.exec(row)?.[1])).toEqual(SIDE_EFFECTS);
-  });
 });

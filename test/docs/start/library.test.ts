@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { blocksOf, printedBy, saidOutput } from "../snippets.ts";
+
+const text = readFileSync("docs/library.md", "utf8");
+
+describe("docs/library.md", () => {
+  test("has a program that prints what it says", async () => {
+    const [program = ""] = blocksOf("docs/library.md", "ts");
+    expect(saidOutput(program)).toHaveLength(1);
+    expect(await printedBy(program)).toEqual(saidOutput(program));
+  });
+
+  test("has a row for each entry point of the package", () => {
+    const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
+    const entries = Object.keys(exports).filter((path) => path !== "./package.json");
+    const rows = Array.from(text.matchAll(/^\| `(sandgate[\w/]*)` \|/gm), ([, name]) => name);
+    expect(rows.sort()).toEqual(entries.map((path) => path.replace(/^\./, "sandgate")).sort());
+  });
+});

@@ -1,0 +1,50 @@
+import { globSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
+import { describe, expect, test } from "vitest";
+import { linksIn } from "../links/markdown.ts";
+import { blocksOf, printedBy, saidOutput } from "../snippets.ts";
+
+const text = readFileSync("README.md", "utf8");
+const [commands = "", install = ""] = blocksOf("README.md", "sh");
+const { scripts, version } = JSON.parse(readFileSync("package.json", "utf8"));
+
+describe("README", () => {
+  test("can be read in two minutes", () => expect(text.split("\n").length).toBeLessThanOrEqual(120));
+
+  test("has a program of fifteen lines that prints what it says", async () => {
+    const [program = "", ...others] = blocksOf("README.md", "ts");
+    expect(others).toEqual([]);
+    expect(program.split("\n").filter((line) => line !== "").length).toBeLessThanOrEqual(16);
+    expect(saidOutput(program)).toHaveLength(1);
+    expect(await printedBy(program)).toEqual(saidOutput(program));
+  });
+
+  test("has one command that runs the quickstart and one that runs the tests, as CI does", () => {
+    const parts = commands
+      .trim()
+      .split("\n")
+      .map((line) => line.replace(/\s*#.*/, ""));
+    expect(parts).toEqual(["npm ci && npm start", "npm ci && npm test"]);
+    const steps = readFileSync(".ci/run", "utf8");
+    for (const command of ["npm ci", "npm start", "npm test"])
+      expect(steps).toMatch(new RegExp(`^(?:step|tests) .* ${command}(?: |$)`, "m"));
+  });
+
+  test("installs the package that npm pack writes", () => {
+    for (const [, script = ""] of install.matchAll(/npm run (\w+)/g)) expect(scripts).toHaveProperty(script);
+    expect(install).toContain(`sandgate-${version}.tgz`);
+  });
+
+  test("leads to every page of docs/, directly or by way of one of them", () => {
+    const reached = new Set(["README.md"]);
+    for (const document of reached) {
+      if (!document.endsWith(".md")) continue;
+      for (const { target } of linksIn(readFileSync(document, "utf8"))) {
+        const [path = ""] = target.split("#");
+        if (path === "" || /^[a-z]+:/.test(target)) continue;
+        reached.add(posix.join(posix.dirname(document), path));
+      }
+    }
+    expect(globSync("docs/**/*.md").filter((page) => !reached.has(page))).toEqual([]);
+  });
+});
