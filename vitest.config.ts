@@ -4,9 +4,21 @@ const ALL = "test/**/*.test.ts";
 
 /** The folders with tests that start processes, build programs or try thousands of inputs. */
 const HEAVY = [
-  ...["agents", "base", "changes", "cli", "contract", "docs", "engine", "entry", "escapes", "examples"],
+  ...[
+    "agents",
+    "base",
+    "changes",
+    "cli",
+    "console",
+    "contract",
+    "docs",
+    "engine",
+    "entry",
+    "escapes",
+    "examples",
+  ],
   ...["executor", "journal", "log", "main-thread", "mcp", "races", "rendering", "sandboxes", "server"],
-  ...["sessions", "supervisor", "toolsets", "workspace"],
+  ...["scripts", "sessions", "supervisor", "toolsets", "workspace"],
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
 const config: ViteUserConfig = {

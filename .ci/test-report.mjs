@@ -1,4 +1,4 @@
-// Reads the JSON reports of vitest: `node .ci/test-report.mjs files|count|names REPORT [REPORT OF A SECOND RUN]`.
+// Reads the JSON reports of vitest: `node .ci/test-report.mjs files|count|names|slowest REPORT [REPORT OF A SECOND RUN]`.
 // What a second run says of a file replaces what the first one said.
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -10,11 +10,11 @@ const files = new Map();
 for (const report of reports) {
   const text = readFileSync(report, "utf8");
   if (text === "") continue;
-  for (const { name, status, assertionResults } of JSON.parse(text).testResults) {
+  for (const { name, status, assertionResults, startTime, endTime } of JSON.parse(text).testResults) {
     const passed = assertionResults.filter((test) => test.status === "passed").length;
     const failed = assertionResults.filter((test) => test.status === "failed").map((test) => test.fullName);
     if (status === "failed" && failed.length === 0) failed.push("the file");
-    files.set(relative("", name), { passed, failed });
+    files.set(relative("", name), { passed, failed, seconds: (endTime - startTime) / 1_000 });
   }
 }
 
@@ -27,6 +27,9 @@ if (what === "files") {
     sum(({ passed }) => passed),
     sum(({ failed }) => failed.length),
   );
+} else if (what === "slowest") {
+  const slowest = all.sort(([, one], [, other]) => other.seconds - one.seconds).slice(0, 20);
+  for (const [file, { seconds }] of slowest) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
 } else {
   for (const [file, { failed }] of all) for (const test of failed) console.log(`${file}: ${test}`);
 }
