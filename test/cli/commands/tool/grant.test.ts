@@ -136,7 +136,8 @@ describe("sandgate tool run", () => {
     expect(await note({ title: "a" }, kept)).toMatchObject({ output: "first" });
     expect(await note({ title: "a" }, ["--policy", policy])).toMatchObject({ output: null });
     expect(JSON.parse(await readFile(join(folder, "store.json"), "utf8"))).toEqual({
-      notes: { a: Buffer.from("first").toString("base64") },
+      format: 1,
+      stores: { notes: { a: Buffer.from("first").toString("base64") } },
     });
   });
 
