@@ -27,12 +27,15 @@ export interface FrameSealer {
 /** Bytes of one write, beyond which further frames wait until the reader has read it. */
 const MAX_BATCH_BYTES = 1_024 * 1_024;
 
+/** Frames that are written at once, before the turn of the event loop ends: the reader works on them meanwhile. */
+const EAGER_FRAMES = 16;
+
 /** Bytes of memory that a frame takes up while it waits, besides its text. */
 const WAITING_FRAME_BYTES = 256;
 
 /**
- * Sends frames. Those of one turn of the event loop are sent in one write, and those of a slow reader wait here, as texts,
- * until it has read what was written before.
+ * Sends frames. Up to 16 of one turn of the event loop are sent in one write, and those of a slow reader wait here, as
+ * texts, until it has read what was written before.
  */
 export class Outbox {
   readonly #socket: Writable;
@@ -75,7 +78,9 @@ export class Outbox {
   send(frame: OutgoingFrame): void {
     this.#waiting.push(frame);
     this.#waitingBytes += this.#sizeOf(frame);
-    if (this.#isScheduled || this.#blockedSince !== undefined) return;
+    if (this.#blockedSince !== undefined) return;
+    if (this.#waiting.length >= EAGER_FRAMES) this.flush();
+    if (this.#isScheduled) return;
     this.#isScheduled = true;
     process.nextTick(this.#flushScheduled);
   }
