@@ -153,14 +153,24 @@ const TYPES: Record<string, string> = {
   object: "a map",
 };
 
-function wordsOf({ keyword, params, message, data }: ErrorObject): string {
+/** How many keys of a map are named where something else stands in its place. */
+const MAX_NAMED_KEYS = 4;
+
+/** Names the keys that a map can have, if they are few. */
+function keysOf(schema: ErrorObject["parentSchema"]): string {
+  const properties: unknown = schema?.["properties"];
+  const keys = isJsonObject(properties) ? Object.keys(properties) : [];
+  return keys.length > 0 && keys.length <= MAX_NAMED_KEYS ? ` (keys: ${keys.join(", ")})` : "";
+}
+
+function wordsOf({ keyword, params, parentSchema, message, data }: ErrorObject): string {
   const param = params as Record<string, unknown>;
   switch (keyword) {
-    case "type":
-      return `must be ${[param["type"]]
-        .flat()
-        .map((type) => TYPES[String(type)])
-        .join(" or ")}, not ${typeOf(data)}`;
+    case "type": {
+      const types = [param["type"]].flat().map((type) => TYPES[String(type)]);
+      const keys = param["type"] === "object" ? keysOf(parentSchema) : "";
+      return `must be ${types.join(" or ")}${keys}, not ${typeOf(data)}`;
+    }
     case "required":
       return `'${param["missingProperty"]}' is missing`;
     case "enum": {

@@ -50,7 +50,7 @@ describe("a shape reports", () => {
     expect(check("tools: a\n")).toEqual(["1:8: must be a list, not a string"]);
     expect(check("tools: []\n")).toEqual(["1:8: must not be empty"]);
     expect(check("tools: ['']\n")).toEqual(["1:9: must not be empty"]);
-    expect(check("[]")).toEqual(["1:1: must be a map, not a list"]);
+    expect(check("[]")).toEqual(["1:1: must be a map (keys: tools, effect, memory, when), not a list"]);
   });
 
   test("a value that is not one of those allowed", () => {

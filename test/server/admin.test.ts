@@ -110,7 +110,7 @@ describe("an admin's policy", () => {
         "cedar: policies.cedar\ngrants: {}\n",
         "a policy in Cedar is not supported here: name its file in sandgate.yaml",
       ],
-      ["[org.yaml, team.yaml]", "must be a map, not a list"],
+      ["[org.yaml, team.yaml]", "must be a map (keys: rules, untrusted, default, invariants), not a list"],
     ] as const) {
       const answer = await put(server, body);
       expect(refusalOf(answer)).toBe("422 invalid_policy");

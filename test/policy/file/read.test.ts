@@ -188,7 +188,9 @@ default: allow
   });
 
   test("a problem in a policy file is reported with what is expected", () => {
-    expect(problemsOf("")).toEqual(["p.yaml:1:1: must be a map, not null"]);
+    expect(problemsOf("")).toEqual([
+      "p.yaml:1:1: must be a map (keys: rules, untrusted, default, invariants), not null",
+    ]);
     expect(problemsOf("rules: none\n")).toEqual(["p.yaml:1:8: must be a list, not a string"]);
     expect(problemsOf("rule: []\n")).toEqual([
       "p.yaml:1:1: 'rules' is missing",
