@@ -199,7 +199,7 @@ resultBudget: { chars: 10 }
   });
 
   test.each<[string, RegExp]>([
-    ["{ token: secret }", /must be a map \(keys: env, file\), not a string/],
+    ["{ token: secret }", /must be a map \(keys: file, env\), not a string/],
     ["{ token: { value: secret } }", /unknown key 'value'/],
     ["{ tokens: {} }", /did you mean 'token'/],
     ["{ limits: { inFlight: 0 } }", /must be from 1 to/],

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { pinned } from "../../../src/pins/definition-lock.ts";
@@ -55,6 +57,15 @@ describe("A hostile server", () => {
     await using opened = await open({ h: { command: "/no/such/program" }, good: hostile("ok") });
     expect(opened.registry.names).toEqual(["mcp_good_x"]);
     expect(opened.mcp.servers.get("h")?.problem).toBeDefined();
+  });
+
+  test("that ends before it speaks has its exit code and its last line in the problem", async () => {
+    const script = join(mkdtempSync(join(tmpdir(), "sandgate-mcp-")), "server.mjs");
+    writeFileSync(script, 'console.error("no such option: --root"); process.exit(7);');
+    await using opened = await open({ h: nodeServer(script) });
+    expect(opened.mcp.servers.get("h")?.problem).toBe(
+      "the server cannot be connected to: it ended with the exit code 7: no such option: --root",
+    );
   });
 
   test("has its standard error in the log, in bounds", async () => {

@@ -9,7 +9,7 @@ import { Rate } from "./rate.ts";
 import { Restarts } from "./restarts.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
 import { keepSubscribed } from "./subscription.ts";
-import { AuthorizationError, unsentErrorIn } from "./unsent.ts";
+import { AuthorizationError, UnsentError, unsentErrorIn } from "./unsent.ts";
 import { LIST_KINDS, type ListKind, type McpServerInfo, Wire } from "./wire.ts";
 import { WireFilter } from "./wire-filter.ts";
 
@@ -169,9 +169,15 @@ export class McpConnection {
 
   async #connectOnce(): Promise<Wire> {
     const sdk = await loadSdk();
+    let told = new Map<string, string>();
+    const notify: Notify = (kind, message) => {
+      told.set(kind, message);
+      this.#notify(kind, message);
+    };
     const attempt = async (): Promise<Wire> => {
-      const filter = new WireFilter(this.#notify);
-      const transport = await this.#open(sdk, filter, this.#notify);
+      told = new Map();
+      const filter = new WireFilter(notify);
+      const transport = await this.#open(sdk, filter, notify);
       const abort = (): void => void transport.close().catch(() => {});
       this.#closing.signal.addEventListener("abort", abort, { once: true });
       const events = {
@@ -190,10 +196,12 @@ export class McpConnection {
       return await attempt();
     } catch (error) {
       const isProbe = this.#current !== undefined && "pid" in this.#current && /closed/.test(String(error));
-      if (this.#isLegacy || !isProbe || this.#closing.signal.aborted) throw error;
+      if (this.#isLegacy || !isProbe || this.#closing.signal.aborted) throw withEnd(error, told);
       // Some older servers end when they are asked what they do not know.
       this.#isLegacy = true;
-      return await attempt();
+      return await attempt().catch((again) => {
+        throw withEnd(again, told);
+      });
     }
   }
 
@@ -253,4 +261,13 @@ export class McpConnection {
     this.#wire = undefined;
     await wire?.close().catch(() => {});
   }
+}
+
+/** Adds how a program ended that could not be spoken to, and what it wrote last to its standard error. */
+function withEnd(error: unknown, told: ReadonlyMap<string, string>): unknown {
+  const end = told.get("ended");
+  if (end === undefined) return error;
+  const lastLine = told.get("stderr");
+  // No call was sent to it.
+  return new UnsentError(lastLine === undefined ? end : `${end}: ${lastLine}`, { cause: error });
 }
