@@ -56,7 +56,9 @@ describe("A hostile server", () => {
   test("whose program does not exist costs only its own tools", async () => {
     await using opened = await open({ h: { command: "/no/such/program" }, good: hostile("ok") });
     expect(opened.registry.names).toEqual(["mcp_good_x"]);
-    expect(opened.mcp.servers.get("h")?.problem).toBeDefined();
+    expect(opened.mcp.servers.get("h")?.problem).toMatch(
+      /^the server cannot be connected to: it ended with the exit code 127 \(it sees only the system's programs, and what 'fs' grants\)/,
+    );
   });
 
   test("that ends before it speaks has its exit code and its last line in the problem", async () => {

@@ -77,10 +77,7 @@ export class StdioTransport implements Transport {
 
   #ended({ code, hasBegun, problem }: LongRunningEnd): void {
     if (!this.#isClosed) {
-      this.#notify(
-        "ended",
-        hasBegun ? `it ended with the exit code ${code}` : `it did not begin: ${problem}`,
-      );
+      this.#notify("ended", hasBegun ? endText(code) : `it did not begin: ${problem}`);
     }
     this.#isClosed = true;
     this.onclose?.();
@@ -101,4 +98,12 @@ export class StdioTransport implements Transport {
     this.#program?.stdin.end();
     await this.#program?.stop(GRACE_MS);
   }
+}
+
+/** The exit code of shells for a program that they do not find. */
+const NOT_FOUND = 127;
+
+function endText(code: number | undefined): string {
+  const text = `it ended with the exit code ${code}`;
+  return code === NOT_FOUND ? `${text} (it sees only the system's programs, and what 'fs' grants)` : text;
 }
