@@ -17,9 +17,12 @@ interface Needle {
 /** Shorter forms would be found in any text. */
 const MIN_BINARY_FORM = 8;
 
+/** How many encodings of characters are undone, one within the other: a URL can be the parameter of another one. */
+const MAX_DEPTH = 2;
+
 /**
  * Finds secrets in a text, as they are and in the encodings of URLs, forms, JSON, HTML, base64 and hexadecimal digits, each
- * in any of its variants. Takes linear time for each secret.
+ * in any of its variants. Encodings of characters are also found within one another. Takes linear time for each secret.
  */
 export function findSecretsIn(text: string, secrets: ReadonlyMap<string, string>): readonly FoundSecret[] {
   const plain = [...secrets].map(([name, value]) => ({ name, text: value }));
@@ -27,9 +30,17 @@ export function findSecretsIn(text: string, secrets: ReadonlyMap<string, string>
     base64Forms(value).map((form) => ({ name, text: form })),
   );
   const hex = [...secrets].map(([name, value]) => ({ name, text: Buffer.from(value).toString("hex") }));
-  const found = occurrences(text, plain);
-  for (const encoding of CHARACTER_ENCODINGS) found.push(...encodedOccurrences(text, encoding, plain));
+  const found = occurrencesWithin(text, plain, MAX_DEPTH);
   found.push(...binaryOccurrences(text, BASE64, base64), ...binaryOccurrences(text, HEX, hex));
+  return found;
+}
+
+/** Finds texts as they are, and within so many encodings of characters. */
+function occurrencesWithin(text: string, needles: readonly Needle[], depth: number): FoundSecret[] {
+  const found = occurrences(text, needles);
+  if (depth === 0) return found;
+  for (const encoding of CHARACTER_ENCODINGS)
+    found.push(...encodedOccurrences(text, encoding, needles, depth - 1));
   return found;
 }
 
@@ -37,9 +48,7 @@ export function findSecretsIn(text: string, secrets: ReadonlyMap<string, string>
 function binaryOccurrences(text: string, encoding: Encoding, forms: readonly Needle[]): FoundSecret[] {
   const needles = forms.filter((form) => form.text.length >= MIN_BINARY_FORM);
   if (needles.length === 0) return [];
-  const found = [...occurrences(text, needles), ...encodedOccurrences(text, encoding, needles)];
-  for (const outer of CHARACTER_ENCODINGS) found.push(...encodedOccurrences(text, outer, needles));
-  return found;
+  return [...occurrencesWithin(text, needles, 1), ...encodedOccurrences(text, encoding, needles, 0)];
 }
 
 /** The base64 digits that depend on a secret alone, wherever in the encoded bytes it begins. */
@@ -52,11 +61,17 @@ function base64Forms(value: string): readonly string[] {
   });
 }
 
-function encodedOccurrences(text: string, encoding: Encoding, needles: readonly Needle[]): FoundSecret[] {
+/** @param depth How many encodings there may be within this one. */
+function encodedOccurrences(
+  text: string,
+  encoding: Encoding,
+  needles: readonly Needle[],
+  depth: number,
+): FoundSecret[] {
   if (!encoding.sign.test(text)) return [];
   const decoded = text.replace(encoding.encoded, encoding.decode);
   if (decoded === text) return [];
-  const found = occurrences(decoded, needles);
+  const found = occurrencesWithin(decoded, needles, depth);
   if (found.length === 0) return [];
   const positions = positionsIn(text, encoding, decoded.length);
   return found.map(({ name, start, end }) => ({
