@@ -6,7 +6,7 @@ import { FrameSeals, SealExchange } from "../../remote-protocol/frames/seal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { authenticate } from "../http/authenticate.ts";
-import type { Sender } from "../http/authentication.ts";
+import type { Authentication, Sender } from "../http/authentication.ts";
 import { stripBasePath } from "../http/base-path.ts";
 import { refuseRepeated } from "../http/host-check.ts";
 import type { Guards, MoreRoutes } from "../http/more-routes.ts";
@@ -115,7 +115,8 @@ export class FrameUpgrades {
 
   #servicesFor(request: IncomingMessage, sender: Sender): ConstructorParameters<typeof FrameConnection>[2] {
     const { dispatcher, guards, limits, bodies, more } = this.#options;
-    let { authentication } = guards;
+    // The credentials may have been replaced since the sender was authenticated, so they are compared for the first call, too.
+    let checked: Authentication | undefined;
     const { principal, isCertified = false } = sender;
     const { expiresAt = Number.POSITIVE_INFINITY } = isCertified
       ? (clientCertificateOf(request.socket) ?? {})
@@ -132,9 +133,9 @@ export class FrameUpgrades {
       requestMs: limits.requestMs,
       checkSender: () => {
         guards.refuseRetired(request.socket);
-        if (guards.authentication !== authentication) {
+        if (guards.authentication !== checked) {
           guards.authentication.refuseUnlessCurrent(sender);
-          authentication = guards.authentication;
+          checked = guards.authentication;
         }
         if (Date.now() >= expiresAt) throw new RemoteProblem("unauthenticated", "the credential has expired");
         more?.admitDispatch(sender);

@@ -167,9 +167,9 @@ export class Routes {
   }
 
   async #dispatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { authentication } = this;
     const sender = await this.#senderOf(request, "POST");
     const { principal } = sender;
-    const { authentication } = this;
     this.#more?.admitDispatch(sender);
     this.#dispatchRoute.handle(request, response, sender, {
       admit: () => {
