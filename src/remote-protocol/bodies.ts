@@ -96,12 +96,13 @@ function consistent<Result extends RemoteResult>(result: Result): Result {
 }
 
 /**
- * Reads the body of a problem. Deeply frozen.
+ * Reads the body of a problem, with any code: servers that have more than an executor have reasons of their own. Deeply
+ * frozen.
  *
  * @throws {BodyError} if it is not valid.
  */
 export function readProblem(text: string): ProblemBody {
-  return readShaped("Problem", text);
+  return readShaped("AnyProblem", text);
 }
 
 /**

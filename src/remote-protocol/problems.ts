@@ -88,10 +88,16 @@ export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = Object.freez
   deadline_passed: refusal(504),
 });
 
+/** Whether a code, which is not trusted, is one of the protocol. */
+export function isProblemCode(code: string): code is ProblemCode {
+  return Object.hasOwn(PROBLEMS, code);
+}
+
 /** The body of every response without an execution. */
 export interface ProblemBody {
   readonly error: {
-    readonly code: ProblemCode;
+    /** A {@link ProblemCode}, or one of a server that has more than an executor. */
+    readonly code: string;
     /** One line for the caller. */
     readonly message: string;
     /** The effect that the call may have had: `none` if it was refused before anything ran. */

@@ -62,6 +62,10 @@ const RESULT: JsonObject = {
 };
 const OPTIONAL_RESULTS = ["error", "metadata", "changes"];
 
+function problemSchema(code: JsonObject): JsonObject {
+  return closed({ error: closed({ code, message: TEXT, effect: { enum: ["none", "unknown"] } }) });
+}
+
 /**
  * JSON schemas (draft 2020-12) of the bodies. A test checks that they are the same as in `docs/openapi.yaml`.
  * The values of capabilities are checked by `checkCapabilities`.
@@ -84,13 +88,7 @@ export const SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
   Execution: closed({ callId: TEXT, toolName: TEXT, arguments: {}, ...RESULT }, OPTIONAL_RESULTS),
   Output: closed({ chunk: TEXT }),
   Log: closed({ level: { enum: ["debug", "info", "warn", "error"] }, message: TEXT }),
-  Problem: closed({
-    error: closed({
-      code: { enum: Object.keys(PROBLEMS) },
-      message: TEXT,
-      effect: { enum: ["none", "unknown"] },
-    }),
-  }),
+  Problem: problemSchema({ enum: Object.keys(PROBLEMS) }),
   Tools: closed({
     tools: {
       type: "array",
@@ -105,12 +103,15 @@ export const SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
 /** The name of a body's shape, which `docs/openapi.yaml` uses as well. */
 type BodyName = "DispatchRequest" | "Execution" | "Output" | "Log" | "Problem" | "Tools";
 
-/** The name of a shape: of a body, or of an execution without the members that repeat the call. */
-export type ShapeName = BodyName | "ExecutionResult";
+/**
+ * The name of a shape: of a body, of an execution without the members that repeat the call, or of a problem with any code.
+ */
+export type ShapeName = BodyName | "ExecutionResult" | "AnyProblem";
 
 const checks = new Map<ShapeName, BodyCheck>();
 
 function schemaOf(name: ShapeName): JsonObject {
+  if (name === "AnyProblem") return problemSchema(TEXT);
   return name === "ExecutionResult" ? closed(RESULT, OPTIONAL_RESULTS) : SCHEMAS[name];
 }
 

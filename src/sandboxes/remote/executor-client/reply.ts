@@ -2,7 +2,7 @@ import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { LimitName, ResourceLimits } from "../../../policy/grant/limits.ts";
 import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../../remote-protocol/bodies.ts";
 import type { RemoteError, RemoteResult } from "../../../remote-protocol/messages.ts";
-import { PROBLEMS, type ProblemCode } from "../../../remote-protocol/problems.ts";
+import { isProblemCode, PROBLEMS, type ProblemCode } from "../../../remote-protocol/problems.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import { checkOutput } from "../../contract/output.ts";
 import { outcomeOf } from "../../contract/output-outcome.ts";
@@ -11,6 +11,9 @@ import { failed, NOTHING_USED, refused, type Verdict } from "./verdict.ts";
 
 /** From this status on, a response that is no problem of an executor comes from a gateway before it. */
 const FIRST_GATEWAY_STATUS = 502;
+
+/** With these, a server that refuses a call for a reason of its own may accept it later. */
+const RETRY_STATUSES: readonly number[] = [PROBLEMS.overloaded.status, PROBLEMS.draining.status];
 
 /** A call as it was sent to an executor. The response must be about this call, and within its limits. */
 export interface AskedCall extends WrittenCall {
@@ -57,8 +60,10 @@ function foreignReplyText(status: number): string {
 }
 
 /** @throws {BodyError} if the body is not a problem of the protocol: it is then unknown whether the call ran. */
-function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
-  const { code, message } = readProblem(text).error;
+function readRefusal(reply: ExecutorReply): Verdict {
+  const { status, text, retryAfterMs } = reply;
+  const { code, message, effect: told } = readProblem(text).error;
+  if (!isProblemCode(code)) return readOtherRefusal(reply, code, message, told);
   const { effect, retry, status: own } = PROBLEMS[code];
   if (status !== own && status !== 0) throw new BodyError("the HTTP status does not match the problem");
   const said = `The tool's executor refused the call: ${message}`;
@@ -68,6 +73,21 @@ function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
       ? { status: "timeout", effect, used: NOTHING_USED, detail: code }
       : refused("sandbox_unavailable", REFUSALS[code] ?? said, code);
   return { outcome, isFault: false, problem: code, ...(retry && { retryAfterMs }) };
+}
+
+/** Reads a problem of a server that has more than an executor: it may be paused, for example. */
+function readOtherRefusal(
+  { status, retryAfterMs }: ExecutorReply,
+  code: string,
+  message: string,
+  effect: "none" | "unknown",
+): Verdict {
+  const said = `The tool's executor refused the call: ${message}`;
+  if (effect === "unknown") return failed(said, false, code);
+  // A frame has no status, and a time if the call may be sent again.
+  const isForNow = status === 0 ? retryAfterMs > 0 : RETRY_STATUSES.includes(status);
+  const outcome = refused("sandbox_unavailable", said, code);
+  return { outcome, isFault: false, ...(isForNow && { retryAfterMs }) };
 }
 
 /** Short texts for refusals that are part of normal operation. */
