@@ -53,6 +53,8 @@ export class ReloadableTools implements ToolsAndPolicy {
   }
 }
 
+const PAUSED = "the server is paused";
+
 class CurrentPolicy implements RuntimePolicy {
   readonly #current: () => RuntimePolicy;
   readonly #isPaused: () => boolean;
@@ -69,10 +71,13 @@ class CurrentPolicy implements RuntimePolicy {
   }
 
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {
-    if (this.#isPaused()) return deny("the server is paused");
+    if (this.#isPaused()) return deny(PAUSED);
     const policy = this.#current();
     this.#onCheck(request, policy);
-    return policy.check(request);
+    const decision = policy.check(request);
+    if (!(decision instanceof Promise)) return decision;
+    // The server may have been paused meanwhile.
+    return decision.then((decided) => (this.#isPaused() ? deny(PAUSED) : decided));
   }
 
   /** None while the server is paused: no version of the policy decides then. */

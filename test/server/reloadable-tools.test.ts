@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
-import type { RuntimePolicy } from "../../src/policy/policy.ts";
+import { allow, type PolicyDecision } from "../../src/policy/decision.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
 import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
 
 test("The policy of reloadable tools says of itself what the current one says", () => {
@@ -13,4 +13,16 @@ test("The policy of reloadable tools says of itself what the current one says", 
   expect(tools.policy).toMatchObject({ revision: "new", sources: ["{}"], usesHistory: true });
   tools.isPaused = true;
   expect(tools.policy.revision).toBeUndefined();
+});
+
+test("a policy that takes its time allows nothing if the server is paused meanwhile", async () => {
+  const decided = Promise.withResolvers<PolicyDecision>();
+  const tools = new ReloadableTools({
+    registry: new ToolRegistry(),
+    policy: { check: () => decided.promise },
+  });
+  const checked = tools.policy.check({} as PolicyRequest);
+  tools.isPaused = true;
+  decided.resolve(allow({ sandbox: "host" }));
+  expect(await checked).toMatchObject({ decision: "deny" });
 });
