@@ -36,8 +36,8 @@ export class SessionMetrics {
   read(): readonly Metric[] {
     const { sessions, admin } = this.#measured;
     const inquiries = sessions.openInquiries();
-    const [oldest] = inquiries;
-    const age = oldest === undefined ? 0 : Math.max(Date.now() - oldest.askedAt, 0) / 1_000;
+    const now = Date.now();
+    const age = inquiries.reduce((most, { askedAt }) => Math.max(most, now - askedAt), 0) / 1_000;
     const gauge = (name: string, help: string, value: number): Metric =>
       single(`sandgate_${name}`, "gauge", help, value);
     return [
