@@ -42,9 +42,13 @@ function changesOf(version: string): string {
   return section;
 }
 
-const { name, version } = JSON.parse(readFileSync("package.json", "utf8"));
+const { name, version, repository, homepage, bugs } = JSON.parse(readFileSync("package.json", "utf8"));
+const missing = Object.entries({ repository, homepage, bugs }).filter(([, value]) => value === undefined);
+const toFill = missing.map(([member]) => `'${member}'`).join(", ");
 if (printed("git", "status", "--porcelain") !== "") refuse("the tree has changes: commit them first");
 const changes = changesOf(version);
+// Provenance names the repository, and npm compares the two.
+if (toFill !== "" && !values["dry-run"]) refuse(`package.json has no ${toFill}: set them to the public ones`);
 try {
   execFileSync("npm", ["run", "--silent", "check"], { stdio: "inherit" });
 } catch {
@@ -64,5 +68,7 @@ writeFileSync(sbom, `${JSON.stringify(readSbom(), undefined, 2)}\n`);
 
 const publish = ["publish", join(out, tarball), "--provenance", "--access", "public"];
 console.log(`## ${changes.trim().slice(0, 2_000)}\n\npackage: ${join(out, tarball)}\nSBOM: ${sbom}`);
-if (values["dry-run"]) console.log(`would run: npm ${publish.join(" ")}`);
-else execFileSync("npm", publish, { stdio: "inherit" });
+if (values["dry-run"]) {
+  console.log(`would run: npm ${publish.join(" ")}`);
+  if (toFill !== "") console.log(`but package.json has no ${toFill}`);
+} else execFileSync("npm", publish, { stdio: "inherit" });

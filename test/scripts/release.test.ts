@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 const SCRIPT = resolve("scripts/release.ts");
 
 /** Creates a repository with a package, whose check succeeds or fails. */
-function createRepository(check: "true" | "false"): string {
+function createRepository(check: "true" | "false", title = "1.2.3, unreleased"): string {
   const folder = mkdtempSync(join(tmpdir(), "sandgate-release-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const manifest = { name: "released", version: "1.2.3", scripts: { check, build: "true" } };
@@ -16,7 +16,7 @@ function createRepository(check: "true" | "false"): string {
   writeFileSync(join(folder, "package-lock.json"), JSON.stringify(lock));
   writeFileSync(
     join(folder, "CHANGELOG.md"),
-    "# Changelog\n\n## 1.2.3, unreleased\n\nThe change.\n\n## 1.2.2\n\nOld.\n",
+    `# Changelog\n\n## ${title}\n\nThe change.\n\n## 1.2.2\n\nOld.\n`,
   );
   const identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
   for (const args of [
@@ -63,4 +63,12 @@ test("a version is refused if its check fails, or if the changelog calls it unre
   expect(release(createRepository("true"))).toEqual({
     ...{ status: 1, text: "not released: CHANGELOG.md calls 1.2.3 unreleased\n" },
   });
+});
+
+test("a version is not published before package.json names the public repository", () => {
+  const missing = "package.json has no 'repository', 'homepage', 'bugs'";
+  expect(release(createRepository("true", "1.2.3"))).toEqual({
+    ...{ status: 1, text: `not released: ${missing}: set them to the public ones\n` },
+  });
+  expect(release(createRepository("true"), "--dry-run").text).toContain(`but ${missing}\n`);
 });
