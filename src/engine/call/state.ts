@@ -19,6 +19,7 @@ import type { PartialOutput } from "./partial-output.ts";
 import { CallProgress } from "./progress.ts";
 import type { AnsweredQuestion } from "./question.ts";
 import { Reporter } from "./reporter.ts";
+import type { CallSuspension } from "./suspension.ts";
 import type { CallTrace } from "./trace.ts";
 
 /**
@@ -69,6 +70,8 @@ export class CallState {
   isRecorded = false;
   /** Keeps what the tool streams; `undefined` unless the context asks for it. */
   partialOutput: PartialOutput | undefined = undefined;
+  /** Lets the call outlive its process; `undefined` if it cannot, and until its sandbox gets it, or it is opened again. */
+  suspension: CallSuspension | undefined = undefined;
   /** What the sandbox was given; `undefined` until then. */
   task: SandboxTask | undefined = undefined;
 

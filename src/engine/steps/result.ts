@@ -11,6 +11,7 @@ import {
 } from "../call/execution.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, StartedCall } from "../call/state.ts";
+import { placeOf } from "../call/suspendable.ts";
 import { redactedText } from "../failure/errors.ts";
 import { newReference } from "../failure/reference.ts";
 import { failureOf } from "../failure/refusal.ts";
@@ -25,6 +26,7 @@ export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
   try {
     if (end !== "abort") return finish(call as StartedCall, end);
     recordDenial(call, { code: "aborted" });
+    forget(call);
     call.reporter.aborted();
     return null;
   } catch (thrown) {
@@ -109,7 +111,18 @@ export function fail(call: CallState, thrown: unknown): ToolExecution {
   const receipt =
     task === undefined ? NOTHING_RAN : Object.freeze({ enforced: task.limits, used, grant: task.grant });
   const failure = failureOf(thrown, task === undefined ? "none" : "unknown");
-  return seal(call, receipt, { output: null, failure });
+  // What ran before the call was suspended may have had an effect.
+  const hasBegun = call.received.isSuspended === true && call.task === undefined;
+  return seal(call, receipt, {
+    output: null,
+    failure: hasBegun ? { ...failure, effect: "unknown" } : failure,
+  });
+}
+
+/** Forgets a call that was suspended. The result does not wait for it: what is not forgotten cannot go on. */
+function forget(call: CallState): void {
+  if (call.suspension !== undefined) void call.suspension.close();
+  else if (call.received.isSuspended === true) void call.ctx.suspensions?.forget(placeOf(call));
 }
 
 function seal(
@@ -143,6 +156,7 @@ function seal(
     changes,
     questions,
   );
+  forget(call);
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;
 }

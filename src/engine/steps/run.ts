@@ -10,6 +10,7 @@ import { toolCaller } from "../call/nested.ts";
 import { PartialOutput } from "../call/partial-output.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { PlacedCall } from "../call/state.ts";
+import { suspendable } from "../call/suspendable.ts";
 import type { CallTrace } from "../call/trace.ts";
 import { cancelled, denial } from "../failure/refusal.ts";
 import { questionAsker } from "./ask.ts";
@@ -90,12 +91,15 @@ function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
   const ctx = call.principal === undefined ? call.ctx : { ...call.ctx, principal: call.principal };
   const budget = new NestedBudget(limits.nestedCalls, caller?.budget);
   const { callId, nesting: depth = 0 } = task;
+  if (call.sandbox.suspends === true) call.suspension ??= call.ctx.suspensions?.begin(suspendable(call));
+  const { suspension } = call;
+  if (suspension?.kept !== undefined) budget.restore(suspension.kept.nestedCalls);
   const callTool = toolCaller(
-    { callId, depth, grant, limits, budget, parent: caller, trace },
+    { callId, depth, grant, limits, budget, parent: caller, trace, suspension },
     ctx,
     call.dispatchNested,
   );
   if (callTool === undefined) return task;
   call.nestedBudget = budget;
-  return { ...task, callTool };
+  return { ...task, callTool, suspension };
 }
