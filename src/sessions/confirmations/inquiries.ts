@@ -76,18 +76,22 @@ export class Inquiries {
   /**
    * Opens the inquiries of an earlier process again, with their ids, digests and expiries. They wait for the next
    * {@link ask} about the same call. The questions of calls that ran are cancelled, since these calls do not run again.
+   *
+   * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
    */
-  async restore(): Promise<void> {
+  async restore(asksAgain: (inquiry: Inquiry) => boolean = () => false): Promise<void> {
     for (const { inquiry, resolution } of await this.#store.pendingInquiries()) {
       this.#clock.atLeast(resolution?.at ?? inquiry.askedAt);
       const entry = new OpenInquiry(inquiry, resolution);
+      const isLost = inquiry.parent !== undefined && !asksAgain(inquiry);
+      if (isLost && resolution !== undefined) continue;
       if (resolution !== undefined) {
         this.#restored.add(entry);
         continue;
       }
       this.#counts.add(inquiry.principal);
       this.#add(entry);
-      if (inquiry.parent !== undefined || inquiry.kind === "question") await this.#end(entry, "cancelled");
+      if (isLost || inquiry.kind === "question") await this.#end(entry, "cancelled");
       else this.#restored.add(entry);
     }
   }

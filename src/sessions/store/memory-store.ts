@@ -184,8 +184,13 @@ export class MemorySessionStore implements SessionStore {
   pendingInquiries(): readonly InquiryRecord[] {
     return Array.from(this.#inquiries.values()).filter(({ inquiry, resolution }) => {
       if (resolution === undefined) return true;
-      if (inquiry.parent !== undefined) return false;
-      const call = this.#message(inquiry)?.calls.get(inquiry.callId);
+      const message = this.#message(inquiry);
+      if (inquiry.parent !== undefined) {
+        return message?.record.calls.some(
+          ({ id }) => inquiry.callId.startsWith(`${id}/`) && message.calls.get(id)?.execution === undefined,
+        );
+      }
+      const call = message?.calls.get(inquiry.callId);
       return call === undefined || !(call.isClaimed || call.execution !== undefined);
     });
   }
