@@ -17,6 +17,7 @@ import { passLastHook } from "./steps/last-hook.ts";
 import { lookUp } from "./steps/lookup.ts";
 import { narrow } from "./steps/narrow.ts";
 import { place } from "./steps/place.ts";
+import { preflight } from "./steps/preflight.ts";
 import { record } from "./steps/record.ts";
 import { type CallEnd, conclude, fail } from "./steps/result.ts";
 import { run } from "./steps/run.ts";
@@ -45,6 +46,7 @@ const STEPS: readonly Step[] = [
   authorise, // asks the policy for a grant
   narrow, // narrows the grant to the caller's, or to the upper bound
   place, // finds the sandbox, and the limits to enforce
+  preflight, // has the tool check a call that could run
   confirm, // has a person confirm what the policy asks about
   passLastHook, // asks the hook `onToolStart`
   record, // records the call before it runs
@@ -56,7 +58,7 @@ const PHASES: ReadonlyMap<Step, ProgressPhase> = new Map<Step, ProgressPhase>([
   ...([identify, passGate] as Step[]).map((step) => [step, "gate"] as const),
   ...([lookUp, readArguments, checkDeclared] as Step[]).map((step) => [step, "parse"] as const),
   [authorise as Step, "decide"],
-  ...([narrow, place] as Step[]).map((step) => [step, "place"] as const),
+  ...([narrow, place, preflight] as Step[]).map((step) => [step, "place"] as const),
   [confirm as Step, "wait"],
   [passLastHook as Step, "hook"],
   [record as Step, "record"],

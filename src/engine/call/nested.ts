@@ -13,9 +13,11 @@ import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import { type ReceivedCall, receiveCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { ToolExecution } from "./execution.ts";
+import { nestedWork } from "./nested-work.ts";
 import type { CallTrace } from "./trace.ts";
 
 /** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
@@ -45,15 +47,20 @@ export type DispatchNested = (
 ) => Promise<ToolExecution | null>;
 
 /** Whether the caller's grant lets it call the tool of that name. */
-export function mayCall({ grant }: Caller, name: string): boolean {
+export function mayCall({ grant }: Pick<Caller, "grant">, name: string): boolean {
   return grant.capabilities.tools?.some((pattern) => compileNamePattern(pattern).matches(name)) === true;
 }
 
-/** Returns the function through which a tool calls other tools, or `undefined` if it may not call any. */
+/**
+ * Returns the function through which a tool calls other tools, or `undefined` if it may not call any.
+ *
+ * @param report Receives every call. Default: the calls are not reported.
+ */
 export function toolCaller(
   caller: Caller,
   ctx: DispatchContext,
   dispatch: DispatchNested,
+  report?: WorkReport,
 ): CallTool | undefined {
   if (caller.grant.capabilities.tools === undefined || caller.depth >= MAX_NESTING) return undefined;
   const { budget } = caller;
@@ -69,7 +76,9 @@ export function toolCaller(
       ...(Number.isFinite(left) && { nestedCalls: left }),
     };
     const nestedCaller: Caller = { ...caller, limits, pause: pauseAll(pause, caller.parent) };
-    return readResult(await dispatch(call, { ...ctx, signal: signals }, nestedCaller));
+    const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
+    report?.called(nestedWork(name, execution, ctx.registry.find(name)?.subject.sideEffects));
+    return readResult(execution);
   };
 }
 

@@ -10,6 +10,7 @@ import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { DeclaredPath } from "../arguments/declared-paths.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import type { ReceivedCall } from "./call.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { DispatchContext } from "./context.ts";
@@ -69,6 +70,8 @@ export class CallState {
   isRecorded = false;
   /** Keeps what the tool streams; `undefined` unless the context asks for it. */
   partialOutput: PartialOutput | undefined = undefined;
+  /** Keeps what the tool does; `undefined` unless the tool declares that the model reads it. */
+  workReport: WorkReport | undefined = undefined;
   /** What the sandbox was given; `undefined` until then. */
   task: SandboxTask | undefined = undefined;
 
