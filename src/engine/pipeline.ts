@@ -17,6 +17,7 @@ import { passLastHook } from "./steps/last-hook.ts";
 import { lookUp } from "./steps/lookup.ts";
 import { narrow } from "./steps/narrow.ts";
 import { place } from "./steps/place.ts";
+import { preflight } from "./steps/preflight.ts";
 import { record } from "./steps/record.ts";
 import { reopen } from "./steps/reopen.ts";
 import { type CallEnd, conclude, fail } from "./steps/result.ts";
@@ -47,6 +48,7 @@ const STEPS: readonly Step[] = [
   narrow, // narrows the grant to the caller's, or to the upper bound
   place, // finds the sandbox, and the limits to enforce
   reopen, // opens a call that an earlier process suspended
+  preflight, // has the tool check a call that could run
   confirm, // has a person confirm what the policy asks about
   passLastHook, // asks the hook `onToolStart`
   record, // records the call before it runs
@@ -58,7 +60,7 @@ const PHASES: ReadonlyMap<Step, ProgressPhase> = new Map<Step, ProgressPhase>([
   ...([identify, passGate] as Step[]).map((step) => [step, "gate"] as const),
   ...([lookUp, readArguments, checkDeclared] as Step[]).map((step) => [step, "parse"] as const),
   [authorise as Step, "decide"],
-  ...([narrow, place, reopen] as Step[]).map((step) => [step, "place"] as const),
+  ...([narrow, place, reopen, preflight] as Step[]).map((step) => [step, "place"] as const),
   [confirm as Step, "wait"],
   [passLastHook as Step, "hook"],
   [record as Step, "record"],

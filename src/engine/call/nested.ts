@@ -13,10 +13,12 @@ import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import { type ReceivedCall, receiveCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { ToolExecution } from "./execution.ts";
 import { nestedAgain } from "./nested-again.ts";
+import { earlierWork, nestedWork } from "./nested-work.ts";
 import { digestOf } from "./suspendable.ts";
 import type { CallSuspension } from "./suspension.ts";
 import type { CallTrace } from "./trace.ts";
@@ -62,15 +64,20 @@ export type DispatchNested = (
 ) => Promise<ToolExecution | null>;
 
 /** Whether the caller's grant lets it call the tool of that name. */
-export function mayCall({ grant }: Caller, name: string): boolean {
+export function mayCall({ grant }: Pick<Caller, "grant">, name: string): boolean {
   return grant.capabilities.tools?.some((pattern) => compileNamePattern(pattern).matches(name)) === true;
 }
 
-/** Returns the function through which a tool calls other tools, or `undefined` if it may not call any. */
+/**
+ * Returns the function through which a tool calls other tools, or `undefined` if it may not call any.
+ *
+ * @param report Receives every call. Default: the calls are not reported.
+ */
 export function toolCaller(
   caller: Caller,
   ctx: DispatchContext,
   dispatch: DispatchNested,
+  report?: WorkReport,
 ): CallTool | undefined {
   if (caller.grant.capabilities.tools === undefined || caller.depth >= MAX_NESTING) return undefined;
   const { budget, suspension } = caller;
@@ -81,7 +88,10 @@ export function toolCaller(
     if (!isResumed && !budget.take()) return { error: BUDGET_USED_UP };
     const received = receiveCall({ id: `${caller.callId}/${number}`, name, arguments: input });
     const again = isResumed ? await nestedAgain(received, number, suspension, ctx) : NEW;
-    if ("result" in again) return again.result;
+    if ("result" in again) {
+      report?.called(earlierWork(name, again.result, ctx.registry.find(name)?.subject.sideEffects));
+      return again.result;
+    }
     const call = again.isSuspended ? { ...received, isSuspended: true as const } : received;
     const signals = ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]);
     const { left } = budget;
@@ -94,7 +104,9 @@ export function toolCaller(
       ...{ ...caller, limits, pause: pauseAll(pause, caller.parent), keep: keepAll(options, caller.parent) },
       claim: { number, isAgain: again.isAgain },
     };
-    const result = readResult(await dispatch(call, { ...ctx, signal: signals }, nestedCaller));
+    const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
+    report?.called(nestedWork(name, execution, ctx.registry.find(name)?.subject.sideEffects));
+    const result = readResult(execution);
     if (suspension !== undefined) await suspension.end({ number, digest: digestOf({ received }) }, result);
     return result;
   };

@@ -10,6 +10,7 @@ import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { DeclaredPath } from "../arguments/declared-paths.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import type { ReceivedCall } from "./call.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { DispatchContext } from "./context.ts";
@@ -72,6 +73,8 @@ export class CallState {
   partialOutput: PartialOutput | undefined = undefined;
   /** Lets the call outlive its process; `undefined` if it cannot, and until its sandbox gets it, or it is opened again. */
   suspension: CallSuspension | undefined = undefined;
+  /** Keeps what the tool does; `undefined` unless the tool declares that the model reads it. */
+  workReport: WorkReport | undefined = undefined;
   /** What the sandbox was given; `undefined` until then. */
   task: SandboxTask | undefined = undefined;
 

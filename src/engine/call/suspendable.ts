@@ -23,11 +23,12 @@ export function suspendable(call: PlacedCall): SuspendableCall {
     toolName: received.name,
     digest: digestOf(call),
     describe: () => {
-      const { grant, limits, confirmation, policyRevision, nestedBudget } = call;
+      const { grant, limits, confirmation, policyRevision, nestedBudget, workReport } = call;
       return {
         ...{ grant, limits, definitions: definitionsOf(call), nestedCalls: nestedBudget?.used ?? 0 },
         ...(confirmation !== undefined && { confirmation }),
         ...(policyRevision !== undefined && { policyRevision }),
+        ...(workReport !== undefined && { work: workReport.work }),
       };
     },
   };

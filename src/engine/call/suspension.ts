@@ -3,6 +3,7 @@ import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { TaskSuspension } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
+import type { Work } from "../work/work.ts";
 import type { Confirmation } from "./confirmation.ts";
 
 /** Keeps calls that wait, so that they outlive their process. `openSuspensions` of `sandgate/programs` opens one. */
@@ -57,6 +58,8 @@ export interface EngineState {
   readonly definitions: string;
   /** How many calls were made in the tree below the call. */
   readonly nestedCalls: number;
+  /** What the tool has done; absent unless the model reads it. */
+  readonly work?: Work;
 }
 
 /** Keeps a call that an earlier process suspended. */

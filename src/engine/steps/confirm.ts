@@ -17,6 +17,7 @@ import { checkDeclared } from "./declared.ts";
 import { lookUp } from "./lookup.ts";
 import { narrow } from "./narrow.ts";
 import { place } from "./place.ts";
+import { preflight } from "./preflight.ts";
 
 /** How often a person is asked about a call. */
 const MAX_TIMES = 2;
@@ -89,6 +90,7 @@ async function runEdited(
   await checkDeclared(call);
   call.confirmation = { by, digest };
   await decideAgain(call);
+  await preflight(call);
   const { digest: editedDigest } = confirmationRequest(call, "");
   call.confirmation = { by, digest, editedDigest };
 }

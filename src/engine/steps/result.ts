@@ -15,6 +15,8 @@ import { placeOf } from "../call/suspendable.ts";
 import { redactedText } from "../failure/errors.ts";
 import { newReference } from "../failure/reference.ts";
 import { failureOf } from "../failure/refusal.ts";
+import type { Work } from "../work/work.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";
 import { recordDenial, recordEnd } from "./record-end.ts";
 
@@ -155,6 +157,7 @@ function seal(
     failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
     changes,
     questions,
+    call.workReport && workOf(call.workReport, redaction),
   );
   forget(call);
   call.reporter.ended(execution, failure, call.decision?.rules);
@@ -164,6 +167,13 @@ function seal(
 /** Changes arrive as a copy of a thread or an executor, or from a sandbox of the embedder. */
 function frozenChanges(changes: Changes, redaction: Redaction | undefined): Changes {
   return withPaths(changes, (path) => (redaction?.results ? redaction.text(path) : path));
+}
+
+/** Returns what a tool did, without secrets; `undefined` if it did nothing. */
+function workOf({ work }: WorkReport, redaction: Redaction | undefined): Work | undefined {
+  if (work.calls.length + work.log.length === 0) return undefined;
+  const log = redaction === undefined ? work.log : work.log.map((line) => redaction.text(line));
+  return { ...work, calls: Object.freeze(work.calls), log: Object.freeze(log) };
 }
 
 function streamed({ partialOutput, ctx }: CallState): string | undefined {

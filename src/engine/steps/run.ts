@@ -13,7 +13,9 @@ import type { PlacedCall } from "../call/state.ts";
 import { suspendable } from "../call/suspendable.ts";
 import type { CallTrace } from "../call/trace.ts";
 import { cancelled, denial } from "../failure/refusal.ts";
+import { WorkReport } from "../work/work-report.ts";
 import { questionAsker } from "./ask.ts";
+import { canCall } from "./lookup.ts";
 
 /**
  * Sets `task`, and has the sandbox run it.
@@ -35,6 +37,9 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const to = { callId, canonical, implementations, limits, capabilities, sandbox, definition };
   const bound = new BoundGrant(to, call.resumedAt);
   if (ctx.partialOutput !== undefined) call.partialOutput = new PartialOutput(reporter);
+  const observer = call.partialOutput ?? reporter;
+  const { reportsWork, searchesTools } = call.registered.tool;
+  if (reportsWork) call.workReport = new WorkReport(observer, call.suspension?.kept?.work);
   const task: SandboxTask = {
     callId,
     sessionId,
@@ -50,13 +55,14 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     capabilities,
     grant: bound,
     signal,
-    observer: call.partialOutput ?? reporter,
+    observer: call.workReport ?? observer,
     embedder,
     agent,
     nesting,
     holdChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
+    canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
   reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, call.policyRevision);
@@ -98,6 +104,7 @@ function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
     { callId, depth, grant, limits, budget, parent: caller, trace, suspension },
     ctx,
     call.dispatchNested,
+    call.workReport,
   );
   if (callTool === undefined) return task;
   call.nestedBudget = budget;

@@ -53,6 +53,8 @@ export interface SandboxTask extends GrantedTask {
   readonly holdChanges?: HoldChanges | undefined;
   /** Asks a person for the tool. Absent if nobody can be asked. */
   readonly ask?: AskForTask | undefined;
+  /** See `HostContext.canCall`. Absent unless the tool declares `searchesTools`. */
+  readonly canCall?: ((name: string) => boolean) | undefined;
   /** Follows the call. Absent if it is not traced. */
   readonly trace?: TaskTrace | undefined;
 }

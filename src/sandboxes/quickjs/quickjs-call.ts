@@ -105,7 +105,9 @@ export class QuickJsCall {
   ) {
     this.#host = host;
     this.#elapsedMs = loadMs;
-    const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot };
+    const { quickjs } = task.implementations;
+    const typedCode = quickjs !== undefined && "typedCode" in quickjs ? quickjs.typedCode : undefined;
+    const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot, typedCode };
     this.#template = { name: key, value: artifact };
     this.#tool = tool;
     this.#positions = positions;

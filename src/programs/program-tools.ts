@@ -1,0 +1,39 @@
+import type { ToolRegistry } from "../engine/registry.ts";
+import type { Tool } from "../engine/tool.ts";
+import { compileNamePattern } from "../policy/match/name-pattern.ts";
+import type { PreflightContext } from "../tool/preflight.ts";
+import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
+import { ProgramChecker } from "./check/program-checker.ts";
+import { type ProgramInput, runProgramTool } from "./run/run-program.ts";
+
+/** Options of the toolset `programs`. */
+export interface ProgramOptions {
+  /**
+   * Patterns of the names of the tools that programs are meant to call, by which the class of `run_program` is found. The
+   * grant of each call says which of them it may call. Default: all tools.
+   */
+  readonly tools?: readonly string[];
+}
+
+/** Returns the tools with which a model runs programs over the tools of a registry. */
+export function programTools(
+  registry: ToolRegistry,
+  { tools = ["*"] }: ProgramOptions = {},
+): readonly Tool[] {
+  const checker = new ProgramChecker();
+  const preflight = ({ code, language = "js" }: ProgramInput, context: PreflightContext) =>
+    checker.problemsOf({ code, language }, context);
+  return [runProgramTool(worstOf(registry, tools), preflight)];
+}
+
+/** The worst class of the tools whose names match one of the patterns; `read` if there are none, as programs can search. */
+function worstOf(registry: ToolRegistry, patterns: readonly string[]): SideEffects {
+  const compiled = patterns.map(compileNamePattern);
+  let worst = SIDE_EFFECTS.indexOf("read");
+  for (const { name, sideEffects } of registry.subjects) {
+    if (compiled.some((pattern) => pattern.matches(name))) {
+      worst = Math.max(worst, SIDE_EFFECTS.indexOf(sideEffects));
+    }
+  }
+  return SIDE_EFFECTS[worst] ?? "destructive";
+}
