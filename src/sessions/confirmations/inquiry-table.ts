@@ -15,7 +15,7 @@ export interface InquiryTable {
   inquiry(id: string): MaybePromise<InquiryRecord | undefined>;
   /**
    * Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. Of a nested call, whose
-   * state is not known here, the resolved ones as long as the call of the message that it belongs to has not ended.
+   * state is not known here, the resolved ones while the call of the message that it belongs to has begun, and not ended.
    */
   pendingInquiries(): MaybePromise<readonly InquiryRecord[]>;
 }

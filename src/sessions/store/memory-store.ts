@@ -186,9 +186,11 @@ export class MemorySessionStore implements SessionStore {
       if (resolution === undefined) return true;
       const message = this.#message(inquiry);
       if (inquiry.parent !== undefined) {
-        return message?.record.calls.some(
-          ({ id }) => inquiry.callId.startsWith(`${id}/`) && message.calls.get(id)?.execution === undefined,
-        );
+        return message?.record.calls.some(({ id }) => {
+          const caller = message.calls.get(id);
+          const isUnderWay = caller?.isClaimed === true && caller.execution === undefined;
+          return isUnderWay && inquiry.callId.startsWith(`${id}/`);
+        });
       }
       const call = message?.calls.get(inquiry.callId);
       return call === undefined || !(call.isClaimed || call.execution !== undefined);
