@@ -59,7 +59,11 @@ export class MessageRun implements MessageCore, UnderWay {
     const { suspensions } = session.settings.context;
     // Without a store, nothing would go on with the call.
     if (suspensions !== undefined && store !== undefined) {
-      this.#suspensions = new MessageSuspensions(suspensions, () => session.isSuspended);
+      this.#suspensions = new MessageSuspensions(
+        suspensions,
+        () => session.isSuspended,
+        (callId) => this.lendPlace(callId),
+      );
     }
     if (policy.usesHistory === true) {
       // The calls of an agent are calls of the turn in which a person had it begin.

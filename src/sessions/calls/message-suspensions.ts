@@ -17,10 +17,20 @@ export class MessageSuspensions implements CallSuspensions {
   /** The calls that are suspended while the process ends. */
   readonly #left = new Set<string>();
 
-  /** @param isLeaving Whether the process is ending. */
-  constructor(suspensions: CallSuspensions, isLeaving: () => boolean) {
+  readonly #lendPlace: (callId: string) => () => Promise<void>;
+
+  /**
+   * @param isLeaving Whether the process is ending.
+   * @param lendPlace Lends the session's place of a call while it is suspended. Returns a function that waits for one again.
+   */
+  constructor(
+    suspensions: CallSuspensions,
+    isLeaving: () => boolean,
+    lendPlace: (callId: string) => () => Promise<void>,
+  ) {
     this.#suspensions = suspensions;
     this.#isLeaving = isLeaving;
+    this.#lendPlace = lendPlace;
   }
 
   /** Whether a call goes on in the next process, whatever came of it here. */
@@ -37,7 +47,11 @@ export class MessageSuspensions implements CallSuspensions {
   }
 
   #kept(call: CallPlace, suspension: CallSuspension, isWaiting: boolean): CallSuspension {
-    return new MessageSuspension(suspension, isWaiting, this.#isLeaving, () => this.#left.add(call.callId));
+    return new MessageSuspension(suspension, isWaiting, {
+      isLeaving: this.#isLeaving,
+      onLeft: () => this.#left.add(call.callId),
+      lendPlace: () => this.#lendPlace(call.callId),
+    });
   }
 
   isSuspended(place: CallPlace): MaybePromise<boolean> {
@@ -54,19 +68,26 @@ export class MessageSuspensions implements CallSuspensions {
   }
 }
 
+/** What a suspension needs of its message. */
+interface Surroundings {
+  readonly isLeaving: () => boolean;
+  readonly onLeft: () => void;
+  readonly lendPlace: () => () => Promise<void>;
+}
+
 /** A suspension that stays when the process ends. */
 class MessageSuspension implements CallSuspension {
   readonly #suspension: CallSuspension;
-  readonly #isLeaving: () => boolean;
-  readonly #onLeft: () => void;
+  readonly #surroundings: Surroundings;
   /** Whether it is written, so that the call can go on from it. */
   #isWaiting: boolean;
+  #reclaim: (() => Promise<void>) | undefined;
 
-  constructor(suspension: CallSuspension, isWaiting: boolean, isLeaving: () => boolean, onLeft: () => void) {
+  constructor(suspension: CallSuspension, isWaiting: boolean, surroundings: Surroundings) {
     this.#suspension = suspension;
     this.#isWaiting = isWaiting;
-    this.#isLeaving = isLeaving;
-    this.#onLeft = onLeft;
+    this.#surroundings = surroundings;
+    if (isWaiting) this.#reclaim = surroundings.lendPlace();
   }
 
   get from(): CallSuspension["from"] {
@@ -88,9 +109,12 @@ class MessageSuspension implements CallSuspension {
   async suspend(task: SuspendedTask, template: SuspendedTemplate): Promise<void> {
     await this.#suspension.suspend(task, template);
     this.#isWaiting = true;
+    // It may wait for days.
+    this.#reclaim = this.#surroundings.lendPlace();
   }
 
   async resume(): Promise<void> {
+    await this.#reclaim?.();
     this.#isWaiting = false;
     await this.#suspension.resume();
   }
@@ -106,7 +130,7 @@ class MessageSuspension implements CallSuspension {
   /** A call that is cancelled since the process ends is made again in the next one, or is unknown there. */
   end(call: ClaimedCall, result: NestedResult): MaybePromise<void> {
     const isCancelled = "error" in result && result.error.code === "cancelled";
-    return isCancelled && this.#isLeaving() ? undefined : this.#suspension.end(call, result);
+    return isCancelled && this.#surroundings.isLeaving() ? undefined : this.#suspension.end(call, result);
   }
 
   known(number: number): MaybePromise<"begun" | NestedResult | undefined> {
@@ -114,7 +138,7 @@ class MessageSuspension implements CallSuspension {
   }
 
   close(): MaybePromise<void> {
-    if (!this.#isWaiting || !this.#isLeaving()) return this.#suspension.close();
-    this.#onLeft();
+    if (!this.#isWaiting || !this.#surroundings.isLeaving()) return this.#suspension.close();
+    this.#surroundings.onLeft();
   }
 }

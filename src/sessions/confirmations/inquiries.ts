@@ -187,9 +187,14 @@ export class Inquiries {
   /** Writes a new inquiry; returns `undefined` if too many are open. */
   async #request(
     question: NewInquiry,
-    { checkArguments, timeoutMs = this.timeoutMs }: AskOptions,
+    { checkArguments, timeoutMs = this.timeoutMs, awaitsRoom = false, signal }: AskOptions,
   ): Promise<OpenInquiry | undefined> {
-    if (!this.#counts.hasRoom(question.principal)) return undefined;
+    if (awaitsRoom) {
+      if (!(await this.#counts.awaitRoom(question.principal, signal))) return undefined;
+    } else {
+      if (!this.#counts.hasRoom(question.principal)) return undefined;
+      this.#counts.add(question.principal);
+    }
     const askedAt = this.#clock.now();
     const inquiry = Object.freeze({
       ...question,
@@ -197,7 +202,6 @@ export class Inquiries {
       askedAt,
       expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs),
     });
-    this.#counts.add(question.principal);
     try {
       await this.#store.addInquiry(inquiry);
     } catch (error) {
