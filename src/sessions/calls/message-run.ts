@@ -223,6 +223,7 @@ export class MessageRun implements MessageCore, UnderWay {
     const isLeft = isUndone(result) || this.#suspensions?.hasLeft(received.id) === true;
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
+    if (received.isSuspended) void this.session.inquiries.abandonBelow(identity);
     const kept = store.end(identity, result ?? withdrawnExecution(received));
     return kept instanceof Promise ? kept : undefined;
   }

@@ -141,6 +141,11 @@ export class Inquiries {
     for (const entry of this.#restored.take(call)) await this.#end(entry, "cancelled");
   }
 
+  /** Cancels the inquiries of an earlier process about calls of a call's tool, which has ended. */
+  async abandonBelow(call: CallKey): Promise<void> {
+    for (const entry of this.#restored.takeBelow(call)) await this.#end(entry, "cancelled");
+  }
+
   /** Returns an open inquiry; `undefined` if it is not open. */
   get(id: string): Inquiry | undefined {
     const inquiry = this.#open.get(id)?.inquiry;

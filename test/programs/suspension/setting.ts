@@ -42,11 +42,14 @@ export function effect(
 }
 
 /** A policy that lets the program call the other tools, and asks about those whose names begin with `pay`. */
-export function programPolicy(limits: Record<string, number> = {}): RulePolicy {
+export function programPolicy(
+  limits: Record<string, number> = {},
+  programs: readonly string[] = [],
+): RulePolicy {
   return new RulePolicy({
     rules: [
       {
-        tools: ["program*"],
+        tools: ["program*", ...programs],
         effect: "allow",
         sandboxes: ["quickjs"],
         capabilities: { tools: ["pay*", "read*", "slow*", "program_inner"] },

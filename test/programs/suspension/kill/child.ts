@@ -6,10 +6,10 @@ import { appendFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Tool } from "../../../../src/engine/tool.ts";
+import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
 import type { Inquiry } from "../../../../src/sessions/confirmations/inquiry.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";
-import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
-import type { Tool } from "../../../../src/engine/tool.ts";
 import { openSetting, program } from "../setting.ts";
 import { isDenied, numbers, PROGRAM, planOf } from "./plan.ts";
 
@@ -63,7 +63,8 @@ async function readResults(): Promise<void> {
     const turn = await sessions.get(`s${seed}`)?.findTurn("t1");
     const [message] = (await turn?.messages()) ?? [];
     const execution = message?.executions[0];
-    if (execution !== undefined) results.set(`s${seed}`, { output: execution.output, error: execution.error });
+    if (execution !== undefined)
+      results.set(`s${seed}`, { output: execution.output, error: execution.error });
   }
 }
 

@@ -29,14 +29,17 @@ const KINDS: readonly Step["kind"][] = ["all", "chain", "stream", "late"];
 /** Returns what a program does: one to three steps with one to three calls each, of which at least one asks. */
 export function planOf(seed: number): readonly Step[] {
   const next = numbers(seed);
-  const steps = Array.from({ length: 1 + next(3) }, (_, index): Step => ({
-    kind: KINDS[next(KINDS.length)] as Step["kind"],
-    calls: Array.from({ length: 1 + next(3) }, (__, call) => ({
-      tool: next(3) === 0 ? "read" : "pay",
-      key: `${index}.${call}`,
-      amount: 1 + next(100),
-    })),
-  }));
+  const steps = Array.from(
+    { length: 1 + next(3) },
+    (_, index): Step => ({
+      kind: KINDS[next(KINDS.length)] as Step["kind"],
+      calls: Array.from({ length: 1 + next(3) }, (__, call) => ({
+        tool: next(3) === 0 ? "read" : "pay",
+        key: `${index}.${call}`,
+        amount: 1 + next(100),
+      })),
+    }),
+  );
   const asks: Step = { kind: "chain", calls: [{ tool: "pay", key: "last", amount: 1 + next(100) }] };
   return [...steps, asks];
 }
