@@ -21,7 +21,8 @@ export async function compressGuest(guest: SuspendedGuest, template: Uint8Array)
   bytes.set(blocks, HEAD_BYTES + addresses.byteLength);
   return new Promise((resolve, reject) => {
     zstdCompress(bytes, { dictionary: template }, (error, compressed) => {
-      if (error === null) resolve(compressed);
+      // A copy: the buffer is a part of a larger one, which would stay as long as the call waits.
+      if (error === null) resolve(Uint8Array.from(compressed));
       else reject(error);
     });
   });
