@@ -3,8 +3,9 @@ import type { Tool } from "../engine/tool.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import type { PreflightContext } from "../tool/preflight.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
+import { catalogueTools } from "./catalogue/catalogue-tools.ts";
 import { ProgramChecker } from "./check/program-checker.ts";
-import { type ProgramInput, runProgramTool } from "./run/run-program.ts";
+import { type ProgramInput, RUN_PROGRAM, runProgramTool } from "./run/run-program.ts";
 
 /** Options of the toolset `programs`. */
 export interface ProgramOptions {
@@ -23,7 +24,7 @@ export function programTools(
   const checker = new ProgramChecker();
   const preflight = ({ code, language = "js" }: ProgramInput, context: PreflightContext) =>
     checker.problemsOf({ code, language }, context);
-  return [runProgramTool(worstOf(registry, tools), preflight)];
+  return [runProgramTool(worstOf(registry, tools), preflight), ...catalogueTools(registry, [RUN_PROGRAM])];
 }
 
 /** The worst class of the tools whose names match one of the patterns; `read` if there are none, as programs can search. */
