@@ -16,10 +16,16 @@ const MAX_NAMES = 50;
  * Returns the tools with which a model, or a program of it, finds tools and learns their types. They tell of a tool only
  * to a caller that can call it.
  *
- * @param leftOut The names of further tools that are never found.
+ * @param prefix What the names of the toolset begin with.
+ * @param leftOut The names of further tools of it, which are never found.
  */
-export function catalogueTools(registry: ToolRegistry<never>, leftOut: readonly string[]): readonly Tool[] {
-  const index = new ToolIndex(registry, [...leftOut, SEARCH_TOOLS, DESCRIBE_TOOLS]);
+export function catalogueTools(
+  registry: ToolRegistry<never>,
+  prefix: string,
+  leftOut: readonly string[],
+): readonly Tool[] {
+  const never = [...leftOut, SEARCH_TOOLS, DESCRIBE_TOOLS].map((name) => prefix + name);
+  const index = new ToolIndex(registry, never);
   const search = (
     { query, limit = DEFAULT_LIMIT }: { readonly query: string; readonly limit?: number },
     { canCall }: HostContext,
