@@ -3,11 +3,14 @@ import type { Tool } from "../engine/tool.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import type { PreflightContext } from "../tool/preflight.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
+import { catalogueTools } from "./catalogue/catalogue-tools.ts";
 import { ProgramChecker } from "./check/program-checker.ts";
-import { type ProgramInput, runProgramTool } from "./run/run-program.ts";
+import { type ProgramInput, RUN_PROGRAM, runProgramTool } from "./run/run-program.ts";
 
 /** Options of the toolset `programs`. */
 export interface ProgramOptions {
+  /** What the name of each tool begins with, such as `project_`. Default: nothing. */
+  readonly prefix?: string;
   /**
    * Patterns of the names of the tools that programs are meant to call, by which the class of `run_program` is found. The
    * grant of each call says which of them it may call. Default: all tools.
@@ -15,19 +18,23 @@ export interface ProgramOptions {
   readonly tools?: readonly string[];
 }
 
-/** Returns the tools with which a model runs programs over the tools of a registry. */
+/**
+ * Returns the tools with which a model runs programs over the tools of a registry: `run_program`, `search_tools` and
+ * `describe_tools`, without the prefix.
+ */
 export function programTools(
-  registry: ToolRegistry,
-  { tools = ["*"] }: ProgramOptions = {},
+  registry: ToolRegistry<never>,
+  { tools = ["*"], prefix = "" }: ProgramOptions = {},
 ): readonly Tool[] {
   const checker = new ProgramChecker();
   const preflight = ({ code, language = "js" }: ProgramInput, context: PreflightContext) =>
     checker.problemsOf({ code, language }, context);
-  return [runProgramTool(worstOf(registry, tools), preflight)];
+  const runProgram = runProgramTool(worstOf(registry, tools), preflight, prefix);
+  return [runProgram, ...catalogueTools(registry, prefix, [RUN_PROGRAM])];
 }
 
 /** The worst class of the tools whose names match one of the patterns; `read` if there are none, as programs can search. */
-function worstOf(registry: ToolRegistry, patterns: readonly string[]): SideEffects {
+function worstOf(registry: ToolRegistry<never>, patterns: readonly string[]): SideEffects {
   const compiled = patterns.map(compileNamePattern);
   let worst = SIDE_EFFECTS.indexOf("read");
   for (const { name, sideEffects } of registry.subjects) {

@@ -10,7 +10,8 @@ import { type ProgramOptions, programTools } from "./program-tools.ts";
  * @throws {DuplicateToolError} if the name of one of the tools is taken.
  */
 export function registerPrograms(registry: ToolRegistry, options: ProgramOptions = {}): void {
-  const tools = programTools(registry, options);
+  const { prefix = "" } = options;
+  const tools = programTools(registry, options).map((tool) => ({ ...tool, name: `${prefix}${tool.name}` }));
   const taken = tools.find((tool) => registry.has(tool.name));
   if (taken !== undefined) throw new DuplicateToolError(taken.name, ["the name is taken"]);
   for (const tool of tools) registry.register(tool);

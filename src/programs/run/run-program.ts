@@ -14,19 +14,26 @@ export interface ProgramInput {
   readonly language?: "js" | "ts";
 }
 
-const DESCRIPTION = `Runs a program in a sandbox and returns its value. Use it to call several tools at once, and to keep what you do not need out of the conversation.
-Write an expression, or the body of an async function that returns a JSON value. tools.<name>(input) calls a tool and resolves to its output; it throws an Error with code and message if the call fails. Use Promise.all for calls that do not depend on each other. tools.search_tools({ query }) finds tools, tools.describe_tools({ names }) shows their types. console.log writes to the log, whose ends you read. There is no other access to files or the network.`;
+const descriptionWith = (
+  prefix: string,
+): string => `Runs a program in a sandbox and returns its value. Use it to call several tools at once, and to keep what you do not need out of the conversation.
+Write an expression, or the body of an async function that returns a JSON value. tools.<name>(input) calls a tool and resolves to its output; it throws an Error with code and message if the call fails. Use Promise.all for calls that do not depend on each other. tools.${prefix}search_tools({ query }) finds tools, tools.${prefix}describe_tools({ names }) shows their types. console.log writes to the log, whose ends you read. There is no other access to files or the network.`;
 
 /**
  * Returns the tool that runs a program: JavaScript or TypeScript that calls other tools.
  *
  * @param sideEffects The worst that the tools which a program may call can do.
+ * @param prefix What the names of the tools for finding others begin with.
  */
-export function runProgramTool(sideEffects: SideEffects, preflight: NonNullable<Tool["preflight"]>): Tool {
+export function runProgramTool(
+  sideEffects: SideEffects,
+  preflight: NonNullable<Tool["preflight"]>,
+  prefix: string,
+): Tool {
   return {
     name: RUN_PROGRAM,
     title: "Run a program",
-    description: DESCRIPTION,
+    description: descriptionWith(prefix),
     sideEffects,
     reportsWork: true,
     preflight,

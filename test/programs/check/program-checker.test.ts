@@ -77,7 +77,7 @@ describe("A program that does not run", () => {
       "1:57: tools.read: /lines must be >= 1",
       "ts",
     ],
-  ] as const)("has an input that cannot be right: %j", async (code, message, ...[language]) => {
+  ] as const)("has an input that cannot be right: %j", async (code, message, language?: "js" | "ts") => {
     expect(await problem(code, language)).toContain(`${INVALID} ${message}`);
   });
 
