@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { TaskSuspension } from "../../sandboxes/contract/suspension.ts";
+import type { OpenCall, TaskSuspension } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import type { Work } from "../work/work.ts";
 import type { Confirmation } from "./confirmation.ts";
@@ -19,8 +19,8 @@ export interface CallSuspensions {
   reopen(call: SuspendableCall): Promise<ReopenedSuspension>;
   /** Whether the call is suspended, and no process has resumed it. */
   isSuspended(place: CallPlace): MaybePromise<boolean>;
-  /** Returns where the suspended calls were made. */
-  places(): MaybePromise<readonly CallPlace[]>;
+  /** Returns the calls that are suspended, and no process has resumed, the oldest first. */
+  waiting(): MaybePromise<readonly WaitingCall[]>;
   /** Forgets a call, and those of its tool. Does nothing if it is unknown. */
   forget(place: CallPlace): MaybePromise<void>;
 }
@@ -33,6 +33,19 @@ export interface CallPlace {
   /** Empty if the context does not say. */
   readonly messageId: string;
   readonly callId: string;
+}
+
+/** A suspended call, for those who are to know of it. */
+export interface WaitingCall extends CallPlace {
+  /** The id of the principal; absent if it is not known. */
+  readonly principal?: string;
+  readonly toolName: string;
+  /** In milliseconds since the epoch. */
+  readonly suspendedAt: number;
+  /** Until when it may wait for people, in milliseconds since the epoch. */
+  readonly waitUntil: number;
+  /** The calls that it waits for. */
+  readonly open: readonly OpenCall[];
 }
 
 /** A call that can be suspended. */

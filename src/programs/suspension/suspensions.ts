@@ -4,6 +4,7 @@ import type {
   CallSuspensions,
   ReopenedSuspension,
   SuspendableCall,
+  WaitingCall,
 } from "../../engine/call/suspension.ts";
 import { MemorySuspensionStore } from "../stores/memory-store.ts";
 import type { ProgramHeader, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
@@ -92,7 +93,7 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   }
 
   /** @internal */
-  async places(): Promise<readonly CallPlace[]> {
+  async waiting(): Promise<readonly WaitingCall[]> {
     return (await this.list()).filter(({ state }) => state === "waiting");
   }
 

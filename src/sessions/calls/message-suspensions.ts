@@ -6,6 +6,7 @@ import type {
   ClaimedCall,
   ReopenedSuspension,
   SuspendableCall,
+  WaitingCall,
 } from "../../engine/call/suspension.ts";
 import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
@@ -58,8 +59,8 @@ export class MessageSuspensions implements CallSuspensions {
     return this.#suspensions.isSuspended(place);
   }
 
-  places(): MaybePromise<readonly CallPlace[]> {
-    return this.#suspensions.places();
+  waiting(): MaybePromise<readonly WaitingCall[]> {
+    return this.#suspensions.waiting();
   }
 
   forget(place: CallPlace): MaybePromise<void> {

@@ -7,7 +7,7 @@ export class SuspendedCalls {
 
   /** @param suspensions `undefined` if calls end with their process. */
   static async read(suspensions: CallSuspensions | undefined): Promise<SuspendedCalls> {
-    return new SuspendedCalls((await suspensions?.places()) ?? []);
+    return new SuspendedCalls((await suspensions?.waiting()) ?? []);
   }
 
   private constructor(places: readonly CallPlace[]) {
