@@ -18,6 +18,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   telemetry: async () => (await import("./telemetry/questions.ts")).questions,
   supervisor: async () => (await import("./supervisor/questions.ts")).questions,
   toolsets: async () => (await import("./toolsets/questions.ts")).questions,
+  programs: async () => (await import("./programs/questions.ts")).questions,
   mcp: async () => (await import("./mcp/questions.ts")).questions,
   cold: async () => (await import("./cold/questions.ts")).questions,
 };

@@ -24,6 +24,7 @@ const ALONE = globSync(
   [
     "sandboxes/threads/thread-main.ts",
     "sandboxes/**/worker-entry.ts",
+    "programs/check/worker-entry.ts",
     "sandboxes/process/landlock/child/{supervisor,confined-start,probe}.ts",
     "sandboxes/microvm/qemu/child/seal-memory.ts",
     "sandboxes/process/long-running/child/{guardian,plain-guardian}.ts",

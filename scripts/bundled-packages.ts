@@ -17,6 +17,7 @@ export const QUICKJS_THREADS: Readonly<Record<string, readonly string[]>> = {
     "@jridgewell/sourcemap-codec",
   ],
   "sandboxes/quickjs/check/worker-entry": ["acorn", "eslint-scope", "esrecurse", "estraverse"],
+  "programs/check/worker-entry": ["acorn"],
 };
 
 /** Parts of jco, which validate components and generate JavaScript: `vendored-file.ts`. */

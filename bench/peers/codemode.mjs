@@ -5,7 +5,17 @@ import { rolldown } from "rolldown";
 
 const ECHO = "((text) => JSON.stringify(((input) => input)(JSON.parse(text))))";
 
-export async function open({ INPUT_TEXT, calls }) {
+/** Each execution echoes the input in the sandbox. */
+export function open({ INPUT_TEXT, calls }) {
+  return openWith(`async () => ${ECHO}(${JSON.stringify(INPUT_TEXT)})`, calls);
+}
+
+/** Each execution calls a function of the host, which echoes the input. */
+export function openCalling({ INPUT_TEXT, calls }) {
+  return openWith(`async () => codemode.echo(${INPUT_TEXT})`, calls);
+}
+
+async function openWith(code, calls) {
   const runtime = new Miniflare({
     compatibilityDate: "2026-06-11",
     compatibilityFlags: ["nodejs_compat"],
@@ -13,7 +23,7 @@ export async function open({ INPUT_TEXT, calls }) {
     workerLoaders: { LOADER: {} },
   });
   const url = await runtime.ready;
-  const body = JSON.stringify({ code: `async () => ${ECHO}(${JSON.stringify(INPUT_TEXT)})`, calls });
+  const body = JSON.stringify({ code, calls });
   return {
     run: async () => (await runtime.dispatchFetch(url, { method: "POST", body })).json(),
     close: () => runtime.dispose(),

@@ -12,6 +12,8 @@ export type SandgateErrorCode =
   | "package_file_missing"
   | "session_exists"
   | "session_store_failed"
+  | "suspension_refused"
+  | "suspension_store_failed"
   | "tool_failed"
   | "tool_not_found"
   | "tool_not_prepared"

@@ -17,7 +17,9 @@ import { passLastHook } from "./steps/last-hook.ts";
 import { lookUp } from "./steps/lookup.ts";
 import { narrow } from "./steps/narrow.ts";
 import { place } from "./steps/place.ts";
+import { preflight } from "./steps/preflight.ts";
 import { record } from "./steps/record.ts";
+import { reopen } from "./steps/reopen.ts";
 import { type CallEnd, conclude, fail } from "./steps/result.ts";
 import { run } from "./steps/run.ts";
 
@@ -45,6 +47,8 @@ const STEPS: readonly Step[] = [
   authorise, // asks the policy for a grant
   narrow, // narrows the grant to the caller's, or to the upper bound
   place, // finds the sandbox, and the limits to enforce
+  reopen, // opens a call that an earlier process suspended
+  preflight, // has the tool check a call that could run
   confirm, // has a person confirm what the policy asks about
   passLastHook, // asks the hook `onToolStart`
   record, // records the call before it runs
@@ -56,20 +60,22 @@ const PHASES: ReadonlyMap<Step, ProgressPhase> = new Map<Step, ProgressPhase>([
   ...([identify, passGate] as Step[]).map((step) => [step, "gate"] as const),
   ...([lookUp, readArguments, checkDeclared] as Step[]).map((step) => [step, "parse"] as const),
   [authorise as Step, "decide"],
-  ...([narrow, place] as Step[]).map((step) => [step, "place"] as const),
+  ...([narrow, place, reopen, preflight] as Step[]).map((step) => [step, "place"] as const),
   [confirm as Step, "wait"],
   [passLastHook as Step, "hook"],
   [record as Step, "record"],
   [run as Step, "sandbox"],
 ]);
 
-/** Steps that do nothing unless the context has a principal, `confirm` or a journal. */
-const OPTIONAL_STEPS: readonly Step[] = [identify, confirm, record];
+/** Steps that do nothing unless the context has a principal, `confirm`, a journal or `suspensions`. */
+const OPTIONAL_STEPS: readonly Step[] = [identify, reopen, confirm, record];
 const PLAIN_STEPS: readonly Step[] = STEPS.filter((step) => !OPTIONAL_STEPS.includes(step));
 
 /** Returns the steps of calls in the context: each of them costs a call of a function. */
-function stepsFor({ principal, confirm: asks, journal }: DispatchContext): readonly Step[] {
-  return principal === undefined && asks === undefined && journal === undefined ? PLAIN_STEPS : STEPS;
+function stepsFor({ principal, confirm: asks, journal, suspensions }: DispatchContext): readonly Step[] {
+  const isPlain =
+    principal === undefined && asks === undefined && journal === undefined && suspensions === undefined;
+  return isPlain ? PLAIN_STEPS : STEPS;
 }
 
 type Result = ToolExecution | null;

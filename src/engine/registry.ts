@@ -59,6 +59,8 @@ export class ToolRegistry<in Embedder = unknown> {
   /** In an object, which the views share. */
   #pinned: { pins: DefinitionPins | undefined };
   readonly #options: ToolRegistryOptions;
+  /** In an object, which the views share, too. */
+  #changes = { count: 0 };
   /** Which of the tools a view has; `undefined` if the registry is not a view. */
   #isVisible: IsVisible | undefined;
 
@@ -127,6 +129,7 @@ export class ToolRegistry<in Embedder = unknown> {
       last: {},
     };
     this.#tools.set(name, Object.freeze(registered));
+    this.#changes.count++;
     return this;
   }
 
@@ -160,6 +163,7 @@ export class ToolRegistry<in Embedder = unknown> {
   /** Removes a tool and returns whether it was registered. Calls that already found it continue. */
   unregister(name: string): boolean {
     this.#refuseView();
+    this.#changes.count++;
     return this.#tools.delete(name);
   }
 
@@ -210,6 +214,11 @@ export class ToolRegistry<in Embedder = unknown> {
     return Array.from(this.#all(), ({ subject }) => subject);
   }
 
+  /** Differs after every change of the tools. @internal */
+  get revision(): number {
+    return this.#changes.count;
+  }
+
   /** The number of tools. */
   get size(): number {
     return this.#isVisible === undefined ? this.#tools.size : this.tools.length;
@@ -243,6 +252,7 @@ export class ToolRegistry<in Embedder = unknown> {
     const outer = this.#isVisible;
     view.#tools = this.#tools;
     view.#pinned = this.#pinned;
+    view.#changes = this.#changes;
     view.#isVisible = outer === undefined ? isVisible : (tool) => outer(tool) && isVisible(tool);
     return view;
   }

@@ -206,9 +206,10 @@ export class Session extends SessionBase implements TurnSession {
   resume(
     { turnId, userText, messageId: id, calls }: MessageRecord,
     ended: ReadonlySet<string>,
+    suspended: ReadonlySet<string>,
   ): ResumedMessage {
     const turn = this.#turns.get(turnId) ?? this.#addTurn(turnId, userText, false);
-    return { turn, id, results: turn.resume(id, calls, ended) };
+    return { turn, id, results: turn.resume(id, calls, ended, suspended) };
   }
 
   /** @internal */

@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../base/promises.ts";
+import type { WaitingCall } from "../engine/call/suspension.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { AgentSession } from "./agents/agent-session.ts";
 import {
@@ -171,6 +172,12 @@ export class Sessions implements AsyncDisposable {
   /** Why the store cannot write, for operators: no call runs meanwhile. `undefined` if it can. */
   get problem(): string | undefined {
     return this.#shared.table.problem;
+  }
+
+  /** The calls of all sessions that are suspended while they wait, the oldest first: see the option `suspensions`. */
+  async suspendedCalls(): Promise<readonly WaitingCall[]> {
+    const waiting = (await this.#shared.settings.context.suspensions?.waiting()) ?? [];
+    return waiting.filter(({ sessionId }) => this.get(sessionId) !== undefined);
   }
 
   /** The open inquiries of all sessions, the oldest first. */

@@ -194,11 +194,21 @@ export class Turn implements TurnCore {
   /**
    * Goes on with a message of an earlier process: runs the calls that have no result.
    *
+   * @param suspended The ids of those that go on from where they were suspended.
    * @returns the results of all its calls. Rejects if they cannot be read.
    * @internal
    */
-  resume(id: string, calls: readonly ToolCall[], ended: ReadonlySet<string>): Promise<Results> {
-    const waiting = calls.filter((call) => !ended.has(call.id)).map(messageCall);
+  resume(
+    id: string,
+    calls: readonly ToolCall[],
+    ended: ReadonlySet<string>,
+    suspended: ReadonlySet<string>,
+  ): Promise<Results> {
+    const waiting = calls
+      .filter((call) => !ended.has(call.id))
+      .map((call) =>
+        suspended.has(call.id) ? { ...messageCall(call), isSuspended: true as const } : messageCall(call),
+      );
     return this.#whileUnderWay(() => this.#messages.resume(id, () => this.#run(id, waiting)));
   }
 

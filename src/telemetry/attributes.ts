@@ -18,6 +18,7 @@ const ENFORCED: Readonly<Record<LimitName, string>> = {
   netBytes: "sandgate.receipt.enforced.net_bytes",
   processes: "sandgate.receipt.enforced.processes",
   processMemoryBytes: "sandgate.receipt.enforced.process_memory_bytes",
+  waitTimeMs: "sandgate.receipt.enforced.wait_time_ms",
 };
 
 /** The attributes of what the call used. The connections have none: there can be any number of them. */

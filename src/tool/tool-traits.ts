@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json/value.ts";
+import type { PreflightContext } from "./preflight.ts";
 import type { Principal } from "./principal.ts";
 import type { ProgramContext } from "./program-context.ts";
 import type { SideEffects } from "./side-effects.ts";
@@ -73,6 +74,22 @@ export interface ToolTraits {
    * arguments in `paths` with `write`.
    */
   readonly projectChanges?: (input: never, context: ProgramContext) => readonly string[];
+  /**
+   * Checks a call that has its grant, before a person is asked and before anything runs. Returns the problems, as
+   * `/path message`: the model reads them as a `validation_error`. Called again if a person changes the arguments.
+   * Default: no check.
+   */
+  readonly preflight?: (
+    input: never,
+    context: PreflightContext,
+  ) => readonly string[] | Promise<readonly string[]>;
+  /**
+   * Whether the model also reads what the tool did: a line for each call that it made of another tool, and the beginning
+   * and the end of what it logged. Default: `false`.
+   */
+  readonly reportsWork?: boolean;
+  /** Whether a host function of this process needs `context.canCall`. Default: `false`. */
+  readonly searchesTools?: boolean;
   /**
    * What the model reads if a host implementation throws anything but a `ToolFailure`: the message of the error, or only
    * a reference under which the event has it. Default: that of the context.

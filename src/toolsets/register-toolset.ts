@@ -20,5 +20,5 @@ export function registerToolset<Name extends ToolsetName>(
   name: Name,
   ...[options = {} as ToolsetOptions[Name]]: ToolsetArguments<Name>
 ): void {
-  registerTools(registry, toolsOf(name, options));
+  registerTools(registry, toolsOf(name, options, registry));
 }

@@ -1,4 +1,6 @@
+import { ToolRegistry } from "../engine/registry.ts";
 import type { Tool } from "../engine/tool.ts";
+import { type ProgramOptions, programTools } from "../programs/program-tools.ts";
 import { askTools } from "./ask/ask-tools.ts";
 import { basicTools } from "./basic/basic-tools.ts";
 import { minimumTools } from "./basic/minimum-tools.ts";
@@ -41,6 +43,8 @@ export interface ToolsetOptions {
   readonly memory: MemoryOptions;
   /** `submit_plan`: has a person approve a plan. */
   readonly plan: ToolsetNaming;
+  /** `run_program`, `search_tools` and `describe_tools`: code mode. Its class is found among the tools that are registered. */
+  readonly programs: ProgramOptions;
   /** `get_setting`, `update_setting` and `switch_backend`, over functions of the embedder. */
   readonly settings: SettingsOptions;
   /** `run_command` and `run_tests`, with bash. */
@@ -54,7 +58,9 @@ export interface ToolsetOptions {
 /** The name of a toolset. */
 export type ToolsetName = keyof ToolsetOptions;
 
-const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]) => readonly Tool[] } = {
+const TOOLSETS: {
+  readonly [Name in ToolsetName]: (options: ToolsetOptions[Name], registry: ToolRegistry) => readonly Tool[];
+} = {
   ask: askTools,
   basic: basicTools,
   basic5: minimumTools,
@@ -65,6 +71,7 @@ const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]
   git: gitTools,
   memory: memoryTools,
   plan: planTools,
+  programs: (options, registry) => programTools(registry, options),
   settings: settingsTools,
   shell: shellTools,
   system: systemTools,
@@ -74,14 +81,19 @@ const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]
 /** The names of all toolsets. */
 export const TOOLSET_NAMES: readonly ToolsetName[] = Object.freeze(Object.keys(TOOLSETS) as ToolsetName[]);
 
-/** Returns the tools of a toolset, with the names that they are registered with. */
+/**
+ * Returns the tools of a toolset, with the names that they are registered with.
+ *
+ * @param registry Where they are going to be registered, for the tools that call others. Default: an empty registry.
+ */
 export function toolsOf<Name extends ToolsetName>(
   name: Name,
   options: ToolsetOptions[Name],
+  registry: ToolRegistry = new ToolRegistry(),
 ): readonly Tool[] {
   if (!Object.hasOwn(TOOLSETS, name)) {
     throw new TypeError(`There is no toolset '${name}': the toolsets are ${TOOLSET_NAMES.join(", ")}`);
   }
   const { prefix = "" } = options;
-  return TOOLSETS[name](options).map((tool) => ({ ...tool, name: `${prefix}${tool.name}` }));
+  return TOOLSETS[name](options, registry).map((tool) => ({ ...tool, name: `${prefix}${tool.name}` }));
 }

@@ -39,7 +39,7 @@ const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.me
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
 };
 const PATHS = Object.entries(DOCUMENT.paths).filter(([path]) =>
-  /^\/v1\/(sessions|confirmations|policy|pause|resume|journal|console|calls)/.test(path),
+  /^\/v1\/(sessions|confirmations|policy|pause|resume|journal|console|calls|programs)/.test(path),
 );
 
 const ajv = new Ajv2020({ strictTypes: false, strictRequired: false, keywords: ["components"] });
@@ -145,6 +145,7 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}`));
   const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
   await check("/v1/confirmations", "get", carol.send("GET", "/v1/confirmations"));
+  await check("/v1/programs", "get", carol.send("GET", "/v1/programs"));
   const confirmation = `${at}/turns/{turnId}/confirmations/{requestId}`;
   await check(confirmation, "get", carol.send("GET", pathOf(inquiry)));
   await check(confirmation, "post", carol.answer(inquiry, { decision: "allow", digest: "" }));

@@ -15,6 +15,7 @@ export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[N
   git: {},
   memory: {},
   plan: {},
+  programs: {},
   settings: { get: () => 1, update: () => true, switchBackend: () => true },
   web: { search: { url: "http://search.test/v1{?query}" } },
   shell: {},
@@ -42,6 +43,11 @@ interface ToolsetRow {
 
 /** The tools of every toolset, as docs/toolsets.md names them. */
 export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRow[] } = {
+  programs: [
+    { tool: "run_program", sideEffects: "read", arguments: { code: "1" } },
+    { tool: "search_tools", sideEffects: "none", arguments: { query: "a" } },
+    { tool: "describe_tools", sideEffects: "none", arguments: { names: ["a"] } },
+  ],
   plan: [{ tool: "submit_plan", sideEffects: "none", alwaysConfirm: true, arguments: { plan: "a" } }],
   ask: [{ tool: "ask_user", sideEffects: "none", arguments: { question: "a" } }],
   basic: [

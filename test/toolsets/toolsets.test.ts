@@ -58,6 +58,7 @@ test("calls of tools were started in every sandbox in which the toolsets have an
   expect([...new Set(modes)].toSorted()).toEqual([
     "host",
     ...(ISOLATIONS.length > 0 ? ["process"] : []),
+    "quickjs",
     "remote",
   ]);
 });

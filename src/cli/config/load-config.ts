@@ -139,13 +139,14 @@ export async function loadConfig(
   const hasPolicy = source.at(["policy"]) !== undefined;
   if (!hasPolicy && need === "required" && source.at(["agents"]) !== undefined)
     problems.push(source.problem([], "policy is missing: only sandgate supervise does without one"));
-  const { toolCount: ownTools, tools, registry } = await loadTools(source, problems);
+  const { toolCount: ownTools, tools, registry, loadLast } = await loadTools(source, problems);
   const lock = await loadLock(source, registry, problems);
   const sandboxOptions = await loadSandboxOptions(source, problems);
   const mcp = await loadMcp(source, problems);
   const registeredBefore = registry.size;
   // Policies are checked against the imported tools as well.
   if (importTools) problems.push(...(await importTools({ source, mcp, sandboxOptions, registry })));
+  await loadLast();
   const toolCount = ownTools + registry.size - registeredBefore;
   const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, registry.subjects);
   problems.push(...loaded.problems);

@@ -77,6 +77,22 @@ export const SESSIONS_SHAPE: CompiledShape = compileShape(
       PATH,
       "The file of SQLite in which a server keeps sessions. Default: `sandgate-sessions.db` beside the config.",
     ),
+    programs: described(
+      mapOf(
+        {
+          store: described(
+            PATH,
+            "The file of SQLite in which they are kept. Default: `sandgate-programs.db` beside the config.",
+          ),
+          keys: described(
+            PATH,
+            "The file with the keys under which they are sealed: see docs/suspension.md#keys.",
+          ),
+        },
+        ["keys"],
+      ),
+      "Keeps programs, and other JavaScript tools, while they wait: see docs/suspension.md. Default: they end with the server.",
+    ),
     limits: described(
       mapOf({
         concurrency: described(
@@ -114,6 +130,7 @@ interface ConfirmationsEntry extends Omit<ConfirmationOptions, "timeoutMs"> {
 
 interface SessionsEntry {
   readonly store?: string;
+  readonly programs?: { readonly store?: string; readonly keys: string };
   readonly limits?: SessionLimits;
 }
 
@@ -127,10 +144,15 @@ export interface SessionsConfig {
   readonly notify?: Receiver;
   /** The absolute path of the file in which a server keeps its sessions. */
   readonly storeFile: string;
+  /** The absolute paths of the files with suspended programs and with their keys; absent if programs end with the server. */
+  readonly programs?: { readonly storeFile: string; readonly keysFile: string };
 }
 
 /** The file in which a server keeps its sessions, beside the config. */
 const DEFAULT_STORE = "sandgate-sessions.db";
+
+/** The file in which a server keeps suspended programs, beside the config. */
+const DEFAULT_PROGRAMS = "sandgate-programs.db";
 
 /**
  * Loads `sessions` and `confirmations` of a config.
@@ -138,7 +160,7 @@ const DEFAULT_STORE = "sandgate-sessions.db";
  * @param problems Receives every problem.
  */
 export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): SessionsConfig {
-  const { store = DEFAULT_STORE, limits = {} } = read<SessionsEntry>("sessions", SESSIONS_SHAPE);
+  const { store = DEFAULT_STORE, programs, limits = {} } = read<SessionsEntry>("sessions", SESSIONS_SHAPE);
   const {
     mode = "cautious",
     timeout,
@@ -173,6 +195,12 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
     mode,
     ...(notify && { notify }),
     storeFile: absolutePathBeside(source.file, store),
+    ...(programs && {
+      programs: {
+        storeFile: absolutePathBeside(source.file, programs.store ?? DEFAULT_PROGRAMS),
+        keysFile: absolutePathBeside(source.file, programs.keys),
+      },
+    }),
   };
 
   function read<Entry extends object>(name: string, shape: Shape): Partial<Entry> {

@@ -5,7 +5,7 @@ import { ToolRegistrationError } from "../../engine/registry-errors.ts";
 import type { Tool } from "../../engine/tool.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { loadTool } from "./load-tool.ts";
-import { loadToolset } from "./toolsets/load-toolset.ts";
+import { isPrograms, loadToolset } from "./toolsets/load-toolset.ts";
 
 /** A tool and its place in the config. */
 export interface ConfiguredTool {
@@ -20,6 +20,8 @@ export interface LoadedTools {
   /** The tools that are registered. */
   readonly tools: readonly ConfiguredTool[];
   readonly registry: ToolRegistry;
+  /** Loads the toolsets whose tools call others: after those of MCP servers were imported. */
+  readonly loadLast: () => Promise<void>;
 }
 
 /**
@@ -44,17 +46,23 @@ export async function loadTools(source: ConfigSource, problems: ConfigProblem[])
       problems.push(...problemsOf(error, source, path));
     }
   }
-  for (let index = 0; index < toolsetCount; index++) {
-    const path = ["toolsets", index];
+  const loadSet = async (path: ConfigPath): Promise<number> => {
     try {
-      const loaded = await loadToolset(source, path);
-      toolCount += loaded.length;
+      const loaded = await loadToolset(source, path, registry);
       for (const tool of loaded) add(tool, path);
+      return loaded.length;
     } catch (error) {
       problems.push(...problemsOf(error, source, path));
+      return 0;
     }
-  }
-  return { toolCount, tools, registry };
+  };
+  const paths = Array.from({ length: toolsetCount }, (_, index): ConfigPath => ["toolsets", index]);
+  const last = paths.filter((path) => isPrograms(source.at(path)));
+  for (const path of paths) if (!last.includes(path)) toolCount += await loadSet(path);
+  const loadLast = async (): Promise<void> => {
+    for (const path of last) await loadSet(path);
+  };
+  return { toolCount, tools, registry, loadLast };
 }
 
 /** The list under a key of the config; an empty one if there is none, or if it is no list, which its shape reports. */

@@ -1,10 +1,11 @@
-/** Writes a duration, such as `0.12 ms`, `31 ms`, `1.4 s` or `3 min`. */
+/** Writes a duration, such as `0.12 ms`, `31 ms`, `1.4 s`, `3 min`, `5 h` or `7 days`. */
 export function duration(ms: number | undefined): string {
   if (ms === undefined) return "";
   if (ms < 10) return `${ms.toFixed(2)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 120_000) return `${(ms / 1_000).toFixed(1)} s`;
-  return `${Math.round(ms / 60_000)} min`;
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`;
+  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / 86_400_000)} days`;
 }
 
 /** Writes a time of today as `14:03:12`, and others with their date. Takes milliseconds since the epoch or an ISO 8601 text. */

@@ -14,6 +14,7 @@ import {
   openCount,
 } from "./inquiries.ts";
 import { InquiryPanel } from "./inquiry-panel.tsx";
+import { Programs } from "./programs.tsx";
 
 /** The inquiries that wait for a person, and those that have just ended. */
 export function WaitingView(): JSX.Element {
@@ -46,6 +47,9 @@ export function WaitingView(): JSX.Element {
             </li>
           ))}
         </ul>
+        <Programs
+          of={items.map(({ inquiry, resolution }) => `${inquiry.requestId} ${resolution?.at}`).join()}
+        />
       </section>
       {selected !== undefined && (
         <InquiryPanel key={`${selected.inquiry.requestId} ${selected.inquiry.digest}`} item={selected} />

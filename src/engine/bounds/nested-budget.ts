@@ -33,6 +33,11 @@ export class NestedBudget {
     return true;
   }
 
+  /** Counts calls that were made before the call was suspended, those above it not. */
+  restore(calls: number): void {
+    this.#used = calls;
+  }
+
   #count(): void {
     this.#used++;
     if (this.#parent !== undefined) this.#parent.#count();

@@ -28,22 +28,30 @@ export interface BudgetedContent {
   readonly truncated?: { readonly from: number; readonly to: number };
 }
 
+/** What the model reads before and after a content. */
+interface Notices {
+  readonly before?: readonly ContentBlock[];
+  readonly after?: readonly ContentBlock[];
+}
+
 /**
  * Shortens the texts of a content to a budget: of each block, in proportion to its length, the beginning and the end are
  * left, with a note between them that counts what is missing. Blocks whose share has no room for a note become one.
  *
- * @param notice What the model reads before the content. A long content does not shorten it; it takes at most half of the
- *   budget. Default: nothing.
+ * @param notices What the model reads before and after the content. A long content does not shorten them; together they
+ *   take at most half of the budget. Default: nothing.
  */
 export function withinBudget(
   content: readonly ContentBlock[],
   { chars = DEFAULTS.chars, head = DEFAULTS.head }: ResultBudget = {},
-  notice: readonly ContentBlock[] = [],
+  { before = [], after = [] }: Notices = {},
 ): BudgetedContent {
-  const from = lengthOf(notice) + lengthOf(content);
-  if (from <= chars) return { content: [...notice, ...content] };
-  const told = shortenEach(notice, Math.floor(chars / 2), head);
-  const shortened = [...told, ...shortenEach(content, chars - lengthOf(told), head)];
+  const from = lengthOf(before) + lengthOf(content) + lengthOf(after);
+  if (from <= chars) return { content: [...before, ...content, ...after] };
+  const first = shortenEach(before, Math.floor(chars / (after.length === 0 ? 2 : 4)), head);
+  const last = shortenEach(after, Math.floor(chars / 2) - lengthOf(first), head);
+  const left = chars - lengthOf(first) - lengthOf(last);
+  const shortened = [...first, ...shortenEach(content, left, head), ...last];
   return { content: shortened, truncated: { from, to: lengthOf(shortened) } };
 }
 

@@ -18,6 +18,8 @@ export interface ToolCall {
 export interface ReceivedCall extends Pick<ToolCall, "id" | "name" | "arguments"> {
   /** Why the call is malformed, as a text for the model; `undefined` if it is well-formed. */
   readonly problem: string | undefined;
+  /** Whether an earlier process suspended the call, so that it goes on from there. Never read from what a model sent. */
+  readonly isSuspended?: true;
 }
 
 /** Reads a call from an unchecked value. Never throws. */

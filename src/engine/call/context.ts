@@ -14,6 +14,7 @@ import type { Holding } from "./holding.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { CallJournal } from "./journal.ts";
 import type { AskUser } from "./question.ts";
+import type { CallSuspensions } from "./suspension.ts";
 import type { CallTracer } from "./trace.ts";
 
 /**
@@ -68,6 +69,11 @@ export type DispatchContext<Embedder = unknown> = {
   readonly holdChanges?: (callId: string) => Holding | undefined;
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
   readonly journal?: CallJournal;
+  /**
+   * Keeps calls of JavaScript tools while they wait for the calls that they make, so that they outlive the process: see
+   * `sandgate/programs`. Default: they end with the process.
+   */
+  readonly suspensions?: CallSuspensions;
   /** Follows every call: see `sandgate/opentelemetry`. Default: calls are not traced. */
   readonly tracer?: CallTracer;
   /** Cancels the running calls and all later ones. */

@@ -8,6 +8,7 @@ import type { Isolation } from "../../tool/isolation.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ResultBudget } from "../bounds/result-budget.ts";
 import type { ToolError } from "../failure/errors.ts";
+import type { Work } from "../work/work.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { AnsweredQuestion } from "./question.ts";
 
@@ -46,6 +47,8 @@ export interface ToolExecution {
    * there was no answer.
    */
   readonly questions?: readonly AnsweredQuestion[];
+  /** What the tool did, for the model. Absent unless the tool declares `reportsWork`, and if it did nothing. */
+  readonly work?: Work;
   /** How much of the result the model reads, if the context says so; `output` itself is whole. */
   readonly resultBudget?: ResultBudget;
 }
@@ -90,7 +93,14 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
 export function sealExecution(
   execution: Omit<
     ToolExecution,
-    "error" | "metadata" | "confirmation" | "resultBudget" | "partialOutput" | "changes" | "questions"
+    | "error"
+    | "metadata"
+    | "confirmation"
+    | "resultBudget"
+    | "partialOutput"
+    | "changes"
+    | "questions"
+    | "work"
   >,
   error?: ToolError,
   metadata?: JsonObject,
@@ -99,6 +109,7 @@ export function sealExecution(
   partialOutput?: string,
   changes?: Changes,
   questions?: readonly AnsweredQuestion[],
+  work?: Work,
 ): ToolExecution {
   if (
     error === undefined &&
@@ -106,7 +117,8 @@ export function sealExecution(
     confirmation === undefined &&
     resultBudget === undefined &&
     changes === undefined &&
-    questions === undefined
+    questions === undefined &&
+    work === undefined
   ) {
     return Object.freeze(execution);
   }
@@ -126,6 +138,7 @@ export function sealExecution(
     ...(changes !== undefined && { changes }),
     ...(confirmation !== undefined && { confirmation: Object.freeze(confirmation) }),
     ...(questions !== undefined && { questions: Object.freeze(questions) }),
+    ...(work !== undefined && { work: Object.freeze(work) }),
     ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),
   });
 }

@@ -106,7 +106,10 @@ export interface DecidedRecord extends CallRecord {
 
 /** A call that is about to run. */
 export type DispatchedRecord = DecidedRecord &
-  Required<Pick<DecidedRecord, "canonical" | "sideEffects" | "definitionDigest" | "decision" | "grant">>;
+  Required<Pick<DecidedRecord, "canonical" | "sideEffects" | "definitionDigest" | "decision" | "grant">> & {
+    /** Set if the call goes on from where an earlier process suspended it. Its beginning was recorded then, too. */
+    readonly isSuspended?: true;
+  };
 
 /** A call that has ended. */
 export interface EndedRecord extends CallRecord {

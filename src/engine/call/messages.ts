@@ -1,6 +1,7 @@
 import { canonicalText } from "../../json/canonical.ts";
 import { type ContentBlock, contentText, isContentOutput } from "../../tool/content.ts";
 import { withinBudget } from "../bounds/result-budget.ts";
+import { workText } from "../work/work.ts";
 import type { ToolCall } from "./call.ts";
 import type { ToolExecution } from "./execution.ts";
 
@@ -89,7 +90,8 @@ function withdrawn(callId: string, toolName: string): ToolResult {
  */
 export function toToolResult(execution: ToolExecution): ToolResult {
   const { callId, toolName, error, resultBudget } = execution;
-  const within = withinBudget(resultContent(execution), resultBudget, editNotice(execution));
+  const notices = { before: editNotice(execution), after: workDone(execution) };
+  const within = withinBudget(resultContent(execution), resultBudget, notices);
   return { callId, toolName, ...within, isError: error !== undefined };
 }
 
@@ -97,6 +99,11 @@ export function toToolResult(execution: ToolExecution): ToolResult {
 function editNotice({ confirmation, arguments: args }: ToolExecution): readonly ContentBlock[] {
   if (confirmation?.editedDigest === undefined) return [];
   return [{ type: "text", text: `[A person changed the arguments to ${canonicalText(args)}]` }];
+}
+
+/** Tells the model what the tool did, besides its result. */
+function workDone({ work }: ToolExecution): readonly ContentBlock[] {
+  return work === undefined ? [] : [{ type: "text", text: workText(work) }];
 }
 
 function resultContent({ output, error, partialOutput }: ToolExecution): readonly ContentBlock[] {

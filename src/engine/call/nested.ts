@@ -8,14 +8,19 @@ import {
 } from "../../policy/grant/limits.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import type { CallTool, NestedResult } from "../../sandboxes/contract/task.ts";
+import type { CallTool, NestedCallOptions, NestedResult } from "../../sandboxes/contract/task.ts";
 import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import { type ReceivedCall, receiveCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { ToolExecution } from "./execution.ts";
+import { nestedAgain } from "./nested-again.ts";
+import { earlierWork, nestedWork } from "./nested-work.ts";
+import { digestOf } from "./suspendable.ts";
+import type { CallSuspension } from "./suspension.ts";
 import type { CallTrace } from "./trace.ts";
 
 /** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
@@ -35,6 +40,20 @@ export interface Caller {
   readonly trace?: CallTrace | undefined;
   /** Stops the wall time of the call and of its own callers; `undefined` if one of them cannot be stopped. */
   readonly pause?: PauseWallTime | undefined;
+  /** Lets the call outlive its process; `undefined` if it cannot. */
+  readonly suspension?: CallSuspension | undefined;
+  /** Under what the nested call is claimed in `suspension`. */
+  readonly claim?: NestedClaim;
+  /** Lets the call and its own callers outlive their process; `undefined` if none of them can. */
+  readonly keep?: (() => Promise<unknown>) | undefined;
+}
+
+/** How a call of a tool is claimed. */
+export interface NestedClaim {
+  /** Counts the calls of the tool, from 1. */
+  readonly number: number;
+  /** Whether the call runs again after it was begun. */
+  readonly isAgain: boolean;
 }
 
 /** Dispatches a nested call like any other. */
@@ -45,22 +64,35 @@ export type DispatchNested = (
 ) => Promise<ToolExecution | null>;
 
 /** Whether the caller's grant lets it call the tool of that name. */
-export function mayCall({ grant }: Caller, name: string): boolean {
+export function mayCall({ grant }: Pick<Caller, "grant">, name: string): boolean {
   return grant.capabilities.tools?.some((pattern) => compileNamePattern(pattern).matches(name)) === true;
 }
 
-/** Returns the function through which a tool calls other tools, or `undefined` if it may not call any. */
+/**
+ * Returns the function through which a tool calls other tools, or `undefined` if it may not call any.
+ *
+ * @param report Receives every call. Default: the calls are not reported.
+ */
 export function toolCaller(
   caller: Caller,
   ctx: DispatchContext,
   dispatch: DispatchNested,
+  report?: WorkReport,
 ): CallTool | undefined {
   if (caller.grant.capabilities.tools === undefined || caller.depth >= MAX_NESTING) return undefined;
-  const { budget } = caller;
+  const { budget, suspension } = caller;
   let count = 0;
-  return async ({ name, input }, { signal, wallTimeMs, pause }) => {
-    if (!budget.take()) return { error: BUDGET_USED_UP };
-    const call = receiveCall({ id: `${caller.callId}/${++count}`, name, arguments: input });
+  return async ({ name, input }, options) => {
+    const { signal, wallTimeMs, pause, number = ++count, isResumed = false } = options;
+    // A call that an earlier process made is counted.
+    if (!isResumed && !budget.take()) return { error: BUDGET_USED_UP };
+    const received = receiveCall({ id: `${caller.callId}/${number}`, name, arguments: input });
+    const again = isResumed ? await nestedAgain(received, number, suspension, ctx) : NEW;
+    if ("result" in again) {
+      report?.called(earlierWork(name, again.result, ctx.registry.find(name)?.subject.sideEffects));
+      return again.result;
+    }
+    const call = again.isSuspended ? { ...received, isSuspended: true as const } : received;
     const signals = ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]);
     const { left } = budget;
     const limits = {
@@ -68,9 +100,25 @@ export function toolCaller(
       ...(wallTimeMs !== undefined && { wallTimeMs: Math.max(Math.ceil(wallTimeMs), 1) }),
       ...(Number.isFinite(left) && { nestedCalls: left }),
     };
-    const nestedCaller: Caller = { ...caller, limits, pause: pauseAll(pause, caller.parent) };
-    return readResult(await dispatch(call, { ...ctx, signal: signals }, nestedCaller));
+    const nestedCaller: Caller = {
+      ...{ ...caller, limits, pause: pauseAll(pause, caller.parent), keep: keepAll(options, caller.parent) },
+      claim: { number, isAgain: again.isAgain },
+    };
+    const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
+    report?.called(nestedWork(name, execution, ctx.registry.find(name)?.subject.sideEffects));
+    const result = readResult(execution);
+    if (suspension !== undefined) await suspension.end({ number, digest: digestOf({ received }) }, result);
+    return result;
   };
+}
+
+const NEW = Object.freeze({ isAgain: false, isSuspended: false });
+
+/** Joins what lets a call outlive its process with the same of its callers: those above first. */
+function keepAll({ keep }: NestedCallOptions, parent: Caller | undefined): Caller["keep"] {
+  const above = parent?.keep;
+  if (above === undefined || keep === undefined) return keep;
+  return () => above().then(keep);
 }
 
 /** Joins the pause of a call with that of its callers. */

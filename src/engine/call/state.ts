@@ -10,6 +10,7 @@ import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { DeclaredPath } from "../arguments/declared-paths.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import type { ReceivedCall } from "./call.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { DispatchContext } from "./context.ts";
@@ -19,6 +20,7 @@ import type { PartialOutput } from "./partial-output.ts";
 import { CallProgress } from "./progress.ts";
 import type { AnsweredQuestion } from "./question.ts";
 import { Reporter } from "./reporter.ts";
+import type { CallSuspension } from "./suspension.ts";
 import type { CallTrace } from "./trace.ts";
 
 /**
@@ -69,6 +71,10 @@ export class CallState {
   isRecorded = false;
   /** Keeps what the tool streams; `undefined` unless the context asks for it. */
   partialOutput: PartialOutput | undefined = undefined;
+  /** Lets the call outlive its process; `undefined` if it cannot, and until its sandbox gets it, or it is opened again. */
+  suspension: CallSuspension | undefined = undefined;
+  /** Keeps what the tool does; `undefined` unless the tool declares that the model reads it. */
+  workReport: WorkReport | undefined = undefined;
   /** What the sandbox was given; `undefined` until then. */
   task: SandboxTask | undefined = undefined;
 

@@ -195,6 +195,11 @@ export function interruptedText(tool: string): string {
   return `Tool ${quote(tool)} was interrupted; whether it took effect is not known`;
 }
 
+/** `The suspended call of tool 'X' cannot go on: …; whether it took effect is not known`. */
+export function suspensionRefusedText(tool: string, reason: string): string {
+  return `The suspended call of tool ${quote(tool)} cannot go on: ${reason}; whether it took effect is not known`;
+}
+
 /** The text of a call that ended before its process did, of whose result only the record is left. */
 export function lostResultText(tool: string, success: boolean): string {
   return success
@@ -219,6 +224,7 @@ const LIMIT_WORDS: Record<LimitName, string> = {
   netBytes: "network",
   processes: "processes",
   processMemoryBytes: "process memory",
+  waitTimeMs: "waiting time",
 };
 
 /** `Tool exceeded 64 MiB memory limit`. */

@@ -17,6 +17,7 @@ import { checkDeclared } from "./declared.ts";
 import { lookUp } from "./lookup.ts";
 import { narrow } from "./narrow.ts";
 import { place } from "./place.ts";
+import { preflight } from "./preflight.ts";
 
 /** How often a person is asked about a call. */
 const MAX_TIMES = 2;
@@ -31,7 +32,13 @@ const MAX_TIMES = 2;
  *   throw.
  */
 export function confirm(call: PlacedCall): undefined | Promise<undefined> {
-  return call.decision.decision === "ask" ? confirmLater(call, call.decision) : undefined;
+  if (call.decision.decision !== "ask" || isConfirmedBefore(call)) return undefined;
+  return confirmLater(call, call.decision);
+}
+
+/** Whether a person confirmed the call before it was suspended. */
+function isConfirmedBefore({ received, confirmation }: PlacedCall): boolean {
+  return received.isSuspended === true && confirmation !== undefined;
 }
 
 async function confirmLater(call: PlacedCall, first: AskDecision): Promise<undefined> {
@@ -83,11 +90,13 @@ async function runEdited(
   await checkDeclared(call);
   call.confirmation = { by, digest };
   await decideAgain(call);
+  await preflight(call);
   const { digest: editedDigest } = confirmationRequest(call, "");
   call.confirmation = { by, digest, editedDigest };
 }
 
-async function decideAgain(call: PlacedCall): Promise<void> {
+/** Consults the policy again, and sets everything that follows from its decision. */
+export async function decideAgain(call: PlacedCall): Promise<void> {
   await authorise(call);
   narrow(call);
   await place(call);
@@ -109,10 +118,11 @@ function answerTo(call: PlacedCall, request: ConfirmationRequest): Promise<Allow
   const { signal = new AbortController().signal } = call.ctx;
   if (signal.aborted) throw cancelled();
   const resume = call.caller?.pause?.();
+  const kept = call.caller?.keep?.();
   // Read first, so that no answer is taken for the end of the race.
-  const reading = askFor(call, request, signal).then((answer) =>
-    readAnswer(answer as ConfirmationAnswer, call, request.question),
-  );
+  const asking =
+    kept === undefined ? askFor(call, request, signal) : kept.then(() => askFor(call, request, signal));
+  const reading = asking.then((answer) => readAnswer(answer as ConfirmationAnswer, call, request.question));
   return race(reading, { signals: [signal] }).then(
     (end) => {
       resume?.();

@@ -1,7 +1,7 @@
-import { mayCall } from "../call/nested.ts";
+import { type Caller, mayCall } from "../call/nested.ts";
 import { aliasOf } from "../call/shown-name.ts";
 import type { CallState } from "../call/state.ts";
-import { MAX_NAMES_LISTED, notFoundText } from "../failure/errors.ts";
+import { deniedText, MAX_NAMES_LISTED, notFoundText } from "../failure/errors.ts";
 import { denial, invalid, Refusal } from "../failure/refusal.ts";
 import type { ToolRegistry } from "../registry.ts";
 
@@ -31,15 +31,43 @@ const MAX_EXAMINED = 1_000;
 
 function notFound({ caller, ctx, received }: CallState): Refusal {
   const { registry, toolAlias } = ctx;
-  if (caller === undefined) {
-    const names = registry.firstNames(MAX_NAMES_LISTED);
-    const listed = toolAlias === undefined ? names : names.map((each) => aliasOf(each, toolAlias));
-    return new Refusal("not_found", notFoundText(received.name, listed, othersThan(listed, registry)));
-  }
+  if (caller !== undefined) return new Refusal("not_found", notCallableText(received.name, registry, caller));
+  const names = registry.firstNames(MAX_NAMES_LISTED);
+  const listed = toolAlias === undefined ? names : names.map((each) => aliasOf(each, toolAlias));
+  return new Refusal("not_found", notFoundText(received.name, listed, othersThan(listed, registry)));
+}
+
+/** The text for a tool that does not exist, with those that the caller may call. */
+function notCallableText(name: string, registry: ToolRegistry<never>, caller: Pick<Caller, "grant">): string {
   const callable = registry.firstNames(MAX_EXAMINED).filter((each) => mayCall(caller, each));
   const listed = callable.slice(0, MAX_NAMES_LISTED);
-  const more = registry.size > MAX_EXAMINED ? "some" : callable.length - listed.length;
-  return new Refusal("not_found", notFoundText(received.name, listed, more));
+  return notFoundText(name, listed, registry.size > MAX_EXAMINED ? "some" : callable.length - listed.length);
+}
+
+/**
+ * Whether a call of the tool would be looked up successfully.
+ *
+ * @param caller The call whose tool would make it; `undefined` for the model.
+ */
+export function canCall(
+  name: string,
+  registry: ToolRegistry<never>,
+  caller: Pick<Caller, "grant"> | undefined,
+): boolean {
+  if (caller !== undefined && !mayCall(caller, name)) return false;
+  const found = registry.find(name);
+  return found !== undefined && registry.isApproved(found);
+}
+
+/** Returns why {@link canCall} is false for a tool's call, as the model reads it; `undefined` if it is true. */
+export function refusalOf(
+  name: string,
+  registry: ToolRegistry<never>,
+  caller: Pick<Caller, "grant">,
+): string | undefined {
+  if (canCall(name, registry, caller)) return undefined;
+  if (!mayCall(caller, name)) return deniedText(name, "caller");
+  return registry.has(name) ? deniedText(name, "definition") : notCallableText(name, registry, caller);
 }
 
 /** The number of tools that are not listed. With pins, they are not counted, since some may not be offered. */

@@ -4,6 +4,7 @@ import { race } from "../../base/timers/race.ts";
 import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, PlacedCall } from "../call/state.ts";
+import { digestOf } from "../call/suspendable.ts";
 import { notRecordedText } from "../failure/errors.ts";
 import { cancelled, Refusal } from "../failure/refusal.ts";
 
@@ -14,10 +15,32 @@ import { cancelled, Refusal } from "../failure/refusal.ts";
  * @throws {Refusal} `sandbox_unavailable` if the record cannot be written; `cancelled`, also while it is being written.
  */
 export function record(call: PlacedCall): undefined | Promise<undefined> {
+  const { suspension, claim } = call.caller ?? {};
+  if (suspension === undefined || claim === undefined) return recordBegin(call);
+  try {
+    const { number, isAgain } = claim;
+    const claimed = suspension.claim({ number, digest: digestOf(call) }, isAgain);
+    return claimed instanceof Promise ? beginLater(claimed, call) : recordBegin(call);
+  } catch (thrown) {
+    throw notRecorded(call, thrown);
+  }
+}
+
+/** A call of a tool that can be suspended is claimed before it runs, so that it is not made twice. */
+async function beginLater(claimed: Promise<void>, call: PlacedCall): Promise<undefined> {
+  await claimed.catch((thrown: unknown) => {
+    throw notRecorded(call, thrown);
+  });
+  if (call.ctx.signal?.aborted) throw cancelled();
+  return recordBegin(call);
+}
+
+function recordBegin(call: PlacedCall): undefined | Promise<undefined> {
   const { journal } = call.ctx;
   if (journal === undefined) return undefined;
   try {
-    const written = journal.begin(decidedRecord(call) as DispatchedRecord);
+    const begun = decidedRecord(call) as DispatchedRecord;
+    const written = journal.begin(call.received.isSuspended ? { ...begun, isSuspended: true } : begun);
     call.isRecorded = true;
     if (written === undefined) return undefined;
     const durable = toPromise(written);

@@ -11,9 +11,12 @@ import {
 } from "../call/execution.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, StartedCall } from "../call/state.ts";
+import { placeOf } from "../call/suspendable.ts";
 import { redactedText } from "../failure/errors.ts";
 import { newReference } from "../failure/reference.ts";
 import { failureOf } from "../failure/refusal.ts";
+import type { Work } from "../work/work.ts";
+import type { WorkReport } from "../work/work-report.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";
 import { recordDenial, recordEnd } from "./record-end.ts";
 
@@ -25,6 +28,7 @@ export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
   try {
     if (end !== "abort") return finish(call as StartedCall, end);
     recordDenial(call, { code: "aborted" });
+    forget(call);
     call.reporter.aborted();
     return null;
   } catch (thrown) {
@@ -109,7 +113,18 @@ export function fail(call: CallState, thrown: unknown): ToolExecution {
   const receipt =
     task === undefined ? NOTHING_RAN : Object.freeze({ enforced: task.limits, used, grant: task.grant });
   const failure = failureOf(thrown, task === undefined ? "none" : "unknown");
-  return seal(call, receipt, { output: null, failure });
+  // What ran before the call was suspended may have had an effect.
+  const hasBegun = call.received.isSuspended === true && call.task === undefined;
+  return seal(call, receipt, {
+    output: null,
+    failure: hasBegun ? { ...failure, effect: "unknown" } : failure,
+  });
+}
+
+/** Forgets a call that was suspended. The result does not wait for it: what is not forgotten cannot go on. */
+function forget(call: CallState): void {
+  if (call.suspension !== undefined) void call.suspension.close();
+  else if (call.received.isSuspended === true) void call.ctx.suspensions?.forget(placeOf(call));
 }
 
 function seal(
@@ -142,7 +157,9 @@ function seal(
     failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
     changes,
     questions,
+    call.workReport && workOf(call.workReport, redaction),
   );
+  forget(call);
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;
 }
@@ -150,6 +167,13 @@ function seal(
 /** Changes arrive as a copy of a thread or an executor, or from a sandbox of the embedder. */
 function frozenChanges(changes: Changes, redaction: Redaction | undefined): Changes {
   return withPaths(changes, (path) => (redaction?.results ? redaction.text(path) : path));
+}
+
+/** Returns what a tool did, without secrets; `undefined` if it did nothing. */
+function workOf({ work }: WorkReport, redaction: Redaction | undefined): Work | undefined {
+  if (work.calls.length + work.log.length === 0) return undefined;
+  const log = redaction === undefined ? work.log : work.log.map((line) => redaction.text(line));
+  return { ...work, calls: Object.freeze(work.calls), log: Object.freeze(log) };
 }
 
 function streamed({ partialOutput, ctx }: CallState): string | undefined {

@@ -10,9 +10,12 @@ import { toolCaller } from "../call/nested.ts";
 import { PartialOutput } from "../call/partial-output.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { PlacedCall } from "../call/state.ts";
+import { suspendable } from "../call/suspendable.ts";
 import type { CallTrace } from "../call/trace.ts";
 import { cancelled, denial } from "../failure/refusal.ts";
+import { WorkReport } from "../work/work-report.ts";
 import { questionAsker } from "./ask.ts";
+import { canCall } from "./lookup.ts";
 
 /**
  * Sets `task`, and has the sandbox run it.
@@ -34,6 +37,9 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const to = { callId, canonical, implementations, limits, capabilities, sandbox, definition };
   const bound = new BoundGrant(to, call.resumedAt);
   if (ctx.partialOutput !== undefined) call.partialOutput = new PartialOutput(reporter);
+  const observer = call.partialOutput ?? reporter;
+  const { reportsWork, searchesTools } = call.registered.tool;
+  if (reportsWork) call.workReport = new WorkReport(observer, call.suspension?.kept?.work);
   const task: SandboxTask = {
     callId,
     sessionId,
@@ -49,13 +55,14 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     capabilities,
     grant: bound,
     signal,
-    observer: call.partialOutput ?? reporter,
+    observer: call.workReport ?? observer,
     embedder,
     agent,
     nesting,
     holdChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
+    canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
   reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, call.policyRevision);
@@ -90,12 +97,16 @@ function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
   const ctx = call.principal === undefined ? call.ctx : { ...call.ctx, principal: call.principal };
   const budget = new NestedBudget(limits.nestedCalls, caller?.budget);
   const { callId, nesting: depth = 0 } = task;
+  if (call.sandbox.suspends === true) call.suspension ??= call.ctx.suspensions?.begin(suspendable(call));
+  const { suspension } = call;
+  if (suspension?.kept !== undefined) budget.restore(suspension.kept.nestedCalls);
   const callTool = toolCaller(
-    { callId, depth, grant, limits, budget, parent: caller, trace },
+    { callId, depth, grant, limits, budget, parent: caller, trace, suspension },
     ctx,
     call.dispatchNested,
+    call.workReport,
   );
   if (callTool === undefined) return task;
   call.nestedBudget = budget;
-  return { ...task, callTool };
+  return { ...task, callTool, suspension };
 }

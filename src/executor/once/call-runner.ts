@@ -98,8 +98,11 @@ export class CallRunner {
  * executor's own journal, and what it streamed has been told already.
  */
 function toldExecution(execution: ToolExecution): ToolExecution {
-  const { confirmation, questions, partialOutput, ...told } = execution;
-  return confirmation === undefined && questions === undefined && partialOutput === undefined
+  const { confirmation, questions, partialOutput, work, ...told } = execution;
+  return confirmation === undefined &&
+    questions === undefined &&
+    partialOutput === undefined &&
+    work === undefined
     ? execution
     : told;
 }

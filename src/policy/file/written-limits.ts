@@ -15,6 +15,7 @@ export interface WrittenLimits {
   readonly net?: string | number;
   readonly processes?: number;
   readonly processMemory?: string | number;
+  readonly waitTime?: string | number;
 }
 
 /** The names that limits have in a file. */
@@ -30,6 +31,7 @@ export const WRITTEN_NAMES: Readonly<Record<LimitName, keyof WrittenLimits>> = O
   netBytes: "net",
   processes: "processes",
   processMemoryBytes: "processMemory",
+  waitTimeMs: "waitTime",
 });
 
 /** Converts limits that were written in a file, and adds the invalid ones to `flaws`. */
@@ -60,9 +62,11 @@ export function readLimits(written: WrittenLimits, path: readonly string[], flaw
   read("file", "fileBytes", parseSize, SIZE_FORM);
   read("net", "netBytes", parseSize, SIZE_FORM);
   read("processMemory", "processMemoryBytes", parseSize, SIZE_FORM);
-  if ((limits.wallTimeMs ?? 0) > MAX_WALL_TIME_MS) {
+  read("waitTime", "waitTimeMs", parseDuration, DURATION_FORM);
+  for (const name of ["wallTimeMs", "waitTimeMs"] as const) {
+    if ((limits[name] ?? 0) <= MAX_WALL_TIME_MS) continue;
     const message = `must be at most ${formatDuration(MAX_WALL_TIME_MS)}`;
-    flaws.push({ path: [...path, "wallTime"], at: "value", message });
+    flaws.push({ path: [...path, WRITTEN_NAMES[name]], at: "value", message });
   }
   return limits;
 }

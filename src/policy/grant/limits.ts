@@ -38,6 +38,11 @@ export interface ResourceLimits {
   readonly processes?: number;
   /** Bytes of address space of each process of the tool: only in the sandbox `process`. */
   readonly processMemoryBytes?: number;
+  /**
+   * Milliseconds for which the call can wait for people in all, also while no process runs it: `wallTimeMs` stands still
+   * meanwhile. Only in the sandbox `quickjs`.
+   */
+  readonly waitTimeMs?: number;
 }
 
 /** The name of a limit. */
@@ -56,6 +61,7 @@ export const LIMIT_NAMES: readonly LimitName[] = Object.freeze([
   "cpuMs",
   "processes",
   "processMemoryBytes",
+  "waitTimeMs",
 ]);
 
 /** The longest wall time in ms: the longest delay of a Node.js timer (2^31 - 1). */
@@ -74,8 +80,8 @@ export function checkLimits(limits: ResourceLimits): ResourceLimits {
     if (!Number.isSafeInteger(value) || value <= 0) {
       throw new TypeError(`limit '${name}' must be a positive integer`);
     }
-    if (name === "wallTimeMs" && value > MAX_WALL_TIME_MS) {
-      throw new TypeError(`limit 'wallTimeMs' must be at most ${MAX_WALL_TIME_MS}`);
+    if ((name === "wallTimeMs" || name === "waitTimeMs") && value > MAX_WALL_TIME_MS) {
+      throw new TypeError(`limit '${name}' must be at most ${MAX_WALL_TIME_MS}`);
     }
     checked[name as LimitName] = value;
   }
@@ -109,6 +115,6 @@ const COUNTS: readonly LimitName[] = ["logLines", "nestedCalls", "processes"];
 
 /** Formats a limit's value with its unit: `30s`, `64 MiB`, `100`. */
 export function formatLimit(name: LimitName, value: number): string {
-  if (name === "wallTimeMs" || name === "cpuMs") return formatDuration(value);
+  if (name === "wallTimeMs" || name === "cpuMs" || name === "waitTimeMs") return formatDuration(value);
   return COUNTS.includes(name) ? String(value) : formatBytes(value);
 }

@@ -19,6 +19,7 @@ export const LIMITS: JsonObject = {
   cpuMs: COUNT,
   processes: COUNT,
   processMemoryBytes: COUNT,
+  waitTimeMs: { ...COUNT, maximum: MAX_WALL_TIME_MS },
 };
 
 const OWN = "Default: that of the sandbox.";
@@ -47,5 +48,9 @@ export const WRITTEN_LIMITS: JsonObject = {
   processMemory: described(
     SIZE,
     `The address space of each process: only in the sandbox \`process\`. ${OWN}`,
+  ),
+  waitTime: described(
+    DURATION,
+    `The time for which the call can wait for people in all: only in the sandbox \`quickjs\`. ${OWN}`,
   ),
 };

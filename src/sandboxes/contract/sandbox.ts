@@ -46,6 +46,9 @@ export interface Sandbox {
    */
   inheritedLimits?(implementations: ToolImplementations<never, never>): readonly LimitName[] | undefined;
 
+  /** Whether it can suspend tasks that call tools: see `SandboxTask.suspension`. Default: `false`. */
+  readonly suspends?: boolean;
+
   /**
    * Reads, checks and compiles a tool, so that its first call does not wait for it.
    *

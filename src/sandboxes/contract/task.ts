@@ -13,6 +13,7 @@ import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { GrantedTask } from "./bound-grant.ts";
 import type { HoldChanges } from "./held-changes.ts";
 import type { CallEffect } from "./outcome.ts";
+import type { TaskSuspension } from "./suspension.ts";
 
 /** One granted call, as a sandbox receives it. */
 export interface SandboxTask extends GrantedTask {
@@ -46,10 +47,14 @@ export interface SandboxTask extends GrantedTask {
   readonly nesting?: number;
   /** Calls another tool for this one. Absent if the grant gives no tools. */
   readonly callTool?: CallTool;
+  /** Lets the task outlive its process. Absent if it cannot. */
+  readonly suspension?: TaskSuspension | undefined;
   /** Holds what a host function changes through `context.files`. Absent if its changes reach the disk. */
   readonly holdChanges?: HoldChanges | undefined;
   /** Asks a person for the tool. Absent if nobody can be asked. */
   readonly ask?: AskForTask | undefined;
+  /** See `HostContext.canCall`. Absent unless the tool declares `searchesTools`. */
+  readonly canCall?: ((name: string) => boolean) | undefined;
   /** Follows the call. Absent if it is not traced. */
   readonly trace?: TaskTrace | undefined;
 }
@@ -76,6 +81,15 @@ export interface NestedCallOptions {
   readonly wallTimeMs: number | undefined;
   /** Stops the caller's wall time. Default: it cannot be stopped, so that no person is asked about the nested call. */
   readonly pause?: PauseWallTime | undefined;
+  /**
+   * The number of the call among those of its caller, from 1. Default: one more than that of the call before. A caller that
+   * can be suspended gives it.
+   */
+  readonly number?: number | undefined;
+  /** Whether an earlier process made the call: it is not made twice, and its result is kept. */
+  readonly isResumed?: boolean;
+  /** Lets the caller outlive its process. Called before a person is asked; resolves also if that fails. */
+  readonly keep?: (() => Promise<void>) | undefined;
 }
 
 /**

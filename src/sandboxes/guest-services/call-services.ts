@@ -1,12 +1,12 @@
+import type { Traffic } from "../../egress/egress-error.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
-import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { Denials } from "./denials.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
 import type { ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
-import { ToolService } from "./tool-service.ts";
+import { ToolService, type Waits } from "./tool-service.ts";
 
 /** Resources of a sandbox that its calls can use if their grants allow it. */
 export interface ExternalResources {
@@ -28,6 +28,14 @@ export interface ServiceUse {
   readonly used: Omit<ResourceUse, "wallTimeMs">;
 }
 
+/** What requests did for a call before it was suspended. Those that were open are not counted. */
+export interface EarlierUse {
+  readonly nestedCalls: number;
+  readonly effect: CallEffect;
+  /** Absent if no HTTP request was sent. */
+  readonly traffic?: Traffic | undefined;
+}
+
 const UNAVAILABLE: ServiceReply = { error: { code: "unavailable", message: "the service is not available" } };
 
 /**
@@ -47,16 +55,24 @@ export class CallServices implements ServiceUse {
     { keyValue, openEgress }: ExternalResources,
     { nestedCalls, netBytes }: ServiceLimits,
     rules: HttpRules,
+    earlier?: EarlierUse,
   ) {
     this.#denials = new Denials(observer);
-    this.#tools = new ToolService(callTool, nestedCalls);
+    this.#tools = new ToolService(callTool, nestedCalls, earlier);
     this.#keyValue = new KeyValueService(keyValue, { granted: capabilities.keyValue ?? [], sessionId });
     this.#http = new HttpService(openEgress, { ...rules, grants: capabilities.net ?? [], netBytes });
+    if (earlier?.traffic !== undefined) this.#http.restore(earlier.traffic);
   }
 
   /** The effect of the requests: `unknown` as long as one is running that may change something. */
   get effect(): CallEffect {
     const effects = [this.#tools.effect, this.#keyValue.effect, this.#http.effect];
+    return effects.every((effect) => effect === "none") ? "none" : "unknown";
+  }
+
+  /** The effect of the requests that do not run any more. */
+  get settledEffect(): CallEffect {
+    const effects = [this.#tools.settledEffect, this.#keyValue.effect, this.#http.settledEffect];
     return effects.every((effect) => effect === "none") ? "none" : "unknown";
   }
 
@@ -79,14 +95,14 @@ export class CallServices implements ServiceUse {
    * Replies to a request; any number can run at once. Never rejects.
    *
    * @param leftMs The remaining wall time of the call; `undefined` if it has no limit.
-   * @param pause Stops that time. Default: it cannot be stopped, as the guest's thread is blocked.
+   * @param waits How the guest waits. Default: its time cannot be stopped, as its thread is blocked.
    */
   async answer(
     request: ServiceRequest,
     leftMs: number | undefined,
-    pause?: PauseWallTime,
+    waits: Waits = {},
   ): Promise<ServiceReply> {
-    const running = this.#answer(request, leftMs, pause);
+    const running = this.#answer(request, leftMs, waits);
     this.#running.add(running);
     try {
       const reply = await running;
@@ -117,15 +133,11 @@ export class CallServices implements ServiceUse {
     }
   }
 
-  #answer(
-    request: ServiceRequest,
-    leftMs: number | undefined,
-    pause: PauseWallTime | undefined,
-  ): Promise<ServiceReply> {
+  #answer(request: ServiceRequest, leftMs: number | undefined, waits: Waits): Promise<ServiceReply> {
     const { signal } = this.#cancel;
     switch (request.kind) {
       case "call-tool":
-        return this.#tools.answer(request, leftMs, signal, pause);
+        return this.#tools.answer(request, leftMs, signal, waits);
       case "http":
         return this.#http.answer(request, leftMs, signal);
       default:

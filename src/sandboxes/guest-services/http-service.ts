@@ -76,9 +76,19 @@ export class HttpService {
     return this.#unsafe > 0 ? "unknown" : this.#effect;
   }
 
+  /** The effect of the requests that have ended. */
+  get settledEffect(): CallEffect {
+    return this.#effect;
+  }
+
   /** The traffic of all requests; `undefined` if none was sent. */
   get traffic(): Traffic | undefined {
     return this.#use.traffic;
+  }
+
+  /** Counts what was sent before the call was suspended. */
+  restore(traffic: Traffic): void {
+    this.#use.add(traffic);
   }
 
   /**

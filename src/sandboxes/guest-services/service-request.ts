@@ -20,6 +20,8 @@ export interface ToolRequest {
   readonly name: string;
   /** The arguments as JSON text. */
   readonly input: string;
+  /** The number of the call among those of its caller, from 1. Default: the next one. */
+  readonly number?: number;
 }
 
 /** Uses a key-value store. Values are in base64. */

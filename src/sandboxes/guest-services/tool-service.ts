@@ -1,8 +1,13 @@
 import { awaitTurn } from "../../base/turns.ts";
-import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { CallEffect } from "../contract/outcome.ts";
-import type { CallTool } from "../contract/task.ts";
+import type { CallTool, NestedCallOptions } from "../contract/task.ts";
+import type { EarlierUse } from "./call-services.ts";
 import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
+
+/** How a guest waits for a request. */
+export type Waits = Pick<NestedCallOptions, "pause" | "keep" | "isResumed">;
+
+const NO_USE: EarlierUse = Object.freeze({ nestedCalls: 0, effect: "none" });
 
 /** Makes the calls of one guest to other tools. */
 export class ToolService {
@@ -12,10 +17,15 @@ export class ToolService {
   #count = 0;
   #running = 0;
 
-  /** @param callTool `undefined` if the grant gives no tools. */
-  constructor(callTool: CallTool | undefined, maxCalls: number) {
+  /**
+   * @param callTool `undefined` if the grant gives no tools.
+   * @param earlier What an earlier process did for the caller.
+   */
+  constructor(callTool: CallTool | undefined, maxCalls: number, earlier: EarlierUse = NO_USE) {
     this.#callTool = callTool;
     this.#maxCalls = maxCalls;
+    this.#count = earlier.nestedCalls;
+    this.#effect = earlier.effect;
   }
 
   /** How many calls were made. */
@@ -28,15 +38,19 @@ export class ToolService {
     return this.#running > 0 ? "unknown" : this.#effect;
   }
 
+  /** The effect of the calls that have ended. */
+  get settledEffect(): CallEffect {
+    return this.#effect;
+  }
+
   /**
    * @param leftMs The remaining wall time of the caller; `undefined` if it has no limit.
-   * @param pause Stops that time; `undefined` if it cannot be stopped.
    */
   async answer(
-    { name, input }: ToolRequest,
+    { name, input, number }: ToolRequest,
     leftMs: number | undefined,
     signal: AbortSignal,
-    pause: PauseWallTime | undefined,
+    { pause, keep, isResumed = false }: Waits,
   ): Promise<ToolReply> {
     if (this.#callTool === undefined) {
       return failure(
@@ -51,7 +65,8 @@ export class ToolService {
     this.#running++;
     const turn = awaitTurn(input.length);
     if (turn !== undefined) await turn;
-    const result = await this.#callTool({ name, input }, { signal, wallTimeMs: leftMs, pause });
+    const options = { signal, wallTimeMs: leftMs, pause, number, isResumed, keep };
+    const result = await this.#callTool({ name, input }, options);
     this.#running--;
     if (!("error" in result)) {
       this.#effect = "unknown";

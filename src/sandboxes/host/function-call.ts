@@ -115,6 +115,10 @@ export class FunctionCall implements HostContext<never>, PausableContext {
     return ask(question, { signal: this.#asking.signal, pause: () => this.#runner.pause() });
   }
 
+  get canCall(): ((name: string) => boolean) | undefined {
+    return this.#task.canCall;
+  }
+
   /** See {@link PausableContext}. */
   pauseWallTime(): () => void {
     return this.#runner.pause();

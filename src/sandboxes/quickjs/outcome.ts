@@ -1,3 +1,4 @@
+import { describeThrown } from "../../base/thrown.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
@@ -11,6 +12,15 @@ const STALLED = "Tool awaits a promise that can never settle";
 /** Returns the outcome of a call that could not start. */
 export function notStarted(error: unknown): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
+}
+
+/** Returns the outcome of a suspended call that must not go on. What it did before is not known here. */
+export function notResumed(error: unknown): SandboxOutcome {
+  const { message, detail } = describeThrown(error);
+  return {
+    ...{ status: "failed", effect: "unknown", used: { wallTimeMs: 0 } },
+    ...{ message: `The suspended call cannot go on: ${message}`, userVisible: true, detail },
+  };
 }
 
 /** Converts the outcome of a call's last step to the outcome of the call. */

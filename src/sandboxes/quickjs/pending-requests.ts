@@ -1,11 +1,16 @@
+import { SAFE_METHODS } from "../../base/http-syntax.ts";
 import { PausableTimer } from "../../base/timers/pausable-timer.ts";
 import { race } from "../../base/timers/race.ts";
+import { pauseBoth } from "../../tool/wall-time.ts";
+import type { OpenCall } from "../contract/suspension.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
 import type { ServiceReply } from "../guest-services/service-request.ts";
+import { AskedTimer } from "./asked-timer.ts";
 import { guestError } from "./guest-error.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
+import type { CallState, OpenRequest } from "./suspension/call-state.ts";
 import { type FetchAllowance, MAX_REQUESTS, MAX_TEXT_BYTES } from "./thread/external-access.ts";
 import type { GuestRequest, WireReply } from "./thread/thread-task.ts";
 
@@ -19,13 +24,28 @@ export class PendingRequests {
   readonly #services: CallServices;
   /** The wall time of the waits, which stands still while a person is asked about a nested call. */
   readonly #timer = new PausableTimer();
-  #fetches = 0;
-  #outstanding = 0;
-  #replies: WireReply[] = [];
+  /** The time for which people are asked. */
+  readonly #asked = new AskedTimer();
+  /** Those without a reply that the guest has received. */
+  readonly #open = new Set<OpenRequest>();
+  /** Those of them about which a person is asked. */
+  readonly #asking = new Set<OpenRequest>();
+  #fetches: number;
+  /** The number of the last call of a tool. */
+  #lastCall: number;
+  #replies: (readonly [open: OpenRequest, reply: WireReply])[] = [];
   #onReply: (() => void) | undefined;
 
-  constructor(task: SandboxTask, resources: ExternalResources, limits: QuickJsLimits) {
-    this.#services = new CallServices(task, resources, limits, HTTP_RULES);
+  /** @param earlier The state in which an earlier process suspended the call; `undefined` if it is new. */
+  constructor(
+    task: SandboxTask,
+    resources: ExternalResources,
+    limits: QuickJsLimits,
+    earlier: CallState | undefined,
+  ) {
+    this.#services = new CallServices(task, resources, limits, HTTP_RULES, earlier?.use);
+    this.#fetches = earlier?.fetches ?? 0;
+    this.#lastCall = earlier?.lastCall ?? 0;
   }
 
   /** How many calls of other tools were made. */
@@ -40,57 +60,116 @@ export class PendingRequests {
 
   /** How many requests have no reply yet, or one that the guest has not received. */
   get outstanding(): number {
-    return this.#outstanding;
+    return this.#open.size;
+  }
+
+  /** Whether a person is asked about one of them. */
+  get isAsking(): boolean {
+    return this.#asking.size > 0;
+  }
+
+  /** The calls of tools that have no reply yet, or one that the guest has not received. */
+  get openCalls(): readonly OpenCall[] {
+    return Array.from(this.#open, ({ request }) => request)
+      .filter((request) => request.kind === "call-tool")
+      .map(({ number = 0, name }) => ({ number, toolName: name }));
   }
 
   get use(): ServiceUse {
     return this.#services;
   }
 
+  /** What is kept of the requests if the call is suspended. */
+  get state(): Pick<CallState, "requests" | "fetches" | "lastCall" | "use"> {
+    const { nestedCalls, settledEffect: effect } = this.#services;
+    const { contacted, bytesUp = 0, bytesDown = 0 } = this.#services.used;
+    const requests = [...this.#open];
+    const openCalls = requests.filter(({ request }) => request.kind === "call-tool").length;
+    // What is open now counts once it is answered.
+    const use = { nestedCalls: Math.max(nestedCalls - openCalls, 0), effect };
+    const traffic = contacted && { contacted, bytesUp, bytesDown };
+    return {
+      ...{ requests, fetches: this.#fetches, lastCall: this.#lastCall },
+      use: { ...use, ...(traffic && { traffic }) },
+    };
+  }
+
   /**
    * Starts to answer the requests of one step, all at once.
    *
    * @param leftMs The remaining wall time of the call.
+   * @param keep Lets the call outlive its process; `undefined` if it cannot.
    */
-  start(requests: readonly GuestRequest[], leftMs: number): void {
-    for (const request of requests) {
-      this.#outstanding++;
+  start(requests: readonly GuestRequest[], leftMs: number, keep: (() => Promise<void>) | undefined): void {
+    const opened = requests.map((request): OpenRequest => {
       if (request.kind === "http") this.#fetches++;
-      const answer = this.#services.answer(request, leftMs, () => this.#timer.pause());
-      void answer.then((reply) => this.#receive(request, reply));
+      const numbered = request.kind === "call-tool" ? { ...request, number: ++this.#lastCall } : request;
+      return { request: numbered, leftMs };
+    });
+    // All of them are open before the first is answered, which may have the call suspended at once.
+    for (const open of opened) this.#open.add(open);
+    for (const open of opened) this.#answer(open, keep, false);
+  }
+
+  /** Starts to answer the requests that an earlier process did not answer. One that it may have sent is not sent again. */
+  resume(requests: readonly OpenRequest[], keep: (() => Promise<void>) | undefined): void {
+    for (const open of requests) this.#open.add(open);
+    for (const open of requests) {
+      const { request } = open;
+      if (request.kind !== "http" || SAFE_METHODS.has(request.method)) this.#answer(open, keep, true);
+      else this.#replies.push([open, { id: request.id, error: guestError("connection_lost") }]);
     }
   }
 
-  #receive(request: GuestRequest, reply: ServiceReply): void {
-    this.#replies.push(wireReply(request, reply));
-    this.#onReply?.();
+  #answer(open: OpenRequest, keep: (() => Promise<void>) | undefined, isResumed: boolean): void {
+    const { request, leftMs } = open;
+    const ask = (): Promise<void> => {
+      this.#asking.add(open);
+      return keep?.() ?? Promise.resolve();
+    };
+    const pause = (): (() => void) =>
+      pauseBoth(
+        () => this.#timer.pause(),
+        () => this.#asked.ask(),
+      )();
+    const waits = { pause, keep: keep && ask, isResumed };
+    const answer = this.#services.answer(request, leftMs, waits);
+    void answer.then((reply) => {
+      this.#asking.delete(open);
+      this.#replies.push([open, wireReply(request, reply)]);
+      this.#onReply?.();
+    });
   }
 
   /**
    * Waits for the next reply, or until the guest's first timer is due. Returns all replies that are available then, and
    * how long the wait counted.
    *
+   * @param leftWaitMs How long the call may wait for people.
    * @param wakeMs Milliseconds until the timer is due; `undefined` if there is none.
    */
   async next(
     leftMs: number,
+    leftWaitMs: number,
     wakeMs: number | undefined,
     signals: readonly (AbortSignal | undefined)[],
   ): Promise<EndedWait> {
-    const { promise: event, resolve } = Promise.withResolvers<"reply" | "timeout" | "wake">();
+    const { promise: event, resolve } = Promise.withResolvers<"reply" | "timeout" | "waited" | "wake">();
     this.#onReply = () => resolve("reply");
     if (this.#replies.length > 0) resolve("reply");
     const untilWake = wakeMs === undefined ? leftMs : Math.max(wakeMs, MIN_WAKE_MS);
     if (untilWake < leftMs) this.#timer.start(untilWake, () => resolve("wake"));
     else this.#timer.start(leftMs, () => resolve("timeout"));
+    this.#asked.start(leftWaitMs, () => resolve("waited"));
     const end = await race(event, { signals });
     const waitedMs = this.#timer.stop();
-    if (end !== "reply" && end !== "wake")
-      return { end: end === "timeout" ? "timeout" : "cancelled", waitedMs };
-    const replies = this.#replies;
-    this.#outstanding -= replies.length;
+    const askedMs = this.#asked.stop();
+    if (end === "aborted") return { end: "cancelled", waitedMs, askedMs };
+    if (end !== "reply" && end !== "wake") return { end, waitedMs, askedMs };
+    for (const [open] of this.#replies) this.#open.delete(open);
+    const replies = this.#replies.map(([, reply]) => reply);
     this.#replies = [];
-    return { replies, waitedMs };
+    return { replies, waitedMs, askedMs };
   }
 
   /** Cancels the requests that still run, and waits for their end. */
@@ -103,7 +182,9 @@ export class PendingRequests {
 export type EndedWait = {
   /** Milliseconds of the wall time. */
   readonly waitedMs: number;
-} & ({ readonly replies: readonly WireReply[] } | { readonly end: "timeout" | "cancelled" });
+  /** Milliseconds for which the wall time stood still, since a person was asked. */
+  readonly askedMs: number;
+} & ({ readonly replies: readonly WireReply[] } | { readonly end: "timeout" | "waited" | "cancelled" });
 
 /** The output of a tool is written in the turn in which it arrives: those of many calls would take too long at once. */
 function wireReply({ id, kind }: GuestRequest, reply: ServiceReply): WireReply {

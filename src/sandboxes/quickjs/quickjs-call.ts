@@ -7,12 +7,16 @@ import type { ExternalResources } from "../guest-services/call-services.ts";
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
-import { releaseGuest, type SuspendedGuest, sizeOf } from "./engine/suspended-guest.ts";
-import { notStarted, readQuickJsOutcome } from "./outcome.ts";
-import { PendingRequests } from "./pending-requests.ts";
+import { releaseGuest, type SuspendedGuest } from "./engine/suspended-guest.ts";
+import { notResumed, notStarted, readQuickJsOutcome } from "./outcome.ts";
+import { type EndedWait, PendingRequests } from "./pending-requests.ts";
 import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
 import { newRandomState } from "./random-state.ts";
 import { type Positions, translateFrames } from "./source-maps/positions.ts";
+import { type CallState, readCallState, writeCallState } from "./suspension/call-state.ts";
+import { engineBuild } from "./suspension/engine-build.ts";
+import { templateBytes } from "./suspension/stored-template.ts";
+import { bytesOf, type SuspendedParts, WaitingGuest } from "./suspension/waiting-guest.ts";
 import type { Template } from "./template/template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
@@ -60,6 +64,17 @@ export class QuickJsCall {
   #log: LogBudget;
   #files: FileUse = NO_FILE_USE;
   #hasBegun = false;
+  /** The guest while it waits. */
+  #waiting: WaitingGuest | undefined;
+  /** Milliseconds of wall time until the first timer of the waiting guest is due; `undefined` if it has none. */
+  #wakeMs: number | undefined;
+  #timerWaits = 0;
+  /** How long the call waited for people, in ms. */
+  #askedMs = 0;
+  /** Bytes that are reserved for the guest while it waits. */
+  #reserved = 0;
+  /** Set while a call waits for the guest to be suspended, which runs at the moment. */
+  #wanted: PromiseWithResolvers<void> | undefined;
 
   /**
    * Runs a call. Never rejects; settles when no part of the call is running any more.
@@ -74,7 +89,8 @@ export class QuickJsCall {
     loadMs: number,
   ): Promise<SandboxOutcome> {
     try {
-      return new QuickJsCall(host, task, limits, template, loadMs).#run();
+      const call = new QuickJsCall(host, task, limits, template, loadMs);
+      return task.suspension?.from === undefined ? call.#run() : call.#resume();
     } catch (error) {
       return Promise.resolve(notStarted(error));
     }
@@ -89,7 +105,9 @@ export class QuickJsCall {
   ) {
     this.#host = host;
     this.#elapsedMs = loadMs;
-    const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot };
+    const { quickjs } = task.implementations;
+    const typedCode = quickjs !== undefined && "typedCode" in quickjs ? quickjs.typedCode : undefined;
+    const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot, typedCode };
     this.#template = { name: key, value: artifact };
     this.#tool = tool;
     this.#positions = positions;
@@ -100,70 +118,177 @@ export class QuickJsCall {
   }
 
   async #run(): Promise<SandboxOutcome> {
-    const { pool, waiting, closing } = this.#host;
-    const { canonical, capabilities, signal } = this.#task;
-    let step: QuickJsTask["step"] = {
+    const { canonical, capabilities } = this.#task;
+    return this.#runFrom({
       kind: "start",
       input: canonical.text,
       randomState: newRandomState(capabilities.randomSeed),
-    };
-    /** Bytes reserved for the guest of the step. */
-    let reserved = 0;
-    let timerWaits = 0;
-    for (;;) {
-      const task = encodeTask(this.#nextTask(step));
-      const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
-      if (step.kind === "resume") this.#release(step.guest, reserved);
-      this.#count(outcome);
-      if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
-        if (this.#requests !== undefined) await this.#requests.end();
-        const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
-        if (turn !== undefined) await turn;
-        return this.#withChanges(this.#read(outcome));
+    });
+  }
+
+  /** Goes on from where an earlier process suspended the call. */
+  async #resume(): Promise<SandboxOutcome> {
+    const { from, sinceMs = 0 } = this.#task.suspension ?? {};
+    if (from === undefined) return notStarted("the task is not suspended");
+    let earlier: CallState;
+    try {
+      earlier = readCallState(from.state);
+    } catch (error) {
+      return notResumed(error);
+    }
+    this.#hasBegun = true;
+    this.#elapsedMs = earlier.elapsedMs;
+    this.#askedMs = this.#limits.waitTimeMs - from.leftWaitMs + sinceMs;
+    this.#timerWaits = earlier.timerWaits;
+    this.#log = earlier.log;
+    this.#files = earlier.files;
+    if (!this.#wait(from.heap, earlier.wakeMs)) return this.#fail(NO_ROOM_TO_WAIT);
+    this.#requests = new PendingRequests(this.#task, this.#host, this.#limits, earlier);
+    if (this.#askedMs >= this.#limits.waitTimeMs) return this.#endWaiting("waited");
+    this.#requests.resume(earlier.requests, this.#keep);
+    return this.#runFrom(undefined);
+  }
+
+  /** @param first The first step; `undefined` if the guest waits. */
+  async #runFrom(first: QuickJsTask["step"] | undefined): Promise<SandboxOutcome> {
+    const { pool, closing } = this.#host;
+    for (let step = first; ; ) {
+      if (step !== undefined) {
+        const task = encodeTask(this.#nextTask(step));
+        const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
+        if (step.kind === "resume") releaseGuest(step.guest);
+        this.#reserve(0);
+        this.#count(outcome);
+        if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
+          await this.#endRequests();
+          const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
+          if (turn !== undefined) await turn;
+          return this.#withChanges(this.#read(outcome));
+        }
+        const { guest, requests, wakeMs } = outcome.result;
+        this.#hasBegun = true;
+        if (!this.#wait(guest, wakeMs)) {
+          releaseGuest(guest);
+          return this.#fail(this.#timerWaits > MAX_TIMER_WAITS ? TOO_MANY_WAITS : NO_ROOM_TO_WAIT);
+        }
+        this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits, undefined);
+        if (!closing.aborted) this.#requests.start(requests, this.#leftMs, this.#keep);
       }
-      const { guest, requests, wakeMs } = outcome.result;
-      this.#hasBegun = true;
-      const bytes = sizeOf(guest);
-      const isRefused = timerWaits > MAX_TIMER_WAITS;
-      if (isRefused || !waiting.reserve(this.#task, bytes)) {
-        releaseGuest(guest);
-        if (this.#requests !== undefined) await this.#requests.end();
-        const message = isRefused ? TOO_MANY_WAITS : NO_ROOM_TO_WAIT;
-        const used = this.#used;
-        return this.#withChanges({
-          status: "failed",
-          effect: this.#effect,
-          used,
-          message,
-          userVisible: true,
-        });
+      const wait = await this.#nextReplies(this.#requests as PendingRequests);
+      if ("end" in wait) return this.#endWaiting(wait.end);
+      const waited = this.#waiting as WaitingGuest;
+      this.#waiting = undefined;
+      let guest: SuspendedGuest;
+      try {
+        guest = await waited.resume();
+      } catch (error) {
+        await this.#endRequests();
+        await waited.release();
+        return { ...this.#withChanges(notResumed(error)), used: this.#used };
       }
-      this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits);
-      if (!closing.aborted) this.#requests.start(requests, this.#leftMs);
-      const wait = await this.#requests.next(this.#leftMs, wakeMs, [signal, closing]);
-      this.#elapsedMs += wait.waitedMs;
-      if (bytes >= LARGE_GUEST_BYTES) {
-        const turnFrom = performance.now();
-        await awaitTurn(bytes);
-        this.#elapsedMs += performance.now() - turnFrom;
-      }
-      if ("end" in wait) {
-        this.#release(guest, bytes);
-        await this.#requests.end();
-        return this.#withChanges({ status: wait.end, effect: this.#effect, used: this.#used });
-      }
-      const { replies } = wait;
-      if (replies.length === 0) timerWaits++;
-      const { outstanding } = this.#requests;
-      step = { kind: "resume", guest, replies, outstanding };
-      reserved = bytes;
+      if (wait.replies.length === 0) this.#timerWaits++;
+      const { outstanding } = this.#requests as PendingRequests;
+      step = { kind: "resume", guest, replies: wait.replies, outstanding };
     }
   }
 
-  /** @param bytes What was reserved for the guest. */
-  #release(guest: SuspendedGuest, bytes: number): void {
-    releaseGuest(guest);
-    this.#host.waiting.release(this.#task, bytes);
+  /** Waits for replies, or for the first timer. */
+  async #nextReplies(requests: PendingRequests): Promise<EndedWait> {
+    const { signal, suspension } = this.#task;
+    const waited = this.#waiting as WaitingGuest;
+    if (requests.isAsking || this.#wanted !== undefined) void this.#suspend();
+    const threshold =
+      suspension === undefined || waited.isDurable
+        ? undefined
+        : setTimeout(() => void this.#suspend(), suspension.afterMs).unref();
+    const leftWaitMs = Math.max(this.#limits.waitTimeMs - this.#askedMs, 0);
+    const wait = await requests.next(this.#leftMs, leftWaitMs, this.#wakeMs, [signal, this.#host.closing]);
+    clearTimeout(threshold);
+    this.#elapsedMs += wait.waitedMs;
+    this.#askedMs += wait.askedMs;
+    const bytes = this.#reserved;
+    if (bytes >= LARGE_GUEST_BYTES) {
+      const turnFrom = performance.now();
+      await awaitTurn(bytes);
+      this.#elapsedMs += performance.now() - turnFrom;
+    }
+    return wait;
+  }
+
+  async #endWaiting(end: "timeout" | "waited" | "cancelled"): Promise<SandboxOutcome> {
+    await this.#waiting?.release();
+    await this.#endRequests();
+    const ended = { effect: this.#effect, used: this.#used };
+    if (end !== "waited") return this.#withChanges({ status: end, ...ended });
+    return this.#withChanges({ status: "limit_exceeded", limit: "waitTimeMs", ...ended });
+  }
+
+  async #fail(message: string): Promise<SandboxOutcome> {
+    await this.#endRequests();
+    const ended = { effect: this.#effect, used: this.#used };
+    return this.#withChanges({ status: "failed", ...ended, message, userVisible: true });
+  }
+
+  async #endRequests(): Promise<void> {
+    // A call must not wait for the suspension of a guest that has ended.
+    this.#wanted?.resolve();
+    if (this.#requests !== undefined) await this.#requests.end();
+  }
+
+  /**
+   * Keeps a guest while it waits. Returns `false` if there is no room for it.
+   *
+   * @param guest As the bytes of an earlier process, or in memory.
+   */
+  #wait(guest: SuspendedGuest | Uint8Array, wakeMs: number | undefined): boolean {
+    if (this.#timerWaits > MAX_TIMER_WAITS || !this.#reserve(bytesOf(guest))) return false;
+    const { template } = this.#template.value as QuickJsArtifact;
+    this.#wakeMs = wakeMs;
+    this.#waiting = new WaitingGuest(
+      guest,
+      this.#task.suspension,
+      () => templateBytes(template),
+      this.#limits.memoryBytes,
+      (bytes) => this.#reserve(bytes),
+    );
+    return true;
+  }
+
+  /** Changes what is reserved for the waiting guest. Returns `false` if there is no room. */
+  #reserve(bytes: number): boolean {
+    const { waiting } = this.#host;
+    waiting.release(this.#task, this.#reserved);
+    const hasRoom = bytes === 0 || waiting.reserve(this.#task, bytes);
+    this.#reserved = hasRoom ? bytes : 0;
+    return hasRoom;
+  }
+
+  /** Lets the call outlive its process before a person is asked about a call that its tool makes. */
+  get #keep(): (() => Promise<void>) | undefined {
+    if (this.#task.suspension === undefined) return undefined;
+    return async () => {
+      if (this.#waiting !== undefined) return this.#suspend();
+      this.#wanted ??= Promise.withResolvers();
+      return this.#wanted.promise;
+    };
+  }
+
+  async #suspend(): Promise<void> {
+    await this.#waiting?.suspend(() => this.#parts());
+    this.#wanted?.resolve();
+    this.#wanted = undefined;
+  }
+
+  #parts(): SuspendedParts {
+    const requests = this.#requests as PendingRequests;
+    const [elapsedMs, timerWaits, wakeMs] = [this.#elapsedMs, this.#timerWaits, this.#wakeMs];
+    const own = { elapsedMs, timerWaits, wakeMs, log: this.#log, files: this.#files };
+    return {
+      build: engineBuild(),
+      state: writeCallState({ ...own, ...requests.state }),
+      open: requests.openCalls,
+      leftWaitMs: Math.max(this.#limits.waitTimeMs - this.#askedMs, 0),
+    };
   }
 
   get #leftMs(): number {

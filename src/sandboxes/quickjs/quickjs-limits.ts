@@ -23,6 +23,7 @@ export const QUICKJS_DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   nestedCalls: 16,
   fileBytes: 16 * 1_024 * 1_024,
   netBytes: 16 * 1_024 * 1_024,
+  waitTimeMs: 7 * 24 * 60 * 60_000,
 });
 
 const ENFORCED = Object.keys(QUICKJS_DEFAULT_LIMITS) as readonly LimitName[];

@@ -9,12 +9,13 @@ import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import type { SuspendedTask, TaskSuspension } from "../contract/suspension.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import type { OpenEgress } from "../guest-services/http-service.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import { compileEngine } from "./engine/engine-binary.ts";
 import { describeLoadFailure } from "./load-failure.ts";
-import { notStarted } from "./outcome.ts";
+import { notResumed, notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import {
   completeLimits,
@@ -22,6 +23,9 @@ import {
   type QuickJsLimits,
   unenforceableLimit,
 } from "./quickjs-limits.ts";
+import { engineBuild } from "./suspension/engine-build.ts";
+import { readTemplate } from "./suspension/stored-template.ts";
+import { SuspensionError } from "./suspension/suspension-error.ts";
 import { loadTemplate } from "./template/template-loader.ts";
 import {
   type FoundTemplate,
@@ -64,6 +68,7 @@ export class QuickJsSandbox implements Sandbox {
   readonly mode = "quickjs";
   readonly capabilities: ReadonlySet<CapabilityName> = new Set(CAPABILITIES);
   readonly defaults: ResourceLimits = QUICKJS_DEFAULT_LIMITS;
+  readonly suspends = true;
   readonly #workers: PoolOptions | undefined;
   readonly #openEgress: OpenEgress;
   readonly #sources = new WeakMap<QuickJsImplementation, ToolSource | Promise<ToolSource>>();
@@ -105,7 +110,8 @@ export class QuickJsSandbox implements Sandbox {
     const limits = completeLimits(task.limits);
     const last = quickjs && this.#last.get(quickjs);
     // Most calls start from the same template as the last one, and can start synchronously.
-    if (last === undefined || this.#host === undefined || task.capabilities.fs !== undefined) {
+    const isSuspended = task.suspension?.from !== undefined;
+    if (last === undefined || this.#host === undefined || task.capabilities.fs !== undefined || isSuspended) {
       return this.#loadAndRun(task, limits);
     }
     return isKindFor(last, limits) && this.#templates.use(last)
@@ -114,17 +120,22 @@ export class QuickJsSandbox implements Sandbox {
   }
 
   async #loadAndRun(task: SandboxTask, limits: QuickJsLimits): Promise<SandboxOutcome> {
-    const { implementations, capabilities, signal, observer } = task;
+    const { implementations, capabilities, signal, observer, suspension } = task;
     try {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
       if (capabilities.fs !== undefined) checkDirectories(capabilities.fs);
       // Later calls need the template too, so loading continues if this call is cancelled.
-      const loaded = await race(this.#load(quickjs, limits, observer), { signals: [signal] });
+      const loading =
+        suspension?.from === undefined
+          ? this.#load(quickjs, limits, observer)
+          : this.#reload(suspension, suspension.from, limits);
+      const loaded = await race(loading, { signals: [signal] });
       if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
       const { template, loadMs } = loaded;
-      this.#last.set(quickjs, template);
+      // The tool may have changed since it was suspended.
+      if (suspension?.from === undefined) this.#last.set(quickjs, template);
       this.#host ??= {
         pool: this.#openPool(),
         engine: await compileEngine(),
@@ -155,6 +166,30 @@ export class QuickJsSandbox implements Sandbox {
       loadTemplate(pool, await compiling, source, kind, limits, observer),
     );
     return "status" in loaded ? loaded : { template: loaded, loadMs: loaded.loadMs };
+  }
+
+  /** Finds or loads the stored template of a suspended call. Returns an outcome if the call cannot go on. */
+  async #reload(
+    suspension: TaskSuspension,
+    { build, template: digest }: SuspendedTask,
+    limits: QuickJsLimits,
+  ): Promise<FoundTemplate | SandboxOutcome> {
+    if (build !== engineBuild()) {
+      return notResumed(new SuspensionError("it was suspended by another version of the engine"));
+    }
+    const kind = templateKind(`stored ${digest}`, limits);
+    const known = this.#templates.find(kind.key);
+    if (known !== undefined) return { template: known, loadMs: 0 };
+    const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () => {
+      const stored = await suspension.template(digest);
+      if (stored === undefined) return notResumed(new SuspensionError("its template is not stored"));
+      try {
+        return { snapshot: readTemplate(stored, digest), positions: undefined, wallTimeMs: 0 };
+      } catch (error) {
+        return notResumed(error);
+      }
+    });
+    return "status" in loaded ? loaded : { template: loaded, loadMs: 0 };
   }
 
   /** Opens a tool's modules once; if that fails, the next call tries again. */

@@ -4,7 +4,7 @@ const MIB = 1_024 * 1_024;
 
 /** Default limits, for those that a grant does not set. All of them are enforced. */
 export const WASM_DEFAULTS: Required<
-  Omit<ResourceLimits, "stackBytes" | "cpuMs" | "processes" | "processMemoryBytes">
+  Omit<ResourceLimits, "stackBytes" | "cpuMs" | "processes" | "processMemoryBytes" | "waitTimeMs">
 > = Object.freeze({
   wallTimeMs: 30_000,
   memoryBytes: 64 * MIB,

@@ -68,6 +68,7 @@ export const ROUTE_ACCESS = Object.freeze({
   [`DELETE ${SESSION}/approvals/:approvalId`]: approver("only an approver can revoke approvals"),
   [`GET ${SESSION}/changes`]: SEES,
   [`POST ${SESSION}/changes`]: approver("only an approver can accept or reject changes"),
+  "GET /v1/programs": READING,
   "GET /v1/confirmations": {
     ...{ roles: VIEWERS, refusesCallers: true },
     refusal: "a caller cannot list confirmations: they are events of its sessions",

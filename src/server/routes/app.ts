@@ -14,6 +14,7 @@ import { eventRoutes } from "./events.ts";
 import { journalRoutes } from "./journal.ts";
 import { journalTrialRoutes } from "./journal-trials.ts";
 import { messageRoutes } from "./messages.ts";
+import { programRoutes } from "./programs.ts";
 import type { App, AppBindings } from "./session-app.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { toolRoutes } from "./tools.ts";
@@ -21,7 +22,7 @@ import { turnRoutes } from "./turns.ts";
 
 const ROUTES = [
   ...[sessionRoutes, messageRoutes, turnRoutes, eventRoutes],
-  ...[confirmationRoutes, approvalRoutes, changeRoutes, adminRoutes],
+  ...[confirmationRoutes, approvalRoutes, changeRoutes, adminRoutes, programRoutes],
   ...[toolRoutes, journalRoutes, journalTrialRoutes, consoleRoutes, callRoutes],
 ];
 

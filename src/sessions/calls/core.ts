@@ -99,6 +99,7 @@ export interface MessageContext extends Pick<DispatchContext, "policy"> {
   readonly holdChanges: NonNullable<DispatchContext["holdChanges"]>;
   readonly journal: DispatchContext["journal"];
   readonly events: DispatchContext["events"];
+  readonly suspensions: DispatchContext["suspensions"];
 }
 
 /** What the calls of a turn need of it. */

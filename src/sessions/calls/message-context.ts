@@ -5,7 +5,7 @@ import type { MessageContext, TurnCore } from "./core.ts";
 export function messageContext(
   turn: TurnCore,
   messageId: string,
-  { policy, confirm, ask, holdChanges, journal, events }: MessageContext,
+  { policy, confirm, ask, holdChanges, journal, events, suspensions }: MessageContext,
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
@@ -29,6 +29,7 @@ export function messageContext(
     ask,
     holdChanges,
     journal,
+    suspensions,
     signal: turn.signal,
     decisionTimeoutMs: context.decisionTimeoutMs,
     unhandledErrors: context.unhandledErrors,

@@ -25,6 +25,7 @@ import { withdrawnExecution } from "./ended-calls.ts";
 import { identityOf } from "./identity.ts";
 import type { MessageCall } from "./message-calls.ts";
 import { messageContext } from "./message-context.ts";
+import { MessageSuspensions } from "./message-suspensions.ts";
 import { modesOf } from "./modes-of.ts";
 import { RecordedCalls } from "./recorded-calls.ts";
 import { SessionPolicy } from "./session-policy.ts";
@@ -41,6 +42,8 @@ export class MessageRun implements MessageCore, UnderWay {
   #left: number;
   /** `undefined` if no policy used the history when the message came. */
   readonly #ledger: MessageLedger | undefined;
+  /** `undefined` if calls end with the process. */
+  readonly #suspensions: MessageSuspensions | undefined;
   /** The calls whose changes must be held; `undefined` if there is none. */
   #held: Set<string> | undefined;
 
@@ -52,7 +55,16 @@ export class MessageRun implements MessageCore, UnderWay {
     this.calls = calls.map((call) => new CallRun(call, this));
     this.#left = calls.length;
     this.refusal = session.admitMessage();
-    const { policy, ledger, principal, origin } = session;
+    const { policy, ledger, principal, origin, store } = session;
+    const { suspensions } = session.settings.context;
+    // Without a store, nothing would go on with the call.
+    if (suspensions !== undefined && store !== undefined) {
+      this.#suspensions = new MessageSuspensions(
+        suspensions,
+        () => session.isSuspended,
+        (callId) => this.lendPlace(callId),
+      );
+    }
     if (policy.usesHistory === true) {
       // The calls of an agent are calls of the turn in which a person had it begin.
       const entered = origin?.root ?? { session, turn };
@@ -68,6 +80,7 @@ export class MessageRun implements MessageCore, UnderWay {
       holdChanges: (callId) => this.#holdingOf(callId),
       journal: this.#journal(),
       events: this.#events(),
+      suspensions: this.#suspensions,
     });
   }
 
@@ -207,8 +220,10 @@ export class MessageRun implements MessageCore, UnderWay {
   /** Keeps the result of a call, if there is a store and the call does not go on after a restart. */
   keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
     const { store } = this.session;
-    if (store === undefined || (this.session.isSuspended && isUndone(result))) return undefined;
+    const isLeft = isUndone(result) || this.#suspensions?.hasLeft(received.id) === true;
+    if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
+    if (received.isSuspended) void this.session.inquiries.abandonBelow(identity);
     const kept = store.end(identity, result ?? withdrawnExecution(received));
     return kept instanceof Promise ? kept : undefined;
   }

@@ -20,6 +20,8 @@ export class RecordedCalls implements CallJournal {
   begin(record: DispatchedRecord): undefined | Promise<void> {
     // The claim of a nested call is that of its caller.
     if (record.parent !== undefined) return this.#journal?.begin(record);
+    // It was claimed before it was suspended. One process takes what was suspended.
+    if (record.isSuspended === true) return this.#journal?.begin(record);
     const claim = this.#store.claim(this.#message.identityOf(record.callId, record.toolName, null));
     if (claim instanceof Promise) return this.#beginLater(claim, record);
     checkClaim(claim);

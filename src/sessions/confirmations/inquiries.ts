@@ -76,18 +76,22 @@ export class Inquiries {
   /**
    * Opens the inquiries of an earlier process again, with their ids, digests and expiries. They wait for the next
    * {@link ask} about the same call. The questions of calls that ran are cancelled, since these calls do not run again.
+   *
+   * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
    */
-  async restore(): Promise<void> {
+  async restore(asksAgain: (inquiry: Inquiry) => boolean = () => false): Promise<void> {
     for (const { inquiry, resolution } of await this.#store.pendingInquiries()) {
       this.#clock.atLeast(resolution?.at ?? inquiry.askedAt);
       const entry = new OpenInquiry(inquiry, resolution);
+      const isLost = inquiry.parent !== undefined && !asksAgain(inquiry);
+      if (isLost && resolution !== undefined) continue;
       if (resolution !== undefined) {
         this.#restored.add(entry);
         continue;
       }
       this.#counts.add(inquiry.principal);
       this.#add(entry);
-      if (inquiry.parent !== undefined || inquiry.kind === "question") await this.#end(entry, "cancelled");
+      if (isLost || inquiry.kind === "question") await this.#end(entry, "cancelled");
       else this.#restored.add(entry);
     }
   }
@@ -137,6 +141,11 @@ export class Inquiries {
     for (const entry of this.#restored.take(call)) await this.#end(entry, "cancelled");
   }
 
+  /** Cancels the inquiries of an earlier process about calls of a call's tool, which has ended. */
+  async abandonBelow(call: CallKey): Promise<void> {
+    for (const entry of this.#restored.takeBelow(call)) await this.#end(entry, "cancelled");
+  }
+
   /** Returns an open inquiry; `undefined` if it is not open. */
   get(id: string): Inquiry | undefined {
     const inquiry = this.#open.get(id)?.inquiry;
@@ -183,9 +192,14 @@ export class Inquiries {
   /** Writes a new inquiry; returns `undefined` if too many are open. */
   async #request(
     question: NewInquiry,
-    { checkArguments, timeoutMs = this.timeoutMs }: AskOptions,
+    { checkArguments, timeoutMs = this.timeoutMs, awaitsRoom = false, signal }: AskOptions,
   ): Promise<OpenInquiry | undefined> {
-    if (!this.#counts.hasRoom(question.principal)) return undefined;
+    if (awaitsRoom) {
+      if (!(await this.#counts.awaitRoom(question.principal, signal))) return undefined;
+    } else {
+      if (!this.#counts.hasRoom(question.principal)) return undefined;
+      this.#counts.add(question.principal);
+    }
     const askedAt = this.#clock.now();
     const inquiry = Object.freeze({
       ...question,
@@ -193,7 +207,6 @@ export class Inquiries {
       askedAt,
       expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs),
     });
-    this.#counts.add(question.principal);
     try {
       await this.#store.addInquiry(inquiry);
     } catch (error) {

@@ -13,6 +13,9 @@ export interface InquiryTable {
   resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
   /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
   inquiry(id: string): MaybePromise<InquiryRecord | undefined>;
-  /** Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. */
+  /**
+   * Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. Of a nested call, whose
+   * state is not known here, the resolved ones while the call of the message that it belongs to has begun, and not ended.
+   */
   pendingInquiries(): MaybePromise<readonly InquiryRecord[]>;
 }

@@ -13,6 +13,8 @@ export type CheckArguments = (edited: JsonValue) => MaybePromise<string | undefi
 export interface AskOptions {
   /** Milliseconds for which an answer is waited for, if fewer than for all inquiries. Default: as long. */
   readonly timeoutMs?: number;
+  /** Whether to wait if too many inquiries are open, since the time of the caller stands still. Default: `false`. */
+  readonly awaitsRoom?: boolean;
   /** Cancels the inquiry. Default: it is not cancelled. */
   readonly signal?: AbortSignal;
   /**

@@ -22,6 +22,22 @@ export class RestoredInquiries<Entry extends { readonly inquiry: Inquiry }> {
     this.#byCall.delete(key);
     return entries;
   }
+
+  /** Removes and returns the inquiries of the calls that the tool of a call made, directly or not. */
+  takeBelow(call: CallKey): readonly Entry[] {
+    const taken = [...this.#byCall.values()].flat().filter(({ inquiry }) => isBelow(inquiry, call));
+    for (const { inquiry } of taken) this.#byCall.delete(keyOf(inquiry));
+    return taken;
+  }
+}
+
+function isBelow(inquiry: CallKey, { sessionId, turnId, messageId, callId }: CallKey): boolean {
+  return (
+    inquiry.sessionId === sessionId &&
+    inquiry.turnId === turnId &&
+    inquiry.messageId === messageId &&
+    inquiry.callId.startsWith(`${callId}/`)
+  );
 }
 
 function keyOf({ sessionId, turnId, messageId = "", callId }: CallKey): string {

@@ -5,6 +5,7 @@ import { identityOf } from "../calls/identity.ts";
 import type { Session } from "../session.ts";
 import type { Shared } from "../shared.ts";
 import type { MessageRecord } from "../store/records.ts";
+import type { SuspendedCalls } from "./suspended-calls.ts";
 
 /** A call that has no end in the store. */
 interface Unfinished {
@@ -20,12 +21,14 @@ interface Unfinished {
  * older copy of it was restored. The record of an effect is durable before the effect, so that the journal decides. The
  * calls are counted in the quotas of their sessions.
  *
+ * @param suspended The calls that go on from where they were suspended.
  * @returns whether the store is known to lag behind, so that its ledger may lack calls too.
  * @throws anything that the journal throws if it cannot be read, as a rejection: what ran is not known then.
  */
 export async function repair(
   { settings, store, inquiries }: Pick<Shared, "settings" | "store" | "inquiries">,
   sessionOf: (id: string) => Session | undefined,
+  suspended: SuspendedCalls,
 ): Promise<boolean> {
   const { journal } = settings.context;
   if (store === undefined || journal?.findCalls === undefined) return false;
@@ -36,6 +39,8 @@ export async function repair(
     const states = await store.calls(message.sessionId, message.turnId, message.messageId);
     for (const { callId, state } of states) {
       const call = message.calls.find(({ id }) => id === callId);
+      // The journal has what goes on now as interrupted.
+      if (state === "begun" && suspended.has({ ...message, callId })) continue;
       if (state !== "ended" && call !== undefined) {
         unfinished.push({ call, message, session, isClaimed: state === "begun" });
       }

@@ -10,6 +10,7 @@ import type { Shared } from "../shared.ts";
 import type { MessageRecord, SessionRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
 import { repair } from "./repair.ts";
+import { SuspendedCalls } from "./suspended-calls.ts";
 
 /** Opens the sessions of the store again, and what was open in them. Returns the messages that go on. */
 export async function restoreSessions(
@@ -18,11 +19,12 @@ export async function restoreSessions(
   create: (record: SessionRecord) => Promise<Session>,
 ): Promise<readonly ResumedMessage[]> {
   const { inquiries, approvals, settings, store } = shared;
+  const suspended = await SuspendedCalls.read(store === undefined ? undefined : settings.context.suspensions);
   if (store !== undefined) {
     // What would read the results of an agent has ended.
     for (const { id, parent } of await store.sessions())
       if (parent !== undefined) await store.removeSession(id);
-    await inquiries.restore();
+    await inquiries.restore((inquiry) => suspended.hasCallerOf(inquiry));
     await approvals.restore();
     for (const record of await store.sessions()) {
       const session = await create(record);
@@ -31,13 +33,13 @@ export async function restoreSessions(
       await warnIfNotHeld(session.openChanges());
     }
   }
-  const isBehind = await repair(shared, (id) => table.get(id));
+  const isBehind = await repair(shared, (id) => table.get(id), suspended);
   if (store !== undefined) await restoreLedgers(shared, table, store, isBehind);
   inquiries.on(emitInto(settings.context, (id) => table.get(id)?.principal));
   const resumed: ResumedMessage[] = [];
   for (const message of (await store?.unfinishedMessages()) ?? []) {
     const session = table.get(message.sessionId);
-    if (session !== undefined) resumed.push(await resume(shared, session, message));
+    if (session !== undefined) resumed.push(await resume(shared, session, message, suspended));
   }
   return resumed;
 }
@@ -67,11 +69,17 @@ async function resume(
   { table, inquiries }: Shared,
   session: Session,
   message: MessageRecord,
+  suspended: SuspendedCalls,
 ): Promise<ResumedMessage> {
   const { turnId, messageId } = message;
   const ended = new Set<string>();
+  const goOn = new Set<string>();
   for (const { callId, state } of await table.calls(session.id, turnId, messageId)) {
     const call = message.calls.find(({ id }) => id === callId);
+    if (state === "begun" && suspended.has({ sessionId: session.id, turnId, messageId, callId })) {
+      goOn.add(callId);
+      continue;
+    }
     if (state === "begun" && call !== undefined) {
       const identity = identityOf({ session, turnId, messageId }, call);
       await table.end(identity, interruptedExecution(receiveCall(call)));
@@ -80,7 +88,7 @@ async function resume(
     ended.add(callId);
     await inquiries.abandon({ sessionId: session.id, turnId, messageId, callId });
   }
-  const resumed = session.resume(message, ended);
+  const resumed = session.resume(message, ended, goOn);
   // They cannot be read: who follows the message learns of it, and the calls have ended all the same.
   resumed.results.catch(() => {});
   return resumed;

@@ -184,8 +184,15 @@ export class MemorySessionStore implements SessionStore {
   pendingInquiries(): readonly InquiryRecord[] {
     return Array.from(this.#inquiries.values()).filter(({ inquiry, resolution }) => {
       if (resolution === undefined) return true;
-      if (inquiry.parent !== undefined) return false;
-      const call = this.#message(inquiry)?.calls.get(inquiry.callId);
+      const message = this.#message(inquiry);
+      if (inquiry.parent !== undefined) {
+        return message?.record.calls.some(({ id }) => {
+          const caller = message.calls.get(id);
+          const isUnderWay = caller?.isClaimed === true && caller.execution === undefined;
+          return isUnderWay && inquiry.callId.startsWith(`${id}/`);
+        });
+      }
+      const call = message?.calls.get(inquiry.callId);
       return call === undefined || !(call.isClaimed || call.execution !== undefined);
     });
   }

@@ -275,6 +275,11 @@ export class SqliteSessionStore implements SessionStore {
           SELECT 1 FROM calls c
           WHERE c.session = i.session AND c.turn = i.turn AND c.message = i.message AND c.call = i.call
             AND (c.claimed = 1 OR c.execution IS NOT NULL)
+        )) OR (nested = 1 AND EXISTS (
+          SELECT 1 FROM calls c
+          WHERE c.session = i.session AND c.turn = i.turn AND c.message = i.message
+            AND c.claimed = 1 AND c.execution IS NULL
+            AND substr(i.call, 1, length(c.call) + 1) = c.call || '/'
         )) ORDER BY place`,
         )
         .map(readInquiry),

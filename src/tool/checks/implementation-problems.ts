@@ -50,7 +50,10 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
       return "quickjs takes exactly one of source and file";
     if (source !== undefined && typeof source !== "string") return "quickjs.source must be a string";
     if (file !== undefined && !isLocation(file)) return "quickjs.file must be a path or a file: URL";
-    return isOptionalString(given["export"]) ? undefined : "quickjs.export must be a string";
+    if (!isOptionalString(given["export"])) return "quickjs.export must be a string";
+    return isTypedCode(given["typedCode"], source)
+      ? undefined
+      : "quickjs.typedCode must be { code, language }, beside source";
   },
   process: processProblem,
   microvm: (given) => {
@@ -74,6 +77,16 @@ const MAX_COMMAND_BYTES = 2_000;
 
 function isLocation(value: unknown): boolean {
   return typeof value === "string" ? value !== "" : value instanceof URL && value.protocol === "file:";
+}
+
+function isTypedCode(value: unknown, source: unknown): boolean {
+  if (value === undefined) return true;
+  return (
+    source !== undefined &&
+    isJsonObject(value) &&
+    typeof value["code"] === "string" &&
+    typeof value["language"] === "string"
+  );
 }
 
 function isOptionalString(value: unknown): boolean {

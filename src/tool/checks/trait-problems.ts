@@ -41,6 +41,9 @@ const CHECKS: Record<keyof ToolTraits, Check> = {
   logFileAccess: boolean(),
   visibleTo: [isFunction, "must be a function"],
   projectChanges: [isFunction, "must be a function"],
+  preflight: [isFunction, "must be a function"],
+  reportsWork: boolean(),
+  searchesTools: boolean(),
   unhandledErrors: oneOf(["message", "redacted"]),
 };
 

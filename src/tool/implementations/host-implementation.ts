@@ -43,6 +43,11 @@ export interface HostContext<Embedder = unknown> {
   readonly agent?: AgentInfo | undefined;
   /** What the agent may have done for it, to ask about what no argument names; absent if `agent` is. */
   readonly kernel?: KernelChecks | undefined;
+  /**
+   * Whether a tool exists for the session, and may be called: by the tool that makes this call, or else by the model. The
+   * policy decides on each call itself. Absent unless the tool declares `searchesTools`.
+   */
+  readonly canCall?: ((name: string) => boolean) | undefined;
   /** The value of `DispatchContext.embedder`. */
   readonly embedder: Embedder;
 }
@@ -90,7 +95,7 @@ export interface HostModule {
  */
 export type HostModuleContext = Omit<
   HostContext,
-  "signal" | "embedder" | "ask" | "display" | "messageId" | "agent" | "kernel"
+  "signal" | "embedder" | "ask" | "display" | "messageId" | "agent" | "kernel" | "canCall"
 >;
 
 /** The function of a {@link HostModule}. Its output is the same as that of a {@link HostFunction}. */

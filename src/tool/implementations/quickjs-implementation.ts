@@ -10,6 +10,16 @@ export interface QuickJsSource {
   readonly source: string;
   /** The name of the exported function. Default: `"default"`. */
   readonly export?: string;
+  /** Where the arguments have code from which types are removed before the function gets it. Default: nowhere. */
+  readonly typedCode?: TypedCode;
+}
+
+/** Where arguments have code with types. */
+export interface TypedCode {
+  /** The member with the body of an asynchronous function. */
+  readonly code: string;
+  /** The member that is `"ts"` if the code has types. */
+  readonly language: string;
 }
 
 /** A tool given as the file of its module, which is read when the tool is first prepared. */

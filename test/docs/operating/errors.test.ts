@@ -3,6 +3,7 @@ import * as main from "sandgate";
 import * as components from "sandgate/components";
 import * as executor from "sandgate/executor";
 import * as journal from "sandgate/journal";
+import * as programs from "sandgate/programs";
 import * as protocols from "sandgate/protocols";
 import * as sessions from "sandgate/sessions";
 import { describe, expect, test } from "vitest";
@@ -36,6 +37,8 @@ const EXAMPLES: Record<main.SandgateErrorCode, main.SandgateError> = {
   package_file_missing: new main.PackageFileError("base/ajv-library"),
   session_exists: new sessions.SessionExistsError("in use"),
   session_store_failed: new sessions.SessionStoreError("the disk is full"),
+  suspension_refused: new programs.SuspensionRefusedError("changed"),
+  suspension_store_failed: new programs.SuspensionStoreError("the disk is full"),
   tool_failed: new protocols.AiSdkToolError(null),
   tool_not_found: new main.ToolNotFoundError("a"),
   tool_not_prepared: new main.ToolPreparationError("it does not load"),
@@ -46,6 +49,7 @@ const ENTRIES = {
   "sandgate/components": components,
   "sandgate/executor": executor,
   "sandgate/journal": journal,
+  "sandgate/programs": programs,
   "sandgate/protocols": protocols,
   "sandgate/sessions": sessions,
 };

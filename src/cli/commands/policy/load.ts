@@ -44,7 +44,8 @@ export async function loadAnyPolicy(file: string, journals: readonly string[]): 
   if (source.at(["policy"]) === undefined) return readPolicy(source, []).policy;
   const { policy, problems } = await loadPolicy(source, undefined, async () => {
     // A tool that cannot be loaded may have been kept. If it was not, the policies that name it are invalid.
-    const { registry } = await loadTools(source, []);
+    const { registry, loadLast } = await loadTools(source, []);
+    await loadLast();
     return byName([...(await keptTools(journals)), ...registry.subjects]);
   });
   if (policy === undefined) throw new ConfigError(problems);

@@ -1,3 +1,4 @@
+import type { CallSuspensions } from "../../../engine/call/suspension.ts";
 import { type Executor, startExecutor } from "../../../executor/executor.ts";
 import type { Credentials } from "../../../executor/http/authentication.ts";
 import { ListenError } from "../../../executor/http/listen-address.ts";
@@ -11,6 +12,7 @@ import { SessionStoreError } from "../../../sessions/store/session-store-error.t
 import type { ServerConfig } from "../../config/server/load-server.ts";
 import { UsageError } from "../../errors.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
+import type { SessionsConfig } from "../../config/load-sessions.ts";
 import type { LoadedConfig } from "./load.ts";
 
 /** Starts a server of sessions if the config says so, and otherwise an executor. */
@@ -24,15 +26,17 @@ export async function start(
   try {
     if (served === undefined) return await startExecutor(options);
     const { workspaces, mcp, ...access } = served;
-    const { storeFile, ...rest } = sessions;
+    const { storeFile, programs, ...rest } = sessions;
     // Loaded only for those who serve sessions.
     const { startServer } = await import("../../../server/server.ts");
     const { SqliteSessionStore } = await import("../../../sessions/store/sqlite-store.ts");
+    const suspensions = programs === undefined ? undefined : await openPrograms(programs);
     const store = new SqliteSessionStore(storeFile);
     const onProblem = (message: string): void =>
       log.write({ level: "warn", event: "mcp.problem", fields: { message } });
     return await startServer({
       ...{ ...options, ...admin, ...access, sessions: { ...rest, store, workspaces } },
+      ...(suspensions && { suspensions }),
       ...(mcp && {
         mcp: { ...mcp, ...(servers.hasServers && { imported: () => servers.offers() }), onProblem },
       }),
@@ -43,6 +47,22 @@ export async function start(
     if (error instanceof ListenError)
       throw new UsageError(shown`cannot listen on ${options.listen}: ${error.message}`);
     throw error;
+  }
+}
+
+/** Opens what keeps programs while they wait. It ends with the process. */
+async function openPrograms({
+  storeFile,
+  keysFile,
+}: NonNullable<SessionsConfig["programs"]>): Promise<CallSuspensions> {
+  const { openSuspensions } = await import("../../../programs/suspension/suspensions.ts");
+  const { readSuspensionKeys } = await import("../../../programs/suspension/keys.ts");
+  const { SqliteSuspensionStore } = await import("../../../programs/stores/sqlite-store.ts");
+  try {
+    const keys = readSuspensionKeys(keysFile);
+    return openSuspensions({ keys, store: new SqliteSuspensionStore(storeFile) });
+  } catch (error) {
+    throw new UsageError(shown`cannot keep programs: ${(error as Error).message}`);
   }
 }
 

@@ -5,7 +5,10 @@ import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
 
 /** The name of a trait that is copied from a config as it is. */
-export type ConfigTrait = Exclude<keyof ToolTraits, "timeoutMs" | "visibleTo" | "projectChanges">;
+export type ConfigTrait = Exclude<
+  keyof ToolTraits,
+  "timeoutMs" | "visibleTo" | "projectChanges" | "preflight" | "reportsWork" | "searchesTools"
+>;
 
 const POINTER = described(
   TEXT,

@@ -104,6 +104,13 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
   },
   memory: asWritten(NAMING),
   plan: asWritten(NAMING),
+  programs: asWritten({
+    ...NAMING,
+    tools: described(
+      { type: "array", items: { type: "string" } },
+      "Patterns of the names of the tools that programs are meant to call, by which the class of `run_program` is found. Default: all tools.",
+    ),
+  }),
   settings: {
     members: {
       ...NAMING,
@@ -138,6 +145,7 @@ export const TOOLSET_DESCRIPTIONS: { readonly [Name in ToolsetName]: string } = 
   git: "`git_status`, `git_diff`, `git_log`, `git_stage`, `git_branch`, `git_stash`, `git_commit`, `git_push` and `git_pull`.",
   memory: "`memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store.",
   plan: "`submit_plan`: has a person approve a plan.",
+  programs: "`run_program`, `search_tools` and `describe_tools`: programs that call tools.",
   settings: "`get_setting`, `update_setting` and `switch_backend`, over functions of the embedder.",
   web: "`web_fetch`, `web_post`, `display_diagram`, and `web_search` if it is configured.",
   shell: "`run_command` and `run_tests`, with bash.",

@@ -103,8 +103,9 @@ export function aiSdkToolSet<Embedder = unknown>(
 async function execute(call: ToolCall, ctx: DispatchContext): Promise<JsonValue> {
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
   if (!execution?.success) throw new AiSdkToolError(execution);
-  if (execution.confirmation?.editedDigest === undefined) return execution.output;
-  // The model reads first which arguments a person changed.
+  const { confirmation, work, output } = execution;
+  if (confirmation?.editedDigest === undefined && work === undefined) return output;
+  // The model also reads which arguments a person changed, and what the tool did.
   return { content: toToolResult(execution).content } as unknown as JsonObject;
 }
 

@@ -54,6 +54,11 @@ export function groupSource(name: string): string {
   return SOURCES[name as keyof typeof SOURCES];
 }
 
+/** The sources of all groups, in a fixed order. */
+export function allGroupSources(): readonly string[] {
+  return [...Object.keys(SOURCES).sort(), "streams"].map(groupSource);
+}
+
 /** Streams are web-streams-polyfill's, which is read when a tool first uses them. Its file is a UMD module. */
 function streamsSource(): string {
   const library = readFileSync(webStreamsFile(), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "");

@@ -37,7 +37,7 @@ export const MIN_MEMORY_BYTES: number = 256 * PAGE_BYTES;
  * The only binary for which the addresses above are correct: quickjs-emscripten 0.32.0, RELEASE_SYNC, Bellard's
  * QuickJS 2025-09-13. Its quickjs-ng variant has a use-after-free that ordinary JavaScript can trigger.
  */
-const ENGINE_SHA256 = "105c3bed22d457e43e3d1c3c1c6959fda62a8fe06f0fc8a985303c3a2be72232";
+export const ENGINE_SHA256 = "105c3bed22d457e43e3d1c3c1c6959fda62a8fe06f0fc8a985303c3a2be72232";
 
 let compiled: Promise<WebAssembly.Module> | undefined;
 

@@ -2,7 +2,7 @@ import { DATA_END, HEAP_START } from "./engine-binary.ts";
 import { heapEnd, partsOf, restoreSnapshot, type Snapshot } from "./snapshot.ts";
 
 /** Bytes of the blocks in which a guest is compared with its template. */
-const BLOCK_BYTES = 256;
+export const BLOCK_BYTES = 256;
 const BLOCK_WORDS = BLOCK_BYTES / 4;
 
 /**

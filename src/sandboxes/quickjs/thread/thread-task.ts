@@ -1,3 +1,4 @@
+import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
 import type { ServiceError, ServiceRequest } from "../../guest-services/service-request.ts";
 import type { LogBudget } from "../../threads/thread-log.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
@@ -15,6 +16,8 @@ export interface QuickJsArtifact {
   /** The engine, compiled once for the process. */
   readonly engine: WebAssembly.Module;
   readonly template: Snapshot;
+  /** Where the arguments have code with types. Absent if they have none. */
+  readonly typedCode?: TypedCode | undefined;
 }
 
 /** A step for a thread to run. */

@@ -10,6 +10,7 @@ import { brokenEnd, endOfStep, locateEnd, timeoutEnd } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
+import { withoutTypes } from "./typed-code.ts";
 
 /** Suspended guests from this size are moved to the process: smaller ones are copied faster. */
 const MOVED_BYTES = 65_536;
@@ -88,12 +89,20 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
     if (task.step.kind === "load") end = locateEnd(end, task.step.program, task);
     if (!instances.put(instance)) thread.discard(instance.memory.bytes);
   } catch (thrown) {
-    end = border.isOver() ? timeoutEnd(instance, task) : brokenEnd(thrown, task);
+    end = border.isOver() ? timeoutEnd(instance, task) : thrownEnd(thrown, task);
+    if (typeStripperIsBroken()) thread.afterwards(() => process.exit(1));
     thread.discard(instance.memory.bytes);
   }
   const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
   if (end.status === "waiting" && sizeOf(end.guest) >= MOVED_BYTES) thread.move(buffersOf(end.guest));
   return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left, files: border.closeFiles() });
+}
+
+/** Returns the end of a step that threw: code whose types cannot be removed, or an engine that broke. */
+function thrownEnd(thrown: unknown, task: QuickJsTask): QuickJsEnd {
+  if (!(thrown instanceof TypeStrippingError)) return brokenEnd(thrown, task);
+  const { message } = boundFailure(thrown, task.outputBytes);
+  return { status: "failed", message, detail: message, userVisible: true };
 }
 
 function runStep(
@@ -108,7 +117,7 @@ function runStep(
       return loadGuest(instance, step.program, step.stackBytes);
     case "start":
       instance.restore((artifact as QuickJsArtifact).template, owner, step.randomState);
-      end = startGuest(instance, step.input);
+      end = startGuest(instance, withoutTypes(step.input, (artifact as QuickJsArtifact).typedCode));
       break;
     case "resume":
       instance.resume((artifact as QuickJsArtifact).template, step.guest, owner);

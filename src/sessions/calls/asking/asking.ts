@@ -54,6 +54,8 @@ export async function askPerson(
     },
     {
       signal,
+      // A tool can make more calls than people can be asked about at once.
+      awaitsRoom: parent !== undefined,
       staysOpen: () => session.isSuspended,
       checkArguments: (edited) => problemOf(message, request, edited),
       onAsked: (asked) => {

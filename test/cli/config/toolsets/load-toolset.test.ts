@@ -5,12 +5,13 @@ import { expect, onTestFinished, test } from "vitest";
 import { loadToolset } from "../../../../src/cli/config/toolsets/load-toolset.ts";
 import { ConfigError } from "../../../../src/config/problem.ts";
 import { ConfigSource } from "../../../../src/config/source.ts";
+import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import { TOOLSET_NAMES } from "../../../../src/toolsets/toolsets.ts";
 
 async function load(item: string, folder = ""): Promise<readonly string[]> {
   const source = ConfigSource.parse(`toolsets:\n  - ${item}\n`, join(folder, "sandgate.yaml"));
   try {
-    return (await loadToolset(source, ["toolsets", 0])).map(({ name }) => name);
+    return (await loadToolset(source, ["toolsets", 0], new ToolRegistry())).map(({ name }) => name);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return error.problems.map(({ line, column, message }) => `${line}:${column} ${message}`);

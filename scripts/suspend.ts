@@ -1,0 +1,51 @@
+/**
+ * `npm run test:suspend`: programs whose processes are killed with -9 while they wait, suspended programs that were changed,
+ * and many that are suspended at the same time: a sample, or with `--long` 10,000 programs and 100,000 changes.
+ * `--programs=COUNT` and `--changes=COUNT` choose other numbers, `SANDGATE_SUSPEND_SEED` other programs. Needs `--expose-gc`
+ * to measure memory.
+ */
+import { parseArgs } from "node:util";
+import { fuzzHeaps, fuzzStored, type FuzzReport } from "../test/programs/suspension/fuzz.ts";
+import { type KillMoment, runKills } from "../test/programs/suspension/kill/run-kills.ts";
+import { suspendMany } from "../test/programs/suspension/many.ts";
+
+/** Bytes that 1,000 suspended programs may take. */
+const MAX_BYTES = 20 * 1_024 * 1_024;
+
+const { values: options } = parseArgs({
+  options: { long: { type: "boolean" }, programs: { type: "string" }, changes: { type: "string" } },
+});
+const isLong = options.long === true;
+const seed = Number(process.env["SANDGATE_SUSPEND_SEED"] ?? "1");
+const programs = Number(options.programs ?? (isLong ? 10_000 : 12));
+const changes = Number(options.changes ?? (isLong ? 100_000 : 340));
+const many = isLong ? 1_000 : 100;
+
+let faultCount = 0;
+function report(faults: readonly string[]): void {
+  faultCount += faults.length;
+  for (const fault of faults.slice(0, 5)) console.log(`  ${fault}`);
+}
+
+async function kill(count: number, moment: KillMoment): Promise<void> {
+  const { kills, interrupted, faults } = await runKills(count, seed, moment);
+  console.log(
+    `${count} programs, killed (-9) ${moment}: ${kills} kills, ${interrupted} interrupted, ${faults.length} went wrong`,
+  );
+  report(faults);
+}
+
+function tell(what: string, { tried, refused, faults }: FuzzReport): void {
+  console.log(`${tried} ${what}: ${refused} refused or failed, ${faults.length} went wrong`);
+  report(faults);
+}
+
+await kill(programs, "at every await");
+if (isLong) await kill(Math.ceil(programs / 50), "at any moment");
+tell("changes of what is stored", await fuzzStored(changes, seed));
+tell("heaps that were changed with the key", await fuzzHeaps(Math.ceil(changes / 10), seed));
+const { storedBytes, memoryBytes } = await suspendMany(many);
+const [stored, held] = [storedBytes, memoryBytes].map((bytes) => (bytes / 1_024 / 1_024).toFixed(1));
+console.log(`${many} programs at the same time: ${stored} MiB stored, ${held} MiB of memory`);
+if ((storedBytes / many) * 1_000 > MAX_BYTES) report(["the store is too large"]);
+process.exit(faultCount > 0 ? 1 : 0);

@@ -1,0 +1,65 @@
+import type { JSX } from "preact";
+import { listPrograms, type SuspendedProgram } from "../api/programs.ts";
+import { hashOf } from "../page/route.ts";
+import { Foreign } from "../parts/foreign.tsx";
+import { count, duration, time } from "../parts/format.ts";
+import { useLoaded } from "../parts/loader.ts";
+import { Problem } from "../parts/problem.tsx";
+
+/**
+ * The programs that are suspended while they wait, with the calls that they wait for and how long they have left.
+ *
+ * @param of What changes whenever they may have changed.
+ */
+export function Programs({ of }: { readonly of: string }): JSX.Element | null {
+  const { value, problem } = useLoaded(of, listPrograms);
+  const programs = value.value ?? [];
+  if (programs.length === 0 && problem.value === "") return null;
+  return (
+    <section aria-labelledby="programs-title">
+      <h2 id="programs-title">Programs that wait</h2>
+      <Problem of={problem} />
+      <ul class="cards" aria-label="Programs">
+        {programs.map((program) => (
+          <li key={`${program.sessionId} ${program.turnId} ${program.callId}`}>
+            <Program program={program} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Program({ program }: { readonly program: SuspendedProgram }): JSX.Element {
+  const { toolName, principal, suspendedAt, leftMs, open } = program;
+  return (
+    <div class="card">
+      <strong>
+        <Foreign text={toolName} />
+      </strong>
+      <span class="quiet">
+        {time(suspendedAt)}
+        {principal !== undefined && (
+          <>
+            {" · "}
+            <Foreign text={principal} />
+          </>
+        )}
+        {` · waits for ${count(open.length, "call")} · ${duration(leftMs)} left`}
+      </span>
+      <ul class="summary">
+        {open.map(({ callId, toolName: called, requestId }) => (
+          <li key={callId}>
+            {requestId === undefined ? (
+              <Foreign text={called} />
+            ) : (
+              <a href={hashOf("waiting", requestId)}>
+                <Foreign text={called} />
+              </a>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

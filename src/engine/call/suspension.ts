@@ -1,0 +1,108 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { OpenCall, TaskSuspension } from "../../sandboxes/contract/suspension.ts";
+import type { NestedResult } from "../../sandboxes/contract/task.ts";
+import type { Work } from "../work/work.ts";
+import type { Confirmation } from "./confirmation.ts";
+
+/** Keeps calls that wait, so that they outlive their process. `openSuspensions` of `sandgate/programs` opens one. */
+export interface CallSuspensions {
+  /** Begins to keep a call that its sandbox is about to get. Writes nothing yet. */
+  begin(call: SuspendableCall): CallSuspension;
+  /**
+   * Opens a call that an earlier process suspended.
+   *
+   * @throws as a rejection, if there is none, or it must not go on here: changed, sealed with another key, of another
+   *   principal, and so on. The message names the reason, for the model.
+   */
+  reopen(call: SuspendableCall): Promise<ReopenedSuspension>;
+  /** Whether the call is suspended, and no process has resumed it. */
+  isSuspended(place: CallPlace): MaybePromise<boolean>;
+  /** Returns the calls that are suspended, and no process has resumed, the oldest first. */
+  waiting(): MaybePromise<readonly WaitingCall[]>;
+  /** Forgets a call, and those of its tool. Does nothing if it is unknown. */
+  forget(place: CallPlace): MaybePromise<void>;
+}
+
+/** Where a call was made. */
+export interface CallPlace {
+  readonly sessionId: string;
+  /** Empty if the context does not say. */
+  readonly turnId: string;
+  /** Empty if the context does not say. */
+  readonly messageId: string;
+  readonly callId: string;
+}
+
+/** A suspended call, for those who are to know of it. */
+export interface WaitingCall extends CallPlace {
+  /** The id of the principal; absent if it is not known. */
+  readonly principal?: string;
+  readonly toolName: string;
+  /** In milliseconds since the epoch. */
+  readonly suspendedAt: number;
+  /** Until when it may wait for people, in milliseconds since the epoch. */
+  readonly waitUntil: number;
+  /** The calls that it waits for. */
+  readonly open: readonly OpenCall[];
+}
+
+/** A call that can be suspended. */
+export interface SuspendableCall extends CallPlace {
+  /** The id of the principal; absent if it is not known. */
+  readonly principal?: string;
+  readonly toolName: string;
+  /** The SHA-256 of the canonical JSON of the tool's name and the arguments. */
+  readonly digest: string;
+  /** Returns what holds for the call now. */
+  readonly describe: () => EngineState;
+}
+
+/** What the engine keeps of a suspended call. */
+export interface EngineState {
+  readonly grant: ExecutionGrant;
+  readonly limits: ResourceLimits;
+  /** Absent if no person confirmed the call. */
+  readonly confirmation?: Confirmation;
+  /** Absent if the policy says none. */
+  readonly policyRevision?: string;
+  /** The digest of the definitions of its tool and of the tools that it may call. */
+  readonly definitions: string;
+  /** How many calls were made in the tree below the call. */
+  readonly nestedCalls: number;
+  /** What the tool has done; absent unless the model reads it. */
+  readonly work?: Work;
+}
+
+/** Keeps a call that an earlier process suspended. */
+export interface ReopenedSuspension extends CallSuspension {
+  /** What held for the call when it was suspended. */
+  readonly kept: EngineState;
+}
+
+/** Keeps one call. */
+export interface CallSuspension extends TaskSuspension {
+  /** What held for the call when an earlier process suspended it; `undefined` if the call is new. */
+  readonly kept: EngineState | undefined;
+  /**
+   * Takes a call of the tool before it runs, so that it is not run again after the caller was resumed.
+   *
+   * @param again Whether it is run again although it was begun, since that has no further effect.
+   * @throws if it must not run, or that cannot be written, also as a rejection.
+   */
+  claim(call: ClaimedCall, again: boolean): MaybePromise<void>;
+  /** Keeps the result of a call of the tool. Never rejects. */
+  end(call: ClaimedCall, result: NestedResult): MaybePromise<void>;
+  /** Returns how far a call of the tool had come; `undefined` if it has not begun. */
+  known(number: number): MaybePromise<"begun" | NestedResult | undefined>;
+  /** Forgets the call, which has ended, unless the process is ending, and it is suspended. Never rejects. */
+  close(): MaybePromise<void>;
+}
+
+/** A call of a tool that can be suspended. */
+export interface ClaimedCall {
+  readonly number: number;
+  /** The SHA-256 of the canonical JSON of the tool's name and the arguments. */
+  readonly digest: string;
+}

@@ -1,0 +1,52 @@
+import { describeThrown } from "../../base/thrown.ts";
+import { isWithinGrant } from "../../policy/grant/within.ts";
+import type { PlacedCall } from "../call/state.ts";
+import { definitionsOf, suspendable } from "../call/suspendable.ts";
+import type { EngineState, ReopenedSuspension } from "../call/suspension.ts";
+import { suspensionRefusedText } from "../failure/errors.ts";
+import { Refusal } from "../failure/refusal.ts";
+import { decideAgain } from "./confirm.ts";
+
+/**
+ * Opens a call that an earlier process suspended, and sets `suspension`. It goes on under the grant that it had, if the
+ * policy still gives that much: what the policy gives more has no effect. A person who confirmed it is not asked again.
+ *
+ * @throws {Refusal} `execution_error` if it must not go on, and what `authorise` throws.
+ */
+export function reopen(call: PlacedCall): undefined | Promise<undefined> {
+  return call.received.isSuspended === true ? reopenLater(call) : undefined;
+}
+
+async function reopenLater(call: PlacedCall): Promise<undefined> {
+  const { suspensions } = call.ctx;
+  if (suspensions === undefined) throw refusal(call, "suspended programs are not kept here");
+  try {
+    return await resume(call, await suspensions.reopen(suspendable(call)));
+  } catch (thrown) {
+    throw Refusal.is(thrown) ? thrown : refusal(call, describeThrown(thrown).message);
+  }
+}
+
+async function resume(call: PlacedCall, suspension: ReopenedSuspension): Promise<undefined> {
+  const { kept } = suspension;
+  call.suspension = suspension;
+  if (call.decision.decision === "ask" && kept.confirmation !== undefined) {
+    call.confirmation = kept.confirmation;
+    await decideAgain(call);
+  }
+  if (!isWithinGrant(kept.grant, call.grant)) {
+    throw refusal(call, "the policy no longer allows what it was granted");
+  }
+  call.grant = kept.grant;
+  call.limits = kept.limits;
+  checkDefinitions(call, kept);
+}
+
+function checkDefinitions(call: PlacedCall, { definitions }: EngineState): void {
+  if (definitions === definitionsOf(call)) return;
+  throw refusal(call, "its definition, or that of a tool that it may call, has changed");
+}
+
+function refusal({ received }: PlacedCall, reason: string): Refusal {
+  return new Refusal("execution_error", suspensionRefusedText(received.name, reason));
+}

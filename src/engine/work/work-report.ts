@@ -1,0 +1,60 @@
+import { beginning } from "../../base/text.ts";
+import type { TaskObserver } from "../../sandboxes/contract/task.ts";
+import type { Display } from "../../tool/display.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
+import { FirstAndLast } from "./first-and-last.ts";
+import {
+  MAX_FIRST_CALLS,
+  MAX_LAST_CALLS,
+  MAX_LOG_HEAD,
+  MAX_LOG_TAIL,
+  type NestedWork,
+  type Work,
+} from "./work.ts";
+
+/** The longest line that is kept. */
+const MAX_LINE = 1_000;
+
+/** Keeps what a tool does, besides passing it on: for the model, which reads it with the result. */
+export class WorkReport implements TaskObserver {
+  readonly #observer: TaskObserver;
+  readonly #calls = new FirstAndLast<NestedWork>(MAX_FIRST_CALLS, MAX_LAST_CALLS, () => 1);
+  readonly #log = new FirstAndLast<string>(MAX_LOG_HEAD, MAX_LOG_TAIL, (line) => line.length + 1);
+
+  /** @param before What the tool did before it was suspended. Default: nothing. */
+  constructor(observer: TaskObserver, before?: Work) {
+    this.#observer = observer;
+    if (before === undefined) return;
+    this.#calls.addAll(before.calls, before.omittedCalls);
+    this.#log.addAll(before.log, before.omittedLines);
+  }
+
+  /** Receives a call of another tool that has ended. */
+  called(work: NestedWork): void {
+    this.#calls.add(work);
+  }
+
+  output(chunk: string): void {
+    this.#observer.output(chunk);
+  }
+
+  log(level: LogLevel, message: string): void {
+    const text = message.length <= MAX_LINE ? message : `${beginning(message, MAX_LINE - 1)}…`;
+    this.#log.add(level === "info" ? text : `[${level}] ${text}`);
+    this.#observer.log(level, message);
+  }
+
+  display(display: Display): void {
+    this.#observer.display?.(display);
+  }
+
+  /** What was done so far. */
+  get work(): Work {
+    return {
+      calls: this.#calls.items,
+      omittedCalls: this.#calls.omitted,
+      log: this.#log.items,
+      omittedLines: this.#log.omitted,
+    };
+  }
+}

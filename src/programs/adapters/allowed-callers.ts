@@ -1,0 +1,65 @@
+import { compileNamePattern } from "../../policy/match/name-pattern.ts";
+
+/** The version of Anthropic's code execution by which programs are named in `allowed_callers`. */
+export type CodeExecution = "code_execution_20250825" | "code_execution_20260120" | "code_execution_20260521";
+
+/** Who may call a tool of Anthropic's Messages API: the model itself, or the code that it writes. */
+export type AllowedCaller = "direct" | CodeExecution;
+
+/** Who may call which tools, as patterns of names in which `*` matches anything. */
+export interface CallerPatterns {
+  /** The tools that the model may call itself. Default: all that programs may not call. */
+  readonly direct?: readonly string[];
+  /** The tools that programs may call. */
+  readonly programs: readonly string[];
+}
+
+/**
+ * Adds `allowed_callers` to the definitions of tools for Anthropic's Messages API. A tool that no pattern matches is left
+ * out.
+ *
+ * @param version Default: `"code_execution_20260120"`.
+ */
+export function withAllowedCallers<Definition extends { readonly name: string }>(
+  tools: readonly Definition[],
+  { direct, programs }: CallerPatterns,
+  version: CodeExecution = "code_execution_20260120",
+): (Definition & { allowed_callers: AllowedCaller[] })[] {
+  const matches = (patterns: readonly string[]): ((name: string) => boolean) => {
+    const compiled = patterns.map(compileNamePattern);
+    return (name) => compiled.some((pattern) => pattern.matches(name));
+  };
+  const isForPrograms = matches(programs);
+  const isDirect = direct === undefined ? (name: string) => !isForPrograms(name) : matches(direct);
+  return tools.flatMap((tool) => {
+    const callers: AllowedCaller[] = [
+      ...(isDirect(tool.name) ? ["direct" as const] : []),
+      ...(isForPrograms(tool.name) ? [version] : []),
+    ];
+    return callers.length === 0 ? [] : [{ ...tool, allowed_callers: callers }];
+  });
+}
+
+/** A tool as an Anthropic request defines it; the tools of the API itself have no `allowed_callers` of this kind. */
+export interface CallableDefinition {
+  readonly name: string;
+  readonly allowed_callers?: readonly string[] | null;
+}
+
+/**
+ * Reads the `allowed_callers` of definitions: the names of the tools to offer to the model, and of those to give to
+ * programs as the capability `tools` of their grant. Without `allowed_callers`, a tool is `direct`, as in the API.
+ */
+export function readAllowedCallers(tools: readonly CallableDefinition[]): {
+  readonly direct: readonly string[];
+  readonly programs: readonly string[];
+} {
+  const named = (isCaller: (caller: string) => boolean): readonly string[] =>
+    tools
+      .filter(({ allowed_callers: callers }) => (callers ?? ["direct"]).some(isCaller))
+      .map(({ name }) => name);
+  return {
+    direct: named((caller) => caller === "direct"),
+    programs: named((caller) => caller.startsWith("code_execution_")),
+  };
+}

@@ -1,0 +1,201 @@
+import { synonymsOf } from "./synonyms.ts";
+import { wordsOf } from "./word-forms.ts";
+
+/** A document: its fields, and how much a word counts in each. */
+export interface SearchFields {
+  readonly [field: string]: { readonly text: string; readonly weight: number };
+}
+
+/** Parameters of BM25: how soon a repeated word stops to count, and how much a long field is held against it. */
+const K1 = 1.2;
+const B = 0.6;
+
+/** How much a word counts that means the same as one of the query, or begins with it. */
+const SAME_WEIGHT = 0.7;
+const PREFIX_WEIGHT = 0.5;
+
+/** The most words of a query, and the most words that begin with one of them. */
+const MAX_QUERY_WORDS = 32;
+const MAX_EXPANSIONS = 8;
+
+const MIN_PREFIX_LENGTH = 3;
+
+/** The documents with a word, and how much the word counts in each. */
+interface Postings {
+  readonly documents: Uint32Array;
+  readonly scores: Float32Array;
+}
+
+/**
+ * An index that ranks documents by BM25F over words in their basic forms. What does not depend on the query is computed
+ * once: a query adds up numbers.
+ */
+export class SearchIndex {
+  readonly #postings = new Map<string, Postings>();
+  /** Sorted by code units. */
+  readonly #words: readonly string[];
+  /** The sums of one query, all 0 between queries. */
+  readonly #sums: Float64Array;
+  readonly #found: Uint32Array;
+  /** The last word of a query that counted for a document, and how much. */
+  readonly #lastWord: Float64Array;
+  readonly #lastScore: Float64Array;
+  #word = 0;
+
+  constructor(documents: readonly SearchFields[]) {
+    this.#sums = new Float64Array(documents.length);
+    this.#found = new Uint32Array(documents.length);
+    this.#lastWord = new Float64Array(documents.length);
+    this.#lastScore = new Float64Array(documents.length);
+    const read = documents.map(frequenciesOf);
+    const average = averageLengths(read);
+    const entries = new Map<string, [document: number, frequency: number][]>();
+    for (const [document, fields] of read.entries()) {
+      const frequencies = new Map<string, number>();
+      for (const [field, { counts, length, weight }] of fields) {
+        const norm = 1 - B + (B * length) / (average.get(field) ?? 1);
+        for (const [word, count] of counts) {
+          frequencies.set(word, (frequencies.get(word) ?? 0) + (weight * count) / norm);
+        }
+      }
+      for (const [word, frequency] of frequencies) {
+        const list = entries.get(word);
+        if (list === undefined) entries.set(word, [[document, frequency]]);
+        else list.push([document, frequency]);
+      }
+    }
+    for (const [word, list] of entries) {
+      this.#postings.set(word, {
+        documents: Uint32Array.from(list, ([document]) => document),
+        scores: Float32Array.from(list, ([, frequency]) => (frequency * (K1 + 1)) / (K1 + frequency)),
+      });
+    }
+    this.#words = [...entries.keys()].sort();
+  }
+
+  /**
+   * Returns the documents that match a query best, the best one first, by their indices.
+   *
+   * @param accepts Whether a document may be returned. Called for the best ones only.
+   */
+  search(query: string, limit: number, accepts: (document: number) => boolean): readonly number[] {
+    const sums = this.#sums;
+    let count = 0;
+    for (const alternatives of this.#termsOf(query)) {
+      // Of words for the same thing, the one counts that fits a document best.
+      this.#word++;
+      const rarity = this.#rarityOf(alternatives);
+      for (const [word, weight] of alternatives) {
+        const { documents, scores } = this.#postings.get(word) as Postings;
+        for (let i = 0; i < documents.length; i++) {
+          const document = documents[i] as number;
+          const score = rarity * weight * (scores[i] as number);
+          const counted = this.#lastWord[document] === this.#word ? (this.#lastScore[document] as number) : 0;
+          if (score <= counted) continue;
+          const before = sums[document] as number;
+          if (before === 0) this.#found[count++] = document;
+          sums[document] = before + score - counted;
+          this.#lastWord[document] = this.#word;
+          this.#lastScore[document] = score;
+        }
+      }
+    }
+    const best = this.#best(count, limit, accepts);
+    for (let i = 0; i < count; i++) sums[this.#found[i] as number] = 0;
+    return best;
+  }
+
+  /** Takes the best documents one after the other out of a heap: only a few are asked for. */
+  #best(count: number, limit: number, accepts: (document: number) => boolean): readonly number[] {
+    const heap = this.#found;
+    const sums = this.#sums;
+    const isBetter = (a: number, b: number): boolean => {
+      const difference = (sums[a] as number) - (sums[b] as number);
+      return difference !== 0 ? difference > 0 : a < b;
+    };
+    const sink = (from: number, size: number): void => {
+      let at = from;
+      const moved = heap[at] as number;
+      for (;;) {
+        let child = 2 * at + 1;
+        if (child >= size) break;
+        if (child + 1 < size && isBetter(heap[child + 1] as number, heap[child] as number)) child++;
+        if (!isBetter(heap[child] as number, moved)) break;
+        heap[at] = heap[child] as number;
+        at = child;
+      }
+      heap[at] = moved;
+    };
+    for (let i = (count >> 1) - 1; i >= 0; i--) sink(i, count);
+    const best: number[] = [];
+    for (let size = count; size > 0 && best.length < limit; size--) {
+      const first = heap[0] as number;
+      if (accepts(first)) best.push(first);
+      // The taken one stays in the list, behind the heap: its sum is reset with the others.
+      heap[0] = heap[size - 1] as number;
+      heap[size - 1] = first;
+      sink(0, size - 1);
+    }
+    return best;
+  }
+
+  /** The words of a query, each with those for the same thing and longer ones, and how much they count. */
+  #termsOf(query: string): readonly ReadonlyMap<string, number>[] {
+    return [...new Set(wordsOf(query))].slice(0, MAX_QUERY_WORDS).map((word) => {
+      const terms = new Map<string, number>();
+      for (const other of synonymsOf(word)) terms.set(other, SAME_WEIGHT);
+      if (!this.#postings.has(word))
+        for (const longer of this.#longerThan(word)) terms.set(longer, PREFIX_WEIGHT);
+      terms.set(word, 1);
+      for (const term of terms.keys()) if (!this.#postings.has(term)) terms.delete(term);
+      return terms;
+    });
+  }
+
+  /** How much the words say together: the fewer documents have one of them, the more. */
+  #rarityOf(words: ReadonlyMap<string, number>): number {
+    const all = this.#sums.length;
+    let having = 0;
+    for (const [word, weight] of words)
+      having += weight * (this.#postings.get(word) as Postings).documents.length;
+    having = Math.min(having, all);
+    return Math.log(1 + (all - having + 0.5) / (having + 0.5));
+  }
+
+  #longerThan(prefix: string): readonly string[] {
+    if (prefix.length < MIN_PREFIX_LENGTH) return [];
+    let [low, high] = [0, this.#words.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#words[middle] as string) < prefix) low = middle + 1;
+      else high = middle;
+    }
+    return this.#words.slice(low, low + MAX_EXPANSIONS).filter((word) => word.startsWith(prefix));
+  }
+}
+
+/** How often each word occurs in a field. */
+interface ReadField {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly length: number;
+  readonly weight: number;
+}
+
+function frequenciesOf(fields: SearchFields): ReadonlyMap<string, ReadField> {
+  return new Map(
+    Object.entries(fields).map(([field, { text, weight }]) => {
+      const words = wordsOf(text);
+      const counts = new Map<string, number>();
+      for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+      return [field, { counts, length: words.length, weight }];
+    }),
+  );
+}
+
+function averageLengths(read: readonly ReadonlyMap<string, ReadField>[]): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const fields of read) {
+    for (const [field, { length }] of fields) sums.set(field, (sums.get(field) ?? 0) + length);
+  }
+  return new Map([...sums].map(([field, sum]) => [field, Math.max(sum / read.length, 1)]));
+}

@@ -1,0 +1,69 @@
+import { type Node, type Options, type Program, parse } from "acorn";
+import type { SyntaxNode } from "../../sandboxes/quickjs/check/walk.ts";
+import { TypeStrippingError } from "../../sandboxes/quickjs/thread/type-stripper.ts";
+import { stripCodeTypes } from "../../sandboxes/quickjs/thread/typed-code.ts";
+import type { CheckedCode, CheckTask, CodePosition } from "./checked-code.ts";
+import { findToolUses } from "./tool-uses.ts";
+
+/** The body of an asynchronous function. */
+const PARSING: Options = {
+  ecmaVersion: "latest",
+  sourceType: "script",
+  allowAwaitOutsideFunction: true,
+  allowReturnOutsideFunction: true,
+  locations: true,
+};
+
+/** Parses a program and finds the tools that it names. Runs nothing. */
+export function checkCode({ code, language }: CheckTask): CheckedCode {
+  try {
+    const script = language === "ts" ? stripCodeTypes(code) : code;
+    const { program, linesBefore } = parseProgram(script);
+    return { uses: findToolUses(program, wholeFunction(program), (node) => positionOf(node, linesBefore)) };
+  } catch (error) {
+    return { problem: problemOf(error) };
+  }
+}
+
+/** The function that is the whole program, if it is one: it is called with `tools`. */
+function wholeFunction({ body }: Program): Node | undefined {
+  const [only, ...others] = body;
+  return only?.type === "ExpressionStatement" && others.length === 0 ? only.expression : undefined;
+}
+
+/** Parses a program as it is evaluated: as an expression, or else as the body of a function. */
+function parseProgram(code: string): { readonly program: Program; readonly linesBefore: number } {
+  try {
+    return { program: parse(`(\n${withoutEnd(code)}\n)`, PARSING), linesBefore: 1 };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return { program: parse(code, PARSING), linesBefore: 0 };
+  }
+}
+
+/** Removes white space and semicolons from the end of code, in linear time. */
+function withoutEnd(code: string): string {
+  let end = code.length;
+  while (end > 0 && /[\s;]/.test(code.charAt(end - 1))) end--;
+  return code.slice(0, end);
+}
+
+function positionOf({ loc }: SyntaxNode, linesBefore: number): CodePosition {
+  return { line: (loc?.start.line ?? 1) - linesBefore, column: (loc?.start.column ?? 0) + 1 };
+}
+
+/** @throws whatever is no problem of the code. */
+function problemOf(error: unknown): CodePosition & { readonly message: string } {
+  if (error instanceof TypeStrippingError) {
+    const [, line, column, message = error.message] = /^(\d+):(\d+): (.*)$/s.exec(error.message) ?? [];
+    return { line: Number(line ?? 1), column: Number(column ?? 1), message };
+  }
+  // Code that is nested too deeply overflows the parser's stack.
+  if (error instanceof RangeError) return { line: 1, column: 1, message: "the code is nested too deeply" };
+  if (!(error instanceof SyntaxError)) throw error;
+  const { loc } = error as SyntaxError & {
+    readonly loc?: { readonly line: number; readonly column: number };
+  };
+  const message = error.message.replace(/ \(\d+:\d+\)$/, "");
+  return { line: loc?.line ?? 1, column: (loc?.column ?? 0) + 1, message };
+}

@@ -1,0 +1,37 @@
+import type { JsonValue } from "../../json/value.ts";
+
+/** A place in a program. */
+export interface CodePosition {
+  /** From 1. */
+  readonly line: number;
+  /** From 1, in UTF-16 code units. */
+  readonly column: number;
+}
+
+/** A program for the thread to check. */
+export interface CheckTask {
+  readonly code: string;
+  readonly language: "js" | "ts";
+}
+
+/** What the thread found: why the code does not parse, or the tools that it names. */
+export type CheckedCode =
+  | { readonly problem: CodePosition & { readonly message: string } }
+  | { readonly uses: readonly ToolUse[] };
+
+/** A place where a program names a tool as a member of `tools`. */
+export interface ToolUse extends CodePosition {
+  readonly name: string;
+  /** What is known of the input, where the tool is called. */
+  readonly input?: KnownInput;
+}
+
+/** The literal parts of an input. */
+export interface KnownInput {
+  /** The input, with `null` for each part that is not a literal. */
+  readonly value: JsonValue;
+  /** JSON pointers to the parts that are not literals. */
+  readonly unknown: readonly string[];
+  /** Where the parts are, by their JSON pointers. */
+  readonly places: Readonly<Record<string, CodePosition>>;
+}

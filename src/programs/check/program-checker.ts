@@ -1,0 +1,64 @@
+import { entryFile } from "../../base/entry-file.ts";
+import type { TaskObserver } from "../../sandboxes/contract/task.ts";
+import { WorkerPool } from "../../sandboxes/threads/worker-pool.ts";
+import type { PreflightContext } from "../../tool/preflight.ts";
+import type { CheckedCode, CheckTask } from "./checked-code.ts";
+import { useProblems } from "./use-problems.ts";
+
+/** How long a program may be parsed, in ms. */
+const WALL_TIME_MS = 2_000;
+
+/** The threads are ended after this time without a program, in ms. */
+const IDLE_MS = 60_000;
+
+const THREAD_LIMITS = Object.freeze({ stackSizeMb: 16, maxOldGenerationSizeMb: 512 });
+
+const SILENT: TaskObserver = { output: () => {}, log: () => {} };
+
+/** Checks programs before they run, in a thread that is started for the first one. It does not keep a process alive. */
+export class ProgramChecker {
+  #pool: WorkerPool | undefined;
+  #running = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  /** Returns what is wrong with a program, as `/code line:column: message`. */
+  async problemsOf(task: CheckTask, context: PreflightContext): Promise<readonly string[]> {
+    const checked = await this.#check(task, context.signal);
+    if (checked === "timeout") return ["/code cannot be parsed in time: it is too large or too complex"];
+    if ("problem" in checked) {
+      const { line, column, message } = checked.problem;
+      return [`/code ${line}:${column}: ${message}`];
+    }
+    return useProblems(checked.uses, context);
+  }
+
+  async #check(task: CheckTask, signal: AbortSignal | undefined): Promise<CheckedCode | "timeout"> {
+    const pool = this.#begin();
+    try {
+      const options = { wallTimeMs: WALL_TIME_MS, signal, observer: SILENT };
+      const outcome = await pool.run<CheckedCode>(task, options);
+      if (outcome.status === "returned") return outcome.result;
+      if (outcome.status === "timeout") return "timeout";
+      throw new Error(`the check of a program ended with ${outcome.status}`);
+    } finally {
+      this.#end();
+    }
+  }
+
+  #begin(): WorkerPool {
+    clearTimeout(this.#idle);
+    this.#running++;
+    const entry = entryFile("programs/check/worker-entry");
+    this.#pool ??= new WorkerPool({ entry, limits: THREAD_LIMITS }, { threads: 1 });
+    return this.#pool;
+  }
+
+  #end(): void {
+    if (--this.#running > 0) return;
+    this.#idle = setTimeout(() => {
+      const pool = this.#pool;
+      this.#pool = undefined;
+      void pool?.close();
+    }, IDLE_MS).unref();
+  }
+}

@@ -1,0 +1,202 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { GroupedWrites } from "./sqlite/grouped-writes.ts";
+import { openDatabase, readableError } from "./sqlite/open-database.ts";
+import {
+  type ProgramHeader,
+  type StoredCall,
+  type StoredProgram,
+  type SuspensionStore,
+  SuspensionStoreError,
+} from "./suspension-store.ts";
+
+type Row = Record<string, SQLInputValue>;
+
+/** The most bytes of a template. */
+const MAX_TEMPLATE_BYTES = 256 * 1_024 * 1_024;
+
+/** Keeps suspended programs in one file, which several processes can have open: a program goes on in one of them. */
+export class SqliteSuspensionStore implements SuspensionStore {
+  readonly #database: DatabaseSync;
+  readonly #writes: GroupedWrites;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  /**
+   * Opens a file, and creates it if it does not exist.
+   *
+   * @param options.readOnly Opens a file that exists, and changes nothing. Default: `false`.
+   * @throws {SuspensionStoreError} if it cannot be opened, is corrupt, has a newer format, or is not a store.
+   */
+  constructor(file: string, { readOnly = false }: { readonly readOnly?: boolean } = {}) {
+    this.#database = openDatabase(file, readOnly);
+    this.#writes = new GroupedWrites(this.#database);
+  }
+
+  put({ sealed, ...header }: StoredProgram, calls: readonly StoredCall[]): Promise<boolean> {
+    const { id, revision, sessionId, turnId, messageId, callId, template } = header;
+    const text = JSON.stringify(header);
+    return this.#writes.write(() => {
+      const isWritten =
+        revision === 1
+          ? this.#change(
+              `INSERT INTO programs (id, revision, waiting, session, turn, message, call, template, header, sealed)
+                VALUES (?, 1, 1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+              [id, sessionId, turnId, messageId, callId, template, text, sealed],
+            )
+          : this.#change(
+              `UPDATE programs SET revision = ?, waiting = 1, template = ?, header = ?, sealed = ?
+                WHERE id = ? AND revision = ?`,
+              [revision, template, text, sealed, id, revision - 1],
+            );
+      if (!isWritten) return false;
+      for (const call of calls) {
+        this.#change("INSERT OR REPLACE INTO calls (program, number, digest, sealed) VALUES (?, ?, ?, ?)", [
+          ...[id, call.number, call.digest],
+          call.sealed ?? null,
+        ]);
+      }
+      return true;
+    });
+  }
+
+  take(id: string, revision: number): Promise<boolean> {
+    return this.#writes.write(() =>
+      this.#change("UPDATE programs SET waiting = 0 WHERE id = ? AND revision = ? AND waiting = 1", [
+        id,
+        revision,
+      ]),
+    );
+  }
+
+  get(id: string): StoredProgram | undefined {
+    const row = this.#rows("SELECT waiting, header, sealed FROM programs WHERE id = ?", [id])[0];
+    return row && { ...readHeader(row), sealed: row["sealed"] as Uint8Array };
+  }
+
+  list(): readonly ProgramHeader[] {
+    return this.#rows("SELECT waiting, header FROM programs ORDER BY place", []).map(readHeader);
+  }
+
+  remove(id: string): Promise<boolean> {
+    return this.#writes.write(() => {
+      this.#change(
+        `DELETE FROM programs WHERE place IN (
+          SELECT other.place FROM programs p JOIN programs other
+            ON other.session = p.session AND other.turn = p.turn AND other.message = p.message
+          WHERE p.id = ? AND substr(other.call, 1, length(p.call) + 1) = p.call || '/'
+        )`,
+        [id],
+      );
+      return this.#change("DELETE FROM programs WHERE id = ?", [id]);
+    });
+  }
+
+  claim(id: string, number: number, digest: string): Promise<"fresh" | "begun" | "ended" | "conflict"> {
+    return this.#writes.write(() => {
+      const isFresh = this.#change(
+        `INSERT INTO calls (program, number, digest) SELECT id, ?, ? FROM programs WHERE id = ?
+          ON CONFLICT DO NOTHING`,
+        [number, digest, id],
+      );
+      if (isFresh) return "fresh";
+      const [known] = this.#rows("SELECT digest, sealed FROM calls WHERE program = ? AND number = ?", [
+        id,
+        number,
+      ]);
+      if (known?.["digest"] !== digest) return "conflict";
+      return known["sealed"] === null ? "begun" : "ended";
+    });
+  }
+
+  async end(id: string, { number, digest, sealed }: Required<StoredCall>): Promise<void> {
+    await this.#writes.write(() =>
+      this.#change(
+        `INSERT INTO calls (program, number, digest, sealed) SELECT id, ?, ?, ? FROM programs WHERE id = ?
+          ON CONFLICT DO UPDATE SET sealed = excluded.sealed WHERE sealed IS NULL`,
+        [number, digest, sealed ?? null, id],
+      ),
+    );
+  }
+
+  calls(id: string): readonly StoredCall[] {
+    return this.#rows("SELECT number, digest, sealed FROM calls WHERE program = ? ORDER BY number", [id]).map(
+      ({ number, digest, sealed }) => ({
+        ...{ number: number as number, digest: digest as string },
+        ...(sealed !== null && { sealed: sealed as Uint8Array }),
+      }),
+    );
+  }
+
+  hasTemplate(digest: string): boolean {
+    return this.#rows("SELECT 1 FROM templates WHERE digest = ?", [digest]).length > 0;
+  }
+
+  async addTemplate(digest: string, bytes: Uint8Array): Promise<void> {
+    const { zstdCompressSync } = process.getBuiltinModule("node:zlib");
+    const compressed = zstdCompressSync(bytes);
+    await this.#writes.write(() =>
+      this.#change("INSERT INTO templates (digest, size, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [
+        ...[digest, bytes.length],
+        compressed,
+      ]),
+    );
+  }
+
+  template(digest: string): Uint8Array | undefined {
+    const [row] = this.#rows("SELECT bytes FROM templates WHERE digest = ?", [digest]);
+    if (row === undefined) return undefined;
+    const { zstdDecompressSync } = process.getBuiltinModule("node:zlib");
+    try {
+      return zstdDecompressSync(row["bytes"] as Uint8Array, { maxOutputLength: MAX_TEMPLATE_BYTES });
+    } catch (error) {
+      throw new SuspensionStoreError("the store of programs has a template that is corrupt", {
+        cause: error,
+      });
+    }
+  }
+
+  removeTemplates(): Promise<number> {
+    return this.#writes.write(() =>
+      Number(
+        this.#prepare("DELETE FROM templates WHERE digest NOT IN (SELECT template FROM programs)").run()
+          .changes,
+      ),
+    );
+  }
+
+  close(): void {
+    this.#writes.flush();
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #change(sql: string, values: readonly SQLInputValue[]): boolean {
+    return this.#prepare(sql).run(...values).changes !== 0;
+  }
+
+  #rows(sql: string, values: readonly SQLInputValue[]): Row[] {
+    try {
+      return this.#prepare(sql).all(...values) as Row[];
+    } catch (error) {
+      throw new SuspensionStoreError(`the store of programs failed: ${readableError(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#prepared.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+function readHeader({ waiting, header }: Row): ProgramHeader {
+  try {
+    const read = JSON.parse(header as string) as ProgramHeader;
+    return { ...read, state: waiting === 1 ? "waiting" : "taken" };
+  } catch (error) {
+    throw new SuspensionStoreError("the store of programs has a record that is not JSON", { cause: error });
+  }
+}

@@ -1,0 +1,52 @@
+import type { DatabaseSync } from "node:sqlite";
+import { SuspensionStoreError } from "../suspension-store.ts";
+import { readableError } from "./open-database.ts";
+
+interface Waiting {
+  /** Runs the statements, and returns a function that tells the caller what came of them. */
+  readonly run: () => () => void;
+  readonly reject: (error: SuspensionStoreError) => void;
+}
+
+/**
+ * Runs what is to be written in one turn of the event loop in one transaction: syncing the disk takes most of the time of a
+ * write. The transaction begins and ends in the same turn, so that other processes hardly wait.
+ */
+export class GroupedWrites {
+  readonly #database: DatabaseSync;
+  #waiting: Waiting[] = [];
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  /** Resolves when everything that the statements wrote is durable. */
+  write<T>(statements: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const run = (): (() => void) => {
+        const result = statements();
+        return () => resolve(result);
+      };
+      if (this.#waiting.push({ run, reject }) === 1) setImmediate(() => this.flush());
+    });
+  }
+
+  /** Writes what waits. */
+  flush(): void {
+    const group = this.#waiting;
+    if (group.length === 0) return;
+    this.#waiting = [];
+    try {
+      this.#database.exec("BEGIN IMMEDIATE");
+      const tell = group.map(({ run }) => run());
+      this.#database.exec("COMMIT");
+      for (const each of tell) each();
+    } catch (error) {
+      if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      const failure = new SuspensionStoreError(`the store of programs failed: ${readableError(error)}`, {
+        cause: error,
+      });
+      for (const { reject } of group) reject(failure);
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import { SandgateError } from "../../base/sandgate-error.ts";
+import type { CallPlace } from "../../engine/call/suspension.ts";
+import type { OpenCall } from "../../sandboxes/contract/suspension.ts";
+
+/**
+ * Keeps suspended programs. A method that writes is atomic, and has written durably when it returns, or when its promise
+ * resolves. If it throws or rejects, nothing was written. Everything that `sealed` has is encrypted.
+ */
+export interface SuspensionStore {
+  /**
+   * Writes what a program is while it waits.
+   *
+   * @param calls Calls of its tool that it has made, whose states replace those that are known.
+   * @returns `false`, and writes nothing, if the program is known with another revision before this one.
+   */
+  put(program: StoredProgram, calls: readonly StoredCall[]): MaybePromise<boolean>;
+  /**
+   * Takes a program that waits, so that it goes on in the caller's process and in no other. It waits again with the next
+   * {@link put}.
+   *
+   * @returns `false` if it does not wait, or has another revision.
+   */
+  take(id: string, revision: number): MaybePromise<boolean>;
+  /** Returns a program; `undefined` if it is unknown. */
+  get(id: string): MaybePromise<StoredProgram | undefined>;
+  /** Returns all programs, the oldest first. */
+  list(): MaybePromise<readonly ProgramHeader[]>;
+  /** Removes a program with its calls, and the programs of its calls. Returns `false` if it is unknown. */
+  remove(id: string): MaybePromise<boolean>;
+  /**
+   * Takes a call of a program's tool in order to run it.
+   *
+   * @returns `fresh` to one caller only; `conflict` if the number has another digest, or the program is unknown.
+   */
+  claim(id: string, number: number, digest: string): MaybePromise<"fresh" | "begun" | "ended" | "conflict">;
+  /** Ends a call of a program's tool. One that has ended stays as it is. Does nothing if the program is unknown. */
+  end(id: string, call: Required<StoredCall>): MaybePromise<void>;
+  /** Returns the calls of a program's tool that have begun, in order. */
+  calls(id: string): MaybePromise<readonly StoredCall[]>;
+  /** Whether there is a template with this digest. */
+  hasTemplate(digest: string): MaybePromise<boolean>;
+  /** Adds a template, unless it is there. */
+  addTemplate(digest: string, bytes: Uint8Array): MaybePromise<void>;
+  /** Returns a template; `undefined` if it is unknown. */
+  template(digest: string): MaybePromise<Uint8Array | undefined>;
+  /** Removes the templates that no program names. Returns how many. */
+  removeTemplates(): MaybePromise<number>;
+  /** Releases the store. No other method is called later. */
+  close(): MaybePromise<void>;
+}
+
+/** What is readable of a suspended program. Sealed programs are bound to it. */
+export interface ProgramHeader extends CallPlace {
+  /** Identifies the program: 32 hexadecimal digits, which follow from where its call was made. */
+  readonly id: string;
+  /** Counts how often it was suspended, from 1. */
+  readonly revision: number;
+  /** Whether it waits, or a process has taken it. */
+  readonly state: "waiting" | "taken";
+  /** The id of the principal; absent if it is not known. */
+  readonly principal?: string;
+  readonly toolName: string;
+  /** The SHA-256 of the canonical JSON of the tool's name and the arguments. */
+  readonly digest: string;
+  /** Identifies the version of the sandbox. */
+  readonly build: string;
+  /** The digest of the template. */
+  readonly template: string;
+  /** The digest of the definitions of its tool and of the tools that it may call. */
+  readonly definitions: string;
+  /** The revision of the policy; absent if it said none. */
+  readonly policyRevision?: string;
+  /** In milliseconds since the epoch. */
+  readonly suspendedAt: number;
+  /** Until when it may wait for people, in milliseconds since the epoch. */
+  readonly waitUntil: number;
+  /** The calls that it waits for. */
+  readonly open: readonly OpenCall[];
+  /** The id of the key under which it is sealed. */
+  readonly keyId: string;
+}
+
+/** A suspended program. */
+export interface StoredProgram extends ProgramHeader {
+  readonly sealed: Uint8Array;
+}
+
+/** How far a call of a program's tool has come. */
+export interface StoredCall {
+  readonly number: number;
+  /** The SHA-256 of the canonical JSON of the tool's name and the arguments. */
+  readonly digest: string;
+  /** Its result, sealed; `undefined` if it has begun, and not ended. */
+  readonly sealed?: Uint8Array | undefined;
+}
+
+/** Thrown if a store of suspended programs cannot be opened, read or written. `message` says why. */
+export class SuspensionStoreError extends SandgateError {
+  override readonly name = "SuspensionStoreError";
+  override readonly code = "suspension_store_failed";
+}

@@ -1,0 +1,204 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type {
+  CallSuspension,
+  ClaimedCall,
+  EngineState,
+  SuspendableCall,
+} from "../../engine/call/suspension.ts";
+import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
+import type { NestedResult } from "../../sandboxes/contract/task.ts";
+import type { StoredCall, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
+import type { SuspensionKeys } from "./keys.ts";
+import { boundResult, boundTo, programId, writeContent } from "./program-record.ts";
+import { seal, unseal } from "./sealing.ts";
+import { SuspensionRefusedError } from "./suspension-error.ts";
+
+/** What all programs share. */
+export interface SuspensionHost {
+  readonly store: SuspensionStore;
+  readonly keys: SuspensionKeys;
+  readonly afterMs: number;
+  /** Returns milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** A program that an earlier process suspended. */
+export interface EarlierProgram {
+  readonly task: SuspendedTask;
+  readonly kept: EngineState;
+  readonly stored: StoredProgram;
+  readonly calls: readonly StoredCall[];
+}
+
+/** A call of a program's tool in memory, before the program is suspended for the first time. */
+interface MemoryCall {
+  readonly digest: string;
+  /** `undefined` until it has ended. */
+  readonly result?: NestedResult;
+}
+
+/**
+ * Keeps one program. Until it is suspended for the first time, nothing is written, and the states of its calls are kept in
+ * memory: without what is suspended, nothing could go on, and most programs never wait for long.
+ */
+export class ProgramSuspension implements CallSuspension {
+  readonly from: SuspendedTask | undefined;
+  readonly kept: EngineState | undefined;
+  readonly sinceMs: number;
+  readonly afterMs: number;
+  readonly #host: SuspensionHost;
+  readonly #call: SuspendableCall;
+  readonly #id: string;
+  /** How far the calls of an earlier process had come. */
+  readonly #earlier: ReadonlyMap<number, "begun" | NestedResult>;
+  readonly #calls = new Map<number, MemoryCall>();
+  #revision: number;
+  #writing: Promise<void> | undefined;
+
+  /** @throws {SuspensionRefusedError} if a result of a call was changed. */
+  constructor(host: SuspensionHost, call: SuspendableCall, earlier?: EarlierProgram) {
+    this.#host = host;
+    this.#call = call;
+    this.#id = programId(call);
+    this.afterMs = host.afterMs;
+    this.from = earlier?.task;
+    this.kept = earlier?.kept;
+    this.sinceMs = earlier === undefined ? 0 : Math.max(host.now() - earlier.stored.suspendedAt, 0);
+    this.#revision = earlier?.stored.revision ?? 0;
+    const calls = earlier?.calls ?? [];
+    this.#earlier = new Map(
+      calls.map((each) => [each.number, each.sealed === undefined ? "begun" : this.#open(each, each.sealed)]),
+    );
+  }
+
+  /** Whether something is written. */
+  get #isStored(): boolean {
+    return this.#revision > 0;
+  }
+
+  async suspend(task: SuspendedTask, template: SuspendedTemplate): Promise<void> {
+    this.#writing = this.#write(task, template);
+    try {
+      await this.#writing;
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  async #write(task: SuspendedTask, template: SuspendedTemplate): Promise<void> {
+    const { store, keys, now } = this.#host;
+    if (!(await store.hasTemplate(template.digest)))
+      await store.addTemplate(template.digest, template.bytes());
+    const { describe, ...call } = this.#call;
+    const { definitions, policyRevision, ...engine } = describe();
+    const { build, open, state, heap, leftWaitMs } = task;
+    const suspendedAt = now();
+    const header = {
+      ...call,
+      ...{ id: this.#id, revision: this.#revision + 1, state: "waiting" as const, keyId: keys.sealing.id },
+      ...{ build, template: template.digest, definitions, open },
+      ...(policyRevision !== undefined && { policyRevision }),
+      ...{ suspendedAt, waitUntil: Math.floor(suspendedAt + leftWaitMs) },
+    };
+    const content = writeContent({ engine, state, leftWaitMs, heap });
+    const sealed = seal(content, boundTo(header), keys.sealing);
+    // The calls in the store have states of their own from the first time on.
+    const calls = this.#isStored
+      ? []
+      : Array.from(this.#calls, ([number, known]) => this.#stored(number, known));
+    if (!(await store.put({ ...header, sealed }, calls))) throw new SuspensionRefusedError("taken");
+    this.#revision++;
+    this.#calls.clear();
+  }
+
+  #stored(number: number, { digest, result }: MemoryCall): StoredCall {
+    if (result === undefined) return { number, digest };
+    return { number, digest, sealed: this.#seal({ number, digest }, result) };
+  }
+
+  #seal(call: ClaimedCall, result: NestedResult): Uint8Array {
+    const { principal } = this.#call;
+    const bound = boundResult({ id: this.#id, ...(principal !== undefined && { principal }) }, call);
+    const { sealing } = this.#host.keys;
+    const text = Buffer.from(JSON.stringify(result));
+    return Buffer.concat([
+      Buffer.from([sealing.id.length]),
+      Buffer.from(sealing.id),
+      seal(text, bound, sealing),
+    ]);
+  }
+
+  async resume(): Promise<void> {
+    if (!(await this.#host.store.take(this.#id, this.#revision))) throw new SuspensionRefusedError("taken");
+  }
+
+  async template(digest: string): Promise<Uint8Array | undefined> {
+    return this.#host.store.template(digest);
+  }
+
+  claim(call: ClaimedCall, again: boolean): MaybePromise<void> {
+    if (this.#writing !== undefined || this.#isStored) return this.#claimLater(call, again);
+    const { number, digest } = call;
+    if (this.#calls.has(number) && !again) throw new Error("the call was made before");
+    this.#calls.set(number, { digest });
+  }
+
+  async #claimLater({ number, digest }: ClaimedCall, again: boolean): Promise<void> {
+    await this.#settled();
+    if (!this.#isStored) return this.claim({ number, digest }, again);
+    const claim = await this.#host.store.claim(this.#id, number, digest);
+    if (claim === "fresh" || (claim === "begun" && again)) return;
+    throw new Error(`the call cannot begin: it is in the state '${claim}'`);
+  }
+
+  end(call: ClaimedCall, result: NestedResult): MaybePromise<void> {
+    if (this.#writing !== undefined || this.#isStored) return this.#endLater(call, result);
+    this.#calls.set(call.number, { digest: call.digest, result });
+  }
+
+  async #endLater(call: ClaimedCall, result: NestedResult): Promise<void> {
+    await this.#settled();
+    if (!this.#isStored) return this.end(call, result);
+    try {
+      await this.#host.store.end(this.#id, { ...call, sealed: this.#seal(call, result) });
+    } catch (thrown) {
+      // The program has the result; after a loss of the process, whether the call took effect is not known.
+      const { message } = describeThrown(thrown);
+      process.emitWarning(`The result of a call could not be kept: ${message}`, {
+        code: "SANDGATE_NOT_SUSPENDED",
+      });
+    }
+  }
+
+  /** Waits until nothing is being written. */
+  async #settled(): Promise<void> {
+    await this.#writing?.catch(() => {});
+  }
+
+  known(number: number): "begun" | NestedResult | undefined {
+    return this.#earlier.get(number);
+  }
+
+  /** @throws {SuspensionRefusedError} if the result was changed. */
+  #open(call: ClaimedCall, sealed: Uint8Array): NestedResult {
+    const { principal } = this.#call;
+    const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length);
+    const textAt = 1 + (bytes[0] ?? 0);
+    const key = this.#host.keys.find(bytes.toString("utf8", 1, textAt));
+    if (key === undefined) throw new SuspensionRefusedError("unknown_key");
+    const bound = boundResult({ id: this.#id, ...(principal !== undefined && { principal }) }, call);
+    return JSON.parse(Buffer.from(unseal(bytes.subarray(textAt), bound, key)).toString()) as NestedResult;
+  }
+
+  async close(): Promise<void> {
+    await this.#settled();
+    if (!this.#isStored) return;
+    try {
+      await this.#host.store.remove(this.#id);
+    } catch (thrown) {
+      const { message } = describeThrown(thrown);
+      process.emitWarning(`A program could not be removed: ${message}`, { code: "SANDGATE_NOT_SUSPENDED" });
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { JsonObject } from "../../json/value.ts";
+
+/** A task that waits, as bytes from which it can go on in another process. Only its sandbox reads `heap` and `state`. */
+export interface SuspendedTask {
+  /** Identifies the versions of everything that can read the heap. A sandbox of another build refuses the task. */
+  readonly build: string;
+  /** The SHA-256 of the template from which the heap differs, as 64 hexadecimal digits. */
+  readonly template: string;
+  /** What differs from the template, compressed. */
+  readonly heap: Uint8Array;
+  /** Everything else that the sandbox needs, such as the budgets that are left. */
+  readonly state: JsonObject;
+  /** The calls of other tools that have no reply yet. */
+  readonly open: readonly OpenCall[];
+  /** How long the task may go on waiting for people, in ms. */
+  readonly leftWaitMs: number;
+}
+
+/** A call that a suspended task has made, and waits for. */
+export interface OpenCall {
+  /** Counts the calls of the task from 1: the id of the call is that of the task's call, `/` and the number. */
+  readonly number: number;
+  readonly toolName: string;
+}
+
+/** The template of a suspended task. */
+export interface SuspendedTemplate {
+  /** As in {@link SuspendedTask}. */
+  readonly digest: string;
+  /** The bytes of which that is the digest. Called only if they are not stored yet. */
+  bytes(): Uint8Array;
+}
+
+/** Lets a task that waits outlive its process. */
+export interface TaskSuspension {
+  /** The task from which this one goes on; `undefined` if it begins. */
+  readonly from: SuspendedTask | undefined;
+  /** How long the task has waited since it was suspended, in ms; 0 if it begins. */
+  readonly sinceMs: number;
+  /** Milliseconds after which a task that waits is suspended, whatever it waits for. */
+  readonly afterMs: number;
+  /**
+   * Writes what the task is now. Resolves when it is durable, and rejects if it could not be written. After it,
+   * {@link resume} comes before the next.
+   */
+  suspend(task: SuspendedTask, template: SuspendedTemplate): Promise<void>;
+  /**
+   * Declares that the task goes on from what {@link suspend} wrote, or from {@link from}, which it never does again.
+   * Resolves when that is durable.
+   *
+   * @throws as a rejection, if another process was first, or it cannot be written. The task must not go on.
+   */
+  resume(): Promise<void>;
+  /** Returns the bytes of the template with this digest; `undefined` if they are not stored. */
+  template(digest: string): Promise<Uint8Array | undefined>;
+}

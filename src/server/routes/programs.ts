@@ -1,0 +1,41 @@
+import type { WaitingCall } from "../../engine/call/suspension.ts";
+import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
+import type { SessionService } from "../service.ts";
+import type { App } from "./session-app.ts";
+
+/** Lists the programs that are suspended while they wait. */
+export function programRoutes(app: App, { sessions }: SessionService): void {
+  app.get("/v1/programs", async ({ env, json }) => {
+    const { client } = env;
+    const suspended = await sessions.suspendedCalls();
+    const seen = suspended.filter(({ sessionId }) => {
+      const session = sessions.get(sessionId);
+      return session !== undefined && client.sees(session);
+    });
+    const inquiries = sessions.openInquiries();
+    return json({ programs: seen.map((call) => programView(call, inquiries)) });
+  });
+}
+
+/** A suspended program as it is listed, with the questions that its calls wait for. */
+function programView(
+  { sessionId, turnId, messageId, callId, principal, toolName, suspendedAt, waitUntil, open }: WaitingCall,
+  inquiries: readonly Inquiry[],
+): object {
+  return {
+    ...{ sessionId, turnId, messageId, callId, toolName, suspendedAt, waitUntil },
+    ...(principal !== undefined && { principal }),
+    leftMs: Math.max(waitUntil - Date.now(), 0),
+    open: open.map(({ number, toolName: tool }) => {
+      const nested = `${callId}/${number}`;
+      const asked = inquiries.find(
+        (inquiry) =>
+          inquiry.sessionId === sessionId &&
+          inquiry.turnId === turnId &&
+          inquiry.messageId === messageId &&
+          inquiry.callId === nested,
+      );
+      return { callId: nested, toolName: tool, ...(asked && { requestId: asked.id }) };
+    }),
+  };
+}

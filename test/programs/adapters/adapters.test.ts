@@ -1,0 +1,117 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import { generateText, stepCountIs } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { afterAll, describe, expect, test } from "vitest";
+import { toAiSdkTool } from "../../../src/programs/adapters/ai-sdk-tool.ts";
+import { readAllowedCallers, withAllowedCallers } from "../../../src/programs/adapters/allowed-callers.ts";
+import { CodeExecutor } from "../../../src/programs/adapters/code-executor.ts";
+import { anthropicMessagesProtocol } from "../../../src/protocols/providers/anthropic/messages.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { Programs, tool } from "../harness.ts";
+
+const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+afterAll(() => sandboxes.close());
+
+const add = tool("add", ({ a, b }) => (a as number) + (b as number));
+
+describe("toAiSdkTool", () => {
+  test("lets a model of the SDK run programs, and read what they did", async () => {
+    const { context } = new Programs(sandboxes, { tools: [add] });
+    const prompts: string[] = [];
+    const usage = {
+      inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+      outputTokens: { total: 1, text: 1, reasoning: undefined },
+    };
+    const model = new MockLanguageModelV4({
+      doGenerate: async ({ prompt, tools }) => {
+        prompts.push(JSON.stringify([prompt, tools]));
+        if (prompts.length > 1) {
+          return {
+            content: [{ type: "text", text: "3" }],
+            finishReason: { unified: "stop", raw: undefined },
+            usage,
+            warnings: [],
+          };
+        }
+        const input = JSON.stringify({ code: "return tools.add({ a: 1, b: 2 })" });
+        const content = [{ type: "tool-call" as const, toolCallId: "1", toolName: "run_program", input }];
+        return { content, finishReason: { unified: "tool-calls", raw: undefined }, usage, warnings: [] };
+      },
+    });
+    const run_program = toAiSdkTool(context, { declarations: { tools: ["add"] } });
+    const { text } = await generateText({
+      model,
+      prompt: "What is 1 + 2?",
+      tools: { run_program: run_program as never },
+      stopWhen: stepCountIs(3),
+    });
+    expect(text).toBe("3");
+    expect(prompts[0]).toContain("declare const tools: {");
+    expect(prompts[1]).toContain("- add: allowed, effect none");
+  });
+
+  test("throws if the toolset is not registered", () => {
+    const { context } = new Programs(sandboxes, { options: { prefix: "my_" } });
+    expect(() => toAiSdkTool(context)).toThrow(TypeError);
+    expect(toAiSdkTool(context, { prefix: "my_" }).description).toContain("tools.my_search_tools");
+  });
+});
+
+test("allowed_callers say who may call a tool, and are read as they are written", () => {
+  const { registry } = new Programs(sandboxes, { tools: [add, tool("read", () => null)] });
+  const { tools } = anthropicMessagesProtocol(registry).toTools();
+  const mapped = withAllowedCallers(tools, { direct: ["run_program", "read"], programs: ["add", "read"] });
+  // The types of the SDK accept them.
+  const definitions: Anthropic.Tool[] = mapped as Anthropic.Tool[];
+  expect(definitions.map(({ name, allowed_callers }) => [name, allowed_callers])).toEqual([
+    ["add", ["code_execution_20260120"]],
+    ["read", ["direct", "code_execution_20260120"]],
+    ["run_program", ["direct"]],
+  ]);
+  expect(readAllowedCallers(definitions)).toEqual({
+    direct: ["read", "run_program"],
+    programs: ["add", "read"],
+  });
+  expect(readAllowedCallers([{ name: "x" }])).toEqual({ direct: ["x"], programs: [] });
+});
+
+describe("CodeExecutor", () => {
+  const executor = new CodeExecutor({ sandboxes, limits: { wallTimeMs: 500 } });
+  const fns = {
+    add: async (input: unknown) => {
+      const { a, b } = input as { readonly a: number; readonly b: number };
+      return a + b;
+    },
+    fail: async () => {
+      throw new Error("out of paper");
+    },
+    both: async (...args: unknown[]) => args,
+  };
+
+  test("runs code over functions and providers, with their logs", async () => {
+    const code = "async () => { console.log('hi'); return await codemode.add({ a: 1, b: 2 }); }";
+    expect(await executor.execute(code, fns)).toEqual({ result: 3, logs: ["hi"] });
+    expect(
+      await executor.execute("async () => [await math.both(1, 'x'), math.two()]", [
+        { name: "math", fns, prelude: "math.two = () => 2;" },
+      ]),
+    ).toEqual({ result: [[1, "x"], 2] });
+  });
+
+  test.each([
+    ["async () => codemode.fail()", "out of paper"],
+    ["async () => { throw new Error('x') }", "x"],
+    ["async () => codemode.gone()", "not found"],
+    ["async () => {", "Invalid arguments"],
+    ["async () => { for (;;); }", "500ms"],
+  ])("returns the error of %j", async (code, message) => {
+    const { result, error } = await executor.execute(code, fns);
+    expect(result).toBeUndefined();
+    expect(error).toContain(message);
+  });
+
+  test("returns an error for functions that cannot be tools", async () => {
+    expect((await executor.execute("() => 1", [{ name: "a-b", fns }])).error).toContain("identifier");
+    expect((await executor.execute("() => 1", { "a b": fns.fail })).error).toContain("a b");
+  });
+});

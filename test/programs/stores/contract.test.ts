@@ -1,0 +1,173 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store.ts";
+import type { StoredProgram, SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "sandgate-programs-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+
+const PROGRAM: StoredProgram = {
+  ...{ id: "a".repeat(32), revision: 1, state: "waiting", sessionId: "s1", turnId: "t1", messageId: "m1" },
+  ...{ callId: "c1", principal: "ann", toolName: "run_program", digest: "d1", build: "b1", template: "t1" },
+  ...{ definitions: "e1", policyRevision: "r1", suspendedAt: 1_000, waitUntil: 9_000, keyId: "k1" },
+  open: [{ number: 1, toolName: "pay" }],
+  sealed: new Uint8Array([1, 2, 3]),
+};
+const OTHER: StoredProgram = { ...PROGRAM, id: "b".repeat(32), callId: "c2", suspendedAt: 2_000 };
+
+/** A kind of store. */
+interface Kind {
+  readonly name: string;
+  readonly open: () => SuspensionStore;
+  /** Closes a store, and opens it again; stores in memory stay open. */
+  readonly reopen: (store: SuspensionStore) => Promise<SuspensionStore>;
+}
+
+let file = "";
+const KINDS: readonly Kind[] = [
+  { name: "in memory", open: () => new MemorySuspensionStore(), reopen: async (store) => store },
+  {
+    name: "in a file",
+    open: () => {
+      file = join(folder, `${++files}.db`);
+      return new SqliteSuspensionStore(file);
+    },
+    reopen: async (store) => {
+      await store.close();
+      return new SqliteSuspensionStore(file);
+    },
+  },
+];
+
+describe.each(KINDS)("A store of suspended programs $name", ({ open, reopen }) => {
+  let store: SuspensionStore;
+  beforeEach(() => {
+    store = open();
+    return () => store.close();
+  });
+
+  test("keeps a program as it is", async () => {
+    expect(await store.put(PROGRAM, [])).toBe(true);
+    store = await reopen(store);
+    expect(await store.get(PROGRAM.id)).toEqual(PROGRAM);
+    expect(await store.get(OTHER.id)).toBeUndefined();
+  });
+
+  test("accepts each revision once, after the one before", async () => {
+    expect(await store.put({ ...PROGRAM, revision: 2 }, [])).toBe(false);
+    expect(await store.put(PROGRAM, [])).toBe(true);
+    expect(await store.put(PROGRAM, [])).toBe(false);
+    expect(await store.put({ ...PROGRAM, revision: 2, sealed: new Uint8Array([4]) }, [])).toBe(true);
+    expect(await store.get(PROGRAM.id)).toMatchObject({ revision: 2, sealed: new Uint8Array([4]) });
+  });
+
+  test("gives a program to one who takes it, until it waits again", async () => {
+    await store.put(PROGRAM, []);
+    const taken = await Promise.all([1, 2, 3].map(() => store.take(PROGRAM.id, 1)));
+    expect(taken.filter(Boolean)).toHaveLength(1);
+    store = await reopen(store);
+    expect(await store.get(PROGRAM.id)).toMatchObject({ state: "taken" });
+    expect(await store.take(PROGRAM.id, 1)).toBe(false);
+    await store.put({ ...PROGRAM, revision: 2 }, []);
+    expect(await store.take(PROGRAM.id, 1)).toBe(false);
+    expect(await store.take(PROGRAM.id, 2)).toBe(true);
+    expect(await store.take(OTHER.id, 1)).toBe(false);
+  });
+
+  test("lists programs without what is sealed, the oldest first", async () => {
+    await store.put(PROGRAM, []);
+    await store.put(OTHER, []);
+    store = await reopen(store);
+    const { sealed: _, ...header } = PROGRAM;
+    const { sealed: __, ...other } = OTHER;
+    expect(await store.list()).toEqual([header, other]);
+  });
+
+  test("lets a call be claimed once, and knows how far it has come", async () => {
+    expect(await store.claim(PROGRAM.id, 1, "x")).toBe("conflict");
+    await store.put(PROGRAM, [{ number: 1, digest: "x" }]);
+    expect(await store.claim(PROGRAM.id, 1, "x")).toBe("begun");
+    const claims = await Promise.all([1, 2, 3].map(() => store.claim(PROGRAM.id, 2, "y")));
+    expect(claims.toSorted()).toEqual(["begun", "begun", "fresh"]);
+    expect(await store.claim(PROGRAM.id, 2, "z")).toBe("conflict");
+    await store.end(PROGRAM.id, { number: 2, digest: "y", sealed: new Uint8Array([5]) });
+    await store.end(PROGRAM.id, { number: 2, digest: "y", sealed: new Uint8Array([6]) });
+    await store.end(PROGRAM.id, { number: 3, digest: "w", sealed: new Uint8Array([7]) });
+    await store.end(OTHER.id, { number: 1, digest: "w", sealed: new Uint8Array([7]) });
+    store = await reopen(store);
+    expect(await store.claim(PROGRAM.id, 2, "y")).toBe("ended");
+    expect(await store.calls(PROGRAM.id)).toEqual([
+      { number: 1, digest: "x" },
+      { number: 2, digest: "y", sealed: new Uint8Array([5]) },
+      { number: 3, digest: "w", sealed: new Uint8Array([7]) },
+    ]);
+    expect(await store.calls(OTHER.id)).toEqual([]);
+  });
+
+  test("removes a program with its calls, and with the programs that its tool called", async () => {
+    await store.put(PROGRAM, [{ number: 1, digest: "x" }]);
+    await store.put({ ...OTHER, id: "c".repeat(32), callId: "c1/1" }, []);
+    await store.put({ ...OTHER, id: "d".repeat(32), callId: "c1/1", turnId: "t2" }, []);
+    await store.put({ ...OTHER, id: "e".repeat(32), callId: "c11" }, []);
+    expect(await store.remove(PROGRAM.id)).toBe(true);
+    expect(await store.remove(PROGRAM.id)).toBe(false);
+    store = await reopen(store);
+    expect((await store.list()).map(({ id }) => id[0])).toEqual(["d", "e"]);
+    expect(await store.calls(PROGRAM.id)).toEqual([]);
+  });
+
+  test("keeps templates by their digests, as long as a program names them", async () => {
+    expect(await store.hasTemplate("t1")).toBe(false);
+    await store.addTemplate("t1", new Uint8Array([1, 2]));
+    await store.addTemplate("t1", new Uint8Array([3]));
+    await store.addTemplate("t2", new Uint8Array([4]));
+    await store.put(PROGRAM, []);
+    store = await reopen(store);
+    expect(await store.removeTemplates()).toBe(1);
+    expect(await store.hasTemplate("t1")).toBe(true);
+    expect(new Uint8Array((await store.template("t1")) ?? [])).toEqual(new Uint8Array([1, 2]));
+    expect(await store.template("t2")).toBeUndefined();
+  });
+});
+
+describe("A store of suspended programs in a file", () => {
+  test("is open in several processes, and gives a program to one of them", async () => {
+    const shared = join(folder, "shared.db");
+    using stores = new DisposableStack();
+    const [one, other] = [1, 2].map(() => {
+      const store = new SqliteSuspensionStore(shared);
+      stores.defer(() => store.close());
+      return store;
+    }) as [SqliteSuspensionStore, SqliteSuspensionStore];
+    await one.put(PROGRAM, []);
+    const taken = await Promise.all([one.take(PROGRAM.id, 1), other.take(PROGRAM.id, 1)]);
+    expect(taken.filter(Boolean)).toHaveLength(1);
+    expect(other.get(PROGRAM.id)?.state).toBe("taken");
+    const reader = new SqliteSuspensionStore(shared, { readOnly: true });
+    stores.defer(() => reader.close());
+    expect(reader.list()).toHaveLength(1);
+    await expect(reader.remove(PROGRAM.id)).rejects.toThrow("it cannot be written");
+  });
+
+  test("is refused if it is another file, or that of a newer version", () => {
+    const text = join(folder, "text.db");
+    writeFileSync(text, "no database ".repeat(500));
+    expect(() => new SqliteSuspensionStore(text)).toThrow("the file is not a database");
+    const sqlite = process.getBuiltinModule("node:sqlite");
+    const foreign = join(folder, "foreign.db");
+    const database = new sqlite.DatabaseSync(foreign);
+    database.exec("CREATE TABLE other (a)");
+    database.close();
+    expect(() => new SqliteSuspensionStore(foreign)).toThrow("the file is a database of another program");
+    const newer = join(folder, "newer.db");
+    new SqliteSuspensionStore(newer).close();
+    const changed = new sqlite.DatabaseSync(newer);
+    changed.exec("PRAGMA user_version = 99");
+    changed.close();
+    expect(() => new SqliteSuspensionStore(newer)).toThrow("format");
+  });
+});

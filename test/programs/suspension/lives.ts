@@ -1,0 +1,108 @@
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import type { Tool } from "../../../src/engine/tool.ts";
+import type { JsonObject } from "../../../src/json/value.ts";
+import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
+import { openSuspensions, type Suspensions } from "../../../src/programs/suspension/suspensions.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { SessionsOptions } from "../../../src/sessions/options.ts";
+import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
+import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import { KEY, programPolicy } from "./setting.ts";
+
+const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+
+/** What one life has that differs from the one before. */
+export interface LifeOptions extends Partial<SessionsOptions> {
+  readonly tools?: readonly Tool[];
+  readonly keys?: readonly SuspensionKey[];
+  readonly afterMs?: number;
+}
+
+/**
+ * Sessions over stores that outlive them, as those of processes that come one after the other. The earlier ones are not
+ * closed: like processes that were killed, they write nothing later, as nobody answers them.
+ */
+export class Lives {
+  readonly sessionStore: MemorySessionStore = new MemorySessionStore();
+  readonly programStore: MemorySuspensionStore = new MemorySuspensionStore();
+  readonly #tools: readonly Tool[];
+
+  constructor(tools: readonly Tool[]) {
+    this.#tools = tools;
+  }
+
+  async begin({ tools = this.#tools, keys = [KEY], afterMs, ...more }: LifeOptions = {}): Promise<Life> {
+    const registry = new ToolRegistry();
+    for (const tool of tools) registry.register(tool);
+    const suspensions = openSuspensions({
+      store: this.programStore,
+      keys,
+      ...(afterMs !== undefined && { afterMs }),
+    });
+    const sessions = await openSessions({
+      ...{ registry, suspensions, sandboxes, policy: programPolicy(), store: this.sessionStore },
+      confirmations: { default: { destructive: "auto", write: "auto" } },
+      ...more,
+    });
+    return new Life(sessions, suspensions);
+  }
+}
+
+/** One process. */
+export class Life {
+  readonly sessions: Sessions;
+  readonly suspensions: Suspensions;
+  /** The results of the messages of earlier lives. */
+  readonly resumed: Promise<readonly (ToolExecution | null)[]>[];
+
+  constructor(sessions: Sessions, suspensions: Suspensions) {
+    this.sessions = sessions;
+    this.suspensions = suspensions;
+    this.resumed = sessions.takeResumed().map(({ results }) => results);
+  }
+
+  /** Has the model call the program. */
+  async call(
+    input: JsonObject = {},
+    name = "program",
+  ): Promise<Promise<readonly (ToolExecution | null)[]>[]> {
+    const session = await this.sessions.open({ id: "s1", principal: { id: "ann", kind: "user" } });
+    const results = session
+      .turn({ id: "t1" })
+      .dispatchAll([{ id: "c1", name, arguments: input }], { messageId: "m1" });
+    return [results];
+  }
+
+  /** Waits until so many inquiries are open, and as many programs suspended. Returns the inquiries. */
+  async waits(inquiries: number, programs = 1): Promise<readonly Inquiry[]> {
+    for (;;) {
+      const waiting = (await this.suspensions.list()).filter(({ state }) => state === "waiting");
+      const open = this.sessions.openInquiries();
+      if (open.length === inquiries && waiting.length === programs) return open;
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
+  /** Waits until the only program is suspended for the nth time. */
+  async suspended(times: number): Promise<void> {
+    for (;;) {
+      const [program] = await this.suspensions.list();
+      if (program?.revision === times && program.state === "waiting") return;
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
+  async answer({ id, digest }: Inquiry, decision: "allow" | "deny" = "allow"): Promise<void> {
+    await this.sessions.answer(id, { decision, digest, by: "eve" });
+  }
+
+  /** The only result of the message of an earlier life. */
+  async result(): Promise<ToolExecution> {
+    const [execution] = (await this.resumed[0]) ?? [];
+    if (execution === undefined || execution === null) throw new Error("there is no result");
+    return execution;
+  }
+}
