@@ -8,7 +8,7 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import { describeTools } from "../../src/programs/catalogue/describe-tools.ts";
+import { describe } from "../../src/programs/catalogue/describe-tools.ts";
 import { registerPrograms } from "../../src/programs/register-programs.ts";
 import { anthropicMessagesProtocol } from "../../src/protocols/providers/anthropic/messages.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
@@ -66,8 +66,8 @@ function addCatalogue(name: string, definitions: readonly Definition[]): void {
   table[name] = {
     tools: registry.size,
     "direct definitions": offered(registry),
-    "program, full": own + countTokens(describeTools(registry)),
-    "program, names": own + countTokens(describeTools(registry, { style: "names" })),
+    "program, full": own + countTokens(describe(registry)),
+    "program, names": own + countTokens(describe(registry, { style: "names" })),
     "program, search": own,
   };
 }

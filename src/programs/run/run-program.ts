@@ -27,11 +27,7 @@ Write an expression, or the body of an async function that returns a JSON value.
  * @param sideEffects The worst that the tools which a program may call can do.
  * @param prefix What the names of the tools for finding others begin with.
  */
-export function runProgramTool(
-  sideEffects: SideEffects,
-  checker: ProgramChecker,
-  prefix: string,
-): Tool {
+export function runProgramTool(sideEffects: SideEffects, checker: ProgramChecker, prefix: string): Tool {
   return {
     name: RUN_PROGRAM,
     title: "Run a program",
