@@ -8,7 +8,7 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import { describeTools } from "../../src/programs/catalogue/describe-tools.ts";
+import { describe } from "../../src/programs/catalogue/describe-tools.ts";
 import { registerPrograms } from "../../src/programs/register-programs.ts";
 import { anthropicMessagesProtocol } from "../../src/protocols/providers/anthropic/messages.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
@@ -16,7 +16,9 @@ import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
 interface Definition {
   readonly name: string;
   readonly description: string;
-  readonly input_schema: JsonObject;
+  /** As the catalogue has it. */
+  readonly input_schema?: JsonObject;
+  readonly inputSchema?: JsonObject;
 }
 
 interface RecordedTask {
@@ -39,10 +41,10 @@ function rows(file: string): readonly JsonObject[] {
 
 function registryOf(definitions: readonly Definition[]): ToolRegistry {
   const registry = new ToolRegistry();
-  for (const { name, description, input_schema } of definitions) {
+  for (const { name, description, ...given } of definitions) {
     if (registry.has(name)) continue;
     try {
-      const inputSchema = normalizeSchema(input_schema).schema;
+      const inputSchema = normalizeSchema(given.input_schema ?? given.inputSchema).schema;
       registry.register({ name, description, inputSchema, host: () => null } as Tool);
     } catch {
       // A definition that no registry takes costs no tokens.
@@ -64,8 +66,8 @@ function addCatalogue(name: string, definitions: readonly Definition[]): void {
   table[name] = {
     tools: registry.size,
     "direct definitions": offered(registry),
-    "program, full": own + countTokens(describeTools(registry)),
-    "program, names": own + countTokens(describeTools(registry, { style: "names" })),
+    "program, full": own + countTokens(describe(registry)),
+    "program, names": own + countTokens(describe(registry, { style: "names" })),
     "program, search": own,
   };
 }
@@ -81,7 +83,7 @@ addCatalogue(
 );
 console.table(table);
 
-const tasks = traces.filter(({ kind, calls }) => kind === "user" && (calls as JsonValue[]).length > 1);
+const tasks = traces.filter(({ kind, calls }) => kind === "user" && Array.isArray(calls) && calls.length > 1);
 let direct = 0;
 let program = 0;
 for (const { calls } of tasks as unknown as readonly RecordedTask[]) {

@@ -14,7 +14,7 @@ export {
   type CodeProvider,
   type CodeResult,
 } from "../programs/adapters/code-executor.ts";
-export { type DescribeOptions, describeTools as describe } from "../programs/catalogue/describe-tools.ts";
+export { type DescribeOptions, describe } from "../programs/catalogue/describe-tools.ts";
 export type { ProgramOptions } from "../programs/program-tools.ts";
 export { registerPrograms } from "../programs/register-programs.ts";
 

@@ -1,11 +1,10 @@
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { Tool } from "../engine/tool.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
-import type { PreflightContext } from "../tool/preflight.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
 import { catalogueTools } from "./catalogue/catalogue-tools.ts";
 import { ProgramChecker } from "./check/program-checker.ts";
-import { type ProgramInput, RUN_PROGRAM, runProgramTool } from "./run/run-program.ts";
+import { RUN_PROGRAM, runProgramTool } from "./run/run-program.ts";
 
 /** Options of the toolset `programs`. */
 export interface ProgramOptions {
@@ -26,10 +25,7 @@ export function programTools(
   registry: ToolRegistry<never>,
   { tools = ["*"], prefix = "" }: ProgramOptions = {},
 ): readonly Tool[] {
-  const checker = new ProgramChecker();
-  const preflight = ({ code, language = "js" }: ProgramInput, context: PreflightContext) =>
-    checker.problemsOf({ code, language }, context);
-  const runProgram = runProgramTool(worstOf(registry, tools), preflight, prefix);
+  const runProgram = runProgramTool(worstOf(registry, tools), new ProgramChecker(), prefix);
   return [runProgram, ...catalogueTools(registry, prefix, [RUN_PROGRAM])];
 }
 

@@ -1,6 +1,6 @@
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { type AiSdkTool, aiSdkToolSet } from "../../protocols/providers/ai-sdk/tool-set.ts";
-import { type DescribeOptions, describeTools } from "../catalogue/describe-tools.ts";
+import { type DescribeOptions, describe } from "../catalogue/describe-tools.ts";
 import { RUN_PROGRAM } from "../run/run-program.ts";
 
 /** Options of {@link toAiSdkTool}. */
@@ -24,5 +24,5 @@ export function toAiSdkTool<Embedder = unknown>(
   const tool = aiSdkToolSet(context).tools[prefix + RUN_PROGRAM];
   if (tool === undefined) throw new TypeError("the toolset 'programs' is not registered with this prefix");
   if (declarations === undefined) return tool;
-  return { ...tool, description: `${tool.description}\n\n${describeTools(context.registry, declarations)}` };
+  return { ...tool, description: `${tool.description}\n\n${describe(context.registry, declarations)}` };
 }

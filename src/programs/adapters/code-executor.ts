@@ -2,11 +2,12 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { ToolRegistry } from "../../engine/registry.ts";
+import type { Tool } from "../../engine/tool.ts";
 import { allow } from "../../policy/decision.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
-import { registerPrograms } from "../register-programs.ts";
-import { RUN_PROGRAM } from "../run/run-program.ts";
+import { ProgramChecker } from "../check/program-checker.ts";
+import { RUN_PROGRAM, runProgramTool } from "../run/run-program.ts";
 
 /** The functions that code may call, by name. They get the arguments of the call. */
 export type CodeFunctions = Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>>;
@@ -54,6 +55,8 @@ const MAX_CALLS = 1_000;
  */
 export class CodeExecutor {
   readonly #options: CodeExecutorOptions;
+  /** One for all executions, whose check starts a thread. */
+  readonly #program = runProgramTool("destructive", new ProgramChecker(), "");
   #executions = 0;
 
   constructor(options: CodeExecutorOptions) {
@@ -80,7 +83,7 @@ export class CodeExecutor {
   }
 
   async #run(code: string, providers: readonly CodeProvider[]): Promise<CodeResult> {
-    const registry = registryOf(providers);
+    const registry = registryOf(providers, this.#program);
     const { limits, policy = allowing(limits), ...context } = this.#options;
     const id = `execution-${++this.#executions}`;
     const call = { id, name: RUN_PROGRAM, arguments: { code: programOf(code, providers) } };
@@ -97,7 +100,7 @@ export class CodeExecutor {
   }
 }
 
-function registryOf(providers: readonly CodeProvider[]): ToolRegistry {
+function registryOf(providers: readonly CodeProvider[], program: Tool): ToolRegistry {
   const registry = new ToolRegistry();
   for (const { name, fns } of providers) {
     if (!IDENTIFIER.test(name))
@@ -111,8 +114,7 @@ function registryOf(providers: readonly CodeProvider[]): ToolRegistry {
       });
     }
   }
-  registerPrograms(registry);
-  return registry;
+  return registry.register(program);
 }
 
 /** The code with its providers, in a block of its own each, so that they do not see each other's variables. */

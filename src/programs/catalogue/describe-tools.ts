@@ -12,7 +12,7 @@ const MAX_SUMMARY_LENGTH = 100;
 const MAX_TYPE_LENGTH = 8_000;
 const MAX_LENGTH = 1_000_000;
 
-/** Options of {@link describeTools}. */
+/** Options of {@link describe}. */
 export interface DescribeOptions {
   /** Patterns of the names of the tools, in which `*` matches anything. Default: all tools. */
   readonly tools?: readonly string[];
@@ -28,7 +28,7 @@ export interface DescribeOptions {
  * hostile: whatever they have, the result is one declaration, of at most 1,000,000 characters; tools that have no room are
  * counted. Schemas are not followed out of their document, and what is recursive, too deep or too large is `any`.
  */
-export function describeTools(
+export function describe(
   registry: ToolRegistry<never>,
   { tools = ["*"], style = "full" }: DescribeOptions = {},
 ): string {

@@ -1,5 +1,7 @@
 import type { Tool } from "../../engine/tool.ts";
+import type { PreflightContext } from "../../tool/preflight.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import type { ProgramChecker } from "../check/program-checker.ts";
 import { PROGRAM_RUNTIME } from "./runtime-source.ts";
 
 /** The longest program, in UTF-16 code units. */
@@ -9,7 +11,7 @@ const MAX_CODE_LENGTH = 65_536;
 export const RUN_PROGRAM = "run_program";
 
 /** The arguments of `run_program`. */
-export interface ProgramInput {
+interface ProgramInput {
   readonly code: string;
   readonly language?: "js" | "ts";
 }
@@ -25,18 +27,15 @@ Write an expression, or the body of an async function that returns a JSON value.
  * @param sideEffects The worst that the tools which a program may call can do.
  * @param prefix What the names of the tools for finding others begin with.
  */
-export function runProgramTool(
-  sideEffects: SideEffects,
-  preflight: NonNullable<Tool["preflight"]>,
-  prefix: string,
-): Tool {
+export function runProgramTool(sideEffects: SideEffects, checker: ProgramChecker, prefix: string): Tool {
   return {
     name: RUN_PROGRAM,
     title: "Run a program",
     description: descriptionWith(prefix),
     sideEffects,
     reportsWork: true,
-    preflight,
+    preflight: ({ code, language = "js" }: ProgramInput, context: PreflightContext) =>
+      checker.problemsOf({ code, language }, context),
     inputSchema: {
       type: "object",
       properties: {

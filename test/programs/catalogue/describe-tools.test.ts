@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { declare, describeTools } from "../../../src/programs/catalogue/describe-tools.ts";
+import { declare, describe as describeTools } from "../../../src/programs/catalogue/describe-tools.ts";
 import { tool } from "../harness.ts";
 
 function described(inputSchema: JsonObject, more: Partial<Tool> = {}): string {
