@@ -1,5 +1,8 @@
 import type { ViteUserConfig } from "vitest/config";
 
+// Thousands of processes and threads of the tests load the same modules: they compile them once. .ci/run names the same folder.
+process.env["NODE_COMPILE_CACHE"] ??= `${import.meta.dirname}/node_modules/.cache/node`;
+
 const ALL = "test/**/*.test.ts";
 
 /** The folders with tests that start processes, build programs or try thousands of inputs. */

@@ -23,5 +23,8 @@ test("the age of the oldest inquiry does not depend on their order", () => {
 
 test("there is no age without inquiries, and none below zero if the clock was set back", () => {
   expect(gauges([])).toMatchObject({ sandgate_inquiries_open: 0, sandgate_inquiry_oldest_age_seconds: 0 });
-  expect(gauges([-100])).toMatchObject({ sandgate_inquiries_open: 1, sandgate_inquiry_oldest_age_seconds: 0 });
+  expect(gauges([-100])).toMatchObject({
+    sandgate_inquiries_open: 1,
+    sandgate_inquiry_oldest_age_seconds: 0,
+  });
 });

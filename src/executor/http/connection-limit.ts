@@ -5,28 +5,37 @@ import type { Socket } from "node:net";
  * Limits the connections of a server that one address has open at a time: an IPv4 address, or a network of 64 bits of IPv6,
  * of which a client usually has all addresses. Connections over unix sockets have no address, and are not limited.
  *
+ * The other listeners of the server's connections must have been added: they do not see a connection that is refused.
+ *
  * @param max Further connections are closed at once.
  * @param onRefused Called for each of these.
  */
 export function limitConnectionsPerAddress(server: Server, max: number, onRefused: () => void): void {
   const open = new Map<string, number>();
-  // Before the HTTP server sees the connection.
-  server.prependListener("connection", (socket: Socket) => {
+  const admit = (socket: Socket): boolean => {
     const { remoteAddress } = socket;
-    if (remoteAddress === undefined) return;
+    if (remoteAddress === undefined) return true;
     const origin = originOf(remoteAddress);
     const count = open.get(origin) ?? 0;
-    if (count >= max) {
-      onRefused();
-      socket.destroy();
-      return;
-    }
+    if (count >= max) return false;
     open.set(origin, count + 1);
     socket.once("close", () => {
       const left = (open.get(origin) ?? 1) - 1;
       if (left > 0) open.set(origin, left);
       else open.delete(origin);
     });
+    return true;
+  };
+  // TLS would begin a handshake on a closed connection, and report that it failed.
+  const listeners = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    if (admit(socket)) {
+      for (const listener of listeners) listener.call(server, socket);
+      return;
+    }
+    onRefused();
+    socket.destroy();
   });
 }
 

@@ -274,12 +274,13 @@ export const broken = () => {};
     expect(await exited).toEqual([0, null]);
   });
 
-  test("that gets SIGHUP reloads tools, policy and keys, and a bad file changes nothing", async () => {
+  test("that gets SIGHUP reloads tools, policy, keys and token, and a bad file changes nothing", async () => {
     const [first, second] = [new KeyedClient("first"), new KeyedClient("second")];
     const pem = ({ publicKey }: KeyedClient): string =>
       String(publicKey.export({ type: "spki", format: "pem" }));
     const folder = await createFolder({
-      ...withServer("{ keys: { first: first.pem } }"),
+      ...withServer("{ keys: { first: first.pem }, token: { file: token.txt } }"),
+      "token.txt": TOKEN,
       "first.pem": pem(first),
       "second.pem": pem(second),
     });
@@ -296,6 +297,10 @@ export const broken = () => {};
     };
     const add = (client: KeyedClient, id: string): Promise<Answer> =>
       client.dispatch({ address }, dispatchBody({ id, name: "add", arguments: { a: 1, b: 2 } }));
+    const bearer = (token: string, id: string, name: string): Promise<Answer> =>
+      dispatch({ address }, dispatchBody({ id, name, arguments: { text: "" } }), {
+        headers: { authorization: `Bearer ${token}` },
+      });
     expect(executionOf(await add(first, "1")).output).toBe(3);
     expect(problemOf(await add(second, "1"))).toBe("403 unknown_key");
 
@@ -305,8 +310,18 @@ export const broken = () => {};
 
     const open = await change("policy.yaml", "rules:\n  - { name: x, tools: [add], effect: deny }\n");
     expect(open).toBe("error config.refused");
-    const server = withServer("{ keys: { second: second.pem } }")["sandgate.yaml"] ?? "";
-    expect(await change("sandgate.yaml", server)).toBe("info config.reloaded");
+    expect(executionOf(await bearer(TOKEN, "1", "upper")).error?.code).toBeUndefined();
+    const config = withServer("{ keys: { second: second.pem }, token: { file: token.txt } }")[
+      "sandgate.yaml"
+    ];
+    await writeFile(join(folder, "token.txt"), `another-${TOKEN}`);
+    const renamed = config?.replace("name: upper", "name: capitals") ?? "";
+    expect(await change("sandgate.yaml", renamed)).toBe("info config.reloaded");
+    expect(problemOf(await bearer(TOKEN, "2", "hash"))).toBe("401 unauthenticated");
+    expect(executionOf(await bearer(`another-${TOKEN}`, "2", "upper")).error?.code).toBe("not_found");
+    expect(executionOf(await bearer(`another-${TOKEN}`, "3", "capitals")).error?.code).toBe(
+      "permission_denied",
+    );
     expect(problemOf(await add(first, "3"))).toBe("403 unknown_key");
     expect(executionOf(await add(second, "3")).error?.code).toBe("permission_denied");
 

@@ -136,6 +136,29 @@ describe("a server with TLS", () => {
     expect(String(answer)).toContain("200 OK");
   });
 
+  test("reports no handshake for a connection that it refuses because there are too many", async () => {
+    const { executor, refused } = await start({ limits: { connectionsPerAddress: 1 } });
+    const first = await handshake(executor, {});
+    const second = connectTcp(portOf(executor), "127.0.0.1").on("error", () => {});
+    await once(second, "close");
+    first.destroy();
+    let metrics = "";
+    while (metrics === "") {
+      const got = request({
+        host: "127.0.0.1",
+        port: portOf(executor),
+        path: "/metrics",
+        ca: authority.cert,
+      });
+      const [response] = await once(got.end(), "response").catch(() => [undefined]);
+      for await (const chunk of response ?? []) metrics += String(chunk);
+    }
+    expect(metrics).toContain("\nsandgate_connections_refused_total ");
+    expect(metrics).not.toContain("\nsandgate_connections_refused_total 0\n");
+    expect(metrics).toContain("\nsandgate_tls_handshakes_refused_total 0\n");
+    expect(refused).toEqual([]);
+  });
+
   test("closes while a client has not ended its handshake", async () => {
     const { executor } = await start({ limits: { drainMs: 50 } });
     const socket = connectTcp(portOf(executor), "127.0.0.1");
