@@ -1,7 +1,7 @@
 // Runs in workerd. Each fetch has codemode's executor run model-written code, each time in a new isolate.
 import { DynamicWorkerExecutor } from "@cloudflare/codemode";
 
-const FUNCTIONS = { echo: async (input) => input };
+const PROVIDERS = [{ name: "codemode", fns: { echo: async (input) => input } }];
 
 export default {
   async fetch(request, { LOADER }) {
@@ -9,7 +9,7 @@ export default {
     const executor = new DynamicWorkerExecutor({ loader: LOADER });
     const outputs = [];
     for (let i = 0; i < calls; i++) {
-      const { result, error } = await executor.execute(code, FUNCTIONS);
+      const { result, error } = await executor.execute(code, PROVIDERS);
       outputs.push(result ?? error);
     }
     return Response.json(outputs);
