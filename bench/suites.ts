@@ -19,6 +19,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   supervisor: async () => (await import("./supervisor/questions.ts")).questions,
   toolsets: async () => (await import("./toolsets/questions.ts")).questions,
   programs: async () => (await import("./programs/questions.ts")).questions,
+  suspend: async () => (await import("./suspend/questions.ts")).questions,
   mcp: async () => (await import("./mcp/questions.ts")).questions,
   cold: async () => (await import("./cold/questions.ts")).questions,
 };

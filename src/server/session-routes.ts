@@ -25,7 +25,8 @@ import type { SessionService } from "./service.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
 /** The paths of the routes, and what is below them. */
-const PATH = /^\/v1\/(?:sessions|confirmations|programs|policy|pause|resume|journal|console\/tools)(?:[/?]|$)/;
+const PATH =
+  /^\/v1\/(?:sessions|confirmations|programs|policy|pause|resume|journal|console\/tools)(?:[/?]|$)/;
 /** Those that only a server with a console has. */
 const CONSOLE_PATH = /^\/v1\/(?:console|calls)(?:[/?]|$)/;
 

@@ -38,7 +38,8 @@ const cancel = defineCommand({
   options: PLACE,
   alternatives: [ONE_PLACE],
   read: (options, { ID: id }) => ({ place: placeOf(options), id }),
-  run: async (options, terminal) => (await import("../commands/programs/cancel.ts")).cancel(options, terminal),
+  run: async (options, terminal) =>
+    (await import("../commands/programs/cancel.ts")).cancel(options, terminal),
 });
 
 export const PROGRAM_COMMANDS: readonly Command[] = [list, show, cancel];

@@ -1,4 +1,3 @@
-import { formatDuration } from "../../../base/units.ts";
 import type { ProgramHeader } from "../../../programs/stores/suspension-store.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { ShownText } from "../../../rendering/shown-text.ts";
@@ -35,6 +34,8 @@ function lineOf(program: ProgramHeader): ShownText {
 export function leftText({ state, waitUntil }: ProgramHeader): string {
   if (state === "taken") return "running";
   const left = waitUntil - Date.now();
-  // Whole minutes: seconds of a week say nothing.
-  return left <= 0 ? "expired" : `${formatDuration(Math.max(Math.round(left / 60_000), 1) * 60_000)} left`;
+  if (left <= 0) return "expired";
+  const minutes = Math.ceil(left / 60_000);
+  if (minutes < 120) return `${minutes} min left`;
+  return minutes < 2_880 ? `${Math.round(minutes / 60)} h left` : `${Math.round(minutes / 1_440)} days left`;
 }

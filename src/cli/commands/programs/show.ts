@@ -25,7 +25,9 @@ export async function show(
           shown`  suspended: ${new Date(suspendedAt).toISOString()}, for the ${String(program.revision)}. time`,
           shown`  state: ${program.state}, ${leftText(program)}`,
           shown`  calls with a result: ${String(ended)}`,
-          ...program.open.map(({ number, toolName: called }) => shown`  waits for: ${called} (${callId}/${String(number)})`),
+          ...program.open.map(
+            ({ number, toolName: called }) => shown`  waits for: ${called} (${callId}/${String(number)})`,
+          ),
           shown`  policy: ${program.policyRevision ?? "not known"}`,
           shown`  engine: ${program.build}`,
           shown`  template: ${program.template}`,

@@ -9,10 +9,10 @@ import type { AdminOptions } from "../../../server/admin.ts";
 import type { ServerOptions } from "../../../server/options.ts";
 import type { Server } from "../../../server/server.ts";
 import { SessionStoreError } from "../../../sessions/store/session-store-error.ts";
+import type { SessionsConfig } from "../../config/load-sessions.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
 import { UsageError } from "../../errors.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
-import type { SessionsConfig } from "../../config/load-sessions.ts";
 import type { LoadedConfig } from "./load.ts";
 
 /** Starts a server of sessions if the config says so, and otherwise an executor. */

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { SqliteSuspensionStore } from "../../src/programs/stores/sqlite-store.ts";
-import type { StoredProgram } from "../../src/programs/stores/suspension-store.ts";
-import { sandgate } from "./harness.ts";
+import { SqliteSuspensionStore } from "../../../../src/programs/stores/sqlite-store.ts";
+import type { StoredProgram } from "../../../../src/programs/stores/suspension-store.ts";
+import { sandgate } from "../../sandgate.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-cli-programs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -20,29 +20,29 @@ const PROGRAM: StoredProgram = {
 test("sandgate programs lists, shows and cancels programs, also while a server has the store open", async () => {
   const store = new SqliteSuspensionStore(file);
   await store.put(PROGRAM, []);
-  const list = await sandgate("programs", "list", "--file", file);
+  const list = await sandgate(["programs", "list", "--file", file]);
   expect(list.code).toBe(0);
   expect(list.stdout).toContain("a1a1a1a1a1a1");
-  expect(list.stdout).toContain("1 call open  1h left");
+  expect(list.stdout).toContain("1 call open  60 min left");
   expect(list.stdout).not.toContain("\u001b[31m");
-  const json = await sandgate("programs", "list", "--file", file, "--json");
+  const json = await sandgate(["programs", "list", "--file", file, "--json"]);
   expect(JSON.parse(json.stdout)).toMatchObject([{ id: PROGRAM.id, open: [{ toolName: "pay" }] }]);
-  const show = await sandgate("programs", "show", "a1a1", "--file", file);
+  const show = await sandgate(["programs", "show", "a1a1", "--file", file]);
   expect(show.stdout).toContain("waits for: pay (c1/1)");
-  expect((await sandgate("programs", "show", "ffff", "--file", file)).code).toBe(2);
-  const cancel = await sandgate("programs", "cancel", "a1a1", "--file", file);
+  expect((await sandgate(["programs", "show", "ffff", "--file", file])).code).toBe(2);
+  const cancel = await sandgate(["programs", "cancel", "a1a1", "--file", file]);
   expect(cancel.code).toBe(0);
-  expect((await sandgate("programs", "list", "--file", file)).stdout).toContain("no program is suspended");
+  expect((await sandgate(["programs", "list", "--file", file])).stdout).toContain("no program is suspended");
   store.close();
 });
 
 test("sandgate programs finds the store by a config, and makes no new one", async () => {
   const config = join(folder, "sandgate.yaml");
   writeFileSync(config, "version: 1\nsessions: { programs: { keys: keys } }\n");
-  expect((await sandgate("programs", "list", "--config", config)).code).toBe(0);
+  expect((await sandgate(["programs", "list", "--config", config])).code).toBe(0);
   writeFileSync(config, "version: 1\n");
-  const without = await sandgate("programs", "list", "--config", config);
+  const without = await sandgate(["programs", "list", "--config", config]);
   expect(without.code).toBe(2);
   expect(without.stderr).toContain("has no 'sessions.programs'");
-  expect((await sandgate("programs", "cancel", "a", "--file", join(folder, "other.db"))).code).toBe(2);
+  expect((await sandgate(["programs", "cancel", "a", "--file", join(folder, "other.db")])).code).toBe(2);
 });
