@@ -225,7 +225,10 @@ remember that I like tea|memory_store
 what do you remember about me|memory_search
 `;
 
-/** Requests on which nothing was tuned: they were written when weights and synonyms were fixed. */
+/**
+ * Requests that were written when weights and synonyms were fixed. One of four ways to weigh rare words was chosen with them
+ * in view, so that they are not fully unseen.
+ */
 const UNSEEN_QUERIES = `
 show all open pull requests|list_pull_requests
 give the repo a star|star_repository

@@ -24,7 +24,7 @@ function missed(queries: readonly SetQuery[]): readonly string[] {
 
 test.each([
   ["the requests by which it was tuned", SEARCH_QUERIES, 0.92],
-  ["requests that it was not tuned by", UNSEEN_SEARCH_QUERIES, 0.86],
+  ["requests that were written after it was tuned", UNSEEN_SEARCH_QUERIES, 0.86],
 ])("a right tool is among the first three for most of %s", (_, queries, least) => {
   expect(SEARCH_TOOLS.length).toBeGreaterThanOrEqual(120);
   expect(queries.length).toBeGreaterThanOrEqual(60);
