@@ -15,11 +15,11 @@ import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
 import type { WorkReport } from "../work/work-report.ts";
 import { type ReceivedCall, receiveCall } from "./call.ts";
+import { callDigest } from "./call-digest.ts";
 import type { DispatchContext } from "./context.ts";
 import type { ToolExecution } from "./execution.ts";
 import { nestedAgain } from "./nested-again.ts";
 import { earlierWork, nestedWork } from "./nested-work.ts";
-import { digestOf } from "./suspendable.ts";
 import type { CallSuspension } from "./suspension.ts";
 import type { CallTrace } from "./trace.ts";
 
@@ -107,7 +107,7 @@ export function toolCaller(
     const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
     report?.called(nestedWork(name, execution, ctx.registry.find(name)?.subject.sideEffects));
     const result = readResult(execution);
-    if (suspension !== undefined) await suspension.end({ number, digest: digestOf({ received }) }, result);
+    if (suspension !== undefined) await suspension.end({ number, digest: callDigest(received) }, result);
     return result;
   };
 }

@@ -1,5 +1,6 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
+import { callDigest } from "./call-digest.ts";
 import type { CallState, PlacedCall } from "./state.ts";
 import type { CallPlace, SuspendableCall } from "./suspension.ts";
 
@@ -9,11 +10,6 @@ export function placeOf({ received, ctx }: CallState): CallPlace {
   return { sessionId, turnId, messageId, callId: received.id };
 }
 
-/** Returns the digest by which a call of this tool with these arguments is known. */
-export function digestOf({ received: { name, arguments: args } }: Pick<CallState, "received">): string {
-  return new CanonicalJson({ name, arguments: args }).digest;
-}
-
 /** Returns a call as it is suspended. */
 export function suspendable(call: PlacedCall): SuspendableCall {
   const { received, principal } = call;
@@ -21,7 +17,7 @@ export function suspendable(call: PlacedCall): SuspendableCall {
     ...placeOf(call),
     ...(principal !== undefined && { principal: principal.id }),
     toolName: received.name,
-    digest: digestOf(call),
+    digest: callDigest(received),
     describe: () => {
       const { grant, limits, confirmation, policyRevision, nestedBudget, workReport } = call;
       return {

@@ -21,7 +21,7 @@ export interface CallSuspensions {
   isSuspended(place: CallPlace): MaybePromise<boolean>;
   /** Returns the calls that are suspended, and no process has resumed, the oldest first. */
   waiting(): MaybePromise<readonly WaitingCall[]>;
-  /** Forgets a call, and those of its tool. Does nothing if it is unknown. */
+  /** Forgets a call that is suspended, and those of its tool. Does nothing if a process has resumed it, or it is unknown. */
   forget(place: CallPlace): MaybePromise<void>;
 }
 

@@ -1,10 +1,10 @@
 import { toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
+import { callDigest } from "../call/call-digest.ts";
 import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, PlacedCall } from "../call/state.ts";
-import { digestOf } from "../call/suspendable.ts";
 import { notRecordedText } from "../failure/errors.ts";
 import { cancelled, Refusal } from "../failure/refusal.ts";
 
@@ -19,7 +19,7 @@ export function record(call: PlacedCall): undefined | Promise<undefined> {
   if (suspension === undefined || claim === undefined) return recordBegin(call);
   try {
     const { number, isAgain } = claim;
-    const claimed = suspension.claim({ number, digest: digestOf(call) }, isAgain);
+    const claimed = suspension.claim({ number, digest: callDigest(call.received) }, isAgain);
     return claimed instanceof Promise ? beginLater(claimed, call) : recordBegin(call);
   } catch (thrown) {
     throw notRecorded(call, thrown);

@@ -69,11 +69,14 @@ export class SqliteSuspensionStore implements SuspensionStore {
 
   get(id: string): StoredProgram | undefined {
     const row = this.#rows("SELECT waiting, header, sealed FROM programs WHERE id = ?", [id])[0];
-    return row && { ...readHeader(row), sealed: row["sealed"] as Uint8Array };
+    const header = row && readHeader(row);
+    return header && { ...header, sealed: row["sealed"] as Uint8Array };
   }
 
   list(): readonly ProgramHeader[] {
-    return this.#rows("SELECT waiting, header FROM programs ORDER BY place", []).map(readHeader);
+    return this.#rows("SELECT waiting, header FROM programs ORDER BY place", []).flatMap(
+      (row) => readHeader(row) ?? [],
+    );
   }
 
   remove(id: string): Promise<boolean> {
@@ -192,11 +195,32 @@ export class SqliteSuspensionStore implements SuspensionStore {
   }
 }
 
-function readHeader({ waiting, header }: Row): ProgramHeader {
+/** Returns what is readable of a program; `undefined` if it was changed so that it is nothing of the kind, and cannot go on. */
+function readHeader({ waiting, header }: Row): ProgramHeader | undefined {
   try {
     const read = JSON.parse(header as string) as ProgramHeader;
+    if (!isHeader(read)) return undefined;
     return { ...read, state: waiting === 1 ? "waiting" : "taken" };
-  } catch (error) {
-    throw new SuspensionStoreError("the store of programs has a record that is not JSON", { cause: error });
+  } catch {
+    return undefined;
   }
 }
+
+const TEXTS = [
+  ...["id", "sessionId", "turnId", "messageId", "callId", "toolName", "digest", "build"],
+  ...["template", "definitions", "keyId"],
+] as const satisfies readonly (keyof ProgramHeader)[];
+const NUMBERS = ["revision", "suspendedAt", "waitUntil"] as const satisfies readonly (keyof ProgramHeader)[];
+
+function isHeader(read: ProgramHeader): boolean {
+  return (
+    TEXTS.every((name) => typeof read[name] === "string") &&
+    NUMBERS.every((name) => Number.isFinite(read[name]) && Math.abs(read[name]) <= MAX_TIME) &&
+    [read.principal, read.policyRevision].every((text) => text === undefined || typeof text === "string") &&
+    Array.isArray(read.open) &&
+    read.open.every((call) => Number.isSafeInteger(call?.number) && typeof call?.toolName === "string")
+  );
+}
+
+/** The latest time that a date can have, in milliseconds since the epoch. */
+const MAX_TIME = 8_640_000_000_000_000;

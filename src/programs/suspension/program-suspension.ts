@@ -54,6 +54,8 @@ export class ProgramSuspension implements CallSuspension {
   readonly #earlier: ReadonlyMap<number, "begun" | NestedResult>;
   readonly #calls = new Map<number, MemoryCall>();
   #revision: number;
+  /** Whether another process has the program, so that nothing of it is removed here. */
+  #isLost = false;
   #writing: Promise<void> | undefined;
 
   /** @throws {SuspensionRefusedError} if a result of a call was changed. */
@@ -107,8 +109,14 @@ export class ProgramSuspension implements CallSuspension {
     const calls = this.#isStored
       ? []
       : Array.from(this.#calls, ([number, known]) => this.#stored(number, known));
-    if (!(await store.put({ ...header, sealed }, calls))) throw new SuspensionRefusedError("taken");
+    if (!(await store.put({ ...header, sealed }, calls))) {
+      this.#isLost = true;
+      throw new SuspensionRefusedError("taken");
+    }
     this.#revision++;
+    // Once a program names it, nobody removes it; until then, another process could.
+    if (!(await store.hasTemplate(template.digest)))
+      await store.addTemplate(template.digest, template.bytes());
     this.#calls.clear();
   }
 
@@ -130,7 +138,9 @@ export class ProgramSuspension implements CallSuspension {
   }
 
   async resume(): Promise<void> {
-    if (!(await this.#host.store.take(this.#id, this.#revision))) throw new SuspensionRefusedError("taken");
+    if (await this.#host.store.take(this.#id, this.#revision)) return;
+    this.#isLost = true;
+    throw new SuspensionRefusedError("taken");
   }
 
   async template(digest: string): Promise<Uint8Array | undefined> {
@@ -193,7 +203,7 @@ export class ProgramSuspension implements CallSuspension {
 
   async close(): Promise<void> {
     await this.#settled();
-    if (!this.#isStored) return;
+    if (!this.#isStored || this.#isLost) return;
     try {
       await this.#host.store.remove(this.#id);
     } catch (thrown) {

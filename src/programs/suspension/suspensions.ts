@@ -99,7 +99,11 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
 
   /** @internal */
   async forget(place: CallPlace): Promise<void> {
-    await this.#host.store.remove(programId(place));
+    const { store } = this.#host;
+    const stored = await store.get(programId(place));
+    // One that went on in another process is its own.
+    if (stored?.state === "waiting" && (await store.take(stored.id, stored.revision)))
+      await store.remove(stored.id);
   }
 
   /** Returns what is readable of all suspended programs, the oldest first. */

@@ -1,8 +1,8 @@
-import type { Traffic } from "../../egress/egress-error.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { Denials } from "./denials.ts";
+import type { EarlierUse } from "./earlier-use.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
 import type { ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
@@ -26,14 +26,6 @@ export interface ServiceLimits {
 export interface ServiceUse {
   readonly effect: CallEffect;
   readonly used: Omit<ResourceUse, "wallTimeMs">;
-}
-
-/** What requests did for a call before it was suspended. Those that were open are not counted. */
-export interface EarlierUse {
-  readonly nestedCalls: number;
-  readonly effect: CallEffect;
-  /** Absent if no HTTP request was sent. */
-  readonly traffic?: Traffic | undefined;
 }
 
 const UNAVAILABLE: ServiceReply = { error: { code: "unavailable", message: "the service is not available" } };

@@ -1,7 +1,7 @@
 import { awaitTurn } from "../../base/turns.ts";
 import type { CallEffect } from "../contract/outcome.ts";
 import type { CallTool, NestedCallOptions } from "../contract/task.ts";
-import type { EarlierUse } from "./call-services.ts";
+import type { EarlierUse } from "./earlier-use.ts";
 import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
 
 /** How a guest waits for a request. */

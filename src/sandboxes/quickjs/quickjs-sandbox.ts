@@ -121,6 +121,8 @@ export class QuickJsSandbox implements Sandbox {
 
   async #loadAndRun(task: SandboxTask, limits: QuickJsLimits): Promise<SandboxOutcome> {
     const { implementations, capabilities, signal, observer, suspension } = task;
+    /** What a call may have done that does not start here. */
+    const before = suspension?.from === undefined ? "none" : "unknown";
     try {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
@@ -131,7 +133,7 @@ export class QuickJsSandbox implements Sandbox {
           ? this.#load(quickjs, limits, observer)
           : this.#reload(suspension, suspension.from, limits);
       const loaded = await race(loading, { signals: [signal] });
-      if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
+      if (loaded === "aborted") return { status: "cancelled", effect: before, used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
       const { template, loadMs } = loaded;
       // The tool may have changed since it was suspended.
@@ -145,7 +147,7 @@ export class QuickJsSandbox implements Sandbox {
       };
       return await QuickJsCall.run(this.#host, task, limits, template, loadMs);
     } catch (error) {
-      return notStarted(error);
+      return { ...notStarted(error), effect: before };
     }
   }
 
@@ -181,9 +183,9 @@ export class QuickJsSandbox implements Sandbox {
     const known = this.#templates.find(kind.key);
     if (known !== undefined) return { template: known, loadMs: 0 };
     const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () => {
-      const stored = await suspension.template(digest);
-      if (stored === undefined) return notResumed(new SuspensionError("its template is not stored"));
       try {
+        const stored = await suspension.template(digest);
+        if (stored === undefined) throw new SuspensionError("its template is not stored");
         return { snapshot: readTemplate(stored, digest), positions: undefined, wallTimeMs: 0 };
       } catch (error) {
         return notResumed(error);

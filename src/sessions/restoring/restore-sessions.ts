@@ -22,8 +22,11 @@ export async function restoreSessions(
   const suspended = await SuspendedCalls.read(store === undefined ? undefined : settings.context.suspensions);
   if (store !== undefined) {
     // What would read the results of an agent has ended.
-    for (const { id, parent } of await store.sessions())
-      if (parent !== undefined) await store.removeSession(id);
+    for (const { id, parent } of await store.sessions()) {
+      if (parent === undefined) continue;
+      await store.removeSession(id);
+      for (const place of suspended.of(id)) await settings.context.suspensions?.forget(place);
+    }
     await inquiries.restore((inquiry) => suspended.hasCallerOf(inquiry));
     await approvals.restore();
     for (const record of await store.sessions()) {

@@ -3,6 +3,7 @@ import type { Inquiry } from "../confirmations/inquiry.ts";
 
 /** The calls of earlier processes that were suspended while they waited. */
 export class SuspendedCalls {
+  readonly #all: readonly CallPlace[];
   readonly #places: ReadonlySet<string>;
 
   /** @param suspensions `undefined` if calls end with their process. */
@@ -11,11 +12,17 @@ export class SuspendedCalls {
   }
 
   private constructor(places: readonly CallPlace[]) {
+    this.#all = places;
     this.#places = new Set(places.map(keyOf));
   }
 
   has(place: CallPlace): boolean {
     return this.#places.has(keyOf(place));
+  }
+
+  /** The calls of a session. */
+  of(sessionId: string): readonly CallPlace[] {
+    return this.#all.filter((place) => place.sessionId === sessionId);
   }
 
   /** Whether the call that an inquiry is about was made by the tool of a suspended call, which asks again. */

@@ -153,6 +153,22 @@ describe("A store of suspended programs in a file", () => {
     await expect(reader.remove(PROGRAM.id)).rejects.toThrow("it cannot be written");
   });
 
+  test("leaves out what was changed so that it is no program", async () => {
+    const changed = join(folder, "changed.db");
+    const sqlite = process.getBuiltinModule("node:sqlite");
+    for (const header of ["null", "{}", "no JSON", JSON.stringify({ ...PROGRAM, open: [null] })]) {
+      const store = new SqliteSuspensionStore(changed);
+      await store.put(PROGRAM, []);
+      const database = new sqlite.DatabaseSync(changed);
+      database.prepare("UPDATE programs SET header = ?").run(header);
+      database.close();
+      expect(store.list()).toEqual([]);
+      expect(store.get(PROGRAM.id)).toBeUndefined();
+      await store.remove(PROGRAM.id);
+      store.close();
+    }
+  });
+
   test("is refused if it is another file, or that of a newer version", () => {
     const text = join(folder, "text.db");
     writeFileSync(text, "no database ".repeat(500));

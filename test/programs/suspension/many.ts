@@ -29,7 +29,12 @@ export async function suspendMany(count: number): Promise<ManyReport> {
   const store = new SqliteSuspensionStore(join(folder, "programs.db"));
   await using suspensions = openSuspensions({ store, keys: [KEY] });
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
-  const pay = { name: "pay", description: "", inputSchema: { type: "object" }, sideEffects: "write" as const };
+  const pay = {
+    name: "pay",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "write" as const,
+  };
   const registry = new ToolRegistry().register(program(SOURCE)).register({ ...pay, host: () => 7 });
   const policy = programPolicy();
   const stopped = new AbortController();

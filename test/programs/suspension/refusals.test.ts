@@ -115,6 +115,21 @@ describe("A suspended program is refused", () => {
     expect((await suspended.resume("c1", openSuspensions({ store, keys: [KEY] })))?.success).toBe(false);
   });
 
+  test("and stays with the process that goes on with it, whatever the other one does then", async () => {
+    const suspended = new Suspended();
+    const stored = await suspended.begin("c1");
+    const store = new MemorySuspensionStore();
+    store.put(stored, []);
+    store.take(stored.id, 1);
+    expect((await suspended.resume("c1", openSuspensions({ store, keys: [KEY] })))?.error?.message).toContain(
+      "it went on before",
+    );
+    expect(store.get(stored.id)?.state).toBe("taken");
+    const policy = openSuspensions({ store, keys: [KEY] });
+    await policy.forget({ sessionId: "s1", turnId: "t1", messageId: "", callId: "c1" });
+    expect(store.get(stored.id)?.state).toBe("taken");
+  });
+
   test("whatever is changed of what is stored", async () => {
     expect(await fuzzStored(170, 1)).toEqual({ tried: 170, refused: 170, faults: [] });
   });

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { CallEffect } from "../../contract/outcome.ts";
-import type { EarlierUse } from "../../guest-services/call-services.ts";
+import type { EarlierUse } from "../../guest-services/earlier-use.ts";
 import type { LogBudget } from "../../threads/thread-log.ts";
 import type { FileUse } from "../thread/external-access.ts";
 import type { GuestRequest } from "../thread/thread-task.ts";
