@@ -139,6 +139,33 @@ test("the image, the pods and the unit run the same command, not as root", () =>
   });
 });
 
+test("Kubernetes knows every field of the Deployment and the Service", ({ skip }) => {
+  // These read the types of Kubernetes, without a cluster, and drop what they do not know.
+  for (const [kind, file, ...change] of [
+    ["Deployment", "deployment.yaml", "set", "image", "sandgate=sandgate:checked"],
+    ["Service", "service.yaml", "set", "selector", "checked=yes"],
+  ] as const) {
+    const [verb, noun, value] = change;
+    const args = [
+      verb,
+      noun,
+      "--local",
+      "--filename",
+      `deploy/kubernetes/${file}`,
+      value,
+      "--output",
+      "json",
+    ];
+    const { error, stdout, stderr } = spawnSync("kubectl", args, { encoding: "utf8" });
+    if (error !== undefined) return skip(`kubectl cannot be run: ${error.message}`);
+    expect(stderr).toBe("");
+    const manifest = structuredClone(manifests[kind]);
+    if (kind === "Deployment") manifest.spec.template.spec.containers[0].image = "sandgate:checked";
+    else manifest.spec.selector = { checked: "yes" };
+    expect(JSON.parse(stdout)).toMatchObject(manifest);
+  }
+});
+
 test("systemd accepts the unit", ({ skip }) => {
   const { error, status, stderr } = spawnSync("systemd-analyze", ["verify", "deploy/sandgate.service"], {
     encoding: "utf8",
