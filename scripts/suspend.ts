@@ -5,7 +5,7 @@
  * to measure memory.
  */
 import { parseArgs } from "node:util";
-import { fuzzHeaps, fuzzStored, type FuzzReport } from "../test/programs/suspension/fuzz.ts";
+import { type FuzzReport, fuzzHeaps, fuzzStored } from "../test/programs/suspension/fuzz.ts";
 import { type KillMoment, runKills } from "../test/programs/suspension/kill/run-kills.ts";
 import { suspendMany } from "../test/programs/suspension/many.ts";
 

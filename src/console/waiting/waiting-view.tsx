@@ -39,7 +39,9 @@ export function WaitingView(): JSX.Element {
         </div>
         <Problem of={inquiriesProblem} />
         {items.length === 0 && <p class="empty">Nothing waits for an answer.</p>}
-        {items.length > 0 && selected === undefined && <p class="quiet">Click one to answer it, or press j.</p>}
+        {items.length > 0 && selected === undefined && (
+          <p class="quiet">Click one to answer it, or press j.</p>
+        )}
         <ul class="cards" aria-label="Inquiries">
           {items.map((item) => (
             <li key={item.inquiry.requestId}>
