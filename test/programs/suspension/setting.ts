@@ -1,4 +1,3 @@
-import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
@@ -9,7 +8,6 @@ import { openSuspensions, type Suspensions } from "../../../src/programs/suspens
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
-import type { SideEffects } from "../../../src/tool/side-effects.ts";
 
 /** A key of tests. */
 export const KEY: SuspensionKey = { id: "k1", key: new Uint8Array(32).fill(7) };
@@ -20,24 +18,6 @@ export function program(source: string, more: Partial<Tool> = {}): Tool {
     ...{ name: "program", description: "", inputSchema: { type: "object" }, sideEffects: "destructive" },
     ...more,
     quickjs: { source },
-  } as Tool;
-}
-
-/** A tool on the host, which writes a line to a file for each call. */
-export function effect(
-  folder: string,
-  name: string,
-  sideEffects: SideEffects,
-  output: (input: Record<string, unknown>) => unknown,
-  more: Partial<Tool> = {},
-): Tool {
-  return {
-    ...{ name, description: "", inputSchema: { type: "object" }, sideEffects },
-    ...more,
-    host: (input: Record<string, unknown>) => {
-      appendFileSync(join(folder, "effects"), `${name} ${JSON.stringify(input)}\n`);
-      return output(input);
-    },
   } as Tool;
 }
 
