@@ -3,7 +3,7 @@
 export type { Anchor } from "../journal/checkpoints/anchors.ts";
 export { Journal, openJournal } from "../journal/journal.ts";
 export type { JournalNotice } from "../journal/notice.ts";
-export type { JournalOptions } from "../journal/options.ts";
+export type { JournalOptions, JournalPeers } from "../journal/options.ts";
 
 // Keys
 
@@ -17,6 +17,20 @@ export type {
   JournalReport,
 } from "../journal/verify/report.ts";
 export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-journal.ts";
+
+// Verifying the journals of several machines
+
+export type {
+  AbsentJournal,
+  CallsReport,
+  MachineReport,
+  MachinesReport,
+  UnbegunCall,
+} from "../journal/verify/machines/report.ts";
+export {
+  type VerifyJournalsOptions,
+  verifyJournals,
+} from "../journal/verify/machines/verify-journals.ts";
 
 // Reading a journal
 

@@ -14,6 +14,7 @@ import { withPaths } from "../tool/changes.ts";
 import { changesNothing } from "../tool/side-effects.ts";
 import { Anchors } from "./checkpoints/anchors.ts";
 import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
+import { PeerCheckpoints } from "./checkpoints/peers.ts";
 import { JournalError } from "./journal-error.ts";
 import { KeptInputs } from "./kept-inputs.ts";
 import {
@@ -203,7 +204,7 @@ export class Journal implements CallJournal, AsyncDisposable {
   }
 
   async #begin({ file, head, open, torn }: RecoveredJournal): Promise<void> {
-    const { key, anchors } = this.#options;
+    const { key, anchors, peers } = this.#options;
     if (this.#options.arguments === "sealed") {
       const sealed = await AppendFile.open(besideFile(file.path, "sealed"));
       this.#sealed = this.#resources.use(new SealedArguments(this.#keys, sealed));
@@ -215,14 +216,14 @@ export class Journal implements CallJournal, AsyncDisposable {
         this.#tell("anchor", `a checkpoint was not copied: ${reason}`),
       );
       this.#checkpoints = this.#resources.use(
-        await CheckpointWriter.open(
-          besideFile(file.path, "checkpoints"),
-          key,
-          head,
-          copies,
-          () => this.#writer.sync(),
-          (reason) => this.#tell("checkpoint", `a checkpoint could not be kept: ${reason}`),
-        ),
+        await CheckpointWriter.open(besideFile(file.path, "checkpoints"), key, head, {
+          anchors: copies,
+          peers:
+            peers &&
+            new PeerCheckpoints(peers.directory, key, peers.keys, (reason) => this.#tell("peer", reason)),
+          sync: () => this.#writer.sync(),
+          onFailed: (reason) => this.#tell("checkpoint", `a checkpoint could not be kept: ${reason}`),
+        }),
       );
     }
     if (torn !== undefined) {

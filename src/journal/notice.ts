@@ -7,8 +7,9 @@ export interface JournalNotice {
    * - `healthy`: the journal can write again
    * - `checkpoint`: a checkpoint could not be signed or kept
    * - `anchor`: an anchor did not take a checkpoint
+   * - `peer`: the checkpoint of another machine cannot be read or trusted, or shows that its journal was cut
    */
-  readonly kind: "torn" | "interrupted" | "unhealthy" | "healthy" | "checkpoint" | "anchor";
+  readonly kind: "torn" | "interrupted" | "unhealthy" | "healthy" | "checkpoint" | "anchor" | "peer";
   /** One line. */
   readonly message: string;
 }

@@ -1,6 +1,12 @@
 import { Redaction } from "../redaction/redaction.ts";
 import { type Anchor, checkAnchors } from "./checkpoints/anchors.ts";
-import { readSigningKey, type SigningKey } from "./checkpoints/note-keys.ts";
+import { MAX_PEERS } from "./checkpoints/checkpoint.ts";
+import {
+  readSigningKey,
+  readVerifierKey,
+  type SigningKey,
+  type VerifierKey,
+} from "./checkpoints/note-keys.ts";
 import type { JournalNotice } from "./notice.ts";
 
 /** The options of `openJournal`. */
@@ -20,6 +26,8 @@ export interface JournalOptions {
   readonly key?: string;
   /** Where checkpoints are copied. Requires `key`. Default: nowhere. */
   readonly anchors?: readonly Anchor[];
+  /** The journals of other machines, which checkpoints name. Requires `key`. Default: none. */
+  readonly peers?: JournalPeers;
   /**
    * With `sealed`, the arguments of calls are kept encrypted in a file beside the journal, under a key for each session,
    * and the records have only their digests. Default: `"redacted"`: the records have the arguments.
@@ -29,9 +37,18 @@ export interface JournalOptions {
   readonly onNotice?: (notice: JournalNotice) => void;
 }
 
+/** The journals of other machines. */
+export interface JournalPeers {
+  /** The path of an existing directory that all machines share. Each one keeps its newest checkpoint there. */
+  readonly directory: string;
+  /** The verifier keys of the other journals: at most 64, with different names. One's own key is ignored. */
+  readonly keys: readonly string[];
+}
+
 /** Complete and checked options. */
-export interface CheckedOptions extends Required<Omit<JournalOptions, "key" | "onNotice">> {
+export interface CheckedOptions extends Required<Omit<JournalOptions, "key" | "onNotice" | "peers">> {
   readonly key: SigningKey | undefined;
+  readonly peers: { readonly directory: string; readonly keys: readonly VerifierKey[] } | undefined;
   readonly onNotice: (notice: JournalNotice) => void;
 }
 
@@ -47,6 +64,7 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
     maxBytes = DEFAULT_MAX_BYTES,
     key,
     anchors = [],
+    peers,
     arguments: kept = "redacted",
     onNotice = () => {},
     ...unknown
@@ -61,9 +79,22 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
   }
   if (anchors.length > 0 && key === undefined)
     throw new TypeError("anchors require a key, which signs checkpoints");
+  const signingKey = key === undefined ? undefined : readSigningKey(key);
   return {
     ...{ directory, sync, redaction, maxBytes, arguments: kept, onNotice },
-    key: key === undefined ? undefined : readSigningKey(key),
+    key: signingKey,
     anchors: checkAnchors(anchors),
+    peers: peers && checkPeers(peers, signingKey),
   };
+}
+
+function checkPeers({ directory, keys }: JournalPeers, own: SigningKey | undefined): CheckedOptions["peers"] {
+  if (own === undefined) throw new TypeError("peers require a key, which signs checkpoints");
+  if (typeof directory !== "string" || directory === "")
+    throw new TypeError("peers.directory must be a path");
+  const others = keys.map(readVerifierKey).filter(({ name, id }) => name !== own.name || id !== own.id);
+  if (others.length > MAX_PEERS) throw new TypeError(`peers.keys must have at most ${MAX_PEERS} keys`);
+  const names = new Set([own.name, ...others.map(({ name }) => name)]);
+  if (names.size <= others.length) throw new TypeError("each journal needs a key with a name of its own");
+  return { directory, keys: others };
 }

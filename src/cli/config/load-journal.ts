@@ -2,9 +2,9 @@ import { parseSize, SIZE_FORM } from "../../base/units.ts";
 import { described, PATH, SIZE } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
-import type { ConfigSource } from "../../config/source.ts";
+import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
-import { checkOptions, type JournalOptions } from "../../journal/options.ts";
+import { checkOptions, type JournalOptions, type JournalPeers } from "../../journal/options.ts";
 import { absolutePathBeside } from "./config-path.ts";
 import { RECEIVER } from "./receiver.ts";
 import { readTextBeside } from "./server/token.ts";
@@ -30,6 +30,19 @@ export const JOURNAL_SHAPE: CompiledShape = compileShape(
         { type: "array", items: RECEIVER },
         "Where checkpoints are copied. Requires `key`. Default: nowhere.",
       ),
+      peers: described(
+        mapOf(
+          {
+            directory: described(PATH, "An existing directory that all machines share."),
+            keys: described(
+              { type: "array", items: PATH, minItems: 1 },
+              "The verifier keys of the other journals; its own is ignored.",
+            ),
+          },
+          ["directory", "keys"],
+        ),
+        "The journals of other machines, whose newest checkpoints its own ones name. Requires `key`. Default: none.",
+      ),
       arguments: described(
         { enum: ["redacted", "sealed"], message: "must be redacted or sealed" },
         "Whether records have the arguments of calls without secrets, or only their digests, while a file beside the journal has them encrypted. Default: `redacted`.",
@@ -40,11 +53,13 @@ export const JOURNAL_SHAPE: CompiledShape = compileShape(
 );
 
 /** A value of the {@link JOURNAL_SHAPE}. Paths are relative to the file. */
-interface JournalConfig extends Omit<JournalOptions, "maxBytes" | "redaction" | "onNotice"> {
+interface JournalConfig extends Omit<JournalOptions, "maxBytes" | "redaction" | "onNotice" | "peers"> {
   readonly maxBytes?: string | number;
   /** The path of the key that signs checkpoints. */
   readonly key?: string;
   readonly anchors?: readonly Anchor[];
+  /** The paths of the verifier keys. */
+  readonly peers?: { readonly directory: string; readonly keys: readonly string[] };
 }
 
 /**
@@ -60,19 +75,22 @@ export async function loadJournalOptions(
   if (source.at(["journal"]) === undefined) return undefined;
   const entry = source.read<JournalConfig>(JOURNAL_SHAPE, problems, ["journal"]);
   if (entry === undefined) return undefined;
-  const { directory, maxBytes, key: keyFile, ...others } = entry.value;
+  const { directory, maxBytes, key: keyFile, peers: given, ...others } = entry.value;
   const key = keyFile === undefined ? undefined : await readTextBeside(keyFile, entry, ["key"], problems);
   const bytes = maxBytes === undefined ? undefined : parseSize(maxBytes);
   if (maxBytes !== undefined && bytes === undefined) {
     problems.push(entry.problem(["maxBytes"], `must be ${SIZE_FORM}`));
     return undefined;
   }
-  if (keyFile !== undefined && key === undefined) return undefined;
+  const peers = given && (await loadPeers(given, entry, problems));
+  if ((keyFile !== undefined && key === undefined) || (given !== undefined && peers === undefined))
+    return undefined;
   const options: JournalOptions = {
     ...others,
     directory: absolutePathBeside(entry.file, directory),
     ...(bytes !== undefined && { maxBytes: bytes }),
     ...(key !== undefined && { key }),
+    ...(peers && { peers }),
   };
   try {
     checkOptions(options);
@@ -82,4 +100,16 @@ export async function loadJournalOptions(
     problems.push(entry.problem([], error.message));
     return undefined;
   }
+}
+
+async function loadPeers(
+  { directory, keys }: NonNullable<JournalConfig["peers"]>,
+  entry: ConfigEntry<JournalConfig>,
+  problems: ConfigProblem[],
+): Promise<JournalPeers | undefined> {
+  const texts = await Promise.all(
+    keys.map((file, index) => readTextBeside(file, entry, ["peers", "keys", index], problems)),
+  );
+  if (!texts.every((text) => text !== undefined)) return undefined;
+  return { directory: absolutePathBeside(entry.file, directory), keys: texts };
 }

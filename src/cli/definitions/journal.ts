@@ -22,8 +22,13 @@ const ONE_PLACE = { options: ["directory", "config"], isRequired: true } as cons
 const verify = defineCommand({
   name: "journal verify",
   endsAtOnce: true,
-  summary: "finds what was changed, left out or cut off in a journal",
-  arguments: { "DIR|FILE": { isMultiple: true, help: "the directory of the journal, or its files" } },
+  summary: "finds what was changed, left out or cut off in a journal, or in those of several machines",
+  arguments: {
+    "DIR|FILE": {
+      isMultiple: true,
+      help: "the directory of the journal, those of the journals of several machines, or files of one journal",
+    },
+  },
   options: {
     key: {
       ...{ type: "string", multiple: true, value: "FILE" },
@@ -34,7 +39,7 @@ const verify = defineCommand({
       help: "a file with copies of checkpoints; requires --key",
     },
   },
-  exitCodes: { 1: "the journal contradicts itself" },
+  exitCodes: { 1: "a journal contradicts itself or another one, or is absent" },
   read: ({ key: keys, checkpoint: checkpoints }, { "DIR|FILE": paths }) => {
     if (checkpoints.length > 0 && keys.length === 0) throw new UsageError(shown`--checkpoint requires --key`);
     return { paths, checkpoints, keys };

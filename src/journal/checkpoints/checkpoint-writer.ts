@@ -2,8 +2,9 @@ import { JournalError } from "../journal-error.ts";
 import { AppendFile } from "../storage/append-file.ts";
 import type { ChainHead } from "../write/recover.ts";
 import type { Anchors } from "./anchors.ts";
-import { parseCheckpoints, signCheckpoint } from "./checkpoint.ts";
+import { type CheckpointHead, parseCheckpoints, signCheckpoint } from "./checkpoint.ts";
 import { readVerifierKey, type SigningKey } from "./note-keys.ts";
+import type { PeerCheckpoints } from "./peers.ts";
 import { checkNote } from "./signed-note.ts";
 
 /** A checkpoint is signed after so many records. */
@@ -15,38 +16,49 @@ interface OwnCheckpoints {
   readonly file: AppendFile;
   /** The number of records that they cover. */
   readonly covered: number;
+  /** What the last one named of peers. */
+  readonly peers: readonly CheckpointHead[];
+}
+
+/** What a writer of checkpoints works with. */
+interface CheckpointSurroundings {
+  readonly anchors: Anchors;
+  /** The journals that checkpoints name. Default: none. */
+  readonly peers: PeerCheckpoints | undefined;
+  /** Makes the journal durable: a checkpoint must not be ahead of it. */
+  readonly sync: () => Promise<void>;
+  readonly onFailed: (reason: string) => void;
 }
 
 /** Signs checkpoints of a journal, keeps them in a file beside it and copies them to its anchors. */
 export class CheckpointWriter implements AsyncDisposable {
   readonly #key: SigningKey;
-  readonly #anchors: Anchors;
-  /** Makes the journal durable: a checkpoint must not be ahead of it. */
-  readonly #sync: () => Promise<void>;
-  readonly #onFailed: (reason: string) => void;
+  readonly #surroundings: CheckpointSurroundings;
   #file: AppendFile;
   /** The end of the journal. */
   #head: ChainHead;
   /** The number of records that the last checkpoint covers. */
   #covered: number;
+  /** Whether a peer has a checkpoint that the last one does not name. */
+  #hasNewPeers = false;
   #timer: NodeJS.Timeout | undefined;
+  readonly #peerTimer: NodeJS.Timeout | undefined;
   #signing: Promise<void> | undefined;
 
   private constructor(
     key: SigningKey,
-    { file, covered }: OwnCheckpoints,
+    { file, covered, peers }: OwnCheckpoints,
     head: ChainHead,
-    anchors: Anchors,
-    sync: () => Promise<void>,
-    onFailed: (reason: string) => void,
+    surroundings: CheckpointSurroundings,
   ) {
     this.#key = key;
     this.#file = file;
     this.#head = head;
     this.#covered = covered;
-    this.#anchors = anchors;
-    this.#sync = sync;
-    this.#onFailed = onFailed;
+    this.#surroundings = surroundings;
+    surroundings.peers?.remember(peers);
+    if (surroundings.peers !== undefined)
+      this.#peerTimer = setInterval(this.#onPeerTimer, MAX_AGE_MS).unref();
   }
 
   /**
@@ -59,11 +71,9 @@ export class CheckpointWriter implements AsyncDisposable {
     path: string,
     key: SigningKey,
     head: ChainHead,
-    anchors: Anchors,
-    sync: () => Promise<void>,
-    onFailed: (reason: string) => void,
+    surroundings: CheckpointSurroundings,
   ): Promise<CheckpointWriter> {
-    return new CheckpointWriter(key, await openOwn(path, key, head), head, anchors, sync, onFailed);
+    return new CheckpointWriter(key, await openOwn(path, key, head), head, surroundings);
   }
 
   /** Takes note of the journal's new end. */
@@ -73,10 +83,12 @@ export class CheckpointWriter implements AsyncDisposable {
     else this.#timer ??= setTimeout(this.#onTimer, MAX_AGE_MS).unref();
   }
 
-  /** Signs the journal's end, unless a checkpoint covers it. */
+  /** Signs the journal's end, unless a checkpoint covers it and names what is known of peers. */
   async signNow(): Promise<void> {
     await this.#signing;
-    if (this.#head.seq <= this.#covered) return;
+    await this.#lookAtPeers();
+    await this.#signing;
+    if (this.#head.seq <= this.#covered && !this.#hasNewPeers) return;
     this.#signing ??= this.#sign();
     await this.#signing;
   }
@@ -92,9 +104,10 @@ export class CheckpointWriter implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer);
+    clearInterval(this.#peerTimer);
     await this.#signing;
     await this.#file[Symbol.asyncDispose]();
-    await this.#anchors[Symbol.asyncDispose]();
+    await this.#surroundings.anchors[Symbol.asyncDispose]();
   }
 
   readonly #onTimer = (): void => {
@@ -102,19 +115,37 @@ export class CheckpointWriter implements AsyncDisposable {
     if (this.#head.seq > this.#covered) this.#signing ??= this.#sign();
   };
 
+  readonly #onPeerTimer = async (): Promise<void> => {
+    await this.#lookAtPeers();
+    if (this.#hasNewPeers) this.#signing ??= this.#sign();
+  };
+
+  /**
+   * A new checkpoint of a peer is reason enough to sign one, without new records. That ends: the peer has nothing new to
+   * name then, since this journal has not grown.
+   */
+  async #lookAtPeers(): Promise<void> {
+    if ((await this.#surroundings.peers?.read()) === true) this.#hasNewPeers = true;
+  }
+
   /** Never rejects: the journal itself is sound, and the next checkpoint covers the same records. */
   async #sign(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const { seq, digest } = this.#head;
+    const { anchors, peers, sync, onFailed } = this.#surroundings;
     try {
-      await this.#sync();
-      const note = signCheckpoint(seq, digest, this.#key);
+      await sync();
+      await this.#lookAtPeers();
+      const heads = peers?.heads ?? [];
+      this.#hasNewPeers = false;
+      const note = signCheckpoint(seq, digest, this.#key, heads);
       await this.#file.append(Buffer.from(`${this.#file.size === 0 ? "" : "\n"}${note}`));
       this.#covered = seq;
-      this.#anchors.copy(note);
+      anchors.copy(note);
+      await peers?.publish(note);
     } catch (error) {
-      this.#onFailed((error as Error).message);
+      onFailed((error as Error).message);
       this.#timer ??= setTimeout(this.#onTimer, MAX_AGE_MS).unref();
     }
     this.#signing = undefined;
@@ -141,7 +172,7 @@ async function openOwn(path: string, key: SigningKey, head: ChainHead): Promise<
         `the journal contradicts its checkpoint of ${last.records} records: nothing can be added to it. See sandgate journal verify`,
       );
     }
-    return { file, covered: last?.records ?? 0 };
+    return { file, covered: last?.records ?? 0, peers: last?.peers ?? [] };
   } catch (error) {
     await file[Symbol.asyncDispose]();
     throw error;

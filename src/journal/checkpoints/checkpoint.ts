@@ -1,23 +1,39 @@
 import type { SigningKey } from "./note-keys.ts";
 import { parseNote, type SignedNote, signNote } from "./signed-note.ts";
 
-/** What a journal was at some time: a signed note of three lines. */
-export interface Checkpoint {
+/** The end of a journal. */
+export interface CheckpointHead {
   /** The name of the journal, which is that of its key. */
   readonly origin: string;
   /** The number of records. */
   readonly records: number;
   /** SHA-256 of the last line without its newline, in hexadecimal digits. */
   readonly digest: string;
+}
+
+/** What a journal was at some time: a signed note of three lines, and one for each peer. */
+export interface Checkpoint extends CheckpointHead {
+  /** The newest checkpoints of journals of other machines that its signer knew. */
+  readonly peers: readonly CheckpointHead[];
   readonly note: SignedNote;
 }
 
-/** The lines of a checkpoint: three, an empty one and the signature. */
-const TEXT = /^([^\n]+)\n([1-9]\d{0,15})\n([A-Za-z0-9+/]{43}=)\n$/;
+/** The most journals that a checkpoint names. */
+export const MAX_PEERS = 64;
+
+/** The lines of a checkpoint before the signature: three, and one for each peer. */
+const TEXT = /^([^\n]+)\n([1-9]\d{0,15})\n([A-Za-z0-9+/]{43}=)\n((?:peer [^\n]+\n){0,64})$/;
+const PEER = /^peer ([^\s+]+) ([1-9]\d{0,15}) ([A-Za-z0-9+/]{43}=)$/;
 
 /** Signs a checkpoint of a journal. */
-export function signCheckpoint(records: number, digest: string, key: SigningKey): string {
-  return signNote(`${key.name}\n${records}\n${Buffer.from(digest, "hex").toString("base64")}\n`, key);
+export function signCheckpoint(
+  records: number,
+  digest: string,
+  key: SigningKey,
+  peers: readonly CheckpointHead[] = [],
+): string {
+  const named = peers.map((peer) => `peer ${peer.origin} ${peer.records} ${toBase64(peer.digest)}\n`);
+  return signNote(`${key.name}\n${records}\n${toBase64(digest)}\n${named.join("")}`, key);
 }
 
 /**
@@ -61,7 +77,23 @@ function endOfNote(text: string, start: number): number | undefined {
 
 function readCheckpoint(text: string): Checkpoint | undefined {
   const note = parseNote(text);
-  const [, origin, records, digest = ""] = TEXT.exec(note?.text ?? "") ?? [];
+  const [, origin, records, digest = "", lines = ""] = TEXT.exec(note?.text ?? "") ?? [];
   if (note === undefined || origin === undefined || !Number.isSafeInteger(Number(records))) return undefined;
-  return { origin, records: Number(records), digest: Buffer.from(digest, "base64").toString("hex"), note };
+  const peers = lines.split("\n").slice(0, -1).map(readPeer);
+  if (!peers.every((peer) => peer !== undefined)) return undefined;
+  return { origin, records: Number(records), digest: fromBase64(digest), peers, note };
+}
+
+function readPeer(line: string): CheckpointHead | undefined {
+  const [, origin, records, digest = ""] = PEER.exec(line) ?? [];
+  if (origin === undefined || !Number.isSafeInteger(Number(records))) return undefined;
+  return { origin, records: Number(records), digest: fromBase64(digest) };
+}
+
+function toBase64(digest: string): string {
+  return Buffer.from(digest, "hex").toString("base64");
+}
+
+function fromBase64(digest: string): string {
+  return Buffer.from(digest, "base64").toString("hex");
 }

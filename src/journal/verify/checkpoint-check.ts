@@ -1,4 +1,4 @@
-import { type Checkpoint, parseCheckpoints } from "../checkpoints/checkpoint.ts";
+import { type Checkpoint, type CheckpointHead, parseCheckpoints } from "../checkpoints/checkpoint.ts";
 import type { VerifierKey } from "../checkpoints/note-keys.ts";
 import { checkNote } from "../checkpoints/signed-note.ts";
 import type { JournalContradiction } from "./report.ts";
@@ -8,6 +8,8 @@ export class CheckpointCheck {
   readonly #keys: readonly VerifierKey[];
   /** The digests that trusted checkpoints have, by the number of records. */
   readonly #digests = new Map<number, string>();
+  /** The journals of other machines that named a head which no checkpoint of its own has, by the number of records. */
+  readonly #namedBy = new Map<number, string>();
   /** The numbers of records for which there are two digests. */
   readonly #forked = new Set<number>();
   /** The first contradiction among the checkpoints themselves. */
@@ -25,13 +27,38 @@ export class CheckpointCheck {
    *
    * @param source Where they are from, for messages.
    * @param mayBeTorn Whether a crash can have left a part of a checkpoint at the end.
+   * @param isOther Whether a checkpoint is left out, since it is of another journal. Default: all are of this one.
    */
-  add(text: string, source: string, mayBeTorn: boolean): void {
+  add(
+    text: string,
+    source: string,
+    mayBeTorn: boolean,
+    isOther: (origin: string) => boolean = () => false,
+  ): void {
     const { checkpoints, rest } = parseCheckpoints(text);
-    for (const checkpoint of checkpoints) this.#addOne(checkpoint, source);
+    for (const checkpoint of checkpoints) {
+      if (!isOther(checkpoint.origin)) this.#addOne(checkpoint, source);
+    }
     if (rest === "" || (mayBeTorn && isTorn(rest))) return;
     const seq = (checkpoints.at(-1)?.records ?? 0) + 1;
     this.#report({ kind: "forged", seq, file: source, message: "there is a text that is no checkpoint" });
+  }
+
+  /**
+   * Adds a head that a checkpoint of another journal names. Its signature was checked.
+   *
+   * @param namedBy The other journal.
+   */
+  addNamed({ records, digest }: CheckpointHead, namedBy: string): void {
+    const agrees = this.agrees(records, digest);
+    if (agrees === undefined) {
+      this.#namedBy.set(records, namedBy);
+      this.#set(records, digest);
+    } else if (!agrees) {
+      this.#forked.add(records);
+      const message = `its checkpoint of ${records} records has another digest than '${namedBy}' names: there are two journals`;
+      this.#report({ kind: "forked", seq: records, message });
+    }
   }
 
   /** Whether a checkpoint says what the digest of a line is; `undefined` if there is none for it. */
@@ -55,7 +82,7 @@ export class CheckpointCheck {
     return {
       kind: "rewritten",
       ...range,
-      message: `the checkpoint of ${seq} records has another digest: records ${from} to ${seq} were not written so`,
+      message: `the checkpoint of ${seq} records${this.#namer(seq)} has another digest: records ${from} to ${seq} were not written so`,
     };
   }
 
@@ -74,7 +101,7 @@ export class CheckpointCheck {
       kind: "cut",
       seq: lastSeq + 1,
       ...(lastSeq + 1 < this.#last && { through: this.#last }),
-      message: `records ${lastSeq + 1} to ${this.#last} were cut off: a checkpoint covers them`,
+      message: `records ${lastSeq + 1} to ${this.#last} were cut off: a checkpoint${this.#namer(this.#last)} covers them`,
     };
   }
 
@@ -104,9 +131,19 @@ export class CheckpointCheck {
       this.#forked.add(records);
       this.#report({ ...forked(records), ...place });
     } else {
-      this.#digests.set(records, digest);
-      this.#last = Math.max(this.#last, records);
+      this.#set(records, digest);
     }
+  }
+
+  #set(records: number, digest: string): void {
+    this.#digests.set(records, digest);
+    this.#last = Math.max(this.#last, records);
+  }
+
+  /** Says which journal named a checkpoint. */
+  #namer(records: number): string {
+    const namedBy = this.#namedBy.get(records);
+    return namedBy === undefined ? "" : ` that '${namedBy}' names`;
   }
 
   #report(problem: JournalContradiction): void {

@@ -1,14 +1,10 @@
-import { readFile } from "node:fs/promises";
 import { readVerifierKey } from "../checkpoints/note-keys.ts";
-import { JournalError } from "../journal-error.ts";
-import type { JournalEntry } from "../line/entry.ts";
-import { parseEntry } from "../line/entry.ts";
-import { besideFile, type JournalFileName, listFiles, parseFileName } from "../storage/file-names.ts";
+import { type JournalEntry, parseEntry } from "../line/entry.ts";
+import { type JournalFileName, parseFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
-import { readChain } from "./chain-check.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
-import { diagnose } from "./diagnose.ts";
-import type { JournalContradiction, JournalReport } from "./report.ts";
+import type { JournalReport } from "./report.ts";
+import { checkpointsBeside, filesIn, verifyChain } from "./verify-chain.ts";
 
 /** The options of {@link verifyJournal}: a directory or files. */
 export type VerifyOptions = VerifiedFiles & {
@@ -42,40 +38,9 @@ export async function verifyJournal(options: VerifyOptions): Promise<JournalRepo
   const files = isWhole ? await filesIn(options.directory) : await inOrder(options.files);
   if (check !== undefined) {
     for (const copy of copies) check.add(copy, "the copy", false);
-    for (const { path } of files) {
-      const beside = besideFile(path, "checkpoints");
-      check.add(await readOptional(beside), beside, true);
-    }
+    for (const [path, text] of await checkpointsBeside(files)) check.add(text, path, true);
   }
-  const chain = await readChain(files, isWhole, (entry, digest) => follow(entry, digest, check));
-  const { first, last, torn, stopped } = chain;
-  const contradiction =
-    stopped ?? (chain.break ? await diagnose(chain.break, files, check) : check?.finish(last));
-  return {
-    ...{ first, last },
-    ...(torn && { torn }),
-    ...(contradiction && { contradiction }),
-    ...(check && { checkpoints: check.summary(last) }),
-  };
-}
-
-function follow(
-  entry: JournalEntry,
-  digest: string,
-  check: CheckpointCheck | undefined,
-): JournalContradiction | undefined {
-  if (check === undefined) return undefined;
-  const { seq, type, key } = entry;
-  if (type === "journal.opened" && typeof key === "string") check.openedWith(key, seq);
-  return check.follow(seq, digest);
-}
-
-async function filesIn(directory: string): Promise<readonly JournalFileName[]> {
-  try {
-    return await listFiles(directory);
-  } catch (error) {
-    throw new JournalError(`the journal in '${directory}' cannot be read: ${(error as Error).message}`);
-  }
+  return verifyChain(files, isWhole, check);
 }
 
 /** Copies of files may have other names: their first records tell their order. */
@@ -92,12 +57,4 @@ async function readFirst(path: string): Promise<JournalEntry | undefined> {
     return line === undefined ? undefined : parseEntry(line.bytes.toString());
   }
   return undefined;
-}
-
-async function readOptional(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { PassThrough, Readable } from "node:stream";
@@ -82,6 +82,49 @@ test("verify names the first record that contradicts, and exits with 1", async (
   expect(stdout).toContain(`changed at record 2 in ${file}: record 2 was changed`);
 });
 
+test("verify checks the journals of several machines together, and says what is missing", async () => {
+  const folder = await createFolder(PROJECT);
+  const path = (name: string): string => join(folder, name);
+  for (const name of ["a", "b"])
+    await sandgate(["journal", "keygen", "--name", `example.com/${name}`, "--out", path(name)]);
+  await mkdir(path("shared"));
+  const keys = ["--key", path("a.pub"), "--key", path("b.pub")];
+  for (const name of ["a", "b", "a"]) {
+    await writeFile(path("message.json"), MESSAGE);
+    await writeFile(
+      path("sandgate.yaml"),
+      `${PROJECT["sandgate.yaml"]}
+journal:
+  directory: records-${name}
+  key: ${name}
+  peers: { directory: shared, keys: [a.pub, b.pub] }
+`,
+    );
+    await dispatch(folder);
+  }
+  const directories = [path("records-a"), path("records-b")];
+  const sound = await sandgate(["journal", "verify", ...directories, ...keys]);
+  expect(sound.stdout).toContain("(example.com/b):\n  records 1 to 9 are chained\n");
+  expect(sound.stdout).toContain("  checkpoints of other journals name it up to record 9\n");
+  expect(sound.stdout).toContain("0 calls began in one journal and ended in another; 0 have not ended");
+  expect(sound.code).toBe(0);
+
+  await writeFile(path("empty"), "");
+  const mixed = await sandgate(["journal", "verify", ...directories, path("empty")]);
+  expect(mixed).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("either directories of journals or"),
+  });
+
+  await rm(path("records-b"), { recursive: true });
+  await mkdir(path("records-b"));
+  const missing = await sandgate(["journal", "verify", ...directories, ...keys]);
+  expect(missing.code).toBe(1);
+  expect(missing.stdout).toContain(
+    "absent: the journal of example.com/b, which had 9 records, as example.com/a says",
+  );
+});
+
 test("tail -f prints what is recorded later, until it is interrupted", async () => {
   const folder = await dispatched("{ directory: records }");
   const interruption = new AbortController();
@@ -149,6 +192,8 @@ test.each([
   ["{ directory: records, key: policy.yaml }", "key must be a signing key"],
   ["{ directory: records, anchors: [{}] }", "must have either command"],
   ["{ directory: records, anchors: [{ url: 'https://example.com' }] }", "anchors require a key"],
+  ["{ directory: records, peers: { directory: shared, keys: [missing.pub] } }", "the file cannot be read"],
+  ["{ directory: records, peers: { directory: shared, keys: [] } }", "must not be empty"],
   ["{ sync: group }", "directory"],
 ])("a config with the journal %s is refused", async (journal, message) => {
   const folder = await createFolder({

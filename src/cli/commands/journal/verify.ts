@@ -1,4 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
+import type { MachinesReport } from "../../../journal/verify/machines/report.ts";
+import { verifyJournals } from "../../../journal/verify/machines/verify-journals.ts";
 import type { JournalReport } from "../../../journal/verify/report.ts";
 import { verifyJournal } from "../../../journal/verify/verify-journal.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
@@ -9,7 +11,7 @@ import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "
 
 /** Options of `sandgate journal verify`. */
 interface VerifyOptions {
-  /** A directory, or files. */
+  /** A directory, several directories of journals of different machines, or files of one journal. */
   readonly paths: readonly string[];
   /** Files with copies of checkpoints. */
   readonly checkpoints: readonly string[];
@@ -27,14 +29,47 @@ export async function verifyFiles(
     checkpoints: await Promise.all(checkpoints.map(readText)),
   };
   const [directory = ""] = paths;
-  const isDirectory =
-    paths.length === 1 && (await stat(directory).catch(() => undefined))?.isDirectory() === true;
-  const progress = showProgress({ stderr }, "verifying the journal");
+  const directories = (await Promise.all(paths.map(isDirectory))).filter(Boolean).length;
+  if (directories > 0 && directories < paths.length)
+    throw new UsageError(shown`give either directories of journals or files of one journal`);
+  using _ = showProgress({ stderr }, "verifying the journal");
+  if (directories > 1) {
+    const report = await orUsageError(() => verifyJournals({ ...options, directories: paths }));
+    await print(stdout, joinShown(describeMachines(report), "\n"));
+    return report.isSound ? EXIT_OK : EXIT_TOOL_FAILED;
+  }
   const report = await orUsageError(() =>
-    verifyJournal(isDirectory ? { ...options, directory } : { ...options, files: paths }),
-  ).finally(() => progress[Symbol.dispose]());
+    verifyJournal(directories === 1 ? { ...options, directory } : { ...options, files: paths }),
+  );
   await print(stdout, joinShown(describe(report), "\n"));
   return report.contradiction === undefined ? EXIT_OK : EXIT_TOOL_FAILED;
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
+}
+
+function describeMachines({ journals, absent, calls }: MachinesReport): ShownText[] {
+  const lines = journals.flatMap(({ directory, origin = "it has no key", namedByOthers, report }) => [
+    shown`${directory} (${origin}):`,
+    ...describe(report).map((line) => shown`  ${line}`),
+    ...(report.checkpoints === undefined
+      ? []
+      : [shown`  checkpoints of other journals name it up to record ${namedByOthers}`]),
+  ]);
+  for (const { origin, records, namedBy } of absent) {
+    const who = namedBy === undefined ? "as a copy of its checkpoint says" : shown`as ${namedBy} says`;
+    lines.push(shown`absent: the journal of ${origin}, which had ${records} records, ${who}`);
+  }
+  const { moved, open, unbegun, examples, lost } = calls;
+  lines.push(shown`${moved} calls began in one journal and ended in another; ${open} have not ended`);
+  if (unbegun > 0) {
+    const why = lost > 0 ? shown`: ${lost} records were lost while a journal could not write` : "";
+    lines.push(shown`${unbegun} calls ended whose beginning is in no journal${why}`);
+  }
+  for (const { directory, seq, tool, callId, session } of examples)
+    lines.push(shown`  record ${seq} in ${directory}: ${tool} call ${callId} session ${session}`);
+  return lines;
 }
 
 function describe({ first, last, torn, contradiction, checkpoints }: JournalReport): ShownText[] {
@@ -66,7 +101,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-async function orUsageError(step: () => Promise<JournalReport>): Promise<JournalReport> {
+async function orUsageError<Report>(step: () => Promise<Report>): Promise<Report> {
   try {
     return await step();
   } catch (error) {

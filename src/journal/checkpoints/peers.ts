@@ -1,0 +1,119 @@
+import { open, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { CheckpointHead } from "./checkpoint.ts";
+import { parseCheckpoints } from "./checkpoint.ts";
+import type { NoteKey, VerifierKey } from "./note-keys.ts";
+import { checkNote } from "./signed-note.ts";
+
+/** A peer's file has one checkpoint. Nothing that is longer is read. */
+const MAX_BYTES = 65_536;
+
+/**
+ * The newest checkpoints of the journals of other machines, in a directory that all of them share. Each machine writes its
+ * own there, and names those of the others in its next one.
+ */
+export class PeerCheckpoints {
+  readonly #directory: string;
+  readonly #own: NoteKey;
+  readonly #peers: readonly VerifierKey[];
+  readonly #onProblem: (reason: string) => void;
+  readonly #heads = new Map<string, CheckpointHead>();
+  /** The problems that were told, so that one which lasts is not told each second. */
+  readonly #told = new Map<string, string>();
+
+  /** @param onProblem Is told what the operator has to know, once for each problem that lasts. */
+  constructor(
+    directory: string,
+    own: NoteKey,
+    peers: readonly VerifierKey[],
+    onProblem: (reason: string) => void,
+  ) {
+    this.#directory = directory;
+    this.#own = own;
+    this.#peers = peers;
+    this.#onProblem = onProblem;
+  }
+
+  /** The newest heads that are known, in the order of their origins. */
+  get heads(): readonly CheckpointHead[] {
+    return [...this.#heads.values()].sort((one, other) => (one.origin < other.origin ? -1 : 1));
+  }
+
+  /** Takes note of what the journal's own last checkpoint named: a peer that is behind it now was cut back. */
+  remember(heads: readonly CheckpointHead[]): void {
+    for (const head of heads) {
+      if (this.#peers.some(({ name }) => name === head.origin)) this.#heads.set(head.origin, head);
+    }
+  }
+
+  /** Writes the journal's own newest checkpoint for the others. Never rejects. */
+  async publish(note: string): Promise<void> {
+    const path = this.#pathOf(this.#own);
+    const temporary = `${path}.${process.pid}.new`;
+    try {
+      await writeFile(temporary, note, { mode: 0o644 });
+      await rename(temporary, path);
+      this.#told.delete(path);
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => {});
+      this.#tell(path, `the checkpoint could not be written for the peers: ${(error as Error).message}`);
+    }
+  }
+
+  /** Reads the checkpoints of the others. Never rejects. Returns whether one of them is newer than what was known. */
+  async read(): Promise<boolean> {
+    const isNew = await Promise.all(this.#peers.map((peer) => this.#readOne(peer)));
+    return isNew.includes(true);
+  }
+
+  async #readOne(peer: VerifierKey): Promise<boolean> {
+    let text: string;
+    try {
+      text = await readBeginning(this.#pathOf(peer));
+    } catch (error) {
+      // It has not signed one yet.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+        this.#tell(peer.name, `the checkpoint of '${peer.name}' cannot be read: ${(error as Error).message}`);
+      return false;
+    }
+    const [checkpoint] = parseCheckpoints(text).checkpoints;
+    if (checkpoint?.origin !== peer.name || checkNote(checkpoint.note, [peer]) !== "signed") {
+      this.#tell(peer.name, `the checkpoint of '${peer.name}' is not signed by its key: it is ignored`);
+      return false;
+    }
+    const { origin, records, digest } = checkpoint;
+    const known = this.#heads.get(origin);
+    if (
+      known !== undefined &&
+      (records < known.records || (records === known.records && digest !== known.digest))
+    ) {
+      const how = records < known.records ? `has ${records} records` : "has another digest";
+      this.#tell(
+        origin,
+        `the journal of '${origin}' was cut or written anew: it had ${known.records} records, and its checkpoint now ${how}`,
+      );
+      return false;
+    }
+    this.#told.delete(origin);
+    if (known?.records === records) return false;
+    this.#heads.set(origin, { origin, records, digest });
+    return true;
+  }
+
+  #pathOf({ id }: NoteKey): string {
+    return join(this.#directory, `${id}.checkpoint`);
+  }
+
+  #tell(what: string, reason: string): void {
+    if (this.#told.get(what) === reason) return;
+    this.#told.set(what, reason);
+    this.#onProblem(reason);
+  }
+}
+
+async function readBeginning(path: string): Promise<string> {
+  await using file = await open(path);
+  const buffer = Buffer.alloc(MAX_BYTES);
+  const { bytesRead } = await file.read(buffer, 0, MAX_BYTES, 0);
+  return buffer.toString("utf8", 0, bytesRead);
+}

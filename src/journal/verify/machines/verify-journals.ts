@@ -1,0 +1,133 @@
+import { type Checkpoint, type CheckpointHead, parseCheckpoints } from "../../checkpoints/checkpoint.ts";
+import { readVerifierKey, type VerifierKey } from "../../checkpoints/note-keys.ts";
+import { checkNote } from "../../checkpoints/signed-note.ts";
+import { parseEntry } from "../../line/entry.ts";
+import type { JournalFileName } from "../../storage/file-names.ts";
+import { LineReader } from "../../storage/line-reader.ts";
+import { CheckpointCheck } from "../checkpoint-check.ts";
+import type { JournalReport } from "../report.ts";
+import { checkpointsBeside, filesIn, verifyChain } from "../verify-chain.ts";
+import { CallsAcross } from "./calls-across.ts";
+import type { AbsentJournal, MachineReport, MachinesReport } from "./report.ts";
+
+/** The options of {@link verifyJournals}. */
+export interface VerifyJournalsOptions {
+  /** The directories of the journals of all machines. */
+  readonly directories: readonly string[];
+  /** The texts of the keys that check their checkpoints. Default: checkpoints are not checked. */
+  readonly keys?: readonly string[];
+  /** Copies of checkpoints of any of the journals, which were kept elsewhere. Default: none. */
+  readonly checkpoints?: readonly string[];
+}
+
+/** A journal, before its records are read. */
+interface Machine {
+  readonly directory: string;
+  readonly files: readonly JournalFileName[];
+  /** The name of the key with which it was first opened. */
+  readonly origin: string | undefined;
+  readonly beside: readonly (readonly [path: string, text: string])[];
+}
+
+/** A head that a signed checkpoint names. */
+interface Named {
+  readonly head: CheckpointHead;
+  /** The signer of the checkpoint. */
+  readonly namedBy: string;
+}
+
+/**
+ * Checks the journals of several machines: each one as `verifyJournal` does, that it has what the checkpoints of the others
+ * say of it, that none is absent which they name, and that each end of a call has its beginning in one of them. The
+ * journals may be in use.
+ *
+ * @throws {JournalError} as a rejection, if a file cannot be read.
+ * @throws {TypeError} as a rejection, if a key is not valid.
+ */
+export async function verifyJournals(options: VerifyJournalsOptions): Promise<MachinesReport> {
+  const { directories, keys = [], checkpoints: copies = [] } = options;
+  const trusted = keys.map(readVerifierKey);
+  // All checkpoints are read before any record: journals in use go on, and what is named then is in their files.
+  const machines = await Promise.all(directories.map(readMachine));
+  const texts = [...copies, ...machines.flatMap(({ beside }) => beside.map(([, text]) => text))];
+  const signed = texts.flatMap((text) => signedIn(text, trusted));
+  const named = signed.flatMap(({ origin, peers }) => peers.map((head) => ({ head, namedBy: origin })));
+  const names = new Set(trusted.map(({ name }) => name));
+  const isOther = (other: string, origin: string | undefined): boolean =>
+    other !== origin && names.has(other);
+  const calls = new CallsAcross();
+  const journals: MachineReport[] = [];
+  const origins = new Set<string>();
+  for (const machine of machines) {
+    const { directory, files, origin, beside } = machine;
+    const own = trusted.filter(({ name }) => name === origin);
+    const check = own.length === 0 ? undefined : new CheckpointCheck(own);
+    const ofThis = named.filter(({ head }) => head.origin === origin);
+    if (check !== undefined) {
+      for (const [path, text] of beside) check.add(text, path, true);
+      for (const copy of copies) check.add(copy, "the copy", false, (other) => isOther(other, origin));
+      for (const { head, namedBy } of ofThis) check.addNamed(head, namedBy);
+    }
+    const { take, finish } = calls.journal(directory);
+    const report = await verifyChain(files, true, check, take);
+    finish();
+    const isTwice = origin !== undefined && origins.has(origin);
+    if (origin !== undefined) origins.add(origin);
+    journals.push({
+      directory,
+      ...(origin !== undefined && { origin }),
+      namedByOthers: ofThis.reduce((most, { head }) => Math.max(most, head.records), 0),
+      report: isTwice && report.contradiction === undefined ? withSameKey(report, origin) : report,
+    });
+  }
+  const absent = absentOf([...named, ...signed.map((head) => ({ head, namedBy: head.origin }))], origins);
+  const across = await calls.report(directories);
+  const isSound =
+    journals.every(({ report }) => report.contradiction === undefined) &&
+    absent.length === 0 &&
+    (across.unbegun === 0 || across.lost > 0);
+  return { journals, absent, calls: across, isSound };
+}
+
+async function readMachine(directory: string): Promise<Machine> {
+  const files = await filesIn(directory);
+  const [first] = files;
+  const beside = await checkpointsBeside(files);
+  const [signed] = beside.flatMap(([, text]) => parseCheckpoints(text).checkpoints);
+  return { directory, files, beside, origin: (first && (await originIn(first))) ?? signed?.origin };
+}
+
+/** The first record of a journal says with which key it was opened. */
+async function originIn({ path }: JournalFileName): Promise<string | undefined> {
+  for await (const [line] of new LineReader(path).batches()) {
+    const key = line && parseEntry(line.bytes.toString())?.["key"];
+    return typeof key === "string" ? key.split("+", 1)[0] : undefined;
+  }
+  return undefined;
+}
+
+/** What contradicts in the others is found when their own journal is checked. */
+function signedIn(text: string, trusted: readonly VerifierKey[]): Checkpoint[] {
+  return parseCheckpoints(text).checkpoints.filter(
+    ({ origin, note }) =>
+      checkNote(
+        note,
+        trusted.filter(({ name }) => name === origin),
+      ) === "signed",
+  );
+}
+
+function withSameKey(report: JournalReport, origin: string): JournalReport {
+  const message = `another journal was opened with the key of '${origin}', too: each needs one of its own`;
+  return { ...report, contradiction: { kind: "key", seq: Math.max(report.first, 1), message } };
+}
+
+function absentOf(known: readonly Named[], present: ReadonlySet<string>): AbsentJournal[] {
+  const absent = new Map<string, AbsentJournal>();
+  for (const { head, namedBy } of known) {
+    const { origin, records } = head;
+    if (present.has(origin) || records <= (absent.get(origin)?.records ?? 0)) continue;
+    absent.set(origin, { origin, records, ...(namedBy !== origin && { namedBy }) });
+  }
+  return [...absent.values()];
+}
