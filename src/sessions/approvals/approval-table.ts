@@ -3,7 +3,7 @@ import type { Approval, StoredApproval } from "./approval.ts";
 
 /** Remembered answers: a part of a session store. */
 export interface ApprovalTable {
-  /** Adds an approval. Does nothing if the id is known. */
+  /** Adds an approval. Does nothing if the id is known. Its session must be known, unless it is for a workspace. */
   addApproval(approval: Approval): MaybePromise<void>;
   /** Returns the approvals of all sessions and workspaces, in the order in which they were added. */
   approvals(): MaybePromise<readonly StoredApproval[]>;

@@ -164,8 +164,8 @@ export class MemorySessionStore implements SessionStore {
   }
 
   addInquiry(inquiry: Inquiry): void {
-    const { inquiries } = this.#turn(inquiry.sessionId, inquiry.turnId);
     if (this.#inquiries.has(inquiry.id)) return;
+    const { inquiries } = this.#turn(inquiry.sessionId, inquiry.turnId);
     inquiries.push(inquiry.id);
     this.#inquiries.set(inquiry.id, { inquiry });
   }
@@ -198,7 +198,9 @@ export class MemorySessionStore implements SessionStore {
   }
 
   addApproval(approval: Approval): void {
-    if (!this.#approvals.has(approval.id)) this.#approvals.set(approval.id, { approval, used: 0 });
+    if (this.#approvals.has(approval.id)) return;
+    if (approval.for !== "workspace") this.#session(approval.sessionId);
+    this.#approvals.set(approval.id, { approval, used: 0 });
   }
 
   approvals(): readonly StoredApproval[] {

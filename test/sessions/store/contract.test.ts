@@ -1,45 +1,25 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LedgerRecord, LedgerTable } from "../../../src/sessions/ledger/ledger-table.ts";
-import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
+import { type StorePlace, TARGETS } from "./targets.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "sandgate-store-"));
-let files = 0;
-let file = "";
+let place: StorePlace;
 let store: SessionStore;
 
-afterAll(() => rmSync(folder, { recursive: true }));
-
-interface Target {
-  readonly name: string;
-  readonly open: () => SessionStore;
-  /** Closes the store and opens it again, if that keeps what it has. */
-  readonly reopen: (store: SessionStore) => Promise<SessionStore>;
-}
-
-const TARGETS: readonly Target[] = [
-  { name: "in memory", open: () => new MemorySessionStore(), reopen: async (opened) => opened },
-  {
-    name: "in a file",
-    open: () => new SqliteSessionStore(file),
-    reopen: async (opened) => {
-      await opened.close();
-      return new SqliteSessionStore(file);
-    },
-  },
-];
-
-describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
-  beforeEach(() => {
-    file = join(folder, `${files++}.db`);
-    store = open();
+describe.each(TARGETS)("A session store $name", ({ open }) => {
+  beforeEach(async () => {
+    place = await open();
+    store = await place.store();
   });
-  afterEach(() => store.close());
+  afterEach(async () => {
+    await store.close();
+    await place[Symbol.asyncDispose]();
+  });
+
+  function reopen(opened: SessionStore): Promise<SessionStore> {
+    return place.reopen(opened);
+  }
 
   /** Adds the session and its message. */
   async function addMessage(): Promise<void> {
@@ -357,6 +337,14 @@ describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
         { approval: APPROVAL, used: 0 },
         { approval: { ...APPROVAL, id: "q0" }, used: 0 },
       ]);
+    });
+
+    test("refuses an approval of an unknown session, unless it is for a workspace", async () => {
+      await expect(async () => store.addApproval({ ...APPROVAL, sessionId: "s2" })).rejects.toThrow(
+        expect.objectContaining({ code: "session_store_failed" }),
+      );
+      await store.addApproval({ ...APPROVAL, sessionId: "s2", for: "workspace", workspace: "/srv/project" });
+      expect(await store.approvals()).toHaveLength(1);
     });
 
     test("counts uses, and refuses those beyond the bound", async () => {

@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import type { SessionStore } from "../../../src/sessions/store/store.ts";
+
+/** A kind of session store that must keep the contract of `SessionStore`. */
+export interface StoreTarget {
+  readonly name: string;
+  /** Opens a place for stores, which is empty. */
+  readonly open: () => Promise<StorePlace>;
+  /** How many sequences of operations are tried, where one takes long. Default: 100. */
+  readonly runs?: number;
+}
+
+/** A place that outlives the stores that are opened in it. */
+export interface StorePlace extends AsyncDisposable {
+  /** Opens a store with everything that was kept in the place. */
+  readonly store: () => Promise<SessionStore>;
+  /** Closes a store and opens it again, if that keeps what it has. */
+  readonly reopen: (store: SessionStore) => Promise<SessionStore>;
+}
+
+export const TARGETS: readonly StoreTarget[] = [
+  {
+    name: "in memory",
+    open: async () => ({
+      store: async () => new MemorySessionStore(),
+      reopen: async (opened) => opened,
+      [Symbol.asyncDispose]: async () => {},
+    }),
+  },
+  {
+    name: "in a file",
+    open: async () => {
+      const folder = mkdtempSync(join(tmpdir(), "sandgate-store-"));
+      const file = join(folder, "store.db");
+      return {
+        store: async () => new SqliteSessionStore(file),
+        reopen: async (opened) => {
+          await opened.close();
+          return new SqliteSessionStore(file);
+        },
+        [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }),
+      };
+    },
+  },
+];
