@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
@@ -197,7 +196,7 @@ export class ExecutorCall {
       const againInMs = this.#nextAttempt(known);
       settle(againInMs === undefined ? known : { ...known, againInMs });
     };
-    const sent = { body, session: hash("sha256", sessionId, "base64url"), trace: this.#trace };
+    const sent = { body, session: sessionId, trace: this.#trace };
     this.#exchange = endpoint.dispatch(sent, waitMs, maxBytes, stream, (end) => {
       this.#leave();
       this.#settleAttempt?.(this.#read(end, asked, stream?.outputBytes ?? 0));

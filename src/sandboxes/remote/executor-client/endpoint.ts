@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import {
   type CircuitBreakerPolicy,
   CircuitState,
@@ -43,7 +44,7 @@ type Fault = string | undefined;
 /** The parts of a dispatch request. */
 interface DispatchParts {
   readonly body: string;
-  /** By which a load balancer can route. Like the next one, it is not signed. */
+  /** A load balancer can route by its digest. Like the next one, it is not signed. */
   readonly session: string;
   /** The headers that continue a trace: a proxy may replace them by its own span. */
   readonly trace: TraceHeaders | undefined;
@@ -130,7 +131,7 @@ export class ExecutorEndpoint {
       const { "content-type": _, ...added } = signed;
       headers = [...headers, ...Object.entries(added).flat()];
     }
-    headers = [...headers, SESSION_HEADER, session];
+    headers = [...headers, SESSION_HEADER, hash("sha256", session, "base64url")];
     if (trace !== undefined) headers = [...headers, ...Object.entries(trace).flat()];
     return this.#send({ method: "POST", path, headers, body }, maxBytes, stream, settle);
   }
