@@ -1,6 +1,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Inquiry, listInquiries, type Resolution, readInquiry } from "../api/confirmations.ts";
 import { messageOf, retryLater } from "../api/http.ts";
+import { visible } from "../parts/foreign.tsx";
 
 /** An inquiry of the list, and how it ended. */
 export interface ListedInquiry {
@@ -85,7 +86,7 @@ export function setResolution(requestId: string, resolution: Resolution): void {
   const items = inquiries.peek();
   const item = items.find(({ inquiry }) => inquiry.requestId === requestId);
   if (item === undefined || item.resolution !== undefined) return;
-  announcement.value = `${item.inquiry.toolName}: ${endOf(resolution)}.`;
+  announcement.value = `${visible(item.inquiry.toolName)}: ${endOf(resolution)}.`;
   const changed = items.map((other) => (other === item ? { ...item, resolution } : other));
   let excess = changed.filter(({ resolution: end }) => end !== undefined).length - MAX_ENDED;
   inquiries.value = changed.filter(({ resolution: end }) => end === undefined || excess-- <= 0);
@@ -104,5 +105,5 @@ const ENDS: Readonly<Record<string, string>> = {
 /** Says how an inquiry ended: `denied by carol`. */
 export function endOf({ decision, by }: Resolution): string {
   const end = ENDS[decision] ?? decision;
-  return by === undefined ? end : `${end} by ${by}`;
+  return by === undefined ? end : `${end} by ${visible(by)}`;
 }
