@@ -77,7 +77,7 @@ function ServerState(): JSX.Element {
       </span>
       <span>
         <Foreign text={viewer.value?.principal?.id ?? ""} />
-        {!hasRole("approver") && " (read only)"}
+        {!hasRole("approver", "admin") && " (read only)"}
       </span>
     </p>
   );
