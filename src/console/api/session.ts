@@ -29,7 +29,7 @@ export const server: Signal<ServerInfo | undefined> = signal(undefined);
 export const loginProblem: Signal<string> = signal("");
 
 /**
- * Reads who uses the page. Without a session, the page shows the login. If somebody else uses it now, it begins anew: what it
+ * Reads who uses the page. Without a session, the page shows the login. If another person uses it now, it begins anew: what it
  * has read may be none of their business.
  */
 export async function loadSession(): Promise<void> {

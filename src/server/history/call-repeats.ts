@@ -63,7 +63,7 @@ export class CallRepeats {
   }
 
   /**
-   * Runs the call like any other, in the name of who asks for it. Nobody is asked to confirm it: what a person must confirm is
+   * Runs the call like any other, in the name of the client. No person is asked to confirm it: what a person must confirm is
    * denied.
    *
    * @throws {RouteRefusal} 422 or 429 as a rejection, if the tool can change something, or too many calls are repeated.
