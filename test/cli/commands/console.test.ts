@@ -9,7 +9,8 @@ import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
 
 /** Runs `sandgate console` until the test finishes. */
 async function running(...argv: readonly string[]) {
-  const [stdout, stderr, interruption] = [new PassThrough(), new PassThrough(), new AbortController()];
+  const stdout = Object.assign(new PassThrough(), { columns: 80 });
+  const [stderr, interruption] = [new PassThrough(), new AbortController()];
   const terminal = { stdin: Readable.from([]), stdout, stderr, signal: interruption.signal };
   const code = run(["console", ...argv], terminal);
   onTestFinished(async () => {
@@ -17,7 +18,7 @@ async function running(...argv: readonly string[]) {
     await code;
   });
   let text = "";
-  while (!text.includes("minutes")) text += String((await once(stdout, "data"))[0]);
+  while (!/#token=[\w-]{43}\n/.test(text)) text += String((await once(stdout, "data"))[0]);
   const [, address = "", token = ""] =
     /http:\/\/(127\.0\.0\.1:\d+)\/console\/#token=([\w-]{43})/.exec(text) ?? [];
   const body = JSON.stringify({ token });
@@ -42,7 +43,7 @@ async function running(...argv: readonly string[]) {
   return { text, status: answer.status, logIn, read, calls };
 }
 
-test("sandgate console prints a link with which one browser logs in as this user", async () => {
+test("sandgate console prints a link, which the terminal does not break, with which one browser logs in as this user", async () => {
   const folder = await createFolder(PROJECT);
   const { status, logIn, read } = await running("--config", join(folder, "sandgate.yaml"));
   expect(status).toBe(204);

@@ -3,6 +3,7 @@ import { readConfigFile } from "../../../config/read-file.ts";
 import { logIn, logOut, type OAuthServerOptions } from "../../../mcp/import/log-in.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { loadMcp } from "../../config/load-mcp.ts";
+import { link } from "../../terminal/link.ts";
 import {
   EXIT_INTERRUPTED,
   EXIT_OK,
@@ -28,7 +29,9 @@ interface LoginCommand {
 export async function login(command: LoginCommand, { stdout, stderr, signal }: Terminal): Promise<ExitCode> {
   const server = await findServer(command);
   const onAuthorize = (page: string): void =>
-    void print(stdout, shown`Open this page in a browser on this machine:\n${page}`);
+    void print(stdout, shown`Open this page in a browser on this machine:`).then(() =>
+      print(stdout, link(page)),
+    );
   try {
     const oauth = { ...server.oauth, onAuthorize };
     const file = await logIn(command.server, { ...server, oauth }, { signal });

@@ -11,6 +11,7 @@ import { shown } from "../../../rendering/shown.ts";
 import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { AdminOptions } from "../../../server/admin.ts";
 import { UsageError } from "../../errors.ts";
+import { link } from "../../terminal/link.ts";
 import { openLog } from "../../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { makeCalls } from "../console/make-calls.ts";
@@ -94,8 +95,9 @@ export async function serve(
   log.write({ level: "info", event: "server.started", fields: { address, ...fieldsOf(tools) } });
   await print(terminal.stdout, shown`listening on ${address}`);
   if (hasConsole && "issueConsoleToken" in server) {
-    const link = `${server.scheme}://${address}/console/#token=${server.issueConsoleToken()}`;
-    await print(terminal.stdout, shown`open ${link} (works once, for 10 minutes)`);
+    const page = `${server.scheme}://${address}/console/#token=${server.issueConsoleToken()}`;
+    await print(terminal.stdout, shown`the console, with a link that works once, for 10 minutes:`);
+    await print(terminal.stdout, link(page));
     if (said !== undefined) {
       await makeCalls(server.sessions, said.calls, loaded.sessions.mode, (error) =>
         log.write({ level: "warn", event: "message.failed", fields: { message: String(error) } }),
