@@ -13,7 +13,8 @@ let loading: Promise<Sdk> | undefined;
 export function loadSdk(): Promise<Sdk> {
   loading ??= import("@modelcontextprotocol/client").catch((cause: unknown) => {
     loading = undefined;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const isMissing = (cause as NodeJS.ErrnoException | undefined)?.code === "ERR_MODULE_NOT_FOUND";
+    const why = isMissing ? "install it" : cause instanceof Error ? cause.message : String(cause);
     throw new ToolPreparationError(`MCP needs the package @modelcontextprotocol/client: ${why}`);
   });
   return loading;
