@@ -29,7 +29,7 @@ test("prints the package's version", async () => {
 test("prints its usage, and refers to it after a usage error", async () => {
   expect(await start("--help").outcome).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("dispatch        dispatches the tool calls of a message"),
+    stdout: expect.stringMatching(/^ {2}dispatch +dispatches the tool calls of a message/m),
   });
   expect(await start("deploy").outcome).toEqual({
     code: 2,
