@@ -249,6 +249,7 @@ describe("a rule policy", () => {
       cpuMs: 1,
       processes: 1,
       processMemoryBytes: 1,
+      waitTimeMs: 1,
     };
     const capabilities = {
       env: ["A"],
