@@ -1,6 +1,5 @@
-import { closeSync, constants, fsyncSync, openSync } from "node:fs";
-import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { createPrivateFile } from "../../../base/private-file.ts";
 import { SuspensionStoreError } from "../suspension-store.ts";
 import { bringToFormat, checkFormat } from "./format.ts";
 
@@ -19,7 +18,7 @@ export function openDatabase(file: string, readOnly: boolean): DatabaseSync {
   const sqlite = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;
   try {
-    if (!readOnly) createFile(file);
+    if (!readOnly) createPrivateFile(file);
     database = new sqlite.DatabaseSync(file, { readOnly, timeout: BUSY_MS });
     if (readOnly) {
       checkFormat(database);
@@ -35,21 +34,6 @@ export function openDatabase(file: string, readOnly: boolean): DatabaseSync {
     throw new SuspensionStoreError(`cannot open the store of programs '${file}': ${readableError(error)}`, {
       cause: error,
     });
-  }
-}
-
-function createFile(file: string): void {
-  try {
-    closeSync(openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
-    throw error;
-  }
-  const folder = openSync(dirname(file), "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
   }
 }
 

@@ -1,6 +1,5 @@
-import { closeSync, constants, fsyncSync, openSync } from "node:fs";
-import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { createPrivateFile } from "../../../base/private-file.ts";
 import { SessionStoreError } from "../session-store-error.ts";
 import { bringToFormat } from "./format.ts";
 import { readableError } from "./readable-error.ts";
@@ -16,7 +15,7 @@ export function openDatabase(file: string): DatabaseSync {
   const sqlite = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;
   try {
-    createFile(file);
+    createPrivateFile(file);
     database = new sqlite.DatabaseSync(file);
     database.exec(
       // Two processes that run the same sessions would run calls twice. The lock ends with the process.
@@ -31,20 +30,5 @@ export function openDatabase(file: string): DatabaseSync {
     throw new SessionStoreError(`cannot open the session store '${file}': ${readableError(error)}`, {
       cause: error,
     });
-  }
-}
-
-function createFile(file: string): void {
-  try {
-    closeSync(openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
-    throw error;
-  }
-  const folder = openSync(dirname(file), "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
   }
 }
