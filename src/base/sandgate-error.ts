@@ -10,6 +10,7 @@ export type SandgateErrorCode =
   | "listen_failed"
   | "message_conflict"
   | "package_file_missing"
+  | "restate_failed"
   | "session_exists"
   | "session_store_failed"
   | "suspension_refused"

@@ -5,6 +5,7 @@ import * as executor from "sandgate/executor";
 import * as journal from "sandgate/journal";
 import * as programs from "sandgate/programs";
 import * as protocols from "sandgate/protocols";
+import * as restate from "sandgate/restate";
 import * as sessions from "sandgate/sessions";
 import { describe, expect, test } from "vitest";
 
@@ -35,6 +36,7 @@ const EXAMPLES: Record<main.SandgateErrorCode, main.SandgateError> = {
   listen_failed: new executor.ListenError("the address is in use"),
   message_conflict: new sessions.MessageConflictError("other calls"),
   package_file_missing: new main.PackageFileError("base/ajv-library"),
+  restate_failed: new restate.RestateError("Restate cannot be reached"),
   session_exists: new sessions.SessionExistsError("in use"),
   session_store_failed: new sessions.SessionStoreError("the disk is full"),
   suspension_refused: new programs.SuspensionRefusedError("changed"),
@@ -51,6 +53,7 @@ const ENTRIES = {
   "sandgate/journal": journal,
   "sandgate/programs": programs,
   "sandgate/protocols": protocols,
+  "sandgate/restate": restate,
   "sandgate/sessions": sessions,
 };
 

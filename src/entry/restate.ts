@@ -1,0 +1,1 @@
+export { RestateError } from "../restate/connection/restate-error.ts";

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Agent, type Dispatcher } from "undici";
+import { describeThrown } from "../../base/thrown.ts";
+import { RestateError, RestateHandlerError } from "./restate-error.ts";
+
+/** A handler of a service, or of a virtual object with a key. */
+export interface HandlerAddress {
+  readonly service: string;
+  readonly handler: string;
+  /** Only and always of a virtual object. */
+  readonly key?: string;
+}
+
+/** How a handler is called. */
+export interface IngressCall extends HandlerAddress {
+  /** Any JSON value; `undefined` if the handler takes nothing. */
+  readonly input?: unknown;
+  /** Under one key, Restate runs the handler once, and answers every request with its result. */
+  readonly idempotencyKey: string;
+  /** Gives up waiting. The handler goes on. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds for which nodes that cannot be reached are tried again. Default: that of the ingress. */
+  readonly retryMs?: number;
+}
+
+/** The options of {@link Ingress}. */
+export interface IngressOptions {
+  /** The URLs of the nodes, such as `http://127.0.0.1:8080`. The first one that answers is used. */
+  readonly urls: readonly string[];
+  /** Milliseconds for which nodes that cannot be reached are tried again. Default: 10 seconds. */
+  readonly retryMs?: number;
+}
+
+interface Request extends Pick<IngressCall, "input" | "signal"> {
+  readonly idempotencyKey: string | undefined;
+}
+
+const DEFAULT_RETRY_MS = 10_000;
+/** Milliseconds to the first retry. Each further one waits twice as long, up to the maximum. */
+const FIRST_WAIT_MS = 20;
+const MAX_WAIT_MS = 500;
+/** The longest answer that is read. Restate itself refuses messages of more than 32 MiB. */
+const MAX_ANSWER = 34_000_000;
+
+/**
+ * Calls handlers through the HTTP ingress of Restate. Every call has an idempotency key, so that one whose answer was lost
+ * is sent again, also to another node, and runs once.
+ */
+export class Ingress {
+  readonly #urls: readonly string[];
+  readonly #retryMs: number;
+  readonly #agent = new Agent({
+    // A handler can wait for a person.
+    ...{ headersTimeout: 0, bodyTimeout: 0, connections: 1_024, pipelining: 1 },
+    ...{ connect: { timeout: 3_000 }, maxResponseSize: MAX_ANSWER, keepAliveTimeout: 10_000 },
+  });
+  /** The node that answered last. */
+  #current = 0;
+
+  constructor({ urls, retryMs = DEFAULT_RETRY_MS }: IngressOptions) {
+    if (urls.length === 0) throw new TypeError("an ingress needs at least one URL");
+    this.#urls = urls.map((url) => url.replace(/\/+$/, ""));
+    this.#retryMs = retryMs;
+  }
+
+  /**
+   * Calls a handler, and waits for its result.
+   *
+   * @throws {RestateHandlerError} if the handler ended with an error, and {@link RestateError} if no node could be reached.
+   *   Both are rejections.
+   */
+  call<Result>(call: IngressCall): Promise<Result> {
+    return this.#request<Result>(pathOf(call), call);
+  }
+
+  /** Has a handler called, and resolves as soon as Restate has kept the call. Throws like {@link call}. */
+  async send(call: IngressCall): Promise<void> {
+    await this.#request(`${pathOf(call)}/send`, call);
+  }
+
+  /** Completes an awakeable. Does nothing if it was completed before. Throws like {@link call}. */
+  async resolveAwakeable(id: string, value: unknown): Promise<void> {
+    const path = `/restate/awakeables/${encodeURIComponent(id)}/resolve`;
+    await this.#request(path, { input: value, idempotencyKey: undefined });
+  }
+
+  /** Closes the connections. Calls that wait are rejected. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #request<Result>(path: string, call: Request & Pick<IngressCall, "retryMs">): Promise<Result> {
+    const { signal, retryMs = this.#retryMs } = call;
+    const until = performance.now() + retryMs;
+    let mayHaveBegun = false;
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+      const answer = await this.#try<Result>(path, call);
+      if ("result" in answer) return answer.result;
+      signal?.throwIfAborted();
+      mayHaveBegun ||= answer.mayHaveBegun;
+      if (performance.now() + waitMs > until) {
+        throw new RestateError(`Restate cannot be reached: ${answer.problem}`, { mayHaveBegun });
+      }
+      this.#current = (this.#current + 1) % this.#urls.length;
+      await sleep(waitMs, undefined, { signal });
+    }
+  }
+
+  /** @throws {RestateHandlerError} as a rejection. What may be tried again is returned. */
+  async #try<Result>(
+    path: string,
+    { input, idempotencyKey, signal }: Request,
+  ): Promise<{ readonly result: Result } | { readonly problem: string; readonly mayHaveBegun: boolean }> {
+    let response: Dispatcher.ResponseData;
+    let text: string;
+    try {
+      response = await this.#agent.request({
+        origin: this.#urls[this.#current] as string,
+        path,
+        method: "POST",
+        headers: {
+          ...(input !== undefined && { "content-type": "application/json" }),
+          ...(idempotencyKey !== undefined && { "idempotency-key": encodeURIComponent(idempotencyKey) }),
+        },
+        body: input === undefined ? null : JSON.stringify(input),
+        signal: signal ?? null,
+      });
+      text = await response.body.text();
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      return { problem: describeThrown(thrown).message, mayHaveBegun: !isRefused(thrown) };
+    }
+    const { statusCode } = response;
+    if (statusCode < 300) return { result: (text === "" ? undefined : JSON.parse(text)) as Result };
+    const problem = problemOf(text) ?? `status ${statusCode}`;
+    // A node that is starting, without a leader or with too much to do; a handler could have thrown the others.
+    if (isPassing(statusCode, response.headers)) return { problem, mayHaveBegun: true };
+    throw new RestateHandlerError(problem, statusCode);
+  }
+}
+
+function pathOf({ service, key, handler }: HandlerAddress): string {
+  const parts = key === undefined ? [service, handler] : [service, key, handler];
+  return `/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+/** Whether a node, and not a handler, answered with an error that passes. */
+function isPassing(status: number, headers: Dispatcher.ResponseData["headers"]): boolean {
+  if (headers["x-restate-id"] !== undefined) return false;
+  return status === 429 || status === 408 || status >= 500;
+}
+
+function isRefused(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ECONNREFUSED";
+}
+
+function problemOf(text: string): string | undefined {
+  try {
+    const { message } = JSON.parse(text) as { readonly message?: unknown };
+    return typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describeThrown } from "../../base/thrown.ts";
+import { RestateError } from "./restate-error.ts";
+
+/** What a worker registers. */
+export interface Registration {
+  /** The URLs of the admin API of the nodes, such as `http://127.0.0.1:9070`. The first one that answers is used. */
+  readonly admin: readonly string[];
+  /** The URL at which Restate reaches the workers: of a load balancer, if there are several. */
+  readonly advertise: string;
+  /** The names of the services that the workers serve. */
+  readonly services: readonly string[];
+  /** Milliseconds for which nodes that cannot be reached are tried again. Default: 30 seconds. */
+  readonly retryMs?: number;
+}
+
+const DEFAULT_RETRY_MS = 30_000;
+const RETRY_EVERY_MS = 250;
+const TIMEOUT_MS = 10_000;
+
+/** What the admin API says of a deployment. */
+interface Deployment {
+  readonly id: string;
+  readonly services: readonly { readonly name: string }[];
+}
+
+/**
+ * Registers workers. Registering the same URL again, as each server does that starts, changes nothing.
+ *
+ * @throws {RestateError} as a rejection, if no node answers, the registration is refused, or other code is registered under
+ *   the name of one of the services: the calls would go there.
+ */
+export async function register({
+  admin,
+  advertise,
+  services,
+  retryMs = DEFAULT_RETRY_MS,
+}: Registration): Promise<void> {
+  const until = performance.now() + retryMs;
+  const { id, services: known } = await retried(until, admin, (url) =>
+    request<Deployment>(`${url}/deployments`, { uri: advertise, use_http_11: false }),
+  );
+  const names = known.map(({ name }) => name);
+  const missing = services.filter((name) => !names.includes(name));
+  if (missing.length > 0) {
+    throw new RestateError(
+      `Restate has other code registered at ${advertise}, without ${missing.join(", ")}: remove its deployment ${id}, or advertise another URL`,
+    );
+  }
+  for (const name of services) {
+    const service = await retried(until, admin, (url) =>
+      request<{ readonly deployment_id: string }>(`${url}/services/${encodeURIComponent(name)}`),
+    );
+    if (service.deployment_id !== id) {
+      throw new RestateError(
+        `Restate has other code registered as '${name}' (deployment ${service.deployment_id}), which would get the calls: remove that deployment`,
+      );
+    }
+  }
+}
+
+class PassingError extends Error {}
+
+/** Tries the nodes in turn until one answers. */
+async function retried<Result>(
+  until: number,
+  urls: readonly string[],
+  ask: (url: string) => Promise<Result>,
+): Promise<Result> {
+  for (let index = 0; ; index++) {
+    try {
+      return await ask((urls[index % urls.length] as string).replace(/\/+$/, ""));
+    } catch (error) {
+      if (!(error instanceof PassingError)) throw error;
+      if (performance.now() > until) throw new RestateError(`Restate cannot be reached: ${error.message}`);
+      await sleep(RETRY_EVERY_MS);
+    }
+  }
+}
+
+async function request<Answer>(url: string, body?: unknown): Promise<Answer> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(url, {
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body !== undefined && {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    });
+    text = await response.text();
+  } catch (thrown) {
+    throw new PassingError(describeThrown(thrown).message);
+  }
+  if (response.ok) return JSON.parse(text) as Answer;
+  const problem = `${response.status} ${text.slice(0, 500)}`;
+  // Without a leader, or while it changes, the admin API answers with 5xx.
+  if (response.status >= 500) throw new PassingError(problem);
+  throw new RestateError(`Restate refused the registration of ${url}: ${problem}`);
+}

@@ -1,0 +1,28 @@
+import { SandgateError } from "../../base/sandgate-error.ts";
+
+/** Thrown if Restate cannot be reached, refuses a request, or serves other code under a name of ours. `message` says why. */
+export class RestateError extends SandgateError {
+  override readonly name = "RestateError";
+  override readonly code = "restate_failed";
+  /** Whether the request may have been accepted all the same, so that only the same idempotency key may be tried again. */
+  readonly mayHaveBegun: boolean;
+
+  constructor(
+    message: string,
+    { mayHaveBegun = false, cause }: { mayHaveBegun?: boolean; cause?: unknown } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.mayHaveBegun = mayHaveBegun;
+  }
+}
+
+/** Thrown if a handler ended with an error that is not tried again. */
+export class RestateHandlerError extends RestateError {
+  /** The status with which the handler ended. */
+  readonly status: number;
+
+  constructor(message: string, status: number) {
+    super(message);
+    this.status = status;
+  }
+}

@@ -1,0 +1,135 @@
+import type { ObjectContext } from "@restatedev/restate-sdk";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Ingress } from "../../../src/restate/connection/ingress.ts";
+import { register } from "../../../src/restate/connection/registration.ts";
+import { loadSdk } from "../../../src/restate/connection/sdk.ts";
+import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
+import { type RestateNodes, startRestate } from "../restate-nodes.ts";
+
+let restate: RestateNodes;
+beforeAll(async () => {
+  restate = await startRestate();
+});
+afterAll(() => restate[Symbol.asyncDispose]());
+
+const node = () => restate.nodes[0] as (typeof restate.nodes)[number];
+
+async function counter(name: string): Promise<RestateService> {
+  const { object, TerminalError } = await loadSdk();
+  const add = async (ctx: ObjectContext, number: number): Promise<number> => {
+    if (number < 0) throw new TerminalError("only up", { errorCode: 422 });
+    const sum = ((await ctx.get<number>("sum")) ?? 0) + number;
+    ctx.set("sum", sum);
+    return sum;
+  };
+  return object({ name, handlers: { add } });
+}
+
+const serve = async (service: RestateService) =>
+  openWorker({ services: [service], host: "127.0.0.1", port: 0 });
+const at = (port: number): string => `http://127.0.0.1:${port}`;
+
+describe("The ingress", () => {
+  test("runs a call once under its idempotency key, whatever characters keys have", async () => {
+    await using worker = await serve(await counter("once"));
+    await register({ admin: [node().admin], advertise: at(worker.port), services: ["once"] });
+    const ingress = new Ingress({ urls: [node().ingress] });
+    const call = { service: "once", key: "a b/ü?#", handler: "add", input: 2, idempotencyKey: "key/1 ü" };
+    expect([await ingress.call(call), await ingress.call(call)]).toEqual([2, 2]);
+    expect(await ingress.call({ ...call, idempotencyKey: "another" })).toBe(4);
+    await ingress.close();
+  });
+
+  test("goes to the next node if one cannot be reached", async () => {
+    await using worker = await serve(await counter("next"));
+    await register({
+      admin: ["http://127.0.0.1:1", node().admin],
+      advertise: at(worker.port),
+      services: ["next"],
+    });
+    const ingress = new Ingress({ urls: ["http://127.0.0.1:1", node().ingress] });
+    expect(
+      await ingress.call({ service: "next", key: "k", handler: "add", input: 1, idempotencyKey: "1" }),
+    ).toBe(1);
+    await ingress.close();
+  });
+
+  test("rejects with what a handler threw, and does not call it again", async () => {
+    await using worker = await serve(await counter("throwing"));
+    await register({ admin: [node().admin], advertise: at(worker.port), services: ["throwing"] });
+    const ingress = new Ingress({ urls: [node().ingress] });
+    const call = ingress.call({
+      service: "throwing",
+      key: "k",
+      handler: "add",
+      input: -1,
+      idempotencyKey: "1",
+    });
+    await expect(call).rejects.toMatchObject({ name: "RestateError", message: "only up", status: 422 });
+    await ingress.close();
+  });
+
+  test("rejects, and says that nothing has begun, if no node can be reached", async () => {
+    const ingress = new Ingress({ urls: ["http://127.0.0.1:1"], retryMs: 50 });
+    const call = ingress.call({ service: "s", handler: "h", idempotencyKey: "1" });
+    await expect(call).rejects.toMatchObject({ code: "restate_failed", mayHaveBegun: false });
+    await ingress.close();
+  });
+
+  test("gives up waiting when its signal is aborted", async () => {
+    const ingress = new Ingress({ urls: ["http://127.0.0.1:1"], retryMs: 60_000 });
+    const cancelling = new AbortController();
+    const call = ingress.call({ service: "s", handler: "h", idempotencyKey: "1", signal: cancelling.signal });
+    cancelling.abort(new Error("enough"));
+    await expect(call).rejects.toThrow();
+    await ingress.close();
+  });
+});
+
+describe("Registering", () => {
+  test("a URL again changes nothing, as with each server that starts", async () => {
+    await using worker = await serve(await counter("again"));
+    const registration = { admin: [node().admin], advertise: at(worker.port), services: ["again"] };
+    await register(registration);
+    await register(registration);
+  });
+
+  test("fails if other code is registered under the same name, which would get the calls", async () => {
+    await using worker = await serve(await counter("taken"));
+    await using other = await serve(await counter("taken"));
+    const registration = { admin: [node().admin], services: ["taken"] };
+    await register({ ...registration, advertise: at(worker.port) });
+    await register({ ...registration, advertise: at(other.port) });
+    await expect(register({ ...registration, advertise: at(worker.port) })).rejects.toThrow(
+      /other code registered as 'taken'/,
+    );
+  });
+
+  test("fails if the URL is registered without the services", async () => {
+    await using worker = await serve(await counter("present"));
+    const registration = { admin: [node().admin], advertise: at(worker.port) };
+    await expect(register({ ...registration, services: ["absent"] })).rejects.toThrow(/without absent/);
+  });
+
+  test("fails if no node answers", async () => {
+    const registration = { admin: ["http://127.0.0.1:1"], advertise: "http://127.0.0.1:2", services: [] };
+    await expect(register({ ...registration, retryMs: 10 })).rejects.toThrow(/cannot be reached/);
+  });
+});
+
+describe("A worker", () => {
+  test("needs the identity keys of Restate unless it listens on a loopback address", async () => {
+    const services = [await counter("open")];
+    await expect(openWorker({ services, host: "0.0.0.0", port: 0 })).rejects.toThrow(/identity keys/);
+  });
+
+  test("with identity keys refuses requests that are not signed", async () => {
+    const identityKeys = ["publickeyv1_2G8dCQhArfvGpzPw5Vx2ALciR4xCLHfS5YaT93XjNxX9"];
+    await using worker = await openWorker({
+      services: [await counter("signed")],
+      ...{ host: "127.0.0.1", port: 0, identityKeys },
+    });
+    const registration = { admin: [node().admin], advertise: at(worker.port), services: ["signed"] };
+    await expect(register({ ...registration, retryMs: 10 })).rejects.toThrow();
+  });
+});
