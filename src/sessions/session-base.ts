@@ -10,7 +10,7 @@ import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
 import { SessionChanges } from "./changes/session-changes.ts";
 import type { ShadowPlace } from "./changes/shadow-grants.ts";
-import type { Inquiries } from "./confirmations/inquiries.ts";
+import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
 import { type ClassLevels, holdsChanges } from "./deciding/levels.ts";
 import type { Quotas } from "./deciding/quotas.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
@@ -157,7 +157,7 @@ export abstract class SessionBase {
   }
 
   /** @internal */
-  get inquiries(): Inquiries {
+  get inquiries(): InquiryBroker {
     return this.shared.inquiries;
   }
 

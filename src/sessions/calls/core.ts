@@ -12,7 +12,7 @@ import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { ShadowPlace } from "../changes/shadow-grants.ts";
-import type { Inquiries } from "../confirmations/inquiries.ts";
+import type { InquiryBroker } from "../confirmations/inquiry-broker.ts";
 import type { ClassLevels } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
 import type { LedgerScope } from "../ledger/ledger-scope.ts";
@@ -53,7 +53,7 @@ export interface SessionCore {
   readonly ledger: LedgerScope;
   /** `undefined` if there is no limit. */
   readonly quotas: Quotas | undefined;
-  readonly inquiries: Inquiries;
+  readonly inquiries: InquiryBroker;
   /** Where calls are kept; `undefined` if they are not. */
   readonly store: GuardedStore | undefined;
   /** Whether this process is ending, so that the calls that wait go on in the next one. */

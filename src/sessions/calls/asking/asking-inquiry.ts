@@ -1,5 +1,4 @@
-import type { NewInquiry } from "../../confirmations/inquiries.ts";
-import type { Resolution } from "../../confirmations/inquiry.ts";
+import type { NewInquiry, Resolution } from "../../confirmations/inquiry.ts";
 import type { AskOptions } from "../../confirmations/open-inquiry.ts";
 import { parentName } from "../agent-records.ts";
 import type { SessionCore } from "../core.ts";
