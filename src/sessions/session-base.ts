@@ -13,6 +13,7 @@ import type { ShadowPlace } from "./changes/shadow-grants.ts";
 import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
 import { type ClassLevels, holdsChanges } from "./deciding/levels.ts";
 import type { Quotas } from "./deciding/quotas.ts";
+import type { DurableRuntime } from "./durable/durable-runtime.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
 import { CurrentMode } from "./modes/current-mode.ts";
 import type { ModeState } from "./modes/mode.ts";
@@ -159,6 +160,11 @@ export abstract class SessionBase {
   /** @internal */
   get inquiries(): InquiryBroker {
     return this.shared.inquiries;
+  }
+
+  /** @internal */
+  get durable(): DurableRuntime | undefined {
+    return this.shared.durable;
   }
 
   /** @internal */

@@ -3,8 +3,8 @@ import type { CallKey, Inquiry, InquiryRecord, NewInquiry, Resolution } from "./
 import type { InquiryListener } from "./inquiry-listeners.ts";
 import type { AskOptions } from "./open-inquiry.ts";
 
-/** Asks people for sessions. The answer that is written first decides, by any person and over any route. */
-export interface InquiryBroker {
+/** Asks people about calls. */
+export interface Asking {
   /** How long an inquiry waits for an answer, in ms. */
   readonly timeoutMs: number;
   /**
@@ -14,6 +14,10 @@ export interface InquiryBroker {
    * @returns how it ended; `"nobody"` if too many inquiries are open.
    */
   ask(question: NewInquiry, options?: AskOptions): Promise<Resolution | "nobody">;
+}
+
+/** Asks people for sessions. The answer that is written first decides, by any person and over any route. */
+export interface InquiryBroker extends Asking {
   /** Answers an inquiry. Rejects if the answer cannot be written; the inquiry is open then. */
   answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome>;
   /** Cancels the inquiries of an earlier process about a call that will not ask, for example since it has ended. */

@@ -29,12 +29,13 @@ export async function askPerson(
 ): Promise<ConfirmationAnswer> {
   const { session, turn } = message;
   if (turn.unattended) return { decision: "nobody" };
-  const { inquiries, redaction } = session;
+  const { redaction } = session;
+  const { inquiries } = message;
   const { callId, digest, principal, parent, remember: accepts, tool } = request;
   const traits = session.registry.find(tool.name)?.tool ?? NO_TRAITS;
   let inquiry: Inquiry | undefined;
   const resolution = await askInquiry(
-    session,
+    { inquiries, origin: session.origin },
     {
       ...{
         kind: traits.submitsPlan === true ? "plan" : "call",
