@@ -2,6 +2,7 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
+import { readPrefix, readValues } from "./read-values.ts";
 
 interface KeptApproval extends StoredApproval {
   readonly place: number;
@@ -18,7 +19,8 @@ export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx: ObjectContext,
       { approval, place: given }: { approval: Approval; place: number },
     ): Promise<void> => {
-      const [known, last] = await Promise.all([ctx.get(keyOf(approval.id)), ctx.get<number>(PLACE_KEY)]);
+      const keys = [keyOf(approval.id), PLACE_KEY];
+      const [known, last] = await readValues<[KeptApproval, number]>(sdk, ctx, keys);
       if (known !== null) return;
       const place = Math.max(given, (last ?? 0) + 1);
       ctx.set(PLACE_KEY, place);
@@ -49,7 +51,7 @@ export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
     removeSession: exclusive(
       { enableLazyState: false },
       async (ctx: ObjectContext, sessionId: string): Promise<void> => {
-        for (const { approval } of await readAll(ctx)) {
+        for (const { approval } of await readPrefix<KeptApproval>(sdk, ctx, APPROVAL_PREFIX)) {
           if (approval.sessionId === sessionId && approval.for !== "workspace") ctx.clear(keyOf(approval.id));
         }
       },
@@ -58,17 +60,11 @@ export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
     list: shared(
       { enableLazyState: false },
       async (ctx: ObjectSharedContext): Promise<readonly StoredApproval[]> =>
-        [...(await readAll(ctx))]
+        [...(await readPrefix<KeptApproval>(sdk, ctx, APPROVAL_PREFIX))]
           .sort((one, other) => one.place - other.place)
           .map(({ approval, used }) => ({ approval, used })),
     ),
   };
-}
-
-async function readAll(ctx: ObjectSharedContext): Promise<readonly KeptApproval[]> {
-  const keys = (await ctx.stateKeys()).filter((key) => key.startsWith(APPROVAL_PREFIX));
-  const approvals = await Promise.all(keys.map((key) => ctx.get<KeptApproval>(key)));
-  return approvals.filter((approval) => approval !== null);
 }
 
 function keyOf(id: string): string {

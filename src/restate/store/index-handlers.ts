@@ -2,12 +2,15 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { SessionRecord } from "../../sessions/store/records.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
+import { readPrefix } from "./read-values.ts";
 
 /** A session, and a number that says which of two was added first. */
 export interface IndexedSession {
   readonly record: SessionRecord;
   readonly place: number;
 }
+
+const PREFIX = "session/";
 
 /** The handlers of a part of the index, which lists sessions. */
 export function indexHandlers(sdk: RestateSdk): ObjectHandlers {
@@ -20,11 +23,7 @@ export function indexHandlers(sdk: RestateSdk): ObjectHandlers {
 
     list: shared(
       { enableLazyState: false },
-      async (ctx: ObjectSharedContext): Promise<readonly IndexedSession[]> => {
-        const keys = await ctx.stateKeys();
-        const sessions = await Promise.all(keys.map((key) => ctx.get<IndexedSession>(key)));
-        return sessions.filter((session) => session !== null);
-      },
+      (ctx: ObjectSharedContext): Promise<readonly IndexedSession[]> => readPrefix(sdk, ctx, PREFIX),
     ),
 
     /** Says that the objects can be called. */
@@ -33,5 +32,5 @@ export function indexHandlers(sdk: RestateSdk): ObjectHandlers {
 }
 
 function keyOf(sessionId: string): string {
-  return `session/${sessionId}`;
+  return `${PREFIX}${sessionId}`;
 }

@@ -2,6 +2,7 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
+import { readValues } from "./read-values.ts";
 
 /** An inquiry, and the ids of the awakeables that are resolved with its resolution. */
 interface KeptInquiry {
@@ -24,7 +25,7 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx: ObjectContext,
       { inquiry, awakeable }: { inquiry: Inquiry; awakeable?: string },
     ): Promise<boolean> => {
-      const [known, resolution] = await read(ctx);
+      const [known, resolution] = await read(sdk, ctx);
       if (awakeable !== undefined && resolution !== null) ctx.resolveAwakeable(awakeable, resolution);
       const awakeables = [...(known?.awakeables ?? []), ...(awakeable === undefined ? [] : [awakeable])];
       if (known === null || resolution === null) {
@@ -35,7 +36,7 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
 
     /** Returns the resolution that won, which is the first one; nothing if the inquiry is unknown. */
     resolve: async (ctx: ObjectContext, resolution: Resolution): Promise<Resolution | undefined> => {
-      const [known, first] = await read(ctx);
+      const [known, first] = await read(sdk, ctx);
       if (known === null || first !== null) return first ?? undefined;
       ctx.set(RESOLUTION_KEY, resolution);
       for (const awakeable of known.awakeables) ctx.resolveAwakeable(awakeable, resolution);
@@ -43,14 +44,14 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
     },
 
     read: shared(async (ctx: ObjectSharedContext): Promise<InquiryRecord | undefined> => {
-      const [known, resolution] = await read(ctx);
+      const [known, resolution] = await read(sdk, ctx);
       if (known === null) return undefined;
       return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };
     }),
 
     /** Removes the inquiry. What waits for its resolution fails. */
     remove: async (ctx: ObjectContext): Promise<void> => {
-      const [known, resolution] = await read(ctx);
+      const [known, resolution] = await read(sdk, ctx);
       if (known !== null && resolution === null) {
         for (const awakeable of known.awakeables) ctx.rejectAwakeable(awakeable, "the inquiry was removed");
       }
@@ -59,6 +60,6 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
   };
 }
 
-function read(ctx: ObjectSharedContext): Promise<[KeptInquiry | null, Resolution | null]> {
-  return Promise.all([ctx.get<KeptInquiry>(INQUIRY_KEY), ctx.get<Resolution>(RESOLUTION_KEY)]);
+function read(sdk: RestateSdk, ctx: ObjectSharedContext): Promise<[KeptInquiry | null, Resolution | null]> {
+  return readValues<[KeptInquiry, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
 }

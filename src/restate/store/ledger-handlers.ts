@@ -2,6 +2,7 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { LedgerRecord } from "../../sessions/ledger/ledger-table.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
+import { readPrefix } from "./read-values.ts";
 
 /** The state of a ledger as JSON. */
 export interface KeptLedger {
@@ -33,9 +34,8 @@ export function ledgerHandlers(sdk: RestateSdk): ObjectHandlers {
     },
 
     read: shared({ enableLazyState: false }, async (ctx: ObjectSharedContext): Promise<KeptLedger> => {
-      const keys = (await ctx.stateKeys()).filter((key) => key.startsWith(ENTRY_PREFIX));
-      const entries = await Promise.all(keys.map((key) => ctx.get<LedgerRecord>(key)));
-      return { entries: entries.filter((entry) => entry !== null), missingUntil: await missingUntil(ctx) };
+      const entries = await readPrefix<LedgerRecord>(sdk, ctx, ENTRY_PREFIX);
+      return { entries, missingUntil: await missingUntil(ctx) };
     }),
   };
 }

@@ -14,23 +14,23 @@ export class RestateLedgerTable implements LedgerTable {
   }
 
   putEntry(entry: LedgerRecord): Promise<void> {
-    return this.#client.call(this.#object, "put", entry);
+    return this.#client.write(this.#object, "put", entry);
   }
 
   removeEntry(id: string): Promise<void> {
-    return this.#client.call(this.#object, "remove", id);
+    return this.#client.write(this.#object, "remove", id);
   }
 
   dropEntry(id: string, endedAt: number): Promise<void> {
-    return this.#client.call(this.#object, "drop", { id, endedAt });
+    return this.#client.write(this.#object, "drop", { id, endedAt });
   }
 
   resetLedger(missingUntil: number | undefined): Promise<void> {
-    return this.#client.call(this.#object, "reset", { missingUntil: missingUntil ?? null });
+    return this.#client.write(this.#object, "reset", { missingUntil: missingUntil ?? null });
   }
 
   async ledgerState(): Promise<LedgerState> {
-    const { entries, missingUntil } = await this.#client.call<KeptLedger>(this.#object, "read");
+    const { entries, missingUntil } = await this.#client.read<KeptLedger>(this.#object, "read");
     const sorted = [...entries].sort((one, other) => endOf(one) - endOf(other));
     return { entries: sorted, missingUntil: missingUntil ?? undefined };
   }

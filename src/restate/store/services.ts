@@ -17,6 +17,7 @@ import { askingHandlers } from "./session/asking-handlers.ts";
 import { callHandlers } from "./session/call-handlers.ts";
 import { messageHandlers } from "./session/message-handlers.ts";
 import { sessionHandlers } from "./session/session-handlers.ts";
+import { severalHandler } from "./several.ts";
 
 /** The options of the objects of stores. A handler may say otherwise. */
 export const OBJECT_OPTIONS: ObjectOptions = {
@@ -30,7 +31,11 @@ export const OBJECT_OPTIONS: ObjectOptions = {
 /** Returns the virtual objects of the store of sessions, with further handlers of sessions. */
 export function storeServices(sdk: RestateSdk, ofSessions: ObjectHandlers = {}): readonly RestateService[] {
   const define = (name: string, handlers: ObjectHandlers): RestateService =>
-    sdk.object({ name, handlers: { ...handlers }, options: OBJECT_OPTIONS }) as RestateService;
+    sdk.object({
+      name,
+      handlers: { ...handlers, ...severalHandler(sdk, handlers) },
+      options: OBJECT_OPTIONS,
+    }) as RestateService;
   return [
     define(SESSION_OBJECT, {
       ...sessionHandlers(sdk),

@@ -75,11 +75,11 @@ export class RestateSessionStore implements SessionStore {
   }
 
   messages(sessionId: string, turnId: string): Promise<readonly MessageRecord[]> {
-    return this.#session(sessionId, "messages", turnId);
+    return this.#readSession(sessionId, "messages", turnId);
   }
 
   turnIds(sessionId: string): Promise<readonly string[]> {
-    return this.#session(sessionId, "turnIds");
+    return this.#readSession(sessionId, "turnIds");
   }
 
   async unfinishedMessages(): Promise<readonly MessageRecord[]> {
@@ -92,7 +92,7 @@ export class RestateSessionStore implements SessionStore {
   }
 
   isForgotten(sessionId: string, turnId: string): Promise<boolean> {
-    return this.#session(sessionId, "isForgotten", turnId);
+    return this.#readSession(sessionId, "isForgotten", turnId);
   }
 
   count(identity: CallIdentity, toolName: string): Promise<boolean> {
@@ -100,11 +100,11 @@ export class RestateSessionStore implements SessionStore {
   }
 
   isCounted(identity: CallIdentity): Promise<boolean> {
-    return this.#session(identity.sessionId, "isCounted", callOf(identity));
+    return this.#readSession(identity.sessionId, "isCounted", callOf(identity));
   }
 
   async counts(sessionId: string): Promise<ReadonlyMap<string, number>> {
-    return new Map(await this.#session<readonly (readonly [string, number])[]>(sessionId, "counts"));
+    return new Map(await this.#readSession<readonly (readonly [string, number])[]>(sessionId, "counts"));
   }
 
   claim(identity: CallIdentity): Promise<Claim> {
@@ -116,7 +116,7 @@ export class RestateSessionStore implements SessionStore {
   }
 
   calls(sessionId: string, turnId: string, messageId: string): Promise<readonly CallRecord[]> {
-    return this.#session(sessionId, "calls", { turnId, messageId });
+    return this.#readSession(sessionId, "calls", { turnId, messageId });
   }
 
   addInquiry(inquiry: Inquiry): Promise<void> {
@@ -125,11 +125,11 @@ export class RestateSessionStore implements SessionStore {
   }
 
   resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
-    return this.#client.call(inquiryObject(this.#store, id), "resolve", resolution);
+    return this.#client.write(inquiryObject(this.#store, id), "resolve", resolution);
   }
 
   inquiry(id: string): Promise<InquiryRecord | undefined> {
-    return this.#client.call(inquiryObject(this.#store, id), "read");
+    return this.#client.read(inquiryObject(this.#store, id), "read");
   }
 
   async pendingInquiries(): Promise<readonly InquiryRecord[]> {
@@ -144,29 +144,33 @@ export class RestateSessionStore implements SessionStore {
   addApproval(approval: Approval): Promise<void> {
     const place = this.#client.nextPlace();
     if (approval.for === "workspace") {
-      return this.#client.call(approvalsObject(this.#store), "add", { approval, place });
+      return this.#client.write(approvalsObject(this.#store), "add", { approval, place });
     }
     return this.#session(approval.sessionId, "addApproval", { store: this.#store, approval, place });
   }
 
   approvals(): Promise<readonly StoredApproval[]> {
-    return this.#client.call(approvalsObject(this.#store), "list");
+    return this.#client.read(approvalsObject(this.#store), "list");
   }
 
   useApproval(id: string): Promise<boolean> {
-    return this.#client.call(approvalsObject(this.#store), "use", id);
+    return this.#client.write(approvalsObject(this.#store), "use", id);
   }
 
   removeApproval(id: string): Promise<boolean> {
-    return this.#client.call(approvalsObject(this.#store), "remove", id);
+    return this.#client.write(approvalsObject(this.#store), "remove", id);
   }
 
   close(): void {
     this.#client.close();
   }
 
+  #readSession<Result>(sessionId: string, handler: string, input?: unknown): Promise<Result> {
+    return this.#client.read(sessionObject(this.#store, sessionId), handler, input);
+  }
+
   #session<Result>(sessionId: string, handler: string, input?: unknown): Promise<Result> {
-    return this.#client.call(sessionObject(this.#store, sessionId), handler, input);
+    return this.#client.write(sessionObject(this.#store, sessionId), handler, input);
   }
 }
 

@@ -5,6 +5,8 @@ import type { Ingress } from "../connection/ingress.ts";
 import { RestateError, RestateHandlerError } from "../connection/restate-error.ts";
 import { REFUSED } from "./call-object.ts";
 import type { ObjectAddress } from "./object-keys.ts";
+import { OperationQueue } from "./operation-queue.ts";
+import { SEVERAL } from "./several.ts";
 
 /** How a store calls its objects. */
 export interface StoreClientOptions {
@@ -25,6 +27,8 @@ export class StoreClient {
   readonly #closing = new AbortController();
   #problem: string | undefined;
   #lastPlace = 0;
+  /** Of the objects on which operations run. */
+  readonly #queues = new Map<string, OperationQueue>();
 
   constructor(options: StoreClientOptions) {
     this.#options = options;
@@ -44,13 +48,29 @@ export class StoreClient {
     return this.#lastPlace;
   }
 
+  /** Runs an operation that changes an object, after those that came before. Throws like {@link read}. */
+  write<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    const name = `${object.service}/${object.key}`;
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      queue = this.#queueOf(object);
+      this.#queues.set(name, queue);
+    }
+    const written = queue.add<Result>({ handler, input });
+    const tidyUp = (): void => {
+      if (queue.isIdle) this.#queues.delete(name);
+    };
+    written.then(tidyUp, tidyUp);
+    return written;
+  }
+
   /**
-   * Runs one operation, once.
+   * Runs an operation that reads an object.
    *
    * @throws {SessionStoreError} if the handler refuses it, and {@link RestateError} if it may not have run. Both are
    *   rejections.
    */
-  async call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+  async read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
     const { ingress, timeoutMs } = this.#options;
     const idempotencyKey = randomUUID();
     const signal = AbortSignal.timeout(timeoutMs);
@@ -71,6 +91,16 @@ export class StoreClient {
           : thrown,
       );
     }
+  }
+
+  #queueOf(object: ObjectAddress): OperationQueue {
+    return new OperationQueue({
+      run: ({ handler, input }) => this.read(object, handler, input),
+      runSome: (operations) => this.read(object, SEVERAL, operations),
+      // They need all that the object has, which the others do not.
+      canJoin: ({ handler }) => handler !== "remove",
+      refuse: (message) => new SessionStoreError(message),
+    });
   }
 
   close(): void {

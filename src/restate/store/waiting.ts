@@ -11,7 +11,7 @@ export async function readSessions(
   store: StorePlace,
 ): Promise<readonly SessionRecord[]> {
   const parts = await Promise.all(
-    indexObjects(store).map((object) => client.call<readonly IndexedSession[]>(object, "list")),
+    indexObjects(store).map((object) => client.read<readonly IndexedSession[]>(object, "list")),
   );
   return parts
     .flat()
@@ -23,7 +23,7 @@ export async function readSessions(
 export async function readWaiting(client: StoreClient, store: StorePlace): Promise<WaitingInSession> {
   const sessions = await readSessions(client, store);
   const waiting = await mapSome(sessions, ({ id }) =>
-    client.call<WaitingInSession>(sessionObject(store, id), "waiting"),
+    client.read<WaitingInSession>(sessionObject(store, id), "waiting"),
   );
   return {
     messages: waiting.flatMap(({ messages }) => messages).sort(byPlace),

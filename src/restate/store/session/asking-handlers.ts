@@ -5,7 +5,15 @@ import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.ts";
-import { type KeptTurn, nextPlace, PLACE_KEY, SESSION_KEY, turnKey } from "./session-state.ts";
+import { readValues } from "../read-values.ts";
+import {
+  type KeptSession,
+  type KeptTurn,
+  nextPlace,
+  PLACE_KEY,
+  SESSION_KEY,
+  turnKey,
+} from "./session-state.ts";
 
 /** The handlers of what people are asked in a session, and what they approve. */
 export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
@@ -21,11 +29,8 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
       }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
     ): Promise<void> => {
       const { id, turnId, messageId, callId, parent } = inquiry;
-      const [session, last, turn] = await Promise.all([
-        ctx.get(SESSION_KEY),
-        ctx.get<number>(PLACE_KEY),
-        ctx.get<KeptTurn>(turnKey(turnId)),
-      ]);
+      const keys = [SESSION_KEY, PLACE_KEY, turnKey(turnId)];
+      const [session, last, turn] = await readValues<[KeptSession, number, KeptTurn]>(sdk, ctx, keys);
       const object = inquiryObject(store, id);
       if (session === null) {
         if ((await callObject(sdk, ctx, object, "read")) !== undefined) return;

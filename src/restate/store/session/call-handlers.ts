@@ -5,6 +5,7 @@ import type { CallRecord, Claim } from "../../../sessions/store/records.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
+import { readValues } from "../read-values.ts";
 import { type CallState, COUNTS_KEY, callsKey, executionKey, type KeptCalls } from "./session-state.ts";
 
 /** A call of the session. */
@@ -25,10 +26,8 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx: ObjectContext,
       { call, toolName }: { call: CallOfSession; toolName: string },
     ): Promise<boolean> => {
-      const [found, counts] = await Promise.all([
-        ctx.get<KeptCalls>(callsKey(call.turnId, call.messageId)),
-        ctx.get<Counts>(COUNTS_KEY),
-      ]);
+      const keys = [callsKey(call.turnId, call.messageId), COUNTS_KEY];
+      const [found, counts] = await readValues<[KeptCalls, Counts]>(sdk, ctx, keys);
       const message = known(found);
       if (stateOf(message, call).isCounted === true) return false;
       set(ctx, message, { ...stateOf(message, call), isCounted: true });
@@ -80,18 +79,17 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       ): Promise<readonly CallRecord[]> => {
         const message = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
         if (message === null) return [];
-        return Promise.all(
-          message.callIds.map(async (callId): Promise<CallRecord> => {
-            const state = message.states.find((one) => one.callId === callId);
-            if (state?.isEnded !== true) {
-              return { callId, state: state?.isClaimed === true ? "begun" : "not-begun" };
-            }
-            const execution = await ctx.get<ToolExecution>(executionKey(turnId, messageId, callId));
-            // The turn is being removed.
-            if (execution === null) return { callId, state: "begun" };
-            return { callId, state: "ended", execution };
-          }),
+        const ended = message.callIds.filter((id) =>
+          message.states.some((one) => one.callId === id && one.isEnded),
         );
+        const keys = ended.map((callId) => executionKey(turnId, messageId, callId));
+        const executions = await readValues<ToolExecution[]>(sdk, ctx, keys);
+        return message.callIds.map((callId): CallRecord => {
+          const execution = executions[ended.indexOf(callId)] ?? undefined;
+          if (execution !== undefined) return { callId, state: "ended", execution };
+          const state = message.states.find((one) => one.callId === callId);
+          return { callId, state: state?.isClaimed === true ? "begun" : "not-begun" };
+        });
       },
     ),
   };

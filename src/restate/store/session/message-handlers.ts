@@ -5,6 +5,7 @@ import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { inquiryObject, type StorePlace } from "../object-keys.ts";
+import { readPrefix, readValues } from "../read-values.ts";
 import {
   callsKey,
   executionKey,
@@ -12,6 +13,7 @@ import {
   forgottenKey,
   forgottenPlaceKey,
   type KeptCalls,
+  type KeptSession,
   type KeptTurn,
   messageKey,
   nextPlace,
@@ -31,12 +33,9 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
       { message, place: given }: { message: MessageRecord; place: number },
     ): Promise<MessageRecord | undefined> => {
       const { turnId, messageId } = message;
-      const [session, last, turn, known] = await Promise.all([
-        ctx.get(SESSION_KEY),
-        ctx.get<number>(PLACE_KEY),
-        ctx.get<KeptTurn>(turnKey(turnId)),
-        ctx.get<MessageRecord>(messageKey(turnId, messageId)),
-      ]);
+      const [session, last, turn, known] = await readValues<[KeptSession, number, KeptTurn, MessageRecord]>(
+        ...([sdk, ctx, [SESSION_KEY, PLACE_KEY, turnKey(turnId), messageKey(turnId, messageId)]] as const),
+      );
       if (session === null) throw refusal(sdk, "the session is not in the store");
       if (known !== null) return known;
       const place = nextPlace(given, last);
@@ -51,17 +50,15 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
 
     messages: shared(async (ctx: ObjectSharedContext, turnId: string): Promise<readonly MessageRecord[]> => {
       const { messageIds = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
-      const messages = await Promise.all(
-        messageIds.map((id) => ctx.get<MessageRecord>(messageKey(turnId, id))),
+      const messages = await readValues<MessageRecord[]>(
+        ...([sdk, ctx, messageIds.map((id) => messageKey(turnId, id))] as const),
       );
       return messages.filter((message) => message !== null);
     }),
 
     turnIds: shared(async (ctx: ObjectSharedContext): Promise<readonly string[]> => {
-      const keys = (await ctx.stateKeys()).filter((key) => key.startsWith(TURN_PREFIX));
-      const turns = await Promise.all(keys.map((key) => ctx.get<KeptTurn>(key)));
+      const turns = await readPrefix<KeptTurn>(sdk, ctx, TURN_PREFIX);
       return turns
-        .filter((turn) => turn !== null)
         .filter(({ messageIds }) => messageIds.length > 0)
         .sort((one, other) => one.place - other.place)
         .map(({ turnId }) => turnId);
@@ -73,8 +70,8 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
     ): Promise<void> => {
       const turn = await ctx.get<KeptTurn>(turnKey(turnId));
       if (turn === null) return;
-      const calls = await Promise.all(
-        turn.messageIds.map((messageId) => ctx.get<KeptCalls>(callsKey(turnId, messageId))),
+      const calls = await readValues<KeptCalls[]>(
+        ...([sdk, ctx, turn.messageIds.map((messageId) => callsKey(turnId, messageId))] as const),
       );
       if (turn.inquiries.length > 0) {
         await sdk.RestatePromise.all(

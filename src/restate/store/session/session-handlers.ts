@@ -4,6 +4,7 @@ import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { approvalsObject, indexObject, inquiryObject, type StorePlace } from "../object-keys.ts";
+import { readPrefix, readValues } from "../read-values.ts";
 import {
   CALLS_PREFIX,
   type CallState,
@@ -61,7 +62,7 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
         const session = await ctx.get<KeptSession>(SESSION_KEY);
         if (session === null) return;
         const { id } = session.record;
-        const { turns } = await readAll(ctx);
+        const { turns } = await readAll(sdk, ctx);
         await sdk.RestatePromise.all([
           callObject(sdk, ctx, indexObject(store, id), "remove", id),
           callObject(sdk, ctx, approvalsObject(store), "removeSession", id),
@@ -76,16 +77,16 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
     waiting: shared(
       { enableLazyState: false },
       async (ctx: ObjectSharedContext): Promise<WaitingInSession> => {
-        const { turns, calls } = await readAll(ctx);
+        const { turns, calls } = await readAll(sdk, ctx);
         const unfinished = calls.filter((message) =>
           message.callIds.some((callId) => stateOf(message, callId)?.isEnded !== true),
         );
-        const messages = await Promise.all(
-          unfinished.map(async ({ place, turnId, messageId }) => {
-            const message = await ctx.get<MessageRecord>(messageKey(turnId, messageId));
-            return message === null ? [] : [{ place, message }];
-          }),
-        );
+        const keys = unfinished.map(({ turnId, messageId }) => messageKey(turnId, messageId));
+        const records = await readValues<MessageRecord[]>(sdk, ctx, keys);
+        const messages = unfinished.flatMap(({ place }, index) => {
+          const message = records[index] ?? undefined;
+          return message === undefined ? [] : [{ place, message }];
+        });
         const inquiries = turns.flatMap((turn) =>
           turn.inquiries.map((inquiry): WaitingInquiry => {
             const message = calls.find(
@@ -95,23 +96,20 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
             return { id, place, isListedIfResolved: isListed(inquiry, message) };
           }),
         );
-        return { messages: messages.flat(), inquiries };
+        return { messages, inquiries };
       },
     ),
   };
 }
 
 async function readAll(
+  sdk: RestateSdk,
   ctx: ObjectSharedContext,
 ): Promise<{ readonly turns: readonly KeptTurn[]; readonly calls: readonly KeptCalls[] }> {
-  const keys = await ctx.stateKeys();
-  const read = async <Value>(prefix: string): Promise<readonly Value[]> => {
-    const values = await Promise.all(
-      keys.filter((key) => key.startsWith(prefix)).map((key) => ctx.get<Value>(key)),
-    );
-    return values.filter((value) => value !== null);
+  return {
+    turns: await readPrefix<KeptTurn>(sdk, ctx, TURN_PREFIX),
+    calls: await readPrefix<KeptCalls>(sdk, ctx, CALLS_PREFIX),
   };
-  return { turns: await read<KeptTurn>(TURN_PREFIX), calls: await read<KeptCalls>(CALLS_PREFIX) };
 }
 
 function isListed({ callId, parent }: KeptInquiry, message: KeptCalls | undefined): boolean {
