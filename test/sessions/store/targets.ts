@@ -55,7 +55,7 @@ export const TARGETS: readonly StoreTarget[] = [
   },
   {
     name: "on Restate",
-    runs: 25,
+    runs: 15,
     open: async () => {
       restate ??= startRestateStores();
       const { ingress, newPrefix } = await restate;
