@@ -21,7 +21,7 @@ const HEAVY = [
     "examples",
   ],
   ...["executor", "journal", "log", "main-thread", "mcp", "races", "rendering", "sandboxes", "server"],
-  ...["programs", "scripts", "sessions", "supervisor", "toolsets", "workspace"],
+  ...["programs", "restate", "scripts", "sessions", "supervisor", "toolsets", "workspace"],
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
 const config: ViteUserConfig = {

@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterAll } from "vitest";
+import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
+import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 
 /** A kind of session store that must keep the contract of `SessionStore`. */
 export interface StoreTarget {
@@ -21,6 +24,10 @@ export interface StorePlace extends AsyncDisposable {
   /** Closes a store and opens it again, if that keeps what it has. */
   readonly reopen: (store: SessionStore) => Promise<SessionStore>;
 }
+
+/** One node for all tests of a file; each place has a prefix of its own. */
+let restate: Promise<RestateStores> | undefined;
+afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
 
 export const TARGETS: readonly StoreTarget[] = [
   {
@@ -43,6 +50,23 @@ export const TARGETS: readonly StoreTarget[] = [
           return new SqliteSessionStore(file);
         },
         [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }),
+      };
+    },
+  },
+  {
+    name: "on Restate",
+    runs: 15,
+    open: async () => {
+      restate ??= startRestateStores();
+      const { ingress, newPrefix } = await restate;
+      const prefix = newPrefix();
+      return {
+        store: async () => new RestateSessionStore({ ingress, prefix }),
+        reopen: async (opened) => {
+          await opened.close();
+          return new RestateSessionStore({ ingress, prefix });
+        },
+        [Symbol.asyncDispose]: async () => {},
       };
     },
   },

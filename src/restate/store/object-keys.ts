@@ -1,0 +1,50 @@
+import type { HandlerAddress } from "../connection/ingress.ts";
+import {
+  APPROVALS_OBJECT,
+  INDEX_OBJECT,
+  INQUIRY_OBJECT,
+  LEDGER_OBJECT,
+  SESSION_OBJECT,
+} from "./service-names.ts";
+
+/** A virtual object. */
+export type ObjectAddress = Required<Omit<HandlerAddress, "handler">>;
+
+/** Over how many objects the index is spread, since each takes one change at a time. Never changes. */
+const SHARDS = 8;
+
+/** Where the objects of a store are. Handlers receive it, so that they find the other objects of the same store. */
+export interface StorePlace {
+  /** What the keys of all its objects begin with. */
+  readonly prefix: string;
+}
+
+export function sessionObject({ prefix }: StorePlace, sessionId: string): ObjectAddress {
+  return { service: SESSION_OBJECT, key: `${prefix}${sessionId}` };
+}
+
+export function inquiryObject({ prefix }: StorePlace, inquiryId: string): ObjectAddress {
+  return { service: INQUIRY_OBJECT, key: `${prefix}${inquiryId}` };
+}
+
+export function approvalsObject({ prefix }: StorePlace): ObjectAddress {
+  return { service: APPROVALS_OBJECT, key: `${prefix}all` };
+}
+
+export function ledgerObject({ prefix }: StorePlace): ObjectAddress {
+  return { service: LEDGER_OBJECT, key: `${prefix}all` };
+}
+
+/** The part of the index that lists a session. */
+export function indexObject({ prefix }: StorePlace, sessionId: string): ObjectAddress {
+  let hash = 0;
+  for (let index = 0; index < sessionId.length; index++) {
+    hash = (Math.imul(hash, 31) + sessionId.charCodeAt(index)) | 0;
+  }
+  return { service: INDEX_OBJECT, key: `${prefix}${(hash >>> 0) % SHARDS}` };
+}
+
+/** All parts of the index. */
+export function indexObjects({ prefix }: StorePlace): readonly ObjectAddress[] {
+  return Array.from({ length: SHARDS }, (_, shard) => ({ service: INDEX_OBJECT, key: `${prefix}${shard}` }));
+}

@@ -1,0 +1,179 @@
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
+import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
+import type { CallIdentity } from "../../sessions/store/call-identity.ts";
+import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
+import type { SessionStore } from "../../sessions/store/store.ts";
+import type { Ingress } from "../connection/ingress.ts";
+import { mapSome } from "./map-some.ts";
+import {
+  approvalsObject,
+  indexObject,
+  inquiryObject,
+  ledgerObject,
+  type StorePlace,
+  sessionObject,
+} from "./object-keys.ts";
+import { RestateLedgerTable } from "./restate-ledger-table.ts";
+import type { CallOfSession } from "./session/call-handlers.ts";
+import { StoreClient } from "./store-client.ts";
+import { readSessions, readWaiting } from "./waiting.ts";
+
+/** The options of {@link RestateSessionStore}. */
+export interface RestateSessionStoreOptions {
+  /** Reaches Restate, which must have the virtual objects registered. The store does not close it. */
+  readonly ingress: Ingress;
+  /**
+   * What the keys of all objects of this store begin with, for several stores on one cluster of Restate. No prefix may be
+   * the beginning of another one. Default: none.
+   */
+  readonly prefix?: string;
+  /** Milliseconds for which an operation waits for its answer. Default: a minute. */
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/**
+ * Keeps sessions in virtual objects of Restate, which several servers can share: one of them claims a call, and the first
+ * answer to an inquiry wins. An operation that is rejected because Restate cannot be reached may still have been written.
+ */
+export class RestateSessionStore implements SessionStore {
+  readonly ledger: LedgerTable;
+  readonly #client: StoreClient;
+  readonly #store: StorePlace;
+
+  constructor({ ingress, prefix = "", timeoutMs = DEFAULT_TIMEOUT_MS }: RestateSessionStoreOptions) {
+    this.#store = { prefix };
+    this.#client = new StoreClient({ ingress, timeoutMs, pinged: indexObject(this.#store, "") });
+    this.ledger = new RestateLedgerTable(this.#client, ledgerObject(this.#store));
+  }
+
+  get problem(): string | undefined {
+    return this.#client.problem;
+  }
+
+  addSession(record: SessionRecord): Promise<boolean> {
+    return this.#session(record.id, "add", { store: this.#store, record, place: this.#client.nextPlace() });
+  }
+
+  setMode(sessionId: string, mode: string): Promise<void> {
+    return this.#session(sessionId, "setMode", { store: this.#store, mode });
+  }
+
+  removeSession(sessionId: string): Promise<void> {
+    return this.#session(sessionId, "remove", { store: this.#store });
+  }
+
+  sessions(): Promise<readonly SessionRecord[]> {
+    return readSessions(this.#client, this.#store);
+  }
+
+  addMessage(message: MessageRecord): Promise<MessageRecord | undefined> {
+    return this.#session(message.sessionId, "addMessage", { message, place: this.#client.nextPlace() });
+  }
+
+  messages(sessionId: string, turnId: string): Promise<readonly MessageRecord[]> {
+    return this.#readSession(sessionId, "messages", turnId);
+  }
+
+  turnIds(sessionId: string): Promise<readonly string[]> {
+    return this.#readSession(sessionId, "turnIds");
+  }
+
+  async unfinishedMessages(): Promise<readonly MessageRecord[]> {
+    const { messages } = await readWaiting(this.#client, this.#store);
+    return messages.map(({ message }) => message);
+  }
+
+  removeTurn(sessionId: string, turnId: string): Promise<void> {
+    return this.#session(sessionId, "removeTurn", { store: this.#store, turnId });
+  }
+
+  isForgotten(sessionId: string, turnId: string): Promise<boolean> {
+    return this.#readSession(sessionId, "isForgotten", turnId);
+  }
+
+  count(identity: CallIdentity, toolName: string): Promise<boolean> {
+    return this.#session(identity.sessionId, "count", { call: callOf(identity), toolName });
+  }
+
+  isCounted(identity: CallIdentity): Promise<boolean> {
+    return this.#readSession(identity.sessionId, "isCounted", callOf(identity));
+  }
+
+  async counts(sessionId: string): Promise<ReadonlyMap<string, number>> {
+    return new Map(await this.#readSession<readonly (readonly [string, number])[]>(sessionId, "counts"));
+  }
+
+  claim(identity: CallIdentity): Promise<Claim> {
+    return this.#session(identity.sessionId, "claim", callOf(identity));
+  }
+
+  end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
+    return this.#session(identity.sessionId, "end", { call: callOf(identity), execution });
+  }
+
+  calls(sessionId: string, turnId: string, messageId: string): Promise<readonly CallRecord[]> {
+    return this.#readSession(sessionId, "calls", { turnId, messageId });
+  }
+
+  addInquiry(inquiry: Inquiry): Promise<void> {
+    const place = this.#client.nextPlace();
+    return this.#session(inquiry.sessionId, "addInquiry", { store: this.#store, inquiry, place });
+  }
+
+  resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
+    return this.#client.write(inquiryObject(this.#store, id), "resolve", resolution);
+  }
+
+  inquiry(id: string): Promise<InquiryRecord | undefined> {
+    return this.#client.read(inquiryObject(this.#store, id), "read");
+  }
+
+  async pendingInquiries(): Promise<readonly InquiryRecord[]> {
+    const { inquiries } = await readWaiting(this.#client, this.#store);
+    const records = await mapSome(inquiries, async ({ id, isListedIfResolved }) => {
+      const record = await this.inquiry(id);
+      return record?.resolution === undefined || isListedIfResolved ? record : undefined;
+    });
+    return records.filter((record) => record !== undefined);
+  }
+
+  addApproval(approval: Approval): Promise<void> {
+    const place = this.#client.nextPlace();
+    if (approval.for === "workspace") {
+      return this.#client.write(approvalsObject(this.#store), "add", { approval, place });
+    }
+    return this.#session(approval.sessionId, "addApproval", { store: this.#store, approval, place });
+  }
+
+  approvals(): Promise<readonly StoredApproval[]> {
+    return this.#client.read(approvalsObject(this.#store), "list");
+  }
+
+  useApproval(id: string): Promise<boolean> {
+    return this.#client.write(approvalsObject(this.#store), "use", id);
+  }
+
+  removeApproval(id: string): Promise<boolean> {
+    return this.#client.write(approvalsObject(this.#store), "remove", id);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #readSession<Result>(sessionId: string, handler: string, input?: unknown): Promise<Result> {
+    return this.#client.read(sessionObject(this.#store, sessionId), handler, input);
+  }
+
+  #session<Result>(sessionId: string, handler: string, input?: unknown): Promise<Result> {
+    return this.#client.write(sessionObject(this.#store, sessionId), handler, input);
+  }
+}
+
+function callOf({ turnId, messageId, callId, digest }: CallIdentity): CallOfSession {
+  return { turnId, messageId, callId, digest };
+}

@@ -1,0 +1,70 @@
+import type { ObjectContext } from "@restatedev/restate-sdk";
+import type { Approval } from "../../../sessions/approvals/approval.ts";
+import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
+import type { RestateSdk } from "../../connection/sdk.ts";
+import { callObject, refusal } from "../call-object.ts";
+import type { ObjectHandlers } from "../object-handlers.ts";
+import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.ts";
+import { readValues } from "../read-values.ts";
+import {
+  type KeptSession,
+  type KeptTurn,
+  nextPlace,
+  PLACE_KEY,
+  SESSION_KEY,
+  turnKey,
+} from "./session-state.ts";
+
+/** The handlers of what people are asked in a session, and what they approve. */
+export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
+  return {
+    /** Adds an inquiry. Its awakeable, if it has one, is resolved with its resolution. */
+    addInquiry: async (
+      ctx: ObjectContext,
+      {
+        store,
+        inquiry,
+        place: given,
+        awakeable,
+      }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
+    ): Promise<void> => {
+      const { id, turnId, messageId, callId, parent } = inquiry;
+      const keys = [SESSION_KEY, PLACE_KEY, turnKey(turnId)];
+      const [session, last, turn] = await readValues<[KeptSession, number, KeptTurn]>(sdk, ctx, keys);
+      const object = inquiryObject(store, id);
+      if (session === null) {
+        if ((await callObject(sdk, ctx, object, "read")) !== undefined) return;
+        throw refusal(sdk, "the session is not in the store");
+      }
+      const isNew = await callObject<boolean>(sdk, ctx, object, "add", { inquiry, awakeable });
+      if (!isNew) return;
+      const place = nextPlace(given, last);
+      const { inquiries, ...rest } = turn ?? { place, turnId, messageIds: [], inquiries: [] };
+      ctx.set(PLACE_KEY, place);
+      ctx.set<KeptTurn>(turnKey(turnId), {
+        ...rest,
+        inquiries: [
+          ...inquiries,
+          {
+            ...{ id, callId, place },
+            ...(messageId !== undefined && { messageId }),
+            ...(parent !== undefined && { parent }),
+          },
+        ],
+      });
+    },
+
+    /** Adds an approval for this session. */
+    addApproval: async (
+      ctx: ObjectContext,
+      { store, approval, place }: { store: StorePlace; approval: Approval; place: number },
+    ): Promise<void> => {
+      const object = approvalsObject(store);
+      if ((await ctx.get(SESSION_KEY)) === null) {
+        if (await callObject<boolean>(sdk, ctx, object, "has", approval.id)) return;
+        throw refusal(sdk, "the session is not in the store");
+      }
+      await callObject(sdk, ctx, object, "add", { approval, place });
+    },
+  };
+}

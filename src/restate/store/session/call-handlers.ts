@@ -1,0 +1,108 @@
+import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
+import type { ToolExecution } from "../../../engine/call/execution.ts";
+import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
+import type { CallRecord, Claim } from "../../../sessions/store/records.ts";
+import type { RestateSdk } from "../../connection/sdk.ts";
+import { refusal } from "../call-object.ts";
+import type { ObjectHandlers } from "../object-handlers.ts";
+import { readValues } from "../read-values.ts";
+import { type CallState, COUNTS_KEY, callsKey, executionKey, type KeptCalls } from "./session-state.ts";
+
+/** A call of the session. */
+export type CallOfSession = Omit<CallIdentity, "sessionId" | "principal">;
+
+type Counts = readonly (readonly [toolName: string, calls: number])[];
+
+/** The handlers of the calls of a session. */
+export function callHandlers(sdk: RestateSdk): ObjectHandlers {
+  const { shared } = sdk.handlers.object;
+  const known = (message: KeptCalls | null): KeptCalls => {
+    if (message === null) throw refusal(sdk, "the message of the call is not in the store");
+    return message;
+  };
+  return {
+    /** Returns `false` if the call was counted before. */
+    count: async (
+      ctx: ObjectContext,
+      { call, toolName }: { call: CallOfSession; toolName: string },
+    ): Promise<boolean> => {
+      const keys = [callsKey(call.turnId, call.messageId), COUNTS_KEY];
+      const [found, counts] = await readValues<[KeptCalls, Counts]>(sdk, ctx, keys);
+      const message = known(found);
+      if (stateOf(message, call).isCounted === true) return false;
+      set(ctx, message, { ...stateOf(message, call), isCounted: true });
+      const changed = new Map(counts);
+      changed.set(toolName, (changed.get(toolName) ?? 0) + 1);
+      ctx.set<Counts>(COUNTS_KEY, [...changed]);
+      return true;
+    },
+
+    isCounted: shared(async (ctx: ObjectSharedContext, call: CallOfSession): Promise<boolean> => {
+      const message = await ctx.get<KeptCalls>(callsKey(call.turnId, call.messageId));
+      return message !== null && stateOf(message, call).isCounted === true;
+    }),
+
+    counts: shared(
+      async (ctx: ObjectSharedContext): Promise<Counts> => (await ctx.get<Counts>(COUNTS_KEY)) ?? [],
+    ),
+
+    claim: async (ctx: ObjectContext, call: CallOfSession): Promise<Claim> => {
+      const { turnId, messageId, callId, digest } = call;
+      const message = known(await ctx.get<KeptCalls>(callsKey(turnId, messageId)));
+      const state = stateOf(message, call);
+      if (state.digest !== digest) return { state: "conflict" };
+      if (state.isEnded === true) {
+        const execution = await ctx.get<ToolExecution>(executionKey(turnId, messageId, callId));
+        return { state: "ended", execution: execution as ToolExecution };
+      }
+      if (state.isClaimed === true) return { state: "begun" };
+      set(ctx, message, { ...state, isClaimed: true });
+      return { state: "fresh" };
+    },
+
+    end: async (
+      ctx: ObjectContext,
+      { call, execution }: { call: CallOfSession; execution: ToolExecution },
+    ): Promise<void> => {
+      const { turnId, messageId, callId } = call;
+      const message = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
+      if (message === null || stateOf(message, call).isEnded === true) return;
+      // First, so that readers who see that the call has ended find it.
+      ctx.set(executionKey(turnId, messageId, callId), execution);
+      set(ctx, message, { ...stateOf(message, call), isEnded: true });
+    },
+
+    calls: shared(
+      async (
+        ctx: ObjectSharedContext,
+        { turnId, messageId }: { turnId: string; messageId: string },
+      ): Promise<readonly CallRecord[]> => {
+        const message = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
+        if (message === null) return [];
+        const ended = message.callIds.filter((id) =>
+          message.states.some((one) => one.callId === id && one.isEnded),
+        );
+        const keys = ended.map((callId) => executionKey(turnId, messageId, callId));
+        const executions = await readValues<ToolExecution[]>(sdk, ctx, keys);
+        return message.callIds.map((callId): CallRecord => {
+          const execution = executions[ended.indexOf(callId)] ?? undefined;
+          if (execution !== undefined) return { callId, state: "ended", execution };
+          const state = message.states.find((one) => one.callId === callId);
+          return { callId, state: state?.isClaimed === true ? "begun" : "not-begun" };
+        });
+      },
+    ),
+  };
+}
+
+function stateOf({ states }: KeptCalls, { callId, digest }: CallOfSession): CallState {
+  return states.find((state) => state.callId === callId) ?? { callId, digest };
+}
+
+function set(ctx: ObjectContext, message: KeptCalls, changed: CallState): void {
+  const others = message.states.filter(({ callId }) => callId !== changed.callId);
+  ctx.set<KeptCalls>(callsKey(message.turnId, message.messageId), {
+    ...message,
+    states: [...others, changed],
+  });
+}

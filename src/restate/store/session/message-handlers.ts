@@ -1,0 +1,112 @@
+import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
+import { MAX_FORGOTTEN_TURNS } from "../../../sessions/store/forgotten-turns.ts";
+import type { MessageRecord } from "../../../sessions/store/records.ts";
+import type { RestateSdk } from "../../connection/sdk.ts";
+import { callObject, refusal } from "../call-object.ts";
+import type { ObjectHandlers } from "../object-handlers.ts";
+import { inquiryObject, type StorePlace } from "../object-keys.ts";
+import { readPrefix, readValues } from "../read-values.ts";
+import {
+  callsKey,
+  executionKey,
+  FORGOTTEN_COUNT_KEY,
+  forgottenKey,
+  forgottenPlaceKey,
+  type KeptCalls,
+  type KeptSession,
+  type KeptTurn,
+  messageKey,
+  nextPlace,
+  PLACE_KEY,
+  SESSION_KEY,
+  TURN_PREFIX,
+  turnKey,
+} from "./session-state.ts";
+
+/** The handlers of the turns of a session, and of their messages. */
+export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
+  const { shared } = sdk.handlers.object;
+  return {
+    /** Returns the message that is known by this id; nothing if it is new. */
+    addMessage: async (
+      ctx: ObjectContext,
+      { message, place: given }: { message: MessageRecord; place: number },
+    ): Promise<MessageRecord | undefined> => {
+      const { turnId, messageId } = message;
+      const [session, last, turn, known] = await readValues<[KeptSession, number, KeptTurn, MessageRecord]>(
+        ...([sdk, ctx, [SESSION_KEY, PLACE_KEY, turnKey(turnId), messageKey(turnId, messageId)]] as const),
+      );
+      if (session === null) throw refusal(sdk, "the session is not in the store");
+      if (known !== null) return known;
+      const place = nextPlace(given, last);
+      const { messageIds, ...rest } = turn ?? { place, turnId, messageIds: [], inquiries: [] };
+      const callIds = message.calls.map(({ id }) => id);
+      ctx.set(PLACE_KEY, place);
+      ctx.set<KeptCalls>(callsKey(turnId, messageId), { place, turnId, messageId, callIds, states: [] });
+      ctx.set(messageKey(turnId, messageId), message);
+      ctx.set<KeptTurn>(turnKey(turnId), { ...rest, messageIds: [...messageIds, messageId] });
+      return undefined;
+    },
+
+    messages: shared(async (ctx: ObjectSharedContext, turnId: string): Promise<readonly MessageRecord[]> => {
+      const { messageIds = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
+      const messages = await readValues<MessageRecord[]>(
+        ...([sdk, ctx, messageIds.map((id) => messageKey(turnId, id))] as const),
+      );
+      return messages.filter((message) => message !== null);
+    }),
+
+    turnIds: shared(async (ctx: ObjectSharedContext): Promise<readonly string[]> => {
+      const turns = await readPrefix<KeptTurn>(sdk, ctx, TURN_PREFIX);
+      return turns
+        .filter(({ messageIds }) => messageIds.length > 0)
+        .sort((one, other) => one.place - other.place)
+        .map(({ turnId }) => turnId);
+    }),
+
+    removeTurn: async (
+      ctx: ObjectContext,
+      { store, turnId }: { store: StorePlace; turnId: string },
+    ): Promise<void> => {
+      const turn = await ctx.get<KeptTurn>(turnKey(turnId));
+      if (turn === null) return;
+      const calls = await readValues<KeptCalls[]>(
+        ...([sdk, ctx, turn.messageIds.map((messageId) => callsKey(turnId, messageId))] as const),
+      );
+      if (turn.inquiries.length > 0) {
+        await sdk.RestatePromise.all(
+          turn.inquiries.map(({ id }) => callObject(sdk, ctx, inquiryObject(store, id), "remove")),
+        );
+      }
+      for (const [index, messageId] of turn.messageIds.entries()) {
+        for (const { callId, isEnded } of calls[index]?.states ?? []) {
+          if (isEnded === true) ctx.clear(executionKey(turnId, messageId, callId));
+        }
+        ctx.clear(messageKey(turnId, messageId));
+        ctx.clear(callsKey(turnId, messageId));
+      }
+      ctx.clear(turnKey(turnId));
+      if (turn.messageIds.length > 0) await forget(ctx, turnId);
+    },
+
+    isForgotten: shared(
+      async (ctx: ObjectSharedContext, turnId: string): Promise<boolean> =>
+        (await ctx.get(forgottenKey(turnId))) !== null,
+    ),
+  };
+}
+
+/** Remembers that a turn was there. Its number takes the place of the one that is too old by now. */
+async function forget(ctx: ObjectContext, turnId: string): Promise<void> {
+  const number = (await ctx.get<number>(FORGOTTEN_COUNT_KEY)) ?? 0;
+  const placeKey = forgottenPlaceKey(number, MAX_FORGOTTEN_TURNS);
+  const oldest = await ctx.get<string>(placeKey);
+  if (oldest !== null) {
+    const itsNumber = await ctx.get<number>(forgottenKey(oldest));
+    // It may have been there again, and been removed again later.
+    if (itsNumber === number - MAX_FORGOTTEN_TURNS) ctx.clear(forgottenKey(oldest));
+  }
+  ctx.set(FORGOTTEN_COUNT_KEY, number + 1);
+  ctx.set(placeKey, turnId);
+  ctx.set(forgottenKey(turnId), number);
+}

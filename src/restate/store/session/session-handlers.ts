@@ -1,0 +1,128 @@
+import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
+import type { MessageRecord, SessionRecord } from "../../../sessions/store/records.ts";
+import type { RestateSdk } from "../../connection/sdk.ts";
+import { callObject } from "../call-object.ts";
+import type { ObjectHandlers } from "../object-handlers.ts";
+import { approvalsObject, indexObject, inquiryObject, type StorePlace } from "../object-keys.ts";
+import { readPrefix, readValues } from "../read-values.ts";
+import {
+  CALLS_PREFIX,
+  type CallState,
+  type KeptCalls,
+  type KeptInquiry,
+  type KeptSession,
+  type KeptTurn,
+  messageKey,
+  SESSION_KEY,
+  TURN_PREFIX,
+} from "./session-state.ts";
+
+/** What waits in a session: for its calls to end, or for a person. */
+export interface WaitingInSession {
+  readonly messages: readonly { readonly place: number; readonly message: MessageRecord }[];
+  readonly inquiries: readonly WaitingInquiry[];
+}
+
+export interface WaitingInquiry {
+  readonly id: string;
+  readonly place: number;
+  /** Whether its call is such that it waits even if it is resolved. */
+  readonly isListedIfResolved: boolean;
+}
+
+/** The handlers of a session as a whole. */
+export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
+  const { exclusive, shared } = sdk.handlers.object;
+  return {
+    /** Returns `false` if the session is known. */
+    add: async (
+      ctx: ObjectContext,
+      { store, record, place }: { store: StorePlace; record: SessionRecord; place: number },
+    ): Promise<boolean> => {
+      if ((await ctx.get(SESSION_KEY)) !== null) return false;
+      ctx.set<KeptSession>(SESSION_KEY, { record, place });
+      await callObject(sdk, ctx, indexObject(store, record.id), "put", { record, place });
+      return true;
+    },
+
+    setMode: async (
+      ctx: ObjectContext,
+      { store, mode }: { store: StorePlace; mode: string },
+    ): Promise<void> => {
+      const session = await ctx.get<KeptSession>(SESSION_KEY);
+      if (session === null || session.record.mode === mode) return;
+      const changed: KeptSession = { ...session, record: { ...session.record, mode } };
+      ctx.set(SESSION_KEY, changed);
+      await callObject(sdk, ctx, indexObject(store, changed.record.id), "put", changed);
+    },
+
+    remove: exclusive(
+      { enableLazyState: false },
+      async (ctx: ObjectContext, { store }: { store: StorePlace }): Promise<void> => {
+        const session = await ctx.get<KeptSession>(SESSION_KEY);
+        if (session === null) return;
+        const { id } = session.record;
+        const { turns } = await readAll(sdk, ctx);
+        await sdk.RestatePromise.all([
+          callObject(sdk, ctx, indexObject(store, id), "remove", id),
+          callObject(sdk, ctx, approvalsObject(store), "removeSession", id),
+          ...turns
+            .flatMap(({ inquiries }) => inquiries)
+            .map((inquiry) => callObject(sdk, ctx, inquiryObject(store, inquiry.id), "remove")),
+        ]);
+        ctx.clearAll();
+      },
+    ),
+
+    waiting: shared(
+      { enableLazyState: false },
+      async (ctx: ObjectSharedContext): Promise<WaitingInSession> => {
+        const { turns, calls } = await readAll(sdk, ctx);
+        const unfinished = calls.filter((message) =>
+          message.callIds.some((callId) => stateOf(message, callId)?.isEnded !== true),
+        );
+        const keys = unfinished.map(({ turnId, messageId }) => messageKey(turnId, messageId));
+        const records = await readValues<MessageRecord[]>(sdk, ctx, keys);
+        const messages = unfinished.flatMap(({ place }, index) => {
+          const message = records[index] ?? undefined;
+          return message === undefined ? [] : [{ place, message }];
+        });
+        const inquiries = turns.flatMap((turn) =>
+          turn.inquiries.map((inquiry): WaitingInquiry => {
+            const message = calls.find(
+              ({ turnId, messageId }) => turnId === turn.turnId && messageId === inquiry.messageId,
+            );
+            const { id, place } = inquiry;
+            return { id, place, isListedIfResolved: isListed(inquiry, message) };
+          }),
+        );
+        return { messages, inquiries };
+      },
+    ),
+  };
+}
+
+async function readAll(
+  sdk: RestateSdk,
+  ctx: ObjectSharedContext,
+): Promise<{ readonly turns: readonly KeptTurn[]; readonly calls: readonly KeptCalls[] }> {
+  return {
+    turns: await readPrefix<KeptTurn>(sdk, ctx, TURN_PREFIX),
+    calls: await readPrefix<KeptCalls>(sdk, ctx, CALLS_PREFIX),
+  };
+}
+
+function isListed({ callId, parent }: KeptInquiry, message: KeptCalls | undefined): boolean {
+  if (parent === undefined) {
+    const call = message && stateOf(message, callId);
+    return call?.isClaimed !== true && call?.isEnded !== true;
+  }
+  return (message?.callIds ?? []).some((id) => {
+    const caller = message && stateOf(message, id);
+    return caller?.isClaimed === true && caller.isEnded !== true && callId.startsWith(`${id}/`);
+  });
+}
+
+function stateOf({ states }: KeptCalls, callId: string): CallState | undefined {
+  return states.find((state) => state.callId === callId);
+}

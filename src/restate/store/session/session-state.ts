@@ -1,0 +1,90 @@
+import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
+import type { SessionRecord } from "../../../sessions/store/records.ts";
+
+/** Under `session`. */
+export interface KeptSession {
+  readonly record: SessionRecord;
+  readonly place: number;
+}
+
+/** Under `turn/TURN`: what there is of a turn, in the order in which it was added. */
+export interface KeptTurn {
+  /** Says which turn began first. */
+  readonly place: number;
+  readonly turnId: string;
+  readonly messageIds: readonly string[];
+  readonly inquiries: readonly KeptInquiry[];
+}
+
+/** Which inquiry there is, and about which call. The rest is in an object of its own. */
+export interface KeptInquiry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
+  readonly place: number;
+}
+
+/** Under `calls/TURN/MESSAGE`: how far the calls of a message have come. */
+export interface KeptCalls {
+  readonly place: number;
+  readonly turnId: string;
+  readonly messageId: string;
+  /** The calls of the message, in order. */
+  readonly callIds: readonly string[];
+  /** The calls that something is known of, among them nested ones. */
+  readonly states: readonly CallState[];
+}
+
+export interface CallState {
+  readonly callId: string;
+  /** Of the first who named the call. */
+  readonly digest: string;
+  readonly isCounted?: true;
+  readonly isClaimed?: true;
+  /** Its execution is under `execution/TURN/MESSAGE/CALL`. */
+  readonly isEnded?: true;
+}
+
+export const SESSION_KEY = "session";
+/** The place of what was added last: places in a session only grow. */
+export const PLACE_KEY = "place";
+/** How many calls of each tool were counted, as pairs. */
+export const COUNTS_KEY = "counts";
+/** How many turns were removed. */
+export const FORGOTTEN_COUNT_KEY = "forgotten";
+
+export const TURN_PREFIX = "turn/";
+export const CALLS_PREFIX = "calls/";
+
+export function turnKey(turnId: string): string {
+  return `${TURN_PREFIX}${part(turnId)}`;
+}
+
+export function messageKey(turnId: string, messageId: string): string {
+  return `message/${part(turnId)}/${part(messageId)}`;
+}
+
+export function callsKey(turnId: string, messageId: string): string {
+  return `${CALLS_PREFIX}${part(turnId)}/${part(messageId)}`;
+}
+
+export function executionKey(turnId: string, messageId: string, callId: string): string {
+  return `execution/${part(turnId)}/${part(messageId)}/${part(callId)}`;
+}
+
+/** Under it is the number of the turn among those that were removed. */
+export function forgottenKey(turnId: string): string {
+  return `forgotten/turn/${part(turnId)}`;
+}
+
+/** Under it is the id of the turn that was removed with a number, of those with the same remainder the last one. */
+export function forgottenPlaceKey(number: number, size: number): string {
+  return `forgotten/place/${number % size}`;
+}
+
+/** Escapes slashes, so that no two lists of ids have the same key. */
+function part(id: string): string {
+  return JSON.stringify(id).slice(1, -1).replaceAll("/", "\\/");
+}
+
+/** Returns the place of what is added: that which it was given, or the next one if that is taken. */
+export function nextPlace(given: number, last: number | null): number {
+  return Math.max(given, (last ?? 0) + 1);
+}

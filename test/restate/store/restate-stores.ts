@@ -1,0 +1,34 @@
+import { Ingress } from "../../../src/restate/connection/ingress.ts";
+import { register } from "../../../src/restate/connection/registration.ts";
+import { loadSdk } from "../../../src/restate/connection/sdk.ts";
+import { openWorker } from "../../../src/restate/connection/worker.ts";
+import { storeServices } from "../../../src/restate/store/services.ts";
+import { type RestateNode, startRestate } from "../restate-nodes.ts";
+
+/** A node of Restate, with a worker that serves the objects of stores. */
+export interface RestateStores extends AsyncDisposable {
+  readonly node: RestateNode;
+  readonly ingress: Ingress;
+  /** Returns the beginning of the keys of a new, empty store. */
+  readonly newPrefix: () => string;
+}
+
+/** Starts a node. */
+export async function startRestateStores(): Promise<RestateStores> {
+  await using opened = new AsyncDisposableStack();
+  const { nodes } = opened.use(await startRestate());
+  const node = nodes[0] as RestateNode;
+  const services = storeServices(await loadSdk());
+  const worker = opened.use(await openWorker({ services, host: "127.0.0.1", port: 0 }));
+  await register({
+    ...{ admin: [node.admin], advertise: `http://127.0.0.1:${worker.port}` },
+    services: services.map(({ name }) => name),
+  });
+  const ingress = opened.adopt(new Ingress({ urls: [node.ingress] }), (used) => used.close());
+  const kept = opened.move();
+  let count = 0;
+  return {
+    ...{ node, ingress, newPrefix: () => `${count++}/` },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}

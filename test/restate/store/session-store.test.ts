@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Ingress } from "../../../src/restate/connection/ingress.ts";
+import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
+import {
+  ALLOWED,
+  APPROVAL,
+  CALL,
+  DENIED,
+  executionOf,
+  INQUIRY,
+  MESSAGE,
+  SESSION,
+} from "../../sessions/store/records.ts";
+import { type RestateStores, startRestateStores } from "./restate-stores.ts";
+
+let restate: RestateStores;
+beforeAll(async () => {
+  restate = await startRestateStores();
+});
+afterAll(() => restate[Symbol.asyncDispose]());
+
+let prefix: string;
+beforeEach(() => {
+  prefix = restate.newPrefix();
+});
+
+/** Opens a store as a server of its own has it. */
+function openStore(options: { readonly prefix?: string; readonly retryMs?: number } = {}) {
+  const ingress = new Ingress({ urls: [restate.node.ingress], retryMs: options.retryMs ?? 30_000 });
+  const store = new RestateSessionStore({ ingress, prefix: options.prefix ?? prefix });
+  return {
+    store,
+    [Symbol.asyncDispose]: async () => {
+      store.close();
+      await ingress.close();
+    },
+  };
+}
+
+describe("Stores of two servers on one Restate", () => {
+  test("see what the other one has written", async () => {
+    await using one = openStore();
+    await using other = openStore();
+    expect(await one.store.addSession(SESSION)).toBe(true);
+    expect(await other.store.addSession({ ...SESSION, mode: "manual" })).toBe(false);
+    await other.store.addMessage(MESSAGE);
+    await one.store.setMode("s1", "manual");
+    expect(await other.store.sessions()).toEqual([{ ...SESSION, mode: "manual" }]);
+    expect(await one.store.unfinishedMessages()).toEqual([MESSAGE]);
+  });
+
+  test("let one of them claim a call", async () => {
+    await using one = openStore();
+    await using other = openStore();
+    await one.store.addSession(SESSION);
+    await one.store.addMessage(MESSAGE);
+    const claims = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? one : other).store.claim(CALL)),
+    );
+    expect(claims.filter(({ state }) => state === "fresh")).toHaveLength(1);
+    expect(claims.filter(({ state }) => state === "begun")).toHaveLength(9);
+  });
+
+  test("agree on the first resolution of an inquiry", async () => {
+    await using one = openStore();
+    await using other = openStore();
+    await one.store.addSession(SESSION);
+    await one.store.addInquiry(INQUIRY);
+    const [first, second] = await Promise.all([
+      one.store.resolveInquiry("q1", ALLOWED),
+      other.store.resolveInquiry("q1", DENIED),
+    ]);
+    expect([ALLOWED, DENIED]).toContainEqual(first);
+    expect(second).toEqual(first);
+    expect(await other.store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution: first });
+  });
+
+  test("use an approval no more often than it allows", async () => {
+    await using one = openStore();
+    await using other = openStore();
+    await one.store.addSession(SESSION);
+    await one.store.addApproval({ ...APPROVAL, calls: 3 });
+    const uses = await Promise.all([one, other, one, other, one].map(({ store }) => store.useApproval("q1")));
+    expect(uses.filter((isCovered) => isCovered)).toHaveLength(3);
+  });
+
+  test("have nothing in common if they have different prefixes", async () => {
+    await using one = openStore();
+    await using other = openStore({ prefix: restate.newPrefix() });
+    await one.store.addSession(SESSION);
+    await one.store.addMessage(MESSAGE);
+    await one.store.addInquiry(INQUIRY);
+    expect(await other.store.sessions()).toEqual([]);
+    expect(await other.store.inquiry("q1")).toBeUndefined();
+    expect(await other.store.addSession(SESSION)).toBe(true);
+    expect(await other.store.messages("s1", "t1")).toEqual([]);
+  });
+});
+
+describe("A store whose node of Restate is killed", () => {
+  test("has everything after it has started again", async () => {
+    await using opened = openStore();
+    const { store } = opened;
+    await store.addSession(SESSION);
+    await store.addMessage(MESSAGE);
+    await store.claim(CALL);
+    await store.end(CALL, executionOf("call_0"));
+    await store.addInquiry(INQUIRY);
+    await store.addApproval(APPROVAL);
+    await store.useApproval("q1");
+    await restate.node.kill();
+    await restate.node.start();
+    await using later = openStore();
+    expect(await later.store.sessions()).toEqual([SESSION]);
+    expect(await later.store.calls("s1", "t1", "m1")).toEqual([
+      { callId: "call_0", state: "ended", execution: executionOf("call_0") },
+      { callId: "call_1", state: "not-begun" },
+    ]);
+    expect(await later.store.inquiry("q1")).toEqual({ inquiry: INQUIRY });
+    expect(await later.store.approvals()).toEqual([{ approval: APPROVAL, used: 1 }]);
+  });
+
+  test("applies each operation that was under way once", async () => {
+    await using opened = openStore();
+    const { store } = opened;
+    await store.addSession(SESSION);
+    await store.addApproval(APPROVAL);
+    for (let round = 0; round < 3; round++) {
+      const messageId = `m${round}`;
+      await store.addMessage({ ...MESSAGE, messageId });
+      const call = { ...CALL, messageId };
+      const used = Array.from({ length: 5 }, () => store.useApproval("q1"));
+      const claimed = store.claim(call);
+      const counted = store.count(call, "write_file");
+      await sleep(2 * round);
+      await restate.node.kill();
+      await restate.node.start();
+      // A second run of an operation whose answer was lost would answer that it had been done before.
+      expect([await claimed, await counted]).toEqual([{ state: "fresh" }, true]);
+      await Promise.all(used);
+    }
+    expect(await store.counts("s1")).toEqual(new Map([["write_file", 3]]));
+    expect((await store.approvals()).map(({ used }) => used)).toEqual([15]);
+  });
+
+  test("says why it cannot write, until it can again", async () => {
+    await using opened = openStore({ retryMs: 100 });
+    const { store } = opened;
+    await store.addSession(SESSION);
+    expect(store.problem).toBeUndefined();
+    await restate.node.kill();
+    await expect(store.addMessage(MESSAGE)).rejects.toMatchObject({ code: "restate_failed" });
+    expect(store.problem).toMatch(/Restate cannot be reached/);
+    await restate.node.start();
+    await expect.poll(() => store.problem, { timeout: 30_000 }).toBeUndefined();
+    expect(await store.addMessage(MESSAGE)).toBeUndefined();
+  });
+});
