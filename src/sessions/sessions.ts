@@ -317,7 +317,9 @@ export class Sessions implements AsyncDisposable {
     if (this.#shared.isSuspended) return;
     this.#shared.isSuspended = true;
     this.#own.isSuspended = true;
-    await Promise.all(this.list().map((session) => session.cancel()));
+    // What other processes can go on with is left to them.
+    const own = this.list().filter(({ durable }) => durable === undefined);
+    await Promise.all(own.map((session) => session.cancel()));
     await Promise.all(this.list().map(({ changes }) => changes.suspend()));
     this.#inquiries.close();
     await this.#shared.durable?.close();

@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DurableCall } from "../../sessions/durable/durable-runtime.ts";
 import { GatedDispatch, type GatedDispatchOptions } from "./gated-dispatch.ts";
 
 /** What this process has done of a call. */
@@ -6,6 +8,9 @@ export interface Attempt {
   /** Identifies the attempt among those of all processes. */
   readonly token: string;
   readonly dispatch: GatedDispatch;
+  readonly call: DurableCall;
+  /** When the attempt began, as `performance.now` says. */
+  readonly openedAt: number;
 }
 
 /** How long a call is kept for Restate to come back to it, in ms, and how many. */
@@ -21,14 +26,34 @@ export class Attempts {
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
   /** Returns the attempt of an invocation, perhaps one from before the connection broke. */
-  open(invocation: string, options: GatedDispatchOptions): Attempt {
+  open(invocation: string, call: DurableCall, options: GatedDispatchOptions): Attempt {
     clearTimeout(this.#timers.get(invocation));
     this.#timers.delete(invocation);
     const known = this.#attempts.get(invocation);
     if (known !== undefined) return known;
-    const attempt = { token: randomUUID(), dispatch: new GatedDispatch(options) };
+    const attempt = { token: randomUUID(), dispatch: new GatedDispatch(options), call, openedAt: performance.now() };
     this.#attempts.set(invocation, attempt);
     return attempt;
+  }
+
+  /** Returns the calls that are dispatched since some time, in ms. */
+  running(sinceMs: number): readonly Attempt[] {
+    const before = performance.now() - sinceMs;
+    return [...this.#attempts.values()].filter(({ openedAt }) => openedAt <= before);
+  }
+
+  /** Cancels the calls of some turns of a session. */
+  cancel(sessionId: string, turnIds: readonly string[]): void {
+    for (const { call, dispatch } of this.#attempts.values()) {
+      if (call.sessionId === sessionId && turnIds.includes(call.turnId)) dispatch.cancel();
+    }
+  }
+
+  /** Resolves when no call that has begun runs, or after some time, in ms. */
+  async drain(maxMs: number): Promise<void> {
+    const until = performance.now() + maxMs;
+    const runs = (): boolean => [...this.#attempts.values()].some(({ dispatch }) => dispatch.isRunning);
+    while (runs() && performance.now() < until) await sleep(20);
   }
 
   /** The invocation has its result. */

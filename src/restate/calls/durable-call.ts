@@ -43,7 +43,7 @@ export async function runDurableCall(
   process: CallProcess,
 ): Promise<ToolExecution | null> {
   const { id, attemptCompletedSignal } = ctx.request();
-  const { token, dispatch } = process.attempts.open(id, {
+  const { token, dispatch } = process.attempts.open(id, call, {
     idempotencyKey: keyOf(call),
     start: (gates) => process.dispatch(call, gates),
     inquiries: process.inquiries,

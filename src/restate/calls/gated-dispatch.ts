@@ -47,6 +47,7 @@ export class GatedDispatch {
   #isAbandoned = false;
   #mayBegin = false;
   #hasBegun = false;
+  #hasEnded = false;
   #hasFailed = false;
   #end: Promise<ToolExecution | null> | undefined;
   #stop = Promise.withResolvers<Stop>();
@@ -104,6 +105,11 @@ export class GatedDispatch {
     return this.#hasBegun;
   }
 
+  /** Whether the call has begun, and not ended. */
+  get isRunning(): boolean {
+    return this.#hasBegun && !this.#hasEnded;
+  }
+
   /** Whether it can go on from where it is. One that waits for a person begins again when the answer is there. */
   get canGoOn(): boolean {
     return this.#end !== undefined && this.#answer === undefined && !this.#hasFailed;
@@ -113,7 +119,10 @@ export class GatedDispatch {
     const end = this.#options.start(this.#gates());
     this.#end = end;
     end.then(
-      (execution) => this.#stop.resolve({ kind: "ended", execution }),
+      (execution) => {
+        this.#hasEnded = true;
+        this.#stop.resolve({ kind: "ended", execution });
+      },
       (error: unknown) => {
         this.#hasFailed = true;
         this.#stop.reject(error);

@@ -1,5 +1,7 @@
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { CallInquiry } from "../confirmations/inquiry.ts";
 import type { InquiryBroker } from "../confirmations/inquiry-broker.ts";
 import type { MessageRecord, SessionRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
@@ -65,7 +67,8 @@ export interface DurableHost {
   dispatch(call: DurableCall, gates: CallGates): Promise<ToolExecution | null>;
   /** Whether an earlier process suspended the call, so that it can go on. */
   isSuspended(call: DurableCall): Promise<boolean>;
-  /** How many calls of a message may run at once, and how many of each tool; `Infinity` if there is no limit. */
-  readonly concurrency: number;
+  /** How many calls of a tool may run at once; `Infinity` if there is no limit. */
   placesOf(toolName: string): number;
+  /** Returns why a call could not run with the arguments that a person wrote; `undefined` if it could. */
+  checkArguments(inquiry: CallInquiry, edited: JsonValue): Promise<string | undefined>;
 }

@@ -1,6 +1,7 @@
 import { receiveCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallSuspensions } from "../../engine/call/suspension.ts";
+import { problemOfArguments } from "../calls/asking/edited-arguments.ts";
 import { cancelledExecution } from "../calls/ended-calls.ts";
 import { messageCall } from "../calls/message-calls.ts";
 import { MessageRun } from "../calls/message-run.ts";
@@ -21,7 +22,11 @@ export interface HostSessions {
 export function durableHost({ settings, find }: HostSessions): DurableHost {
   const { suspensions, registry } = settings.context;
   return {
-    concurrency: settings.concurrency,
+    checkArguments: async ({ sessionId, turnId, callId, shown }, edited) => {
+      const session = await find(sessionId);
+      if (session === undefined) return "the session is closed";
+      return problemOfArguments(session, { callId, turnId, toolName: shown.toolName }, edited);
+    },
     placesOf: (name) => {
       const own = registry.find(name)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
       return Math.min(own, settings.perTool.get(name) ?? own);
