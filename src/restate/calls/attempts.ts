@@ -31,7 +31,12 @@ export class Attempts {
     this.#timers.delete(invocation);
     const known = this.#attempts.get(invocation);
     if (known !== undefined) return known;
-    const attempt = { token: randomUUID(), dispatch: new GatedDispatch(options), call, openedAt: performance.now() };
+    const attempt = {
+      token: randomUUID(),
+      dispatch: new GatedDispatch(options),
+      call,
+      openedAt: performance.now(),
+    };
     this.#attempts.set(invocation, attempt);
     return attempt;
   }

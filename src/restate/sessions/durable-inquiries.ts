@@ -31,7 +31,8 @@ export async function openInquiry(
   };
   const session = sessionObject(store, inquiry.sessionId);
   // First, so that no inquiry is open that is not listed.
-  if (!(await callObject<boolean>(sdk, ctx, openInquiriesObject(store), "put", listed(inquiry)))) return undefined;
+  if (!(await callObject<boolean>(sdk, ctx, openInquiriesObject(store), "put", listed(inquiry))))
+    return undefined;
   await callObject(sdk, ctx, session, "addInquiry", { store, inquiry, place: askedAt * 1_000, awakeable });
   return inquiry;
 }
@@ -43,7 +44,13 @@ export async function expireInquiry(
   { id, expiresAt }: Inquiry,
 ): Promise<Resolution> {
   const timeout: Resolution = { decision: "timeout", at: expiresAt };
-  const first = await callObject<Resolution | undefined>(sdk, ctx, inquiryObject(store, id), "resolve", timeout);
+  const first = await callObject<Resolution | undefined>(
+    sdk,
+    ctx,
+    inquiryObject(store, id),
+    "resolve",
+    timeout,
+  );
   await callObject(sdk, ctx, openInquiriesObject(store), "remove", [id]);
   return first ?? timeout;
 }

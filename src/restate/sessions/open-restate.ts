@@ -155,7 +155,10 @@ class RestateRuntime implements DurableRuntime {
     const { sessionId, turnId, messageId } = message;
     const address = { ...this.#session(sessionId), handler: "message" };
     for (;;) {
-      const ended = await this.#ingress.attach<readonly (ToolExecution | null)[]>(address, messageKeyOf(message));
+      const ended = await this.#ingress.attach<readonly (ToolExecution | null)[]>(
+        address,
+        messageKeyOf(message),
+      );
       if (ended !== undefined) return ended.result;
       // It runs as soon as Restate has sent it, or has ended so long ago that Restate has forgotten it.
       const calls = await this.store.calls(sessionId, turnId, messageId);

@@ -1,5 +1,10 @@
 import type { JsonValue } from "../../json/value.ts";
-import { type AnswerOutcome, type InquiryAnswer, outcomeOf, resolutionOf } from "../../sessions/confirmations/answer.ts";
+import {
+  type AnswerOutcome,
+  type InquiryAnswer,
+  outcomeOf,
+  resolutionOf,
+} from "../../sessions/confirmations/answer.ts";
 import { checkAnswer } from "../../sessions/confirmations/check-answer.ts";
 import type {
   CallInquiry,
@@ -171,7 +176,9 @@ export class RestateInquiries implements InquiryBroker {
   async #earlier(question: NewInquiry): Promise<OpenInquiry | undefined> {
     if (question.parent === undefined || question.kind === "question") return undefined;
     const { list, store } = this.#options;
-    const same = (await list.list()).find((each) => each.digest === question.digest && isSameCall(each, question));
+    const same = (await list.list()).find(
+      (each) => each.digest === question.digest && isSameCall(each, question),
+    );
     const known = same && (await store.inquiry(same.id));
     if (known === undefined) return undefined;
     const entry = this.#open.get(known.inquiry.id) ?? new OpenInquiry(known.inquiry, known.resolution);
@@ -179,7 +186,10 @@ export class RestateInquiries implements InquiryBroker {
     return entry;
   }
 
-  async #request(question: NewInquiry, { timeoutMs = this.timeoutMs }: AskOptions): Promise<OpenInquiry | undefined> {
+  async #request(
+    question: NewInquiry,
+    { timeoutMs = this.timeoutMs }: AskOptions,
+  ): Promise<OpenInquiry | undefined> {
     const { list, store } = this.#options;
     const askedAt = Date.now();
     const inquiry: Inquiry = Object.freeze({
@@ -240,7 +250,10 @@ function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
   );
 }
 
-function isSameCall(one: Omit<CallKey, "messageId"> & { readonly messageId?: string }, other: NewInquiry): boolean {
+function isSameCall(
+  one: Omit<CallKey, "messageId"> & { readonly messageId?: string },
+  other: NewInquiry,
+): boolean {
   return (
     one.sessionId === other.sessionId &&
     one.turnId === other.turnId &&

@@ -16,11 +16,11 @@ import { callObject } from "../store/call-object.ts";
 import type { ObjectHandlers } from "../store/object-handlers.ts";
 import { inquiryObject, type StorePlace, sessionObject } from "../store/object-keys.ts";
 import {
+  callsKey,
   executionKey,
   type KeptCalls,
   type KeptSession,
   type KeptTurn,
-  callsKey,
   messageKey,
   SESSION_KEY,
   turnKey,
@@ -129,13 +129,16 @@ export function sessionRunHandlers(
     ),
 
     /** Runs a call. */
-    call: shared(runOptions, async (ctx: ObjectSharedContext, call: DurableCall): Promise<ToolExecution | null> => {
-      const session = await ctx.get<KeptSession>(SESSION_KEY);
-      if (session === null || (await ctx.get(cancelledKey(call.turnId))) !== null) {
-        return cancelledExecution(receiveCall(call.call));
-      }
-      return runDurableCall(ctx, { ...call, session: session.record }, process());
-    }),
+    call: shared(
+      runOptions,
+      async (ctx: ObjectSharedContext, call: DurableCall): Promise<ToolExecution | null> => {
+        const session = await ctx.get<KeptSession>(SESSION_KEY);
+        if (session === null || (await ctx.get(cancelledKey(call.turnId))) !== null) {
+          return cancelledExecution(receiveCall(call.call));
+        }
+        return runDurableCall(ctx, { ...call, session: session.record }, process());
+      },
+    ),
 
     /** Keeps the results of a message. */
     finish: async (
@@ -165,9 +168,16 @@ export function sessionRunHandlers(
       ctx.set(cancelledKey(turnId), true);
       const { inquiries = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
       const resolution = { decision: "cancelled", at };
-      for (const { id } of inquiries) await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
+      for (const { id } of inquiries)
+        await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
       if (inquiries.length === 0) return;
-      await callObject(sdk, ctx, openInquiriesObject(store), "remove", inquiries.map(({ id }) => id));
+      await callObject(
+        sdk,
+        ctx,
+        openInquiriesObject(store),
+        "remove",
+        inquiries.map(({ id }) => id),
+      );
     },
 
     /** Returns those of some turns that are cancelled. All are, if the session is closed. */
@@ -213,7 +223,10 @@ async function runAll(
       const same = [...running.keys()].filter((other) => calls[other]?.name === call.name).length;
       if (same >= (places[call.name] ?? Number.POSITIVE_INFINITY)) continue;
       waiting.delete(index);
-      running.set(index, run(call).map((result) => [index, result ?? null] as const));
+      running.set(
+        index,
+        run(call).map((result) => [index, result ?? null] as const),
+      );
     }
     const [index, result] = await sdk.RestatePromise.race([...running.values()]);
     running.delete(index);

@@ -1,10 +1,10 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { DurableMessage, DurableRuntime } from "../durable/durable-runtime.ts";
 import type { TurnCore } from "./core.ts";
 import { MessageConflictError } from "./kept-messages.ts";
 import { keptCalls, type MessageCall } from "./message-calls.ts";
-import type { DurableMessage, DurableRuntime } from "../durable/durable-runtime.ts";
 
 type Results = (ToolExecution | null)[];
 

@@ -5,11 +5,11 @@ import { problemOfArguments } from "../calls/asking/edited-arguments.ts";
 import { cancelledExecution } from "../calls/ended-calls.ts";
 import { messageCall } from "../calls/message-calls.ts";
 import { MessageRun } from "../calls/message-run.ts";
+import type { CallGates } from "../durable/call-gates.ts";
+import type { DurableCall, DurableHost } from "../durable/durable-runtime.ts";
 import type { Settings } from "../options.ts";
 import type { Session } from "../session.ts";
 import type { SessionRecord } from "../store/records.ts";
-import type { CallGates } from "../durable/call-gates.ts";
-import type { DurableCall, DurableHost } from "../durable/durable-runtime.ts";
 
 /** What dispatches the calls of a durable runtime needs of the sessions of this process. */
 export interface HostSessions {

@@ -1,8 +1,8 @@
 import { LruMap } from "../../base/lru-map.ts";
+import type { DurableRuntime } from "../durable/durable-runtime.ts";
 import type { Session } from "../session.ts";
 import type { SessionTable } from "../session-table.ts";
 import type { SessionRecord } from "../store/records.ts";
-import type { DurableRuntime } from "../durable/durable-runtime.ts";
 
 /** How many sessions of the runtime a process remembers. Others are read again when they are needed. */
 const MAX_LOADED = 10_000;

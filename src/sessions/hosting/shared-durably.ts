@@ -1,7 +1,7 @@
 import { Approvals } from "../approvals/approvals.ts";
+import type { DurableRuntime } from "../durable/durable-runtime.ts";
 import type { Shared } from "../shared.ts";
 import { GuardedStore } from "../store/guarded-store.ts";
-import type { DurableRuntime } from "../durable/durable-runtime.ts";
 
 /**
  * Returns what the sessions of a durable runtime share, beside those that only this process has.

@@ -1,7 +1,7 @@
-import { openRestate } from "../../../src/restate/sessions/open-restate.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { openRestate } from "../../../src/restate/sessions/open-restate.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
@@ -22,5 +22,11 @@ export async function openServer({ node, port, tools, ...more }: ServerOptions):
     ...{ ingress: node.ingress, admin: node.admin, drainMs: 100 },
     listen: { port, reusePort: true },
   });
-  return openSessions({ registry, policy: new HostPolicy(), sandboxes: await openSandboxes(), durable, ...more });
+  return openSessions({
+    registry,
+    policy: new HostPolicy(),
+    sandboxes: await openSandboxes(),
+    durable,
+    ...more,
+  });
 }

@@ -22,7 +22,8 @@ const tools: readonly Tool[] = [
     ...{ name: "keyed", idempotent: true, confirm: "auto" },
   }),
   hostTool(
-    (_input, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    (_input, { signal }) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
     { name: "endless", confirm: "auto" },
   ),
 ];
@@ -56,7 +57,8 @@ describe("Sessions on Restate", () => {
     const session = await one.open();
     const first = await session.turn({ id: "t" }).dispatchAll([call("note", "once")], { messageId: "m" });
     const other = await two.find(session.id);
-    const again = await other?.turn({ id: "t" }).dispatchAll([call("note", "once")], { messageId: "m" });
+    const turn = await other?.findTurn("t");
+    const again = await turn?.dispatchAll([call("note", "once")], { messageId: "m" });
     expect(again).toEqual(first);
     expect(effects.filter((text) => text === "once")).toHaveLength(1);
   });
@@ -78,12 +80,17 @@ describe("Sessions on Restate", () => {
   test("have a person asked who answers on another server", async () => {
     const session = await one.open();
     const results = session.turn({ id: "t" }).dispatchAll([call("asks", "confirmed")], { messageId: "m" });
-    await vi.waitFor(() => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id), 10_000);
+    await vi.waitFor(
+      () => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+      10_000,
+    );
     const inquiry = two.openInquiries().find(({ sessionId }) => sessionId === session.id);
     if (inquiry === undefined) throw new Error("not asked");
     expect(effects).not.toContain("confirmed");
     const answer = { decision: "allow", digest: inquiry.digest, by: "ann" } as const;
-    expect(await two.answer(inquiry.id, { ...answer, digest: "0".repeat(64) })).toEqual({ outcome: "other-digest" });
+    expect(await two.answer(inquiry.id, { ...answer, digest: "0".repeat(64) })).toEqual({
+      outcome: "other-digest",
+    });
     expect((await two.answer(inquiry.id, answer)).outcome).toBe("resolved");
     expect((await one.answer(inquiry.id, { ...answer, by: "bob", decision: "deny" })).outcome).toBe("lost");
     const [result] = await results;
@@ -95,15 +102,22 @@ describe("Sessions on Restate", () => {
     const session = await one.open();
     const other = await two.find(session.id);
     await other?.setMode("plan");
-    const [result] = await session.turn({ id: "t" }).dispatchAll([call("note", "planned")], { messageId: "m" });
-    expect(result?.error?.message).toBe("Permission denied: only reading is allowed until the plan is approved");
+    const [result] = await session
+      .turn({ id: "t" })
+      .dispatchAll([call("note", "planned")], { messageId: "m" });
+    expect(result?.error?.message).toBe(
+      "Permission denied: only reading is allowed until the plan is approved",
+    );
     expect(effects).not.toContain("planned");
   });
 
   test("end a call that waits for a person when its turn is cancelled on another server", async () => {
     const session = await one.open();
     const results = session.turn({ id: "t" }).dispatchAll([call("asks", "no")], { messageId: "m" });
-    await vi.waitFor(() => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id), 10_000);
+    await vi.waitFor(
+      () => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+      10_000,
+    );
     await (await (await two.find(session.id))?.findTurn("t"))?.cancel();
     expect((await results)[0]?.error).toMatchObject({ code: "cancelled", effect: "none" });
   });
