@@ -47,7 +47,7 @@ export class GatedDispatch {
   #isAbandoned = false;
   #mayBegin = false;
   #hasBegun = false;
-  #hasEnded = false;
+  #ended: Stop | undefined;
   #hasFailed = false;
   #end: Promise<ToolExecution | null> | undefined;
   #stop = Promise.withResolvers<Stop>();
@@ -68,6 +68,8 @@ export class GatedDispatch {
     const added = answers.slice(this.#answers.length);
     this.#answers.push(...added);
     if (this.#end === undefined) this.#start();
+    // It was cancelled while it waited at the stop before.
+    else if (this.#ended !== undefined) return this.#ended;
     else if (this.#answer !== undefined && added.length > 0) {
       const answer = this.#answer;
       this.#answer = undefined;
@@ -107,7 +109,7 @@ export class GatedDispatch {
 
   /** Whether the call has begun, and not ended. */
   get isRunning(): boolean {
-    return this.#hasBegun && !this.#hasEnded;
+    return this.#hasBegun && this.#ended === undefined;
   }
 
   /** Whether it can go on from where it is. One that waits for a person begins again when the answer is there. */
@@ -120,8 +122,8 @@ export class GatedDispatch {
     this.#end = end;
     end.then(
       (execution) => {
-        this.#hasEnded = true;
-        this.#stop.resolve({ kind: "ended", execution });
+        this.#ended = { kind: "ended", execution };
+        this.#stop.resolve(this.#ended);
       },
       (error: unknown) => {
         this.#hasFailed = true;
