@@ -5,7 +5,6 @@ import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
 import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
-import type { Ingress } from "../connection/ingress.ts";
 import { mapSome } from "./map-some.ts";
 import {
   approvalsObject,
@@ -18,22 +17,8 @@ import {
 import { RestateLedgerTable } from "./restate-ledger-table.ts";
 import type { CallOfSession } from "./session/call-handlers.ts";
 import { StoreClient } from "./store-client.ts";
+import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "./store-options.ts";
 import { readSessions, readWaiting } from "./waiting.ts";
-
-/** The options of {@link RestateSessionStore}. */
-export interface RestateSessionStoreOptions {
-  /** Reaches Restate, which must have the virtual objects registered. The store does not close it. */
-  readonly ingress: Ingress;
-  /**
-   * What the keys of all objects of this store begin with, for several stores on one cluster of Restate. No prefix may be
-   * the beginning of another one. Default: none.
-   */
-  readonly prefix?: string;
-  /** Milliseconds for which an operation waits for its answer. Default: a minute. */
-  readonly timeoutMs?: number;
-}
-
-const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
  * Keeps sessions in virtual objects of Restate, which several servers can share: one of them claims a call, and the first
@@ -44,7 +29,7 @@ export class RestateSessionStore implements SessionStore {
   readonly #client: StoreClient;
   readonly #store: StorePlace;
 
-  constructor({ ingress, prefix = "", timeoutMs = DEFAULT_TIMEOUT_MS }: RestateSessionStoreOptions) {
+  constructor({ ingress, prefix = "", timeoutMs = DEFAULT_TIMEOUT_MS }: RestateStoreOptions) {
     this.#store = { prefix };
     this.#client = new StoreClient({ ingress, timeoutMs, pinged: indexObject(this.#store, "") });
     this.ledger = new RestateLedgerTable(this.#client, ledgerObject(this.#store));
