@@ -18,6 +18,7 @@ import { RestateLedgerTable } from "./restate-ledger-table.ts";
 import type { CallOfSession } from "./session/call-handlers.ts";
 import { StoreClient } from "./store-client.ts";
 import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "./store-options.ts";
+import { isTooLong, tooLongExecution } from "./too-long.ts";
 import { readSessions, readWaiting } from "./waiting.ts";
 
 /**
@@ -96,12 +97,28 @@ export class RestateSessionStore implements SessionStore {
     return this.#session(identity.sessionId, "claim", callOf(identity));
   }
 
-  end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
-    return this.#session(identity.sessionId, "end", { call: callOf(identity), execution });
+  async end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
+    const call = callOf(identity);
+    try {
+      await this.#session(identity.sessionId, "end", { call, execution });
+    } catch (thrown) {
+      if (!isTooLong(thrown)) throw thrown;
+      // Otherwise, the end would be tried again and again, and no call would begin meanwhile.
+      await this.#session(identity.sessionId, "end", { call, execution: tooLongExecution(execution) });
+    }
   }
 
-  calls(sessionId: string, turnId: string, messageId: string): Promise<readonly CallRecord[]> {
-    return this.#readSession(sessionId, "calls", { turnId, messageId });
+  async calls(sessionId: string, turnId: string, messageId: string): Promise<readonly CallRecord[]> {
+    const message = { turnId, messageId };
+    const calls = await this.#readSession<readonly CallRecord[]>(sessionId, "calls", message);
+    return mapSome(calls, async (call): Promise<CallRecord> => {
+      if (call.state !== "ended" || call.execution !== undefined) return call;
+      const place = { ...message, callId: call.callId };
+      const execution = await this.#readSession<ToolExecution | undefined>(sessionId, "execution", place);
+      // Its turn was removed meanwhile.
+      if (execution === undefined) return { callId: call.callId, state: "begun" };
+      return { ...call, execution };
+    });
   }
 
   addInquiry(inquiry: Inquiry): Promise<void> {
