@@ -1,19 +1,25 @@
 /**
  * `npm run test:suspend`: programs whose processes are killed with -9 while they wait, suspended programs that were changed,
  * and many that are suspended at the same time: a sample, or with `--long` 10,000 programs and 100,000 changes.
- * `--programs=COUNT` and `--changes=COUNT` choose other numbers, `SANDGATE_SUSPEND_SEED` other programs. Needs `--expose-gc`
+ * `--restate` only kills processes, whose stores are on a node of Restate. `--programs=COUNT` and `--changes=COUNT` choose other numbers, `SANDGATE_SUSPEND_SEED` other programs. Needs `--expose-gc`
  * to measure memory.
  */
 import { parseArgs } from "node:util";
 import { type FuzzReport, fuzzHeaps, fuzzStored } from "../test/programs/suspension/fuzz.ts";
 import { type KillMoment, runKills } from "../test/programs/suspension/kill/run-kills.ts";
 import { suspendMany } from "../test/programs/suspension/many.ts";
+import { startRestateStores } from "../test/restate/store/restate-stores.ts";
 
 /** Bytes that 1,000 suspended programs may take. */
 const MAX_BYTES = 20 * 1_024 * 1_024;
 
 const { values: options } = parseArgs({
-  options: { long: { type: "boolean" }, programs: { type: "string" }, changes: { type: "string" } },
+  options: {
+    long: { type: "boolean" },
+    programs: { type: "string" },
+    changes: { type: "string" },
+    restate: { type: "boolean" },
+  },
 });
 const isLong = options.long === true;
 const seed = Number(process.env["SANDGATE_SUSPEND_SEED"] ?? "1");
@@ -27,12 +33,18 @@ function report(faults: readonly string[]): void {
   for (const fault of faults.slice(0, 5)) console.log(`  ${fault}`);
 }
 
-async function kill(count: number, moment: KillMoment): Promise<void> {
-  const { kills, interrupted, faults } = await runKills(count, seed, moment);
+async function kill(count: number, moment: KillMoment, restate?: string): Promise<void> {
+  const { kills, interrupted, faults } = await runKills(count, seed, moment, restate);
+  const where = restate === undefined ? "" : " with stores on Restate";
   console.log(
-    `${count} programs, killed (-9) ${moment}: ${kills} kills, ${interrupted} interrupted, ${faults.length} went wrong`,
+    `${count} programs${where}, killed (-9) ${moment}: ${kills} kills, ${interrupted} interrupted, ${faults.length} went wrong`,
   );
   report(faults);
+}
+
+async function killOnRestate(): Promise<void> {
+  await using stores = await startRestateStores();
+  await kill(programs, "at every await", stores.node.ingress);
 }
 
 function tell(what: string, { tried, refused, faults }: FuzzReport): void {
@@ -40,6 +52,10 @@ function tell(what: string, { tried, refused, faults }: FuzzReport): void {
   report(faults);
 }
 
+if (options.restate === true) {
+  await killOnRestate();
+  process.exit(faultCount > 0 ? 1 : 0);
+}
 await kill(programs, "at every await");
 if (isLong) await kill(Math.ceil(programs / 50), "at any moment");
 tell("changes of what is stored", await fuzzStored(changes, seed));

@@ -6,6 +6,7 @@ import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmatio
 import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
 import type { CallGates } from "../../sessions/durable/call-gates.ts";
 import type { DurableCall } from "../../sessions/durable/durable-runtime.ts";
+import { withinMessage } from "../store/too-long.ts";
 import type { Attempts } from "./attempts.ts";
 import type { Answered } from "./gated-dispatch.ts";
 
@@ -63,9 +64,10 @@ export async function runDurableCall(
   const holder = await ctx.run("record", () => token);
   return end(
     await ctx.run("effect", async () => {
-      if (holder === token || isRepeatable) return dispatch.run(answers);
-      if (await process.isSuspended(call)) return dispatch.run(answers);
-      return interruptedExecution(receiveCall(call.call));
+      const mayRun = holder === token || isRepeatable || (await process.isSuspended(call));
+      if (!mayRun) return interruptedExecution(receiveCall(call.call));
+      const [kept = null] = withinMessage([await dispatch.run(answers)]);
+      return kept;
     }),
   );
 

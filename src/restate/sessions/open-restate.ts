@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { SuspensionStore } from "../../programs/stores/suspension-store.ts";
 import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
 import type {
   DurableHost,
@@ -15,8 +16,11 @@ import { Ingress } from "../connection/ingress.ts";
 import { register } from "../connection/registration.ts";
 import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
 import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
+import { programServices } from "../programs/program-services.ts";
+import { RestateSuspensionStore } from "../programs/suspension-store.ts";
+import { defineObject } from "../store/define-object.ts";
 import { type ObjectAddress, type StorePlace, sessionObject } from "../store/object-keys.ts";
-import { OBJECT_OPTIONS, storeServices } from "../store/services.ts";
+import { storeServices } from "../store/services.ts";
 import { messageHandlers } from "../store/session/message-handlers.ts";
 import { RestateSessionStore } from "../store/session-store.ts";
 import { CancelWatch } from "./cancel-watch.ts";
@@ -26,6 +30,12 @@ import { RestateInquiries } from "./restate-inquiries.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
 import { messageKeyOf, sessionRunHandlers, type ToolPlaces } from "./session-run-handlers.ts";
 
+/** Runs sessions on Restate. */
+export interface RestateRuntime extends DurableRuntime {
+  /** Keeps suspended programs, for `openSuspensions` of `sandgate/programs`. The runtime closes it. */
+  readonly programs: SuspensionStore;
+}
+
 /**
  * Opens the runtime with which sessions outlive any process: give it to `openSessions` as `durable`. It serves calls to
  * Restate, and registers itself there; several processes with the same options share the sessions.
@@ -33,10 +43,10 @@ import { messageKeyOf, sessionRunHandlers, type ToolPlaces } from "./session-run
  * @throws {TypeError} as a rejection, if an option is invalid, and {@link RestateError} if Restate cannot be reached or has
  *   other code registered under a name of ours.
  */
-export async function openRestate(options: RestateOptions): Promise<DurableRuntime> {
+export async function openRestate(options: RestateOptions): Promise<RestateRuntime> {
   const settings = checkRestateOptions(options);
   const sdk = await loadSdk();
-  const runtime = new RestateRuntime(sdk, settings);
+  const runtime = new SessionRuntime(sdk, settings);
   try {
     await runtime.open();
   } catch (error) {
@@ -49,8 +59,9 @@ export async function openRestate(options: RestateOptions): Promise<DurableRunti
 /** How often is looked whether a message that was accepted runs, in ms. */
 const LOOK_EVERY_MS = 50;
 
-class RestateRuntime implements DurableRuntime {
+class SessionRuntime implements RestateRuntime {
   readonly store: RestateSessionStore;
+  readonly programs: RestateSuspensionStore;
   readonly #sdk: RestateSdk;
   readonly #settings: RestateSettings;
   readonly #ingress: Ingress;
@@ -69,7 +80,9 @@ class RestateRuntime implements DurableRuntime {
     this.#settings = settings;
     this.#ingress = new Ingress({ urls: settings.ingress });
     this.#place = { prefix: settings.prefix };
-    this.store = new RestateSessionStore({ ingress: this.#ingress, prefix: settings.prefix });
+    const stored = { ingress: this.#ingress, prefix: settings.prefix };
+    this.store = new RestateSessionStore(stored);
+    this.programs = new RestateSuspensionStore(stored);
     this.#cancelWatch = new CancelWatch(this.#attempts, (sessionId, turnIds) =>
       this.#call(this.#session(sessionId), "cancelledTurns", turnIds),
     );
@@ -88,12 +101,11 @@ class RestateRuntime implements DurableRuntime {
     const sdk = this.#sdk;
     const { addMessage } = messageHandlers(sdk);
     const run = sessionRunHandlers(sdk, addMessage as NonNullable<typeof addMessage>, () => this.#process);
-    const open = sdk.object({
-      name: OPEN_INQUIRIES_OBJECT,
-      handlers: openInquiryHandlers(sdk),
-      options: OBJECT_OPTIONS,
-    }) as RestateService;
-    return [...storeServices(sdk, run), open];
+    return [
+      ...storeServices(sdk, run),
+      defineObject(sdk, OPEN_INQUIRIES_OBJECT, openInquiryHandlers(sdk)),
+      ...programServices(sdk),
+    ];
   }
 
   get #process(): CallProcess {
@@ -180,6 +192,7 @@ class RestateRuntime implements DurableRuntime {
     this.#attempts.close();
     await this.#worker?.[Symbol.asyncDispose]();
     this.store.close();
+    this.programs.close();
     await this.#ingress.close();
   }
 

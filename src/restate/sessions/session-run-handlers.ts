@@ -25,6 +25,7 @@ import {
   SESSION_KEY,
   turnKey,
 } from "../store/session/session-state.ts";
+import { withinMessage } from "../store/too-long.ts";
 import { openInquiriesObject } from "./open-inquiry-handlers.ts";
 
 /** How many calls of a tool may run at once, for tools that have such a limit. */
@@ -122,7 +123,7 @@ export function sessionRunHandlers(
             outputSerde: sdk.serde.json as Serde<ToolExecution | null>,
           });
         };
-        const results = await runAll(sdk, calls, input.places, run);
+        const results = withinMessage(await runAll(sdk, calls, input.places, run));
         await callObject(sdk, ctx, sessionObject(store, sessionId), "finish", { turnId, messageId, results });
         return results;
       },

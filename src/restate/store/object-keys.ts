@@ -10,7 +10,7 @@ import {
 /** A virtual object. */
 export type ObjectAddress = Required<Omit<HandlerAddress, "handler">>;
 
-/** Over how many objects the index is spread, since each takes one change at a time. Never changes. */
+/** Over how many objects an index is spread, since each takes one change at a time. Never changes. */
 const SHARDS = 8;
 
 /** Where the objects of a store are. Handlers receive it, so that they find the other objects of the same store. */
@@ -37,14 +37,21 @@ export function ledgerObject({ prefix }: StorePlace): ObjectAddress {
 
 /** The part of the index that lists a session. */
 export function indexObject({ prefix }: StorePlace, sessionId: string): ObjectAddress {
-  let hash = 0;
-  for (let index = 0; index < sessionId.length; index++) {
-    hash = (Math.imul(hash, 31) + sessionId.charCodeAt(index)) | 0;
-  }
-  return { service: INDEX_OBJECT, key: `${prefix}${(hash >>> 0) % SHARDS}` };
+  return { service: INDEX_OBJECT, key: `${prefix}${shardOf(sessionId)}` };
 }
 
 /** All parts of the index. */
 export function indexObjects({ prefix }: StorePlace): readonly ObjectAddress[] {
-  return Array.from({ length: SHARDS }, (_, shard) => ({ service: INDEX_OBJECT, key: `${prefix}${shard}` }));
+  return shards().map((shard) => ({ service: INDEX_OBJECT, key: `${prefix}${shard}` }));
+}
+
+/** Returns the number of the object that has a text. */
+export function shardOf(text: string): number {
+  let hash = 0;
+  for (let index = 0; index < text.length; index++) hash = (Math.imul(hash, 31) + text.charCodeAt(index)) | 0;
+  return (hash >>> 0) % SHARDS;
+}
+
+export function shards(): readonly number[] {
+  return Array.from({ length: SHARDS }, (_, shard) => shard);
 }

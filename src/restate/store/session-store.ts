@@ -5,7 +5,6 @@ import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
 import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
-import type { Ingress } from "../connection/ingress.ts";
 import { mapSome } from "./map-some.ts";
 import {
   approvalsObject,
@@ -18,22 +17,9 @@ import {
 import { RestateLedgerTable } from "./restate-ledger-table.ts";
 import type { CallOfSession } from "./session/call-handlers.ts";
 import { StoreClient } from "./store-client.ts";
+import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "./store-options.ts";
+import { isTooLong, tooLongExecution } from "./too-long.ts";
 import { readSessions, readWaiting } from "./waiting.ts";
-
-/** The options of {@link RestateSessionStore}. */
-export interface RestateSessionStoreOptions {
-  /** Reaches Restate, which must have the virtual objects registered. The store does not close it. */
-  readonly ingress: Ingress;
-  /**
-   * What the keys of all objects of this store begin with, for several stores on one cluster of Restate. No prefix may be
-   * the beginning of another one. Default: none.
-   */
-  readonly prefix?: string;
-  /** Milliseconds for which an operation waits for its answer. Default: a minute. */
-  readonly timeoutMs?: number;
-}
-
-const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
  * Keeps sessions in virtual objects of Restate, which several servers can share: one of them claims a call, and the first
@@ -44,7 +30,7 @@ export class RestateSessionStore implements SessionStore {
   readonly #client: StoreClient;
   readonly #store: StorePlace;
 
-  constructor({ ingress, prefix = "", timeoutMs = DEFAULT_TIMEOUT_MS }: RestateSessionStoreOptions) {
+  constructor({ ingress, prefix = "", timeoutMs = DEFAULT_TIMEOUT_MS }: RestateStoreOptions) {
     this.#store = { prefix };
     this.#client = new StoreClient({ ingress, timeoutMs, pinged: indexObject(this.#store, "") });
     this.ledger = new RestateLedgerTable(this.#client, ledgerObject(this.#store));
@@ -111,12 +97,28 @@ export class RestateSessionStore implements SessionStore {
     return this.#session(identity.sessionId, "claim", callOf(identity));
   }
 
-  end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
-    return this.#session(identity.sessionId, "end", { call: callOf(identity), execution });
+  async end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
+    const call = callOf(identity);
+    try {
+      await this.#session(identity.sessionId, "end", { call, execution });
+    } catch (thrown) {
+      if (!isTooLong(thrown)) throw thrown;
+      // Otherwise, the end would be tried again and again, and no call would begin meanwhile.
+      await this.#session(identity.sessionId, "end", { call, execution: tooLongExecution(execution) });
+    }
   }
 
-  calls(sessionId: string, turnId: string, messageId: string): Promise<readonly CallRecord[]> {
-    return this.#readSession(sessionId, "calls", { turnId, messageId });
+  async calls(sessionId: string, turnId: string, messageId: string): Promise<readonly CallRecord[]> {
+    const message = { turnId, messageId };
+    const calls = await this.#readSession<readonly CallRecord[]>(sessionId, "calls", message);
+    return mapSome(calls, async (call): Promise<CallRecord> => {
+      if (call.state !== "ended" || call.execution !== undefined) return call;
+      const place = { ...message, callId: call.callId };
+      const execution = await this.#readSession<ToolExecution | undefined>(sessionId, "execution", place);
+      // Its turn was removed meanwhile.
+      if (execution === undefined) return { callId: call.callId, state: "begun" };
+      return { ...call, execution };
+    });
   }
 
   addInquiry(inquiry: Inquiry): Promise<void> {

@@ -7,6 +7,7 @@ import { REFUSED } from "./call-object.ts";
 import type { ObjectAddress } from "./object-keys.ts";
 import { OperationQueue } from "./operation-queue.ts";
 import { SEVERAL } from "./several.ts";
+import { isTooLong } from "./too-long.ts";
 
 /** How a store calls its objects. */
 export interface StoreClientOptions {
@@ -70,7 +71,15 @@ export class StoreClient {
    * @throws {SessionStoreError} if the handler refuses it, and {@link RestateError} if it may not have run. Both are
    *   rejections.
    */
-  async read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+  read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    return this.#call(object, handler, input);
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
     const { ingress, timeoutMs } = this.#options;
     const idempotencyKey = randomUUID();
     const signal = AbortSignal.timeout(timeoutMs);
@@ -82,6 +91,7 @@ export class StoreClient {
       if (thrown instanceof RestateHandlerError && thrown.status === REFUSED) {
         throw new SessionStoreError(thrown.message, { cause: thrown });
       }
+      if (isTooLong(thrown)) throw thrown;
       throw this.#fail(
         signal.aborted
           ? new RestateError(`Restate did not answer within ${timeoutMs} ms`, {
@@ -95,16 +105,12 @@ export class StoreClient {
 
   #queueOf(object: ObjectAddress): OperationQueue {
     return new OperationQueue({
-      run: ({ handler, input }) => this.read(object, handler, input),
-      runSome: (operations) => this.read(object, SEVERAL, operations),
+      run: ({ handler, input }) => this.#call(object, handler, input),
+      runSome: (operations) => this.#call(object, SEVERAL, operations),
       // They need all that the object has, which the others do not.
       canJoin: ({ handler }) => handler !== "remove",
       refuse: (message) => new SessionStoreError(message),
     });
-  }
-
-  close(): void {
-    this.#closing.abort();
   }
 
   #fail(error: unknown): unknown {

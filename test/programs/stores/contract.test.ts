@@ -5,6 +5,8 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
 import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store.ts";
 import type { StoredProgram, SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
+import { RestateSuspensionStore } from "../../../src/restate/programs/suspension-store.ts";
+import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-programs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -22,12 +24,17 @@ const OTHER: StoredProgram = { ...PROGRAM, id: "b".repeat(32), callId: "c2", sus
 /** A kind of store. */
 interface Kind {
   readonly name: string;
-  readonly open: () => SuspensionStore;
+  readonly open: () => SuspensionStore | Promise<SuspensionStore>;
   /** Closes a store, and opens it again; stores in memory stay open. */
   readonly reopen: (store: SuspensionStore) => Promise<SuspensionStore>;
 }
 
 let file = "";
+/** One node for all tests; each has a prefix of its own. */
+let restate: RestateStores | undefined;
+let prefix = "";
+afterAll(() => restate?.[Symbol.asyncDispose]());
+
 const KINDS: readonly Kind[] = [
   { name: "in memory", open: () => new MemorySuspensionStore(), reopen: async (store) => store },
   {
@@ -41,12 +48,25 @@ const KINDS: readonly Kind[] = [
       return new SqliteSuspensionStore(file);
     },
   },
+  {
+    name: "on Restate",
+    open: async () => {
+      restate ??= await startRestateStores();
+      prefix = restate.newPrefix();
+      return new RestateSuspensionStore({ ingress: restate.ingress, prefix });
+    },
+    reopen: async (store) => {
+      await store.close();
+      const { ingress } = restate as RestateStores;
+      return new RestateSuspensionStore({ ingress, prefix });
+    },
+  },
 ];
 
 describe.each(KINDS)("A store of suspended programs $name", ({ open, reopen }) => {
   let store: SuspensionStore;
-  beforeEach(() => {
-    store = open();
+  beforeEach(async () => {
+    store = await open();
     return () => store.close();
   });
 

@@ -3,6 +3,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import type { SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
 import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
 import { openSuspensions, type Suspensions } from "../../../src/programs/suspension/suspensions.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
@@ -10,6 +11,7 @@ import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { KEY, programPolicy } from "./setting.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
@@ -21,17 +23,26 @@ export interface LifeOptions extends Partial<SessionsOptions> {
   readonly afterMs?: number;
 }
 
+/** The stores that outlive processes. */
+export interface LivesStores {
+  readonly sessions: SessionStore;
+  readonly programs: SuspensionStore;
+}
+
 /**
  * Sessions over stores that outlive them, as those of processes that come one after the other. The earlier ones are not
  * closed: like processes that were killed, they write nothing later, as nobody answers them.
  */
 export class Lives {
-  readonly sessionStore: MemorySessionStore = new MemorySessionStore();
-  readonly programStore: MemorySuspensionStore = new MemorySuspensionStore();
+  readonly sessionStore: SessionStore;
+  readonly programStore: SuspensionStore;
   readonly #tools: readonly Tool[];
 
-  constructor(tools: readonly Tool[]) {
+  /** @param stores Default: in memory. */
+  constructor(tools: readonly Tool[], stores?: LivesStores) {
     this.#tools = tools;
+    this.sessionStore = stores?.sessions ?? new MemorySessionStore();
+    this.programStore = stores?.programs ?? new MemorySuspensionStore();
   }
 
   async begin({ tools = this.#tools, keys = [KEY], afterMs, ...more }: LifeOptions = {}): Promise<Life> {

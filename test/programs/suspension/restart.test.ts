@@ -234,7 +234,7 @@ describe("The time of a program that waits", () => {
     await first.call({ to: ["x"] });
     await first.waits(1);
     await new Promise((resolve) => setTimeout(resolve, 500));
-    const lost = lives.programStore.list();
+    const lost = await lives.programStore.list();
     const second = await lives.begin({ policy });
     // The first process ends it as well, since it still runs in this test.
     if (lost.length > 0) expect((await second.result()).error?.limit).toBe("waitTimeMs");

@@ -3,11 +3,13 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store.ts";
+import type { SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
 import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
 import { openSuspensions, type Suspensions } from "../../../src/programs/suspension/suspensions.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import type { SessionStore } from "../../../src/sessions/store/store.ts";
 
 /** A key of tests. */
 export const KEY: SuspensionKey = { id: "k1", key: new Uint8Array(32).fill(7) };
@@ -47,20 +49,34 @@ export interface Setting {
   readonly suspensions: Suspensions;
 }
 
-/** Opens stores in a folder, and everything else that sessions need. */
+/** The stores of sessions and of suspended programs. */
+export interface SettingStores {
+  readonly sessions: SessionStore;
+  readonly programs: SuspensionStore;
+}
+
+function openFiles(folder: string): SettingStores {
+  return {
+    sessions: new SqliteSessionStore(join(folder, "sessions.db")),
+    programs: new SqliteSuspensionStore(join(folder, "programs.db")),
+  };
+}
+
+/** Opens stores in a folder, unless there are others, and everything else that sessions need. */
 export async function openSetting(
   folder: string,
   tools: readonly Tool[],
   more: Partial<SessionsOptions> & {
     readonly keys?: readonly SuspensionKey[];
     readonly afterMs?: number;
+    readonly stores?: SettingStores;
   } = {},
 ): Promise<Setting> {
-  const { keys = [KEY], afterMs, ...options } = more;
+  const { keys = [KEY], afterMs, stores = openFiles(folder), ...options } = more;
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
   const suspensions = openSuspensions({
-    store: new SqliteSuspensionStore(join(folder, "programs.db")),
+    store: stores.programs,
     keys,
     ...(afterMs !== undefined && { afterMs }),
   });
@@ -69,7 +85,7 @@ export async function openSetting(
     options: {
       ...{ registry, suspensions, policy: programPolicy() },
       sandboxes: await openSandboxes({ workers: { threads: 1 } }),
-      store: new SqliteSessionStore(join(folder, "sessions.db")),
+      store: stores.sessions,
       confirmations: { default: { destructive: "auto", write: "auto", execute: "auto", network: "auto" } },
       ...options,
     },

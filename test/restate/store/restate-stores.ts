@@ -1,7 +1,8 @@
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
-import { openWorker } from "../../../src/restate/connection/worker.ts";
+import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
+import { programServices } from "../../../src/restate/programs/program-services.ts";
 import { storeServices } from "../../../src/restate/store/services.ts";
 import { type RestateNode, startRestate } from "../restate-nodes.ts";
 
@@ -13,12 +14,13 @@ export interface RestateStores extends AsyncDisposable {
   readonly newPrefix: () => string;
 }
 
-/** Starts a node. */
-export async function startRestateStores(): Promise<RestateStores> {
+/** Starts a node. Its worker serves further services, too. */
+export async function startRestateStores(further: readonly RestateService[] = []): Promise<RestateStores> {
   await using opened = new AsyncDisposableStack();
   const { nodes } = opened.use(await startRestate());
   const node = nodes[0] as RestateNode;
-  const services = storeServices(await loadSdk());
+  const sdk = await loadSdk();
+  const services = [...storeServices(sdk), ...programServices(sdk), ...further];
   const worker = opened.use(await openWorker({ services, host: "127.0.0.1", port: 0 }));
   await register({
     ...{ admin: [node.admin], advertise: `http://127.0.0.1:${worker.port}` },

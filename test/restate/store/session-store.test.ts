@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import {
@@ -95,6 +96,48 @@ describe("Stores of two servers on one Restate", () => {
     expect(await other.store.inquiry("q1")).toBeUndefined();
     expect(await other.store.addSession(SESSION)).toBe(true);
     expect(await other.store.messages("s1", "t1")).toEqual([]);
+  });
+});
+
+describe("A store on Restate, whose messages have at most 32 MiB", () => {
+  const executionOfLength = (mebibytes: number): ToolExecution => ({
+    ...executionOf("call_0"),
+    output: "x".repeat(mebibytes * 1_048_576),
+  });
+  const calls = Array.from({ length: 4 }, (_, index) => ({
+    id: `call_${index}`,
+    name: "read",
+    arguments: {},
+  }));
+
+  test("returns executions that are longer together", async () => {
+    await using opened = openStore();
+    const { store } = opened;
+    await store.addSession(SESSION);
+    await store.addMessage({ ...MESSAGE, calls });
+    await Promise.all(calls.map(({ id }) => store.end({ ...CALL, callId: id }, executionOfLength(9))));
+    const kept = await store.calls("s1", "t1", "m1");
+    expect(kept.map(({ execution }) => (execution?.output as string).length)).toEqual(
+      calls.map(() => 9 * 1_048_576),
+    );
+    const claims = await Promise.all(calls.map(({ id }) => store.claim({ ...CALL, callId: id })));
+    expect(claims.map(({ state }) => state)).toEqual(calls.map(() => "ended"));
+  });
+
+  test("says of an execution that is longer alone that it was too long", async () => {
+    await using opened = openStore();
+    const { store } = opened;
+    await store.addSession(SESSION);
+    await store.addMessage(MESSAGE);
+    await store.end(CALL, executionOfLength(33));
+    expect(store.problem).toBeUndefined();
+    expect(await store.claim(CALL)).toMatchObject({
+      state: "ended",
+      execution: {
+        success: false,
+        error: { effect: "committed", message: expect.stringContaining("too long") },
+      },
+    });
   });
 });
 

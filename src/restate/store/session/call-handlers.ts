@@ -11,6 +11,9 @@ import { type CallState, COUNTS_KEY, callsKey, executionKey, type KeptCalls } fr
 /** A call of the session. */
 export type CallOfSession = Omit<CallIdentity, "sessionId" | "principal">;
 
+/** The length of the JSON of executions that are returned together. */
+const MAX_LENGTH = 8_000_000;
+
 type Counts = readonly (readonly [toolName: string, calls: number])[];
 
 /** The handlers of the calls of a session. */
@@ -72,6 +75,7 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       set(ctx, message, { ...stateOf(message, call), isEnded: true });
     },
 
+    /** Returns the states of the calls of a message, and as many executions as one answer can have. */
     calls: shared(
       async (
         ctx: ObjectSharedContext,
@@ -79,18 +83,28 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       ): Promise<readonly CallRecord[]> => {
         const message = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
         if (message === null) return [];
-        const ended = message.callIds.filter((id) =>
-          message.states.some((one) => one.callId === id && one.isEnded),
-        );
+        const ended = message.states.filter(({ isEnded }) => isEnded === true).map(({ callId }) => callId);
         const keys = ended.map((callId) => executionKey(turnId, messageId, callId));
         const executions = await readValues<ToolExecution[]>(sdk, ctx, keys);
+        let length = 0;
         return message.callIds.map((callId): CallRecord => {
           const execution = executions[ended.indexOf(callId)] ?? undefined;
-          if (execution !== undefined) return { callId, state: "ended", execution };
-          const state = message.states.find((one) => one.callId === callId);
-          return { callId, state: state?.isClaimed === true ? "begun" : "not-begun" };
+          if (execution === undefined) {
+            const state = message.states.find((one) => one.callId === callId);
+            return { callId, state: state?.isClaimed === true ? "begun" : "not-begun" };
+          }
+          length += JSON.stringify(execution).length;
+          return { callId, state: "ended", ...(length <= MAX_LENGTH && { execution }) };
         });
       },
+    ),
+
+    execution: shared(
+      async (
+        ctx: ObjectSharedContext,
+        { turnId, messageId, callId }: { turnId: string; messageId: string; callId: string },
+      ): Promise<ToolExecution | undefined> =>
+        (await ctx.get<ToolExecution>(executionKey(turnId, messageId, callId))) ?? undefined,
     ),
   };
 }

@@ -3,19 +3,30 @@
  * line that it reads. At the end it writes the results, and exits.
  */
 import { appendFileSync, writeFileSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Tool } from "../../../../src/engine/tool.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
+import { Ingress } from "../../../../src/restate/connection/ingress.ts";
+import { RestateSuspensionStore } from "../../../../src/restate/programs/suspension-store.ts";
+import { RestateSessionStore } from "../../../../src/restate/store/session-store.ts";
 import type { Inquiry } from "../../../../src/sessions/confirmations/inquiry.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";
-import { openSetting, program } from "../setting.ts";
+import { openSetting, program, type SettingStores } from "../setting.ts";
 import { isDenied, numbers, PROGRAM, planOf } from "./plan.ts";
 
 const [, , folder = "", first = "0", count = "0", life = "0"] = process.argv;
 const seeds = Array.from({ length: Number(count) }, (_, index) => Number(first) + index);
 const choose = numbers(Number(first) * 1_000 + Number(life));
+
+/** The stores on Restate, if the parent has started a node. The folder has a store of its own there. */
+function openRestate(): SettingStores | undefined {
+  const url = process.env["SANDGATE_RESTATE"];
+  if (url === undefined) return undefined;
+  const options = { ingress: new Ingress({ urls: [url] }), prefix: `${basename(folder)}/` };
+  return { sessions: new RestateSessionStore(options), programs: new RestateSuspensionStore(options) };
+}
 
 function tool(name: string, sideEffects: "write" | "read"): Tool {
   return {
@@ -41,7 +52,8 @@ const policy = new RulePolicy({
   ],
 });
 const tools = [program(PROGRAM), tool("pay", "write"), tool("read", "read")];
-const { options, suspensions } = await openSetting(folder, tools, { policy });
+const stores = openRestate();
+const { options, suspensions } = await openSetting(folder, tools, { policy, ...(stores && { stores }) });
 const sessions = await openSessions({
   ...options,
   confirmations: { ...options.confirmations, timeoutMs: 3_600_000 },

@@ -31,15 +31,24 @@ interface Result {
   readonly error?: { readonly code: string; readonly effect: string; readonly message: string };
 }
 
-/** Runs programs once undisturbed, and once in processes that are killed with -9, and compares what came of them. */
-export async function runKills(count: number, seed: number, moment: KillMoment): Promise<KillReport> {
+/**
+ * Runs programs once undisturbed, and once in processes that are killed with -9, and compares what came of them.
+ *
+ * @param restate The URL of the node of Restate that has the stores of the killed processes. Default: they have files.
+ */
+export async function runKills(
+  count: number,
+  seed: number,
+  moment: KillMoment,
+  restate?: string,
+): Promise<KillReport> {
   let kills = 0;
   let interrupted = 0;
   const faults: string[] = [];
   for (let done = 0; done < count; done += BATCH) {
     const batch: Batch = { first: seed + done, count: Math.min(BATCH, count - done) };
     const control = await run(batch, "never");
-    const killed = await run(batch, moment);
+    const killed = await run(batch, moment, restate);
     kills += killed.kills;
     for (let at = batch.first; at < batch.first + batch.count; at++) {
       const expected = control.results[`s${at}`];
@@ -83,13 +92,17 @@ interface Outcome {
   readonly kills: number;
 }
 
-async function run({ first, count }: Batch, moment: KillMoment | "never"): Promise<Outcome> {
+async function run(
+  { first, count }: Batch,
+  moment: KillMoment | "never",
+  restate?: string,
+): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), "sandgate-kills-"));
   const next = numbers(first);
   let kills = 0;
   try {
     for (let life = 0; life < MAX_LIVES && !existsSync(join(folder, "results.json")); life++) {
-      const child = start([folder, String(first), String(count), String(life)]);
+      const child = start([folder, String(first), String(count), String(life)], restate);
       const lines = createInterface(child.stdout as NodeJS.ReadableStream)[Symbol.asyncIterator]();
       const said = async (): Promise<string | undefined> => (await lines.next()).value as string | undefined;
       const closed = once(child, "close");
@@ -120,6 +133,9 @@ async function run({ first, count }: Batch, moment: KillMoment | "never"): Promi
   }
 }
 
-function start(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, ["--no-warnings", CHILD, ...args], { stdio: ["pipe", "pipe", "inherit"] });
+function start(args: readonly string[], restate: string | undefined): ChildProcess {
+  return spawn(process.execPath, ["--no-warnings", CHILD, ...args], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { ...process.env, ...(restate !== undefined && { SANDGATE_RESTATE: restate }) },
+  });
 }

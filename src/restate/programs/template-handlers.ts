@@ -1,0 +1,45 @@
+import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
+import type { RestateSdk } from "../connection/sdk.ts";
+import { callObject } from "../store/call-object.ts";
+import type { ObjectHandlers } from "../store/object-handlers.ts";
+import type { StorePlace } from "../store/object-keys.ts";
+import { programIndexObject } from "./program-objects.ts";
+
+/** Whether the template is there, so that its bytes need not be read. */
+const KNOWN_KEY = "known";
+const BYTES_KEY = "bytes";
+
+/** The handlers of a template. */
+export function templateHandlers(sdk: RestateSdk): ObjectHandlers {
+  const { shared } = sdk.handlers.object;
+  return {
+    /** @param input Has the bytes as Base64. */
+    add: async (
+      ctx: ObjectContext,
+      { store, digest, bytes }: { store: StorePlace; digest: string; bytes: string },
+    ): Promise<void> => {
+      if ((await ctx.get(KNOWN_KEY)) !== null) return;
+      ctx.set(BYTES_KEY, bytes);
+      ctx.set(KNOWN_KEY, true);
+      await callObject(sdk, ctx, programIndexObject(store, digest), "putTemplate", digest);
+    },
+
+    has: shared(async (ctx: ObjectSharedContext): Promise<boolean> => (await ctx.get(KNOWN_KEY)) !== null),
+
+    read: shared(
+      async (ctx: ObjectSharedContext): Promise<string | undefined> =>
+        (await ctx.get<string>(BYTES_KEY)) ?? undefined,
+    ),
+
+    /** Returns `false` if the template is unknown. */
+    remove: async (
+      ctx: ObjectContext,
+      { store, digest }: { store: StorePlace; digest: string },
+    ): Promise<boolean> => {
+      const isKnown = (await ctx.get(KNOWN_KEY)) !== null;
+      await callObject(sdk, ctx, programIndexObject(store, digest), "removeTemplate", digest);
+      ctx.clearAll();
+      return isKnown;
+    },
+  };
+}

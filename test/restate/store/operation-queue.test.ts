@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { type Operation, OperationQueue } from "../../../src/restate/store/operation-queue.ts";
+
+/** A queue whose operations return their inputs, and the handlers that ran together. */
+function openQueue(most = Number.POSITIVE_INFINITY) {
+  const runs: (readonly string[])[] = [];
+  const queue = new OperationQueue({
+    run: async ({ handler, input }) => {
+      runs.push([handler]);
+      if (handler === "fail") throw new Error("failed");
+      return input;
+    },
+    runSome: async (operations) => {
+      const done = operations.slice(0, most);
+      runs.push(done.map(({ handler }) => handler));
+      if (done.some(({ handler }) => handler === "fail")) throw new Error("failed");
+      return done.map(({ handler, input }) => (handler === "refuse" ? { refused: "no" } : { result: input }));
+    },
+    canJoin: ({ handler }) => handler !== "alone",
+    refuse: (message) => new Error(message),
+  });
+  const add = (...operations: readonly Operation[]) =>
+    Promise.allSettled(operations.map((operation) => queue.add(operation)));
+  return { runs, add, queue };
+}
+
+const operation = (handler: string, input: unknown = handler): Operation => ({ handler, input });
+
+describe("A queue of operations", () => {
+  test("runs together what comes while an operation runs, in order", async () => {
+    const { runs, add, queue } = openQueue();
+    const results = await add(operation("a"), operation("b"), operation("c"));
+    expect(results.map((result) => result.status === "fulfilled" && result.value)).toEqual(["a", "b", "c"]);
+    expect(runs).toEqual([["a"], ["b", "c"]]);
+    expect(queue.isIdle).toBe(true);
+  });
+
+  test("rejects only the operation that was refused", async () => {
+    const { add } = openQueue();
+    const results = await add(operation("a"), operation("refuse"), operation("b"));
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  });
+
+  test("rejects all that ran together if they failed, and goes on", async () => {
+    const { add, queue } = openQueue();
+    const results = await add(operation("a"), operation("b"), operation("fail"));
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+    expect(await queue.add(operation("c"))).toBe("c");
+  });
+
+  test("runs what was not run with the others next", async () => {
+    const { runs, add } = openQueue(2);
+    await add(...["a", "b", "c", "d", "e"].map((name) => operation(name)));
+    expect(runs).toEqual([["a"], ["b", "c"], ["d", "e"]]);
+  });
+
+  test("runs an operation alone if it cannot join others", async () => {
+    const { runs, add } = openQueue();
+    await add(...["a", "b", "alone", "c", "d"].map((name) => operation(name)));
+    expect(runs).toEqual([["a"], ["b"], ["alone"], ["c", "d"]]);
+  });
+
+  test("runs together no more than fits into a message", async () => {
+    const { runs, add } = openQueue();
+    const long = "x".repeat(5_000_000);
+    await add(operation("a"), operation("b", long), operation("c", long), operation("d", "short"));
+    expect(runs).toEqual([["a"], ["b"], ["c", "d"]]);
+  });
+});
