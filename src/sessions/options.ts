@@ -8,6 +8,7 @@ import {
   TOOL_LEVELS,
   type ToolLevel,
 } from "./deciding/levels.ts";
+import type { DurableRuntime } from "./durable/durable-runtime.ts";
 import type { CustomMode } from "./modes/mode.ts";
 import { Modes } from "./modes/modes.ts";
 import type { SessionStore } from "./store/store.ts";
@@ -28,6 +29,11 @@ export type SessionsOptions<Embedder = unknown> = Omit<DispatchContext<Embedder>
    * not kept.
    */
   readonly store?: SessionStore;
+  /**
+   * Runs the calls on several processes, each of which can end at any moment: see `openRestate` of `sandgate/restate`. It has
+   * a store of its own, so that `store` must be absent. The sessions close it. Default: calls run in this process.
+   */
+  readonly durable?: DurableRuntime;
 };
 
 /** The members of a context that the sessions set themselves. */
@@ -104,7 +110,10 @@ const LEVELS: readonly Level[] = ["auto", "prompt", "deny"];
 
 /** @throws {TypeError} if an option is invalid. */
 export function checkOptions(options: SessionsOptions): Settings {
-  const { confirmations = {}, limits = {}, store: _, ...context } = options;
+  const { confirmations = {}, limits = {}, store, durable, ...context } = options;
+  if (store !== undefined && durable !== undefined) {
+    throw new TypeError("a durable runtime has a store of its own: 'store' must be absent");
+  }
   refuseUnknown(confirmations, CONFIRMATION_NAMES, "confirmations");
   refuseUnknown(limits, LIMIT_NAMES, "limits");
   const { default: classes = {}, tools = {}, trustedWorkspaces = [], timeoutMs } = confirmations;

@@ -10,9 +10,10 @@ import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
 import { SessionChanges } from "./changes/session-changes.ts";
 import type { ShadowPlace } from "./changes/shadow-grants.ts";
-import type { Inquiries } from "./confirmations/inquiries.ts";
+import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
 import { type ClassLevels, holdsChanges } from "./deciding/levels.ts";
 import type { Quotas } from "./deciding/quotas.ts";
+import type { DurableRuntime } from "./durable/durable-runtime.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
 import { CurrentMode } from "./modes/current-mode.ts";
 import type { ModeState } from "./modes/mode.ts";
@@ -157,8 +158,13 @@ export abstract class SessionBase {
   }
 
   /** @internal */
-  get inquiries(): Inquiries {
+  get inquiries(): InquiryBroker {
     return this.shared.inquiries;
+  }
+
+  /** @internal */
+  get durable(): DurableRuntime | undefined {
+    return this.shared.durable;
   }
 
   /** @internal */

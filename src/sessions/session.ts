@@ -1,6 +1,7 @@
 import { race } from "../base/timers/race.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
 import type { StoredApproval } from "./approvals/approval.ts";
+import type { TurnCore } from "./calls/core.ts";
 import { warnIfNotHeld } from "./changes/warn-if-not-held.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
@@ -120,6 +121,24 @@ export class Session extends SessionBase implements TurnSession {
     if (turn !== undefined) return turn;
     const [message] = (await this.store?.messages(this.id, id)) ?? [];
     return message && (this.#turns.get(id) ?? this.#addTurn(id, message.userText, false));
+  }
+
+  /**
+   * Returns a turn in order to run a call of it here, which another process accepted.
+   *
+   * @internal
+   */
+  turnOf({ id, userText, unattended }: Pick<TurnCore, "id" | "userText" | "unattended">): Turn {
+    return this.#turns.get(id) ?? this.#addTurn(id, userText, false, unattended);
+  }
+
+  /**
+   * Takes over what another process has changed.
+   *
+   * @internal
+   */
+  takeOver({ mode }: SessionRecord): void {
+    if (this.currentMode.takeOver(mode)) this.#tellMode(undefined);
   }
 
   #addTurn(id: string, userText: string | undefined, isNew: boolean, unattended = false): Turn {

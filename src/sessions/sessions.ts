@@ -11,12 +11,19 @@ import {
 } from "./agents/open-agent.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { type ChangeListener, ChangeListeners } from "./changes/change-events.ts";
+import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
+import { BothBrokers } from "./confirmations/both-brokers.ts";
 import { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
+import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
 import { Quotas } from "./deciding/quotas.ts";
+import type { DurableRuntime } from "./durable/durable-runtime.ts";
+import { durableHost } from "./hosting/durable-host.ts";
+import { LoadedSessions } from "./hosting/loaded-sessions.ts";
+import { sharedDurably } from "./hosting/shared-durably.ts";
 import { Ledgers } from "./ledger/ledgers.ts";
 import type { CustomMode } from "./modes/mode.ts";
 import { type ModeListener, ModeListeners } from "./modes/mode-changes.ts";
@@ -49,7 +56,8 @@ export async function openSessions<Embedder = unknown>(
   options: SessionsOptions<Embedder>,
 ): Promise<Sessions> {
   const settings = checkOptions(options as SessionsOptions);
-  const sessions = new Sessions(settings, (options as SessionsOptions).store);
+  const { store, durable } = options as SessionsOptions;
+  const sessions = new Sessions(settings, store, durable);
   await sessions.restore();
   return sessions;
 }
@@ -58,17 +66,24 @@ export async function openSessions<Embedder = unknown>(
 export class Sessions implements AsyncDisposable {
   readonly #table = new SessionTable();
   readonly #shared: Shared & { isSuspended: boolean };
+  /** What the sessions share that only this process has. The same as `#shared` without a durable runtime. */
+  readonly #own: Shared & { isSuspended: boolean };
+  /** Those of the durable runtime; `undefined` if there is none. */
+  readonly #loaded: LoadedSessions | undefined;
+  /** Those of all sessions. */
+  readonly #inquiries: InquiryBroker;
   readonly #resumed: ResumedMessage[] = [];
   #observer: SessionsObserver | undefined;
 
   /** @internal */
-  constructor(settings: Settings, store: SessionStore | undefined) {
+  constructor(settings: Settings, store: SessionStore | undefined, durable: DurableRuntime | undefined) {
     const table = new GuardedStore(store ?? new MemorySessionStore());
     const clock = new SteadyClock();
-    this.#shared = {
-      ...{ settings, table, store: store && table, isSuspended: false },
+    const { timeoutMs } = settings;
+    this.#own = {
+      ...{ settings, table, store: store && table, durable: undefined, isSuspended: false },
       redaction: settings.context.redaction ?? new Redaction(),
-      inquiries: new Inquiries({ store: table, timeoutMs: settings.timeoutMs, clock }),
+      inquiries: new Inquiries({ store: table, timeoutMs, clock }),
       approvals: new Approvals(table, () => clock.now()),
       modeListeners: new ModeListeners(),
       changeListeners: new ChangeListeners(),
@@ -78,6 +93,23 @@ export class Sessions implements AsyncDisposable {
       onIdle: () => this.#observer?.onIdle(),
       remove: (session) => this.#remove(session),
     };
+    this.#shared = durable === undefined ? this.#own : sharedDurably(durable, this.#own, () => clock.now());
+    this.#inquiries =
+      durable === undefined
+        ? this.#own.inquiries
+        : new BothBrokers(this.#own.inquiries, this.#shared.inquiries, (id) => this.#isOwn(id));
+    this.#loaded = durable && new LoadedSessions(durable, this.#table, (record) => this.#create(record));
+  }
+
+  /** Whether only this process has a session. */
+  #isOwn(id: string): boolean {
+    const session = this.#table.get(id);
+    return session !== undefined && session.durable === undefined;
+  }
+
+  /** What a session shares. The sessions of agents end with the call that runs them, in its process. */
+  #sharedOf({ durable, parent }: SessionRecord): Shared {
+    return durable === false || parent !== undefined ? this.#own : this.#shared;
   }
 
   /**
@@ -101,9 +133,10 @@ export class Sessions implements AsyncDisposable {
     try {
       const session = await create(record);
       await session.openChanges();
-      if (!(await this.#shared.table.addSession(record)))
+      if (!(await this.#sharedOf(record).table.addSession(record)))
         throw new SessionExistsError(`the session '${id}' exists`);
       this.#table.add(session);
+      if (session.durable !== undefined) this.#loaded?.add(session);
       // The modes may have been replaced while it was opened.
       session.readModeAgain();
       return session;
@@ -131,8 +164,9 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #create(record: SessionRecord): Promise<Session> {
-    const { settings } = this.#shared;
-    const store = record.durable === false ? undefined : this.#shared.store;
+    const shared = this.#sharedOf(record);
+    const { settings } = shared;
+    const store = record.durable === false ? undefined : shared.store;
     const { trustedWorkspaces, trustedClasses } = settings;
     const { workspace } = record;
     const realWorkspace = workspace === undefined ? undefined : await realPath(workspace);
@@ -141,7 +175,7 @@ export class Sessions implements AsyncDisposable {
       ? undefined
       : new Quotas(settings, store, store && (await store.counts(record.id)));
     const turnIds = store === undefined ? [] : await store.turnIds(record.id);
-    return new Session(this.#shared, record, { quotas, trusted, realWorkspace, turnIds });
+    return new Session(shared, record, { quotas, trusted, realWorkspace, turnIds });
   }
 
   /**
@@ -155,13 +189,34 @@ export class Sessions implements AsyncDisposable {
     const state = stateOfAgent(above, options);
     return this.#open(
       recordOfAgent(above, origin, options.tools),
-      (record) => new AgentSession(this.#shared, record, state, origin),
+      (record) => new AgentSession(this.#own, record, state, origin),
     );
   }
 
   /** Returns an open session; `undefined` if there is none with this id. */
   get(id: string): Session | undefined {
     return this.#table.get(id);
+  }
+
+  /**
+   * Returns an open session, also one that another process has opened, as it is now; `undefined` if there is none with this
+   * id.
+   *
+   * @throws as a rejection, if the durable runtime cannot be asked.
+   */
+  async find(id: string): Promise<Session | undefined> {
+    if (this.#loaded === undefined || this.#isOwn(id)) return this.get(id);
+    return this.#loaded.find(id);
+  }
+
+  /**
+   * Returns the open sessions of all processes, in the order in which they were opened, as far as this process knows.
+   *
+   * @throws as a rejection, if the durable runtime cannot be asked.
+   */
+  async findAll(): Promise<readonly Session[]> {
+    await this.#loaded?.findAll();
+    return this.list();
   }
 
   /** The open sessions, in the order in which they were opened. */
@@ -182,12 +237,12 @@ export class Sessions implements AsyncDisposable {
 
   /** The open inquiries of all sessions, the oldest first. */
   openInquiries(): readonly Inquiry[] {
-    return this.#shared.inquiries.open();
+    return this.#inquiries.open();
   }
 
   /** Returns an inquiry, open or resolved; `undefined` if it is unknown, or its session is closed. */
   inquiry(id: string): Promise<InquiryRecord | undefined> {
-    return this.#shared.inquiries.find(id);
+    return this.#inquiries.find(id);
   }
 
   /**
@@ -198,7 +253,7 @@ export class Sessions implements AsyncDisposable {
    *   then.
    */
   answer(inquiryId: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
-    return this.#shared.inquiries.answer(inquiryId, answer);
+    return this.#inquiries.answer(inquiryId, answer);
   }
 
   /**
@@ -207,7 +262,7 @@ export class Sessions implements AsyncDisposable {
    * @returns a function that removes it.
    */
   onInquiry(listener: InquiryListener): () => void {
-    return this.#shared.inquiries.on(listener);
+    return this.#inquiries.on(listener);
   }
 
   /**
@@ -261,9 +316,13 @@ export class Sessions implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#shared.isSuspended) return;
     this.#shared.isSuspended = true;
-    await Promise.all(this.list().map((session) => session.cancel()));
+    this.#own.isSuspended = true;
+    // What other processes can go on with is left to them.
+    const own = this.list().filter(({ durable }) => durable === undefined);
+    await Promise.all(own.map((session) => session.cancel()));
     await Promise.all(this.list().map(({ changes }) => changes.suspend()));
-    this.#shared.inquiries.close();
+    this.#inquiries.close();
+    await this.#shared.durable?.close();
     await this.#shared.table.close();
   }
 
@@ -277,8 +336,20 @@ export class Sessions implements AsyncDisposable {
    * @internal
    */
   async restore(): Promise<void> {
+    if (this.#shared.durable !== undefined) return this.#startDurably(this.#shared.durable);
     const opened = await restoreSessions(this.#shared, this.#table, (record) => this.#create(record));
     this.#resumed.push(...opened);
+  }
+
+  /** Nothing is opened again: what goes on is given to this process when Restate chooses it. */
+  async #startDurably(durable: DurableRuntime): Promise<void> {
+    const { settings, approvals, ledgers } = this.#shared;
+    // Other processes run calls, too, of which the ledgers know nothing.
+    ledgers.miss();
+    this.#inquiries.on(emitInto(settings.context, (id) => this.get(id)?.principal));
+    await approvals.restore();
+    await this.#inquiries.restore();
+    await durable.start(durableHost({ settings, find: async (id, known) => this.#loaded?.find(id, known) }));
   }
 
   /**
@@ -291,10 +362,11 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #remove({ id, principal }: Parameters<Shared["remove"]>[0]): Promise<void> {
-    await this.#shared.table.removeSession(id);
+    const { table, approvals } = this.#isOwn(id) ? this.#own : this.#shared;
+    await table.removeSession(id);
     this.#table.remove(id);
     this.#table.release(principal?.id);
-    this.#shared.approvals.forgetSession(id);
+    approvals.forgetSession(id);
     this.#observer?.onClosed(id);
     this.#shared.settings.context.sandboxes.endSession?.(id);
   }

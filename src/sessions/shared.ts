@@ -2,7 +2,8 @@ import type { Redaction } from "../redaction/redaction.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { ChangeListeners } from "./changes/change-events.ts";
 import type { SessionChangesOptions } from "./changes/session-changes.ts";
-import type { Inquiries } from "./confirmations/inquiries.ts";
+import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
+import type { DurableRuntime } from "./durable/durable-runtime.ts";
 import type { Ledgers } from "./ledger/ledgers.ts";
 import type { ModeListeners } from "./modes/mode-changes.ts";
 import type { Settings } from "./options.ts";
@@ -17,7 +18,9 @@ export interface Shared {
   readonly table: GuardedStore;
   /** The same, if it keeps calls too. */
   readonly store: GuardedStore | undefined;
-  readonly inquiries: Inquiries;
+  /** Runs the calls; `undefined` if they run in this process. */
+  readonly durable: DurableRuntime | undefined;
+  readonly inquiries: InquiryBroker;
   readonly approvals: Approvals;
   readonly ledgers: Ledgers;
   readonly modeListeners: ModeListeners;

@@ -6,6 +6,7 @@ import type { SessionCore, TurnCore, UnderWay } from "./calls/core.ts";
 import { type KeptMessage, KeptMessages } from "./calls/kept-messages.ts";
 import { type MessageCall, messageCall, messageCalls } from "./calls/message-calls.ts";
 import { MessageRun } from "./calls/message-run.ts";
+import { runDurably } from "./calls/run-durably.ts";
 import { checkId, newId } from "./ids.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
@@ -126,6 +127,11 @@ export class Turn implements TurnCore {
   dispatch(call: ToolCall): Promise<ToolExecution | null> {
     const id = this.#nextMessageId();
     const received = messageCall(call);
+    const { durable } = this.session;
+    if (durable !== undefined) {
+      const results = this.#whileUnderWay(() => runDurably(durable, this, id, [received]));
+      return results.then(([result = null]) => result);
+    }
     if (this.session.store === undefined) return new MessageRun(this, id, [received]).runFirst();
     return this.#messages.first(id, received, () => new MessageRun(this, id, [received]).runFirst());
   }
@@ -147,7 +153,7 @@ export class Turn implements TurnCore {
   ): Promise<Results> {
     const received = messageCalls([...calls]);
     const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
-    return this.#whileUnderWay(() => this.#messages.once(id, received, () => this.#run(id, received)));
+    return this.#whileUnderWay(() => this.#once(id, received));
   }
 
   /**
@@ -162,10 +168,16 @@ export class Turn implements TurnCore {
       const onKept = (): void => resolve({ id, results });
       const results = this.#whileUnderWay(async () => {
         await undefined;
-        return this.#messages.once(id, received, () => this.#run(id, received), onKept);
+        return this.#once(id, received, onKept);
       });
       results.catch(reject);
     });
+  }
+
+  #once(id: string, calls: readonly MessageCall[], onKept?: () => void): Promise<Results> {
+    const { durable } = this.session;
+    if (durable !== undefined) return runDurably(durable, this, id, calls, onKept);
+    return this.#messages.once(id, calls, () => this.#run(id, calls), onKept);
   }
 
   /** Takes the turn for active while a message waits, too: it is not forgotten, and cancelling it waits for the message. */
@@ -235,12 +247,15 @@ export class Turn implements TurnCore {
    */
   async cancel(): Promise<void> {
     this.abort();
-    if (this.#underWay === undefined) return;
+    const { durable, isSuspended } = this.session;
+    // A process that ends leaves the calls to the others.
+    if (durable !== undefined && !isSuspended) await durable.cancelTurn(this.session.id, this.id);
+    if (this.#underWay === undefined || (durable !== undefined && isSuspended)) return;
     this.#idle ??= Promise.withResolvers();
     const { promise: idle } = this.#idle;
     if ((await race(idle, { timeoutMs: ABANDONED_AFTER_MS })) !== "timeout") return;
     for (const message of this.#underWay ?? []) message.abandon();
-    await idle;
+    if (durable === undefined) await idle;
   }
 
   /** Whether the model made a call in a message of the turn, which has no result yet. @internal */

@@ -161,7 +161,8 @@ async function isOk(url: string): Promise<boolean> {
   }
 }
 
-async function freePorts(count: number): Promise<readonly number[]> {
+/** Returns ports that nothing listens on. */
+export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((server) => once(server, "listening")));
   const ports = servers.map((server) => (server.address() as { readonly port: number }).port);

@@ -76,6 +76,11 @@ export type DispatchContext<Embedder = unknown> = {
   readonly suspensions?: CallSuspensions;
   /** Follows every call: see `sandgate/opentelemetry`. Default: calls are not traced. */
   readonly tracer?: CallTracer;
+  /**
+   * Identifies the one call that is dispatched in the context, for tools that declare `idempotent`: the same each time the
+   * call is run again. A call that its tool makes gets none. Default: there is none.
+   */
+  readonly idempotencyKey?: string;
   /** Cancels the running calls and all later ones. */
   readonly signal?: AbortSignal;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */

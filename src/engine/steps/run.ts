@@ -38,7 +38,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const bound = new BoundGrant(to, call.resumedAt);
   if (ctx.partialOutput !== undefined) call.partialOutput = new PartialOutput(reporter);
   const observer = call.partialOutput ?? reporter;
-  const { reportsWork, searchesTools } = call.registered.tool;
+  const { reportsWork, searchesTools, idempotent } = call.registered.tool;
   if (reportsWork) call.workReport = new WorkReport(observer, call.suspension?.kept?.work);
   const task: SandboxTask = {
     callId,
@@ -62,6 +62,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     holdChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
+    idempotencyKey: caller === undefined && idempotent === true ? ctx.idempotencyKey : undefined,
     canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);

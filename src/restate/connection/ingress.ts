@@ -33,6 +33,8 @@ export interface IngressOptions {
 
 interface Request extends Pick<IngressCall, "input" | "signal"> {
   readonly idempotencyKey: string | undefined;
+  /** Default: `POST`. */
+  readonly method?: "GET" | "POST";
 }
 
 const DEFAULT_RETRY_MS = 10_000;
@@ -78,6 +80,27 @@ export class Ingress {
     await this.#request(`${pathOf(call)}/send`, call);
   }
 
+  /**
+   * Waits for the result of a call that was made under an idempotency key.
+   *
+   * @returns `undefined` if Restate knows no such call: it may have forgotten it.
+   * @throws like {@link call}.
+   */
+  async attach<Result>(
+    address: HandlerAddress,
+    idempotencyKey: string,
+    signal?: AbortSignal,
+  ): Promise<{ readonly result: Result } | undefined> {
+    const path = `/restate/invocation${pathOf(address)}/${encodeURIComponent(encodeURIComponent(idempotencyKey))}/attach`;
+    try {
+      const request = { method: "GET", input: undefined, idempotencyKey: undefined } as const;
+      return { result: await this.#request<Result>(path, { ...request, ...(signal && { signal }) }) };
+    } catch (error) {
+      if (error instanceof RestateHandlerError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
   /** Completes an awakeable. Does nothing if it was completed before. Throws like {@link call}. */
   async resolveAwakeable(id: string, value: unknown): Promise<void> {
     const path = `/restate/awakeables/${encodeURIComponent(id)}/resolve`;
@@ -109,7 +132,7 @@ export class Ingress {
   /** @throws {RestateHandlerError} as a rejection. What may be tried again is returned. */
   async #try<Result>(
     path: string,
-    { input, idempotencyKey, signal }: Request,
+    { input, idempotencyKey, signal, method = "POST" }: Request,
   ): Promise<{ readonly result: Result } | { readonly problem: string; readonly mayHaveBegun: boolean }> {
     let response: Dispatcher.ResponseData;
     let text: string;
@@ -117,7 +140,7 @@ export class Ingress {
       response = await this.#agent.request({
         origin: this.#urls[this.#current] as string,
         path,
-        method: "POST",
+        method,
         headers: {
           ...(input !== undefined && { "content-type": "application/json" }),
           ...(idempotencyKey !== undefined && { "idempotency-key": encodeURIComponent(idempotencyKey) }),

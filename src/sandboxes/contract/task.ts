@@ -47,6 +47,8 @@ export interface SandboxTask extends GrantedTask {
   readonly nesting?: number;
   /** Calls another tool for this one. Absent if the grant gives no tools. */
   readonly callTool?: CallTool;
+  /** See `HostContext.idempotencyKey`. */
+  readonly idempotencyKey?: string | undefined;
   /** Lets the task outlive its process. Absent if it cannot. */
   readonly suspension?: TaskSuspension | undefined;
   /** Holds what a host function changes through `context.files`. Absent if its changes reach the disk. */

@@ -55,6 +55,10 @@ export class FunctionCall implements HostContext<never>, PausableContext {
     return this.#task.workspace;
   }
 
+  get idempotencyKey(): string | undefined {
+    return this.#task.idempotencyKey;
+  }
+
   get toolName(): string {
     return this.#task.toolName;
   }

@@ -49,6 +49,7 @@ export class ModuleRunner {
       callId: task.callId,
       sessionId: task.sessionId,
       turnId: task.turnId,
+      idempotencyKey: task.idempotencyKey,
       workspace: task.workspace,
       toolName: task.toolName,
       principal: task.principal,

@@ -23,6 +23,7 @@ export interface WorkerTask {
   readonly callId: string;
   readonly sessionId: string;
   readonly turnId: string | undefined;
+  readonly idempotencyKey: string | undefined;
   readonly workspace: string | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
@@ -129,6 +130,7 @@ class ThreadContext implements HostModuleContext {
   readonly callId: string;
   readonly sessionId: string;
   readonly turnId: string | undefined;
+  readonly idempotencyKey: string | undefined;
   readonly workspace: string | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
@@ -144,6 +146,7 @@ class ThreadContext implements HostModuleContext {
     this.callId = task.callId;
     this.sessionId = task.sessionId;
     this.turnId = task.turnId;
+    this.idempotencyKey = task.idempotencyKey;
     this.workspace = task.workspace;
     this.toolName = task.toolName;
     // A copy arrived in this thread, which is not frozen.

@@ -36,13 +36,18 @@ interface Held {
 export class Approvals {
   readonly #store: ApprovalTable;
   readonly #now: () => number;
+  readonly #isShared: boolean;
   /** By what {@link keyOf} returns. */
   readonly #held = new Map<string, Held[]>();
 
-  /** @param now Returns milliseconds since the epoch. */
-  constructor(store: ApprovalTable, now: () => number) {
+  /**
+   * @param now Returns milliseconds since the epoch.
+   * @param options.isShared Whether other processes add and remove approvals, too. Default: none does.
+   */
+  constructor(store: ApprovalTable, now: () => number, { isShared = false }: { isShared?: boolean } = {}) {
     this.#store = store;
     this.#now = now;
+    this.#isShared = isShared;
   }
 
   /** Takes up the approvals of an earlier process. */
@@ -102,6 +107,8 @@ export class Approvals {
   use({ id, ...approval }: Approval): MaybePromise<boolean> {
     const held = this.#held.get(keyOf(approval))?.find((other) => other.approval.id === id);
     if (held === undefined) return false;
+    // Another process could have revoked it.
+    if (this.#isShared) return this.#store.useApproval(id);
     if (approval.calls === undefined) return true;
     if (held.used >= approval.calls) return false;
     // At once, so that the next call finds another approval while this one is stored.

@@ -12,9 +12,11 @@ import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { ShadowPlace } from "../changes/shadow-grants.ts";
-import type { Inquiries } from "../confirmations/inquiries.ts";
+import type { Asking, InquiryBroker } from "../confirmations/inquiry-broker.ts";
 import type { ClassLevels } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
+import type { CallGates } from "../durable/call-gates.ts";
+import type { DurableRuntime } from "../durable/durable-runtime.ts";
 import type { LedgerScope } from "../ledger/ledger-scope.ts";
 import type { ModeState } from "../modes/mode.ts";
 import type { Settings } from "../options.ts";
@@ -53,7 +55,9 @@ export interface SessionCore {
   readonly ledger: LedgerScope;
   /** `undefined` if there is no limit. */
   readonly quotas: Quotas | undefined;
-  readonly inquiries: Inquiries;
+  readonly inquiries: InquiryBroker;
+  /** Runs the calls of the session; `undefined` if they run in this process. */
+  readonly durable: DurableRuntime | undefined;
   /** Where calls are kept; `undefined` if they are not. */
   readonly store: GuardedStore | undefined;
   /** Whether this process is ending, so that the calls that wait go on in the next one. */
@@ -100,6 +104,7 @@ export interface MessageContext extends Pick<DispatchContext, "policy"> {
   readonly journal: DispatchContext["journal"];
   readonly events: DispatchContext["events"];
   readonly suspensions: DispatchContext["suspensions"];
+  readonly gates?: CallGates;
 }
 
 /** What the calls of a turn need of it. */
@@ -138,6 +143,8 @@ export interface MessageCore {
   readonly session: SessionCore;
   readonly turn: TurnCore;
   readonly context: DispatchContext;
+  /** Asks people about its calls. */
+  readonly inquiries: Asking;
   /** Why none of its calls runs; `undefined` if they may run. */
   readonly refusal: Refusal | undefined;
   /** Enters a call that the policy is about to decide on. Returns what the policy may depend on. */

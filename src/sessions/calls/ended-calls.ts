@@ -37,6 +37,11 @@ export function recordedExecution(call: ReceivedCall, { end, sideEffects }: Reco
   return failed(call, { code, message, effect: effect ?? (isReading ? "none" : "committed") }, NOTHING_RAN);
 }
 
+/** The execution of a call that was cancelled before it began. */
+export function cancelledExecution(call: ReceivedCall): ToolExecution {
+  return failed(call, { code: "cancelled", message: CANCELLED_TEXT, effect: "none" }, NOTHING_RAN);
+}
+
 /** What is kept of a call that a hook aborted, which has no execution. */
 export function withdrawnExecution(call: ReceivedCall): ToolExecution {
   return failed(call, { code: "cancelled", message: WITHDRAWN_TEXT, effect: "none" }, NOTHING_RAN);

@@ -5,7 +5,7 @@ import type { MessageContext, TurnCore } from "./core.ts";
 export function messageContext(
   turn: TurnCore,
   messageId: string,
-  { policy, confirm, ask, holdChanges, journal, events, suspensions }: MessageContext,
+  { policy, confirm, ask, holdChanges, journal, events, suspensions, gates }: MessageContext,
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
@@ -30,7 +30,8 @@ export function messageContext(
     holdChanges,
     journal,
     suspensions,
-    signal: turn.signal,
+    signal: gates === undefined ? turn.signal : AbortSignal.any([turn.signal, gates.signal]),
+    idempotencyKey: gates?.idempotencyKey,
     decisionTimeoutMs: context.decisionTimeoutMs,
     unhandledErrors: context.unhandledErrors,
     resultBudget: context.resultBudget,

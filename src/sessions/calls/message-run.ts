@@ -11,8 +11,10 @@ import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { CallLedger } from "../../policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import type { Asking } from "../confirmations/inquiry-broker.ts";
 import { holdsChanges } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
+import type { CallGates } from "../durable/call-gates.ts";
 import { LedgerJournal } from "../ledger/ledger-journal.ts";
 import { MessageLedger } from "../ledger/message-ledger.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
@@ -22,6 +24,7 @@ import { askQuestion } from "./asking/asking-questions.ts";
 import { CallRun } from "./call-run.ts";
 import type { MessageCore, SessionCore, TurnCore, UnderWay } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
+import { GatedJournal, gatedEvents } from "./gated-records.ts";
 import { identityOf } from "./identity.ts";
 import type { MessageCall } from "./message-calls.ts";
 import { messageContext } from "./message-context.ts";
@@ -38,6 +41,9 @@ export class MessageRun implements MessageCore, UnderWay {
   readonly calls: readonly CallRun[];
   readonly context: DispatchContext;
   readonly refusal: Refusal | undefined;
+  readonly inquiries: Asking;
+  /** Of the only call, if a durable runtime has it dispatched. */
+  readonly #gates: CallGates | undefined;
   /** How many of the calls have no result yet. */
   #left: number;
   /** `undefined` if no policy used the history when the message came. */
@@ -47,8 +53,11 @@ export class MessageRun implements MessageCore, UnderWay {
   /** The calls whose changes must be held; `undefined` if there is none. */
   #held: Set<string> | undefined;
 
-  constructor(turn: TurnCore, id: string, calls: readonly MessageCall[]) {
+  /** @param gates Where a durable runtime stops the only call. Default: nothing does. */
+  constructor(turn: TurnCore, id: string, calls: readonly MessageCall[], gates?: CallGates) {
     const { session } = turn;
+    this.#gates = gates;
+    this.inquiries = gates?.inquiries ?? session.inquiries;
     this.session = session;
     this.turn = turn;
     this.id = id;
@@ -81,21 +90,30 @@ export class MessageRun implements MessageCore, UnderWay {
       journal: this.#journal(),
       events: this.#events(),
       suspensions: this.#suspensions,
+      ...(gates !== undefined && { gates }),
     });
   }
 
   #journal(): CallJournal | undefined {
-    const { store, settings, origin } = this.session;
+    const { session } = this;
+    const { store, settings, origin } = session;
     const { journal: own } = settings.context;
     const journal =
       own === undefined || origin === undefined ? own : new AgentJournal(own, parentName(origin));
-    const kept = store === undefined ? journal : new RecordedCalls(this, store, journal);
+    const gates = this.#gates;
+    const kept =
+      gates !== undefined
+        ? new GatedJournal(gates, session.registry, journal)
+        : store === undefined
+          ? journal
+          : new RecordedCalls(this, store, journal);
     return this.#ledger === undefined ? kept : new LedgerJournal(this.#ledger, kept);
   }
 
   #events(): EventStream | undefined {
     const { settings, origin } = this.session;
     const { events } = settings.context;
+    if (events !== undefined && this.#gates !== undefined) return gatedEvents(events, this.#gates);
     return events === undefined || origin === undefined ? events : agentEvents(events, parentName(origin));
   }
 
@@ -220,6 +238,8 @@ export class MessageRun implements MessageCore, UnderWay {
   /** Keeps the result of a call, if there is a store and the call does not go on after a restart. */
   keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
     const { store } = this.session;
+    // A durable runtime keeps it.
+    if (this.#gates !== undefined) return undefined;
     const isLeft = isUndone(result) || this.#suspensions?.hasLeft(received.id) === true;
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);

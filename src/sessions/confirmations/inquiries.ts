@@ -2,12 +2,13 @@ import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts
 import { newId } from "../ids.ts";
 import { type AnswerOutcome, type InquiryAnswer, outcomeOf, resolutionOf } from "./answer.ts";
 import { checkAnswer } from "./check-answer.ts";
-import type { CallInquiry, Inquiry, InquiryRecord, QuestionInquiry, Resolution } from "./inquiry.ts";
+import type { CallKey, Inquiry, InquiryRecord, NewInquiry, Resolution } from "./inquiry.ts";
+import type { InquiryBroker } from "./inquiry-broker.ts";
 import { type InquiryBounds, InquiryCounts } from "./inquiry-counts.ts";
 import { type InquiryListener, InquiryListeners } from "./inquiry-listeners.ts";
 import type { InquiryTable } from "./inquiry-table.ts";
 import { type AskOptions, OpenInquiry } from "./open-inquiry.ts";
-import { type CallKey, RestoredInquiries } from "./restored-inquiries.ts";
+import { RestoredInquiries } from "./restored-inquiries.ts";
 import { SteadyClock } from "./steady-clock.ts";
 
 /** The options of {@link Inquiries}. */
@@ -19,18 +20,13 @@ export interface InquiriesOptions extends Partial<InquiryBounds> {
   readonly clock?: SteadyClock;
 }
 
-/** What is asked. The rest of an {@link Inquiry} is filled in. */
-export type NewInquiry = Omit<CallInquiry, FilledIn> | Omit<QuestionInquiry, FilledIn>;
-
-type FilledIn = "id" | "askedAt" | "expiresAt";
-
 const DEFAULT_TIMEOUT_MS = 300_000;
 const UNKNOWN: AnswerOutcome = Object.freeze({ outcome: "unknown" });
 const GONE: AnswerOutcome = Object.freeze({ outcome: "gone" });
 const OTHER_DIGEST: AnswerOutcome = Object.freeze({ outcome: "other-digest" });
 
-/** Asks people. The answer that the store writes first decides, by any person and over any route. */
-export class Inquiries {
+/** Asks people from one process, over a store. The answer that the store writes first decides. */
+export class Inquiries implements InquiryBroker {
   readonly timeoutMs: number;
   readonly #store: InquiryTable;
   readonly #clock: SteadyClock;

@@ -51,6 +51,14 @@ export interface InquiryBase {
   readonly expiresAt: number;
 }
 
+/** What is asked. The rest of an {@link Inquiry} is filled in. */
+export type NewInquiry = Omit<CallInquiry, FilledIn> | Omit<QuestionInquiry, FilledIn>;
+
+type FilledIn = "id" | "askedAt" | "expiresAt";
+
+/** Identifies a call among those of all sessions. */
+export type CallKey = Pick<Inquiry, "sessionId" | "turnId" | "messageId" | "callId">;
+
 /** What a person sees of a call. Names, arguments and changes are the text of a model or of a tool. */
 export interface ShownCall {
   readonly toolName: string;

@@ -1,7 +1,4 @@
-import type { Inquiry } from "./inquiry.ts";
-
-/** Identifies a call among those of all sessions. */
-export type CallKey = Pick<Inquiry, "sessionId" | "turnId" | "messageId" | "callId">;
+import type { CallKey, Inquiry } from "./inquiry.ts";
 
 /** Inquiries of an earlier process whose calls have not been dispatched again, by their calls. */
 export class RestoredInquiries<Entry extends { readonly inquiry: Inquiry }> {

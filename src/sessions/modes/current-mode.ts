@@ -48,6 +48,17 @@ export class CurrentMode {
     return !isDeepStrictEqual(before, this.#state);
   }
 
+  /**
+   * Takes over the mode as the store has it, which another process may have changed.
+   *
+   * @returns whether the session decides in another way now.
+   */
+  takeOver(text: string): boolean {
+    if (text === this.#text || this.#changing !== undefined) return false;
+    this.#text = text;
+    return this.readAgain();
+  }
+
   /** Resolves to whether the mode is another one then. */
   async #change(next: (current: ModeState) => ModeState): Promise<boolean> {
     const before = this.#changing;

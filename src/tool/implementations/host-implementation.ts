@@ -37,7 +37,10 @@ export interface HostContext<Embedder = unknown> {
   readonly ask: Ask;
   /** The runtime that resumes the call after a crash, if there is one. Nothing provides it yet. */
   readonly runtime?: undefined;
-  /** Identifies the call for systems that must not act twice, if the tool is idempotent. Nothing provides it yet. */
+  /**
+   * Identifies the call for systems that must not act twice: the same each time the call is run again after a lost process.
+   * Absent unless the tool declares `idempotent`, and the context gives a key, as durable dispatch does.
+   */
   readonly idempotencyKey?: string | undefined;
   /** The supervised agent that calls; absent if the call is none of such an agent. */
   readonly agent?: AgentInfo | undefined;

@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { InquiryAnswer } from "../../../src/sessions/confirmations/answer.ts";
-import {
-  Inquiries,
-  type InquiriesOptions,
-  type NewInquiry,
-} from "../../../src/sessions/confirmations/inquiries.ts";
-import type { Inquiry, Resolution } from "../../../src/sessions/confirmations/inquiry.ts";
+import { Inquiries, type InquiriesOptions } from "../../../src/sessions/confirmations/inquiries.ts";
+import type { Inquiry, NewInquiry, Resolution } from "../../../src/sessions/confirmations/inquiry.ts";
 import type { InquiryEvent } from "../../../src/sessions/confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "../../../src/sessions/confirmations/steady-clock.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";

@@ -117,7 +117,7 @@ export class EndpointSandbox implements Sandbox {
     const sending = this.#egress.send({
       method,
       url,
-      headers,
+      headers: withIdempotencyKey(headers, task.idempotencyKey),
       body,
       grants,
       limits: { timeoutMs, bodyBytes: outputBytes, failureBodyBytes: MAX_ERROR_BODY_BYTES, netBytes },
@@ -134,6 +134,15 @@ export class EndpointSandbox implements Sandbox {
   async close(): Promise<void> {
     this.#isClosed = true;
   }
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A server that knows the key answers as the first time: IETF draft-ietf-httpapi-idempotency-key-header, section 2. */
+function withIdempotencyKey(headers: Headers, key: string | undefined): Headers {
+  const name = "idempotency-key";
+  if (key === undefined || Object.keys(headers).some((each) => each.toLowerCase() === name)) return headers;
+  return { ...headers, [name]: JSON.stringify(key) };
 }
 
 function isEndpoint(remote: RemoteImplementation | undefined): remote is EndpointTool {

@@ -1,5 +1,5 @@
-import type { NewInquiry } from "../../confirmations/inquiries.ts";
-import type { Resolution } from "../../confirmations/inquiry.ts";
+import type { NewInquiry, Resolution } from "../../confirmations/inquiry.ts";
+import type { Asking } from "../../confirmations/inquiry-broker.ts";
 import type { AskOptions } from "../../confirmations/open-inquiry.ts";
 import { parentName } from "../agent-records.ts";
 import type { SessionCore } from "../core.ts";
@@ -11,7 +11,7 @@ import type { SessionCore } from "../core.ts";
  * @returns as `Inquiries.ask` does.
  */
 export async function askInquiry(
-  { inquiries, origin }: Pick<SessionCore, "inquiries" | "origin">,
+  { inquiries, origin }: Pick<SessionCore, "origin"> & { readonly inquiries: Asking },
   question: NewInquiry,
   options: AskOptions,
 ): Promise<Resolution | "nobody"> {

@@ -11,15 +11,15 @@ const CHOICES: readonly QuestionChoice[] = Object.freeze(["answer", "deny"]);
  * cancelled.
  */
 export async function askQuestion(
-  { session, turn, id: messageId }: MessageCore,
+  { session, turn, id: messageId, inquiries }: MessageCore,
   request: QuestionRequest,
   signal: AbortSignal,
 ): Promise<QuestionReply> {
   if (turn.unattended) return { decision: "nobody" };
-  const { inquiries, redaction } = session;
+  const { redaction } = session;
   const { callId, digest, principal, parent, timeoutMs = inquiries.timeoutMs } = request;
   const resolution = await askInquiry(
-    session,
+    { inquiries, origin: session.origin },
     {
       ...{ kind: "question", sessionId: session.id, turnId: turn.id, messageId, callId, digest },
       ...(principal !== undefined && { principal: principal.id }),

@@ -1,15 +1,12 @@
-import { checkArguments } from "../../../engine/arguments/check-arguments.ts";
-import { checkDeclaredArguments } from "../../../engine/arguments/declared-paths.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../../engine/call/confirmation.ts";
-import { cancelled, Refusal } from "../../../engine/failure/refusal.ts";
-import { CanonicalJson } from "../../../json/canonical.ts";
-import type { JsonValue } from "../../../json/value.ts";
+import { cancelled } from "../../../engine/failure/refusal.ts";
 import { escapeName } from "../../../policy/match/name-pattern.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
 import type { CallChoice, Inquiry, Resolution } from "../../confirmations/inquiry.ts";
 import { shownCall } from "../../confirmations/shown-call.ts";
 import type { MessageCore } from "../core.ts";
 import { askInquiry } from "./asking-inquiry.ts";
+import { problemOfArguments } from "./edited-arguments.ts";
 import { projectedChanges } from "./projected-changes.ts";
 
 const ONCE: readonly CallChoice[] = Object.freeze(["allow", "deny"]);
@@ -29,12 +26,13 @@ export async function askPerson(
 ): Promise<ConfirmationAnswer> {
   const { session, turn } = message;
   if (turn.unattended) return { decision: "nobody" };
-  const { inquiries, redaction } = session;
+  const { redaction } = session;
+  const { inquiries } = message;
   const { callId, digest, principal, parent, remember: accepts, tool } = request;
   const traits = session.registry.find(tool.name)?.tool ?? NO_TRAITS;
   let inquiry: Inquiry | undefined;
   const resolution = await askInquiry(
-    session,
+    { inquiries, origin: session.origin },
     {
       ...{
         kind: traits.submitsPlan === true ? "plan" : "call",
@@ -57,7 +55,13 @@ export async function askPerson(
       // A tool can make more calls than people can be asked about at once.
       awaitsRoom: parent !== undefined,
       staysOpen: () => session.isSuspended,
-      checkArguments: (edited) => problemOf(message, request, edited),
+      checkArguments: (edited) =>
+        problemOfArguments(
+          session,
+          { callId, turnId: request.turnId, toolName: tool.name },
+          edited,
+          message.historyOfEdit(callId),
+        ),
       onAsked: (asked) => {
         inquiry = asked;
       },
@@ -94,36 +98,4 @@ async function remember(
   if (decision !== "allow" || (choice !== "always" && !isOnce)) return;
   const scope = approval ?? { tools: [escapeName(shown.toolName)], for: "session" };
   await session.approvalTable.remember({ id, by, at, scope, ...session.place });
-}
-
-/** Why a call could not run with the arguments that a person wrote; `undefined` if it could. */
-async function problemOf(
-  message: MessageCore,
-  { callId, tool, turnId, principal, sessionId }: ConfirmationRequest,
-  edited: JsonValue,
-): Promise<string | undefined> {
-  const { session } = message;
-  const registered = session.registry.find(tool.name);
-  if (registered === undefined) return `the tool '${tool.name}' is gone`;
-  try {
-    const checked = checkArguments(edited, registered);
-    if (!("value" in checked)) return checked.message;
-    const { value: input } = checked;
-    const { declared } = registered;
-    if (declared !== undefined) await checkDeclaredArguments(declared, input, session.workspace, tool.name);
-    const history = message.historyOfEdit(callId);
-    const decision = await session.policy.check(
-      Object.freeze({
-        ...{ callId, sessionId, input, canonical: new CanonicalJson(input), tool: registered.subject },
-        ...(turnId !== undefined && { turnId }),
-        ...(principal !== undefined && { principal }),
-        ...(session.workspace !== undefined && { workspace: session.workspace }),
-        ...(history !== undefined && { history }),
-      }),
-    );
-    return decision.decision === "deny" ? "the policy denies the call with these arguments" : undefined;
-  } catch (error) {
-    if (Refusal.is(error)) return error.failure.message;
-    return "the policy could not decide on these arguments";
-  }
 }

@@ -1,0 +1,104 @@
+import type { Context } from "@restatedev/restate-sdk";
+import { receiveCall } from "../../engine/call/call.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { interruptedExecution } from "../../sessions/calls/ended-calls.ts";
+import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
+import type { CallGates } from "../../sessions/durable/call-gates.ts";
+import type { DurableCall } from "../../sessions/durable/durable-runtime.ts";
+import { withinMessage } from "../store/too-long.ts";
+import type { Attempts } from "./attempts.ts";
+import type { Answered } from "./gated-dispatch.ts";
+
+/** What a durable call needs of the process in which it runs. */
+export interface CallProcess {
+  readonly attempts: Attempts;
+  /** Dispatches a call between its gates. Rejects only if it cannot be dispatched here now. */
+  dispatch(call: DurableCall, gates: CallGates): Promise<ToolExecution | null>;
+  /** Whether the tool of a call was suspended by a process that is gone, so that it goes on from there. */
+  isSuspended(call: DurableCall): Promise<boolean>;
+  /** Asks people about what the tool of a call does while it runs. */
+  readonly inquiries: Asking;
+  /**
+   * Opens an inquiry whose resolution completes an awakeable. Returns `undefined` if too many inquiries are open. Steps of
+   * its own are kept in the invocation.
+   */
+  openInquiry(
+    ctx: Context,
+    question: NewInquiry,
+    options: { readonly timeoutMs: number; readonly awakeable: string },
+  ): Promise<Inquiry | undefined>;
+  /** Ends an inquiry that was not answered in time. Returns the resolution that was first. */
+  expireInquiry(ctx: Context, inquiry: Inquiry): Promise<Resolution>;
+}
+
+/**
+ * Runs a call as an invocation of Restate. Its steps are kept one by one: `decide` (what the policy says, as often as a
+ * person is asked), `record` (which attempt runs the call), `effect` (what came of it). A call that another attempt has
+ * begun, and whose end is not kept, runs again only if that has no further effect; otherwise it ends as interrupted, with
+ * the effect `unknown`.
+ */
+export async function runDurableCall(
+  ctx: Context,
+  call: DurableCall,
+  process: CallProcess,
+): Promise<ToolExecution | null> {
+  const { id, attemptCompletedSignal } = ctx.request();
+  const { token, dispatch } = process.attempts.open(id, call, {
+    idempotencyKey: keyOf(call),
+    start: (gates) => process.dispatch(call, gates),
+    inquiries: process.inquiries,
+  });
+  attemptCompletedSignal.addEventListener("abort", () => process.attempts.leave(id), { once: true });
+  const answers: Answered[] = [];
+  let isRepeatable: boolean;
+  for (;;) {
+    const stop = await ctx.run("decide", () => dispatch.advance(answers));
+    if (stop.kind === "ended") return end(stop.execution);
+    if (stop.kind === "begins") {
+      isRepeatable = stop.isRepeatable;
+      break;
+    }
+    answers.push(await ask(ctx, stop.question, stop.timeoutMs, process));
+  }
+  const holder = await ctx.run("record", () => token);
+  return end(
+    await ctx.run("effect", async () => {
+      const mayRun = holder === token || isRepeatable || (await process.isSuspended(call));
+      if (!mayRun) return interruptedExecution(receiveCall(call.call));
+      const [kept = null] = withinMessage([await dispatch.run(answers)]);
+      return kept;
+    }),
+  );
+
+  function end(execution: ToolExecution | null): ToolExecution | null {
+    process.attempts.end(id);
+    return execution;
+  }
+}
+
+async function ask(
+  ctx: Context,
+  question: NewInquiry,
+  timeoutMs: number,
+  process: CallProcess,
+): Promise<Answered> {
+  const { id: awakeable, promise } = ctx.awakeable<Resolution>();
+  const inquiry = await process.openInquiry(ctx, question, { timeoutMs, awakeable });
+  if (inquiry === undefined) return { question };
+  try {
+    return { question, inquiry, resolution: await promise.orTimeout(timeoutMs) };
+  } catch (error) {
+    if (!isTimeout(error)) throw error;
+    return { question, inquiry, resolution: await process.expireInquiry(ctx, inquiry) };
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === "TimeoutError";
+}
+
+/** Identifies a call among those of all sessions. */
+export function keyOf({ sessionId, turnId, messageId, call }: DurableCall): string {
+  return JSON.stringify([sessionId, turnId, messageId, call.id]);
+}

@@ -1,0 +1,188 @@
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { equalJson } from "../../json/equal.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
+import type { AskOptions } from "../../sessions/confirmations/open-inquiry.ts";
+import type { BeginningCall, CallGates } from "../../sessions/durable/call-gates.ts";
+
+/** Where a dispatch has stopped: plain JSON, which is kept before the call goes on. */
+export type Stop =
+  /** A person is to be asked. */
+  | { readonly kind: "asks"; readonly question: NewInquiry; readonly timeoutMs: number }
+  /** The call is about to have its effect. */
+  | { readonly kind: "begins"; readonly isRepeatable: boolean }
+  /** The call has ended without an effect. */
+  | { readonly kind: "ended"; readonly execution: ToolExecution | null };
+
+/** What became of a question: `resolution` is absent if too many inquiries are open. */
+export interface Answered {
+  readonly question: NewInquiry;
+  readonly inquiry?: Inquiry;
+  readonly resolution?: Resolution;
+}
+
+/** Dispatches a call between its gates. Rejects only if the call could not be dispatched here. */
+export type StartDispatch = (gates: CallGates) => Promise<ToolExecution | null>;
+
+/** What a {@link GatedDispatch} needs. */
+export interface GatedDispatchOptions {
+  readonly idempotencyKey: string;
+  readonly start: StartDispatch;
+  /** Asks people once the call has begun: about what its tool does. */
+  readonly inquiries: Asking;
+}
+
+/** How often people are asked about one call before it begins, over all attempts. */
+const MAX_QUESTIONS = 8;
+
+/**
+ * One dispatch of a call, which stops before each step that must be kept first. A call whose process was lost is dispatched
+ * again from the start: answers that were given are used again where the same is asked.
+ */
+export class GatedDispatch {
+  readonly #options: GatedDispatchOptions;
+  readonly #cancelling = new AbortController();
+  readonly #answers: Answered[] = [];
+  #isAbandoned = false;
+  #mayBegin = false;
+  #hasBegun = false;
+  #ended: Stop | undefined;
+  #hasFailed = false;
+  #end: Promise<ToolExecution | null> | undefined;
+  #stop = Promise.withResolvers<Stop>();
+  #answer: ((answered: Answered) => void) | undefined;
+  #begin: (() => void) | undefined;
+
+  constructor(options: GatedDispatchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Goes on to the next stop.
+   *
+   * @param answers Those to the questions at earlier stops, in order.
+   * @throws as a rejection, if the call cannot be dispatched here.
+   */
+  async advance(answers: readonly Answered[]): Promise<Stop> {
+    const added = answers.slice(this.#answers.length);
+    this.#answers.push(...added);
+    if (this.#end === undefined) this.#start();
+    // It was cancelled while it waited at the stop before.
+    else if (this.#ended !== undefined) return this.#ended;
+    else if (this.#answer !== undefined && added.length > 0) {
+      const answer = this.#answer;
+      this.#answer = undefined;
+      this.#stop = Promise.withResolvers();
+      answer(added[0] as Answered);
+    }
+    return this.#stop.promise;
+  }
+
+  /** Goes on to the end, with the effect. Throws like {@link advance}. */
+  async run(answers: readonly Answered[]): Promise<ToolExecution | null> {
+    this.#mayBegin = true;
+    const stop = await this.advance(answers);
+    if (stop.kind === "asks") {
+      // The policy or the tool has changed since the decision that was kept. Nothing has begun.
+      this.#answer?.({ question: stop.question });
+    }
+    this.#begin?.();
+    return this.#end as Promise<ToolExecution | null>;
+  }
+
+  /** Cancels the call: it goes on to its end, if it has begun. */
+  cancel(): void {
+    this.#cancelling.abort();
+  }
+
+  /** Gives the call up, since another process goes on with it, and tells nothing more of it. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#cancelling.abort();
+  }
+
+  /** Whether the call may have had its effect. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Whether the call has begun, and not ended. */
+  get isRunning(): boolean {
+    return this.#hasBegun && this.#ended === undefined;
+  }
+
+  /** Whether it can go on from where it is. One that waits for a person begins again when the answer is there. */
+  get canGoOn(): boolean {
+    return this.#end !== undefined && this.#answer === undefined && !this.#hasFailed;
+  }
+
+  #start(): void {
+    const end = this.#options.start(this.#gates());
+    this.#end = end;
+    end.then(
+      (execution) => {
+        this.#ended = { kind: "ended", execution };
+        this.#stop.resolve(this.#ended);
+      },
+      (error: unknown) => {
+        this.#hasFailed = true;
+        this.#stop.reject(error);
+      },
+    );
+    this.#stop.promise.catch(() => {});
+  }
+
+  #gates(): CallGates {
+    const { idempotencyKey, inquiries } = this.#options;
+    const dispatch = this;
+    return {
+      idempotencyKey,
+      signal: this.#cancelling.signal,
+      get isAbandoned() {
+        return dispatch.#isAbandoned;
+      },
+      inquiries: {
+        timeoutMs: inquiries.timeoutMs,
+        ask: (question, options) =>
+          this.#hasBegun ? inquiries.ask(question, options) : this.#ask(question, options),
+      },
+      begin: (call) => this.#beginWhenKept(call),
+    };
+  }
+
+  async #ask(question: NewInquiry, { onAsked, timeoutMs }: AskOptions = {}): Promise<Resolution | "nobody"> {
+    const known = this.#answers.find((each) => isSame(each.question, question));
+    const answered = known ?? (await this.#askAtStop(question, timeoutMs));
+    const { inquiry, resolution } = answered;
+    if (inquiry === undefined || resolution === undefined) return "nobody";
+    onAsked?.(inquiry);
+    return resolution;
+  }
+
+  #askAtStop(question: NewInquiry, timeoutMs = this.#options.inquiries.timeoutMs): Promise<Answered> {
+    if (this.#answers.length >= MAX_QUESTIONS) return Promise.resolve({ question });
+    const { promise, resolve } = Promise.withResolvers<Answered>();
+    this.#answer = resolve;
+    this.#stop.resolve({ kind: "asks", question, timeoutMs });
+    return promise;
+  }
+
+  async #beginWhenKept({ isRepeatable }: BeginningCall): Promise<void> {
+    if (!this.#mayBegin) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#begin = resolve;
+      this.#stop.resolve({ kind: "begins", isRepeatable });
+      await promise;
+    }
+    if (this.#isAbandoned) throw new Error("the call goes on in another process");
+    this.#hasBegun = true;
+  }
+}
+
+/** The digest of a question covers what is shown, and by whom and where it is asked. */
+function isSame(one: NewInquiry, other: NewInquiry): boolean {
+  return (
+    one.digest === other.digest && equalJson([...one.choices] as JsonValue, [...other.choices] as JsonValue)
+  );
+}

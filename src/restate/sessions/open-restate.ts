@@ -1,0 +1,206 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { SuspensionStore } from "../../programs/stores/suspension-store.ts";
+import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
+import type {
+  DurableHost,
+  DurableMessage,
+  DurableRuntime,
+  MessagePlace,
+} from "../../sessions/durable/durable-runtime.ts";
+import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
+import { Attempts } from "../calls/attempts.ts";
+import type { CallProcess } from "../calls/durable-call.ts";
+import { Ingress } from "../connection/ingress.ts";
+import { register } from "../connection/registration.ts";
+import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
+import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
+import { programServices } from "../programs/program-services.ts";
+import { RestateSuspensionStore } from "../programs/suspension-store.ts";
+import { defineObject } from "../store/define-object.ts";
+import { type ObjectAddress, type StorePlace, sessionObject } from "../store/object-keys.ts";
+import { storeServices } from "../store/services.ts";
+import { messageHandlers } from "../store/session/message-handlers.ts";
+import { RestateSessionStore } from "../store/session-store.ts";
+import { CancelWatch } from "./cancel-watch.ts";
+import { expireInquiry, openInquiry } from "./durable-inquiries.ts";
+import { OPEN_INQUIRIES_OBJECT, openInquiriesObject, openInquiryHandlers } from "./open-inquiry-handlers.ts";
+import { RestateInquiries } from "./restate-inquiries.ts";
+import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
+import { messageKeyOf, sessionRunHandlers, type ToolPlaces } from "./session-run-handlers.ts";
+
+/** Runs sessions on Restate. */
+export interface RestateRuntime extends DurableRuntime {
+  /** Keeps suspended programs, for `openSuspensions` of `sandgate/programs`. The runtime closes it. */
+  readonly programs: SuspensionStore;
+}
+
+/**
+ * Opens the runtime with which sessions outlive any process: give it to `openSessions` as `durable`. It serves calls to
+ * Restate, and registers itself there; several processes with the same options share the sessions.
+ *
+ * @throws {TypeError} as a rejection, if an option is invalid, and {@link RestateError} if Restate cannot be reached or has
+ *   other code registered under a name of ours.
+ */
+export async function openRestate(options: RestateOptions): Promise<RestateRuntime> {
+  const settings = checkRestateOptions(options);
+  const sdk = await loadSdk();
+  const runtime = new SessionRuntime(sdk, settings);
+  try {
+    await runtime.open();
+  } catch (error) {
+    await runtime.close();
+    throw error;
+  }
+  return runtime;
+}
+
+/** How often is looked whether a message that was accepted runs, in ms. */
+const LOOK_EVERY_MS = 50;
+
+class SessionRuntime implements RestateRuntime {
+  readonly store: RestateSessionStore;
+  readonly programs: RestateSuspensionStore;
+  readonly #sdk: RestateSdk;
+  readonly #settings: RestateSettings;
+  readonly #ingress: Ingress;
+  readonly #place: StorePlace;
+  readonly #attempts = new Attempts();
+  readonly #cancelWatch: CancelWatch;
+  readonly #host = Promise.withResolvers<DurableHost>();
+  #started: DurableHost | undefined;
+  #inquiries: RestateInquiries | undefined;
+  #worker: RestateWorker | undefined;
+  #lastPlace = 0;
+  #isClosing = false;
+
+  constructor(sdk: RestateSdk, settings: RestateSettings) {
+    this.#sdk = sdk;
+    this.#settings = settings;
+    this.#ingress = new Ingress({ urls: settings.ingress });
+    this.#place = { prefix: settings.prefix };
+    const stored = { ingress: this.#ingress, prefix: settings.prefix };
+    this.store = new RestateSessionStore(stored);
+    this.programs = new RestateSuspensionStore(stored);
+    this.#cancelWatch = new CancelWatch(this.#attempts, (sessionId, turnIds) =>
+      this.#call(this.#session(sessionId), "cancelledTurns", turnIds),
+    );
+  }
+
+  async open(): Promise<void> {
+    const { host, port, reusePort, identityKeys, admin, advertise } = this.#settings;
+    const services = this.#services();
+    const worker = await openWorker({ services, host, port, reusePort, identityKeys });
+    this.#worker = worker;
+    const own = `http://${host.includes(":") ? `[${host}]` : host}:${worker.port}`;
+    await register({ admin, advertise: advertise ?? own, services: services.map(({ name }) => name) });
+  }
+
+  #services(): readonly RestateService[] {
+    const sdk = this.#sdk;
+    const { addMessage } = messageHandlers(sdk);
+    const run = sessionRunHandlers(sdk, addMessage as NonNullable<typeof addMessage>, () => this.#process);
+    return [
+      ...storeServices(sdk, run),
+      defineObject(sdk, OPEN_INQUIRIES_OBJECT, openInquiryHandlers(sdk)),
+      ...programServices(sdk),
+    ];
+  }
+
+  get #process(): CallProcess {
+    const place = { sdk: this.#sdk, store: this.#place, timeoutMs: this.#inquiries?.timeoutMs ?? 0 };
+    return {
+      attempts: this.#attempts,
+      inquiries: this.#inquiries as RestateInquiries,
+      // A call can arrive before the sessions are open.
+      dispatch: async (call, gates) => {
+        const host = await this.#host.promise;
+        // Restate gives it to another process.
+        if (this.#isClosing) throw new Error("the process is ending");
+        return host.dispatch(call, gates);
+      },
+      isSuspended: async (call) => (await this.#host.promise).isSuspended(call),
+      openInquiry: (ctx, question, options) => openInquiry(place, ctx, question, options),
+      expireInquiry: (ctx, inquiry) => expireInquiry(place, ctx, inquiry),
+    };
+  }
+
+  openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
+    const list = openInquiriesObject(this.#place);
+    this.#inquiries = new RestateInquiries({
+      ...{ store: this.store, timeoutMs },
+      list: {
+        put: (inquiry) => this.#call(list, "put", inquiry),
+        remove: (ids) => this.#call(list, "remove", ids),
+        list: () => this.#call(list, "list"),
+      },
+      checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
+    });
+    return this.#inquiries;
+  }
+
+  async start(host: DurableHost): Promise<void> {
+    this.#started = host;
+    this.#host.resolve(host);
+    this.#cancelWatch.start();
+  }
+
+  session(id: string): Promise<SessionRecord | undefined> {
+    return this.#call(this.#session(id), "read");
+  }
+
+  accept(message: DurableMessage): Promise<MessageRecord | undefined> {
+    this.#lastPlace = Math.max(this.#lastPlace + 1, Date.now() * 1_000);
+    const input = { store: this.#place, message, place: this.#lastPlace, places: this.#placesOf(message) };
+    return this.#call(this.#session(message.sessionId), "accept", input);
+  }
+
+  #placesOf({ calls }: DurableMessage): ToolPlaces {
+    const places = new Map(calls.map(({ name }) => [name, this.#started?.placesOf(name)]));
+    return Object.fromEntries(
+      [...places].flatMap(([name, most]) => (most === undefined || most === Infinity ? [] : [[name, most]])),
+    );
+  }
+
+  async results(message: MessagePlace): Promise<readonly (ToolExecution | null)[] | undefined> {
+    const { sessionId, turnId, messageId } = message;
+    const address = { ...this.#session(sessionId), handler: "message" };
+    for (;;) {
+      const ended = await this.#ingress.attach<readonly (ToolExecution | null)[]>(
+        address,
+        messageKeyOf(message),
+      );
+      if (ended !== undefined) return ended.result;
+      // It runs as soon as Restate has sent it, or has ended so long ago that Restate has forgotten it.
+      const calls = await this.store.calls(sessionId, turnId, messageId);
+      if (calls.every(({ state }) => state === "ended")) return undefined;
+      await sleep(LOOK_EVERY_MS);
+    }
+  }
+
+  async cancelTurn(sessionId: string, turnId: string): Promise<void> {
+    this.#attempts.cancel(sessionId, [turnId]);
+    await this.#call(this.#session(sessionId), "cancelTurn", { store: this.#place, turnId, at: Date.now() });
+  }
+
+  /** Calls that run may end; those that have not begun go on in another process. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#cancelWatch.close();
+    await this.#attempts.drain(this.#settings.drainMs);
+    this.#attempts.close();
+    await this.#worker?.[Symbol.asyncDispose]();
+    this.store.close();
+    this.programs.close();
+    await this.#ingress.close();
+  }
+
+  #session(id: string): ObjectAddress {
+    return sessionObject(this.#place, id);
+  }
+
+  #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    return this.#ingress.call<Result>({ ...object, handler, input, idempotencyKey: randomUUID() });
+  }
+}

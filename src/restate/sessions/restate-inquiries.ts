@@ -1,0 +1,274 @@
+import type { JsonValue } from "../../json/value.ts";
+import {
+  type AnswerOutcome,
+  type InquiryAnswer,
+  outcomeOf,
+  resolutionOf,
+} from "../../sessions/confirmations/answer.ts";
+import { checkAnswer } from "../../sessions/confirmations/check-answer.ts";
+import type {
+  CallInquiry,
+  CallKey,
+  Inquiry,
+  InquiryRecord,
+  NewInquiry,
+  Resolution,
+} from "../../sessions/confirmations/inquiry.ts";
+import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
+import { type InquiryListener, InquiryListeners } from "../../sessions/confirmations/inquiry-listeners.ts";
+import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
+import { newId } from "../../sessions/ids.ts";
+import type { SessionStore } from "../../sessions/store/store.ts";
+import { type ListedInquiry, listed } from "./open-inquiry-handlers.ts";
+
+/** Lists the inquiries of all processes that are open. */
+export interface OpenInquiryList {
+  /** Returns `false` if too many inquiries are open. */
+  put(inquiry: ListedInquiry): Promise<boolean>;
+  remove(ids: readonly string[]): Promise<void>;
+  list(): Promise<readonly ListedInquiry[]>;
+}
+
+/** The options of {@link RestateInquiries}. */
+export interface RestateInquiriesOptions {
+  readonly store: SessionStore;
+  readonly list: OpenInquiryList;
+  /** How long an inquiry waits for an answer, in ms. */
+  readonly timeoutMs: number;
+  /** Returns why a call could not run with the arguments that a person wrote; `undefined` if it could. */
+  readonly checkArguments: (inquiry: CallInquiry, edited: JsonValue) => Promise<string | undefined>;
+}
+
+/** How often the list is read, in ms: what other processes ask and answer is seen here that late. */
+const READ_EVERY_MS = 1_000;
+
+/**
+ * Asks people from several processes. What is open is read from Restate again and again, so that each of them can show and
+ * answer all inquiries; the first answer that is written decides.
+ */
+export class RestateInquiries implements InquiryBroker {
+  readonly timeoutMs: number;
+  readonly #options: RestateInquiriesOptions;
+  readonly #open = new Map<string, OpenInquiry>();
+  readonly #listeners = new InquiryListeners();
+  #timer: NodeJS.Timeout | undefined;
+  #reading: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(options: RestateInquiriesOptions) {
+    this.#options = options;
+    this.timeoutMs = options.timeoutMs;
+  }
+
+  /** Asks about a call that has begun, such as one that a tool makes: its process waits for the answer. */
+  async ask(question: NewInquiry, options: AskOptions = {}): Promise<Resolution | "nobody"> {
+    const { signal, staysOpen, onAsked } = options;
+    const entry = (await this.#earlier(question)) ?? (await this.#request(question, options));
+    if (entry === undefined) return "nobody";
+    if (signal?.aborted && staysOpen?.() !== true) await this.#end(entry, "cancelled");
+    onAsked?.(entry.inquiry);
+    return entry.wait(options, () => void this.#end(entry, "cancelled"));
+  }
+
+  async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+    const { store, checkArguments } = this.#options;
+    const known = await store.inquiry(id);
+    if (known === undefined || !isIn(known.inquiry, given)) return { outcome: "unknown" };
+    const { inquiry, resolution } = known;
+    if (resolution !== undefined) return outcomeOf(resolution, given, inquiry.digest);
+    if (isExpired(inquiry)) return { outcome: "gone" };
+    if (given.digest !== inquiry.digest) return { outcome: "other-digest" };
+    const entry = new OpenInquiry(inquiry);
+    if (inquiry.kind !== "question") entry.checkArguments = (edited) => checkArguments(inquiry, edited);
+    const checked = await checkAnswer(entry, given);
+    if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
+    if (isExpired(inquiry)) return { outcome: "gone" };
+    const winner = await store.resolveInquiry(id, resolutionOf(checked.answer, Date.now()));
+    if (winner === undefined) return { outcome: "unknown" };
+    await this.#close(inquiry, winner);
+    return outcomeOf(winner, checked.answer, inquiry.digest);
+  }
+
+  /** Nothing of an earlier process waits here: Restate has it. */
+  async abandon(): Promise<void> {}
+
+  async abandonBelow(call: CallKey): Promise<void> {
+    for (const entry of this.#open.values()) {
+      if (isBelow(entry.inquiry, call)) await this.#end(entry, "cancelled");
+    }
+  }
+
+  find(id: string): Promise<InquiryRecord | undefined> {
+    return Promise.resolve(this.#options.store.inquiry(id));
+  }
+
+  open(accepts: (inquiry: Inquiry) => boolean = () => true): readonly Inquiry[] {
+    return Array.from(this.#open.values(), ({ inquiry }) => inquiry)
+      .filter((inquiry) => accepts(inquiry) && !isExpired(inquiry))
+      .sort((one, other) => one.askedAt - other.askedAt);
+  }
+
+  on(listener: InquiryListener): () => void {
+    return this.#listeners.add(listener, this.open());
+  }
+
+  /** Begins to read the list. */
+  async restore(): Promise<void> {
+    await this.#read();
+    this.#readLater();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #readLater(): void {
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      // Restate cannot be reached: the store says so.
+      this.#read()
+        .catch(() => {})
+        .finally(() => this.#readLater());
+    }, READ_EVERY_MS);
+    if (!this.#isWaiting()) this.#timer.unref();
+  }
+
+  /** Whether a call of this process waits for a person. */
+  #isWaiting(): boolean {
+    return this.#open.size > 0;
+  }
+
+  #read(): Promise<void> {
+    this.#reading ??= this.#readNow().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readNow(): Promise<void> {
+    const { list, store } = this.#options;
+    const before = [...this.#open.keys()];
+    const now = await list.list();
+    const ids = new Set(now.map(({ id }) => id));
+    for (const { id } of now) if (!this.#open.has(id)) await this.#take(id);
+    for (const id of before) {
+      const entry = this.#open.get(id);
+      if (entry === undefined) continue;
+      if (ids.has(id) && !isExpired(entry.inquiry)) continue;
+      const known = await store.inquiry(id);
+      if (known?.resolution === undefined && ids.has(id)) await this.#end(entry, "timeout");
+      else this.#settle(entry, known?.resolution ?? { decision: "cancelled", at: Date.now() });
+    }
+  }
+
+  /** Shows an inquiry of another process; one that was answered meanwhile leaves the list. */
+  async #take(id: string): Promise<void> {
+    const { store, list } = this.#options;
+    const known = await store.inquiry(id);
+    // It is listed before it is written.
+    if (known === undefined || this.#open.has(id)) return;
+    if (known.resolution === undefined) this.#add(new OpenInquiry(known.inquiry));
+    else await list.remove([id]);
+  }
+
+  /** What an earlier process has asked about the same call, which goes on here. */
+  async #earlier(question: NewInquiry): Promise<OpenInquiry | undefined> {
+    if (question.parent === undefined || question.kind === "question") return undefined;
+    const { list, store } = this.#options;
+    const same = (await list.list()).find(
+      (each) => each.digest === question.digest && isSameCall(each, question),
+    );
+    const known = same && (await store.inquiry(same.id));
+    if (known === undefined) return undefined;
+    const entry = this.#open.get(known.inquiry.id) ?? new OpenInquiry(known.inquiry, known.resolution);
+    if (known.resolution === undefined) this.#open.set(known.inquiry.id, entry);
+    return entry;
+  }
+
+  async #request(
+    question: NewInquiry,
+    { timeoutMs = this.timeoutMs }: AskOptions,
+  ): Promise<OpenInquiry | undefined> {
+    const { list, store } = this.#options;
+    const askedAt = Date.now();
+    const inquiry: Inquiry = Object.freeze({
+      ...question,
+      ...{ id: newId(askedAt), askedAt, expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs) },
+    });
+    if (!(await list.put(listed(inquiry)))) return undefined;
+    await store.addInquiry(inquiry);
+    const entry = this.#open.get(inquiry.id) ?? new OpenInquiry(inquiry);
+    this.#add(entry);
+    return entry;
+  }
+
+  #add(entry: OpenInquiry): void {
+    const { inquiry } = entry;
+    if (this.#open.has(inquiry.id)) return;
+    this.#open.set(inquiry.id, entry);
+    this.#timer?.ref();
+    this.#listeners.emit({ type: "requested", inquiry });
+  }
+
+  async #end(entry: OpenInquiry, decision: "timeout" | "cancelled"): Promise<void> {
+    if (entry.resolution !== undefined) return;
+    const end: Resolution = Object.freeze({ decision, at: Date.now() });
+    let winner: Resolution | undefined;
+    try {
+      winner = await this.#options.store.resolveInquiry(entry.inquiry.id, end);
+      await this.#options.list.remove([entry.inquiry.id]);
+    } catch {
+      // The call does not run in any case. What is still listed is resolved by its expiry.
+    }
+    this.#settle(entry, winner ?? end);
+  }
+
+  async #close(inquiry: Inquiry, resolution: Resolution): Promise<void> {
+    const entry = this.#open.get(inquiry.id);
+    if (entry !== undefined) this.#settle(entry, resolution);
+    else this.#listeners.emit({ type: "resolved", inquiry, resolution });
+    // If it stays on the list, it leaves it when the list is read next.
+    await this.#options.list.remove([inquiry.id]).catch(() => {});
+  }
+
+  #settle(entry: OpenInquiry, resolution: Resolution): void {
+    this.#open.delete(entry.inquiry.id);
+    if (!entry.settle(resolution)) return;
+    this.#listeners.emit({ type: "resolved", inquiry: entry.inquiry, resolution });
+  }
+}
+
+function isExpired({ expiresAt }: Inquiry): boolean {
+  return Date.now() >= expiresAt;
+}
+
+function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
+  return (
+    (sessionId === undefined || sessionId === inquiry.sessionId) &&
+    (turnId === undefined || turnId === inquiry.turnId)
+  );
+}
+
+function isSameCall(
+  one: Omit<CallKey, "messageId"> & { readonly messageId?: string },
+  other: NewInquiry,
+): boolean {
+  return (
+    one.sessionId === other.sessionId &&
+    one.turnId === other.turnId &&
+    one.messageId === other.messageId &&
+    one.callId === other.callId
+  );
+}
+
+/** Whether the tool of a call made the call that an inquiry is about, directly or not. */
+function isBelow(inquiry: Inquiry, { sessionId, turnId, messageId, callId }: CallKey): boolean {
+  return (
+    inquiry.parent !== undefined &&
+    inquiry.sessionId === sessionId &&
+    inquiry.turnId === turnId &&
+    inquiry.messageId === messageId &&
+    inquiry.callId.startsWith(`${callId}/`)
+  );
+}

@@ -1,0 +1,237 @@
+import type {
+  InvocationId,
+  ObjectContext,
+  ObjectSharedContext,
+  RestatePromise,
+  Serde,
+} from "@restatedev/restate-sdk";
+import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { cancelledExecution } from "../../sessions/calls/ended-calls.ts";
+import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/durable/durable-runtime.ts";
+import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
+import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
+import type { RestateSdk } from "../connection/sdk.ts";
+import { callObject } from "../store/call-object.ts";
+import type { ObjectHandlers } from "../store/object-handlers.ts";
+import { inquiryObject, type StorePlace, sessionObject } from "../store/object-keys.ts";
+import {
+  callsKey,
+  executionKey,
+  type KeptCalls,
+  type KeptSession,
+  type KeptTurn,
+  messageKey,
+  SESSION_KEY,
+  turnKey,
+} from "../store/session/session-state.ts";
+import { withinMessage } from "../store/too-long.ts";
+import { openInquiriesObject } from "./open-inquiry-handlers.ts";
+
+/** How many calls of a tool may run at once, for tools that have such a limit. */
+export type ToolPlaces = Readonly<Record<string, number>>;
+
+/** Where a message is, and which one comes before it. */
+interface MessageInput {
+  readonly store: StorePlace;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly messageId: string;
+  readonly unattended?: true;
+  /** As the server that accepted the message knows them: those of this one may differ. */
+  readonly places: ToolPlaces;
+  /** The invocation of the message before. */
+  readonly after?: string;
+}
+
+const LAST_MESSAGE_KEY = "last-message";
+/** How long results stay with their invocations. Later they are read from the state of the session. */
+const RETENTION = { days: 1 };
+/** A tool may run for this long. Workers that are gone are found by the pings of HTTP/2. */
+const LONGEST_RUN = { days: 7 };
+
+const cancelledKey = (turnId: string): string => `cancelled/${turnId}`;
+
+/** The key under which Restate runs a message once. */
+export function messageKeyOf({ sessionId, turnId, messageId }: MessagePlace): string {
+  return JSON.stringify([sessionId, turnId, messageId]);
+}
+
+/**
+ * The handlers of a session that run its messages. Those that wait for tools and people are shared, so that answers and
+ * cancellations never wait behind them.
+ */
+export function sessionRunHandlers(
+  sdk: RestateSdk,
+  addMessage: ObjectHandlers[string],
+  process: () => CallProcess,
+): ObjectHandlers {
+  const { shared } = sdk.handlers.object;
+  const runOptions = {
+    idempotencyRetention: RETENTION,
+    journalRetention: { hours: 1 },
+    inactivityTimeout: { minutes: 1 },
+    abortTimeout: LONGEST_RUN,
+    enableLazyState: true,
+    retryPolicy: { initialInterval: 50, exponentiationFactor: 2, maxInterval: 2_000, maxAttempts: 1_000_000 },
+  };
+  return {
+    /** Keeps a message, and has it run. Returns the message that is known by this id; nothing if it is new. */
+    accept: async (
+      ctx: ObjectContext,
+      input: { store: StorePlace; message: DurableMessage; place: number; places: ToolPlaces },
+    ): Promise<MessageRecord | undefined> => {
+      const { unattended, ...message } = input.message;
+      const known = (await addMessage(ctx, { message, place: input.place })) as MessageRecord | undefined;
+      if (known !== undefined) return known;
+      const { sessionId, turnId, messageId } = message;
+      const after = await ctx.get<string>(LAST_MESSAGE_KEY);
+      const parameter: MessageInput = {
+        ...{ store: input.store, sessionId, turnId, messageId, places: input.places },
+        ...(unattended && { unattended }),
+        ...(after !== null && { after }),
+      };
+      const sent = ctx.genericSend({
+        ...sessionObject(input.store, sessionId),
+        ...{ method: "message", parameter, idempotencyKey: messageKeyOf(parameter) },
+        inputSerde: sdk.serde.json as Serde<MessageInput>,
+      });
+      ctx.set(LAST_MESSAGE_KEY, await sent.invocationId);
+      return undefined;
+    },
+
+    /** Runs the calls of a message, after those of the message before. */
+    message: shared(
+      runOptions,
+      async (ctx: ObjectSharedContext, input: MessageInput): Promise<readonly (ToolExecution | null)[]> => {
+        const { store, sessionId, turnId, messageId, after } = input;
+        if (after !== undefined) await waitFor(sdk, ctx, after);
+        const message = await ctx.get<MessageRecord>(messageKey(turnId, messageId));
+        // The session was closed, or the turn was removed.
+        if (message === null) return [];
+        const { calls, userText } = message;
+        const run = (call: ToolCall): RestatePromise<ToolExecution | null> => {
+          const parameter: DurableCall = {
+            ...{ sessionId, turnId, messageId, call },
+            ...(userText !== undefined && { userText }),
+            ...(input.unattended && { unattended: input.unattended }),
+          };
+          return ctx.genericCall<unknown, ToolExecution | null>({
+            ...sessionObject(store, sessionId),
+            ...{ method: "call", parameter, idempotencyKey: keyOf(parameter) },
+            inputSerde: sdk.serde.json as Serde<unknown>,
+            outputSerde: sdk.serde.json as Serde<ToolExecution | null>,
+          });
+        };
+        const results = withinMessage(await runAll(sdk, calls, input.places, run));
+        await callObject(sdk, ctx, sessionObject(store, sessionId), "finish", { turnId, messageId, results });
+        return results;
+      },
+    ),
+
+    /** Runs a call. */
+    call: shared(
+      runOptions,
+      async (ctx: ObjectSharedContext, call: DurableCall): Promise<ToolExecution | null> => {
+        const session = await ctx.get<KeptSession>(SESSION_KEY);
+        if (session === null || (await ctx.get(cancelledKey(call.turnId))) !== null) {
+          return cancelledExecution(receiveCall(call.call));
+        }
+        return runDurableCall(ctx, { ...call, session: session.record }, process());
+      },
+    ),
+
+    /** Keeps the results of a message. */
+    finish: async (
+      ctx: ObjectContext,
+      input: { turnId: string; messageId: string; results: readonly (ToolExecution | null)[] },
+    ): Promise<void> => {
+      const { turnId, messageId, results } = input;
+      const calls = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
+      if (calls === null) return;
+      for (const [index, callId] of calls.callIds.entries()) {
+        ctx.set(executionKey(turnId, messageId, callId), results[index]);
+      }
+      const states = calls.callIds.map((callId) => ({
+        ...{ digest: "", ...calls.states.find((state) => state.callId === callId) },
+        ...{ callId, isEnded: true as const },
+      }));
+      const others = calls.states.filter(({ callId }) => !calls.callIds.includes(callId));
+      ctx.set<KeptCalls>(callsKey(turnId, messageId), { ...calls, states: [...states, ...others] });
+    },
+
+    /** Cancels the calls of a turn: those that have not begun here, and those that run where they ask for it. */
+    cancelTurn: async (
+      ctx: ObjectContext,
+      { store, turnId, at }: { store: StorePlace; turnId: string; at: number },
+    ): Promise<void> => {
+      if ((await ctx.get(SESSION_KEY)) === null) return;
+      ctx.set(cancelledKey(turnId), true);
+      const { inquiries = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
+      const resolution = { decision: "cancelled", at };
+      for (const { id } of inquiries)
+        await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
+      if (inquiries.length === 0) return;
+      await callObject(
+        sdk,
+        ctx,
+        openInquiriesObject(store),
+        "remove",
+        inquiries.map(({ id }) => id),
+      );
+    },
+
+    /** Returns those of some turns that are cancelled. All are, if the session is closed. */
+    cancelledTurns: shared(
+      async (ctx: ObjectSharedContext, turnIds: readonly string[]): Promise<readonly string[]> => {
+        if ((await ctx.get(SESSION_KEY)) === null) return turnIds;
+        const found: string[] = [];
+        for (const turnId of turnIds) if ((await ctx.get(cancelledKey(turnId))) !== null) found.push(turnId);
+        return found;
+      },
+    ),
+
+    read: shared(
+      async (ctx: ObjectSharedContext): Promise<SessionRecord | undefined> =>
+        (await ctx.get<KeptSession>(SESSION_KEY))?.record,
+    ),
+  };
+}
+
+/** Waits until a message has ended, however it has. */
+async function waitFor(sdk: RestateSdk, ctx: ObjectSharedContext, invocation: string): Promise<void> {
+  try {
+    await ctx.attach(invocation as InvocationId);
+  } catch (error) {
+    // It failed, or Restate has forgotten it.
+    if (!(error instanceof sdk.TerminalError)) throw error;
+  }
+}
+
+/** Runs the calls of a message at once, as far as their tools allow. Returns the results in order. */
+async function runAll(
+  sdk: RestateSdk,
+  calls: readonly ToolCall[],
+  places: ToolPlaces,
+  run: (call: ToolCall) => RestatePromise<ToolExecution | null>,
+): Promise<readonly (ToolExecution | null)[]> {
+  const results = new Array<ToolExecution | null>(calls.length).fill(null);
+  const running = new Map<number, RestatePromise<readonly [number, ToolExecution | null]>>();
+  const waiting = new Set(calls.keys());
+  while (waiting.size + running.size > 0) {
+    for (const index of waiting) {
+      const call = calls[index] as ToolCall;
+      const same = [...running.keys()].filter((other) => calls[other]?.name === call.name).length;
+      if (same >= (places[call.name] ?? Number.POSITIVE_INFINITY)) continue;
+      waiting.delete(index);
+      running.set(
+        index,
+        run(call).map((result) => [index, result ?? null] as const),
+      );
+    }
+    const [index, result] = await sdk.RestatePromise.race([...running.values()]);
+    running.delete(index);
+    results[index] = result;
+  }
+  return results;
+}

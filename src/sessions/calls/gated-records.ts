@@ -1,0 +1,48 @@
+import { EventStream } from "../../engine/call/events.ts";
+import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
+import type { CallGates } from "../durable/call-gates.ts";
+
+/** Passes the gate of a call before it is recorded. Records nothing of a call that goes on in another process. */
+export class GatedJournal implements CallJournal {
+  readonly awaitsEvery = true;
+  readonly #gates: CallGates;
+  readonly #registry: ToolRegistry;
+  readonly #journal: CallJournal | undefined;
+
+  constructor(gates: CallGates, registry: ToolRegistry, journal: CallJournal | undefined) {
+    this.#gates = gates;
+    this.#registry = registry;
+    this.#journal = journal;
+  }
+
+  begin(record: DispatchedRecord): undefined | Promise<void> {
+    // The gate of a nested call is that of its caller.
+    return record.parent === undefined ? this.#begin(record) : this.#journal?.begin(record);
+  }
+
+  async #begin(record: DispatchedRecord): Promise<void> {
+    const { toolName, sideEffects } = record;
+    const tool = this.#registry.find(toolName)?.tool;
+    await this.#gates.begin({ isRepeatable: changesNothing(sideEffects) || tool?.idempotent === true });
+    await this.#journal?.begin(record);
+  }
+
+  end(record: EndedRecord): void {
+    this.#journal?.end(record);
+  }
+
+  deny(record: DeniedRecord): void {
+    if (!this.#gates.isAbandoned) this.#journal?.deny(record);
+  }
+}
+
+/** Returns a stream that passes the events of a call on, until the call goes on in another process. */
+export function gatedEvents(events: EventStream, gates: CallGates): EventStream {
+  const own = new EventStream();
+  own.on((event) => {
+    if (!gates.isAbandoned) events.emit(event);
+  });
+  return own;
+}

@@ -1,0 +1,49 @@
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { DurableMessage, DurableRuntime } from "../durable/durable-runtime.ts";
+import type { TurnCore } from "./core.ts";
+import { MessageConflictError } from "./kept-messages.ts";
+import { keptCalls, type MessageCall } from "./message-calls.ts";
+
+type Results = (ToolExecution | null)[];
+
+/**
+ * Has a durable runtime run a message, once.
+ *
+ * @param onKept Called when the message is kept, or known to be kept.
+ * @returns one result for each call, in order.
+ * @throws {MessageConflictError} as a rejection, if the turn has another message with this id. Also what the runtime throws.
+ */
+export async function runDurably(
+  runtime: DurableRuntime,
+  { id: turnId, userText, session, unattended }: TurnCore,
+  messageId: string,
+  calls: readonly MessageCall[],
+  onKept?: () => void,
+): Promise<Results> {
+  const message: DurableMessage = {
+    ...{ sessionId: session.id, turnId, messageId, calls: keptCalls(calls), receivedAt: Date.now() },
+    ...(userText !== undefined && { userText }),
+    ...(unattended && { unattended }),
+  };
+  const known = await runtime.accept(message);
+  if (known !== undefined && textOf(known.calls) !== textOf(message.calls)) {
+    throw new MessageConflictError(`the turn has another message with the id '${messageId}'`);
+  }
+  onKept?.();
+  const results = (await runtime.results(message)) ?? (await storedResults(runtime, message));
+  const byId = new Map(message.calls.map(({ id }, index) => [id, results[index]]));
+  return calls.map(({ id }) => byId.get(id) ?? null);
+}
+
+/** Of a message that ended long ago. */
+async function storedResults({ store }: DurableRuntime, message: DurableMessage): Promise<Results> {
+  const { sessionId, turnId, messageId } = message;
+  const states = await store.calls(sessionId, turnId, messageId);
+  return states.map(({ execution = null }) => execution);
+}
+
+function textOf(calls: DurableMessage["calls"]): string {
+  return canonicalText(calls as unknown as JsonValue);
+}

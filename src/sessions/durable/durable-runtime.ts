@@ -1,0 +1,74 @@
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { CallInquiry } from "../confirmations/inquiry.ts";
+import type { InquiryBroker } from "../confirmations/inquiry-broker.ts";
+import type { MessageRecord, SessionRecord } from "../store/records.ts";
+import type { SessionStore } from "../store/store.ts";
+import type { CallGates } from "./call-gates.ts";
+
+/** Runs the calls of sessions on any of several processes, each of which may end at any moment. */
+export interface DurableRuntime {
+  /** Keeps the sessions. The runtime closes it. */
+  readonly store: SessionStore;
+  /** Returns a session as it is now; `undefined` if there is none. */
+  session(id: string): Promise<SessionRecord | undefined>;
+  /** Returns the broker through which people are asked. Called once. */
+  openInquiries(options: { readonly timeoutMs: number }): InquiryBroker;
+  /** Begins to give calls to this process. Called once. */
+  start(host: DurableHost): Promise<void>;
+  /**
+   * Keeps a message and has its calls run. Returns the earlier message if the turn has one with this id, which stays as it
+   * is, and otherwise `undefined`.
+   *
+   * @throws as a rejection, if it cannot be kept: none of its calls runs then, unless the same message comes again.
+   */
+  accept(message: DurableMessage): Promise<MessageRecord | undefined>;
+  /**
+   * Waits for the results of a message that was accepted, in the order of its calls; `null` for a call that a hook aborted.
+   *
+   * @returns `undefined` if the runtime no longer has them: the store does.
+   */
+  results(message: MessagePlace): Promise<readonly (ToolExecution | null)[] | undefined>;
+  /** Cancels the calls of a turn, wherever they run. Resolves when that is kept, and not when they have ended. */
+  cancelTurn(sessionId: string, turnId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Identifies a message. */
+export interface MessagePlace {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly messageId: string;
+}
+
+/** A message whose calls are to run. Their ids differ. */
+export interface DurableMessage extends MessageRecord {
+  /** Set if no person can be asked about its calls. */
+  readonly unattended?: true;
+}
+
+/** A call of a message. */
+export interface DurableCall extends Omit<DurableMessage, "calls" | "receivedAt"> {
+  readonly call: ToolCall;
+  /** The session, if it was read just now. */
+  readonly session?: SessionRecord;
+  /** Set if the call was begun and suspended by an earlier process, and goes on from there. */
+  readonly isSuspended?: true;
+}
+
+/** Dispatches calls in this process, for a {@link DurableRuntime}. */
+export interface DurableHost {
+  /**
+   * Dispatches a call of a message.
+   *
+   * @throws as a rejection, if the session cannot be read. Anything else is a result.
+   */
+  dispatch(call: DurableCall, gates: CallGates): Promise<ToolExecution | null>;
+  /** Whether an earlier process suspended the call, so that it can go on. */
+  isSuspended(call: DurableCall): Promise<boolean>;
+  /** How many calls of a tool may run at once; `Infinity` if there is no limit. */
+  placesOf(toolName: string): number;
+  /** Returns why a call could not run with the arguments that a person wrote; `undefined` if it could. */
+  checkArguments(inquiry: CallInquiry, edited: JsonValue): Promise<string | undefined>;
+}

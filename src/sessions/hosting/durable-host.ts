@@ -1,0 +1,56 @@
+import { receiveCall } from "../../engine/call/call.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { CallSuspensions } from "../../engine/call/suspension.ts";
+import { problemOfArguments } from "../calls/asking/edited-arguments.ts";
+import { cancelledExecution } from "../calls/ended-calls.ts";
+import { messageCall } from "../calls/message-calls.ts";
+import { MessageRun } from "../calls/message-run.ts";
+import type { CallGates } from "../durable/call-gates.ts";
+import type { DurableCall, DurableHost } from "../durable/durable-runtime.ts";
+import type { Settings } from "../options.ts";
+import type { Session } from "../session.ts";
+import type { SessionRecord } from "../store/records.ts";
+
+/** What dispatches the calls of a durable runtime needs of the sessions of this process. */
+export interface HostSessions {
+  readonly settings: Settings;
+  /** Returns a session as it is now; `undefined` if it is closed. */
+  find(id: string, known?: SessionRecord): Promise<Session | undefined>;
+}
+
+/** Returns what dispatches the calls that a durable runtime gives to this process. */
+export function durableHost({ settings, find }: HostSessions): DurableHost {
+  const { suspensions, registry } = settings.context;
+  return {
+    checkArguments: async ({ sessionId, turnId, callId, shown }, edited) => {
+      const session = await find(sessionId);
+      if (session === undefined) return "the session is closed";
+      return problemOfArguments(session, { callId, turnId, toolName: shown.toolName }, edited);
+    },
+    placesOf: (name) => {
+      const own = registry.find(name)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
+      return Math.min(own, settings.perTool.get(name) ?? own);
+    },
+    isSuspended: (call) => isSuspended(call, suspensions),
+    dispatch: async (call, gates) => {
+      const session = await find(call.sessionId, call.session);
+      return session === undefined
+        ? cancelledExecution(receiveCall(call.call))
+        : dispatch(session, call, gates);
+    },
+  };
+}
+
+function dispatch(session: Session, call: DurableCall, gates: CallGates): Promise<ToolExecution | null> {
+  const { turnId, userText, unattended, messageId, isSuspended: goesOn } = call;
+  const turn = session.turnOf({ id: turnId, userText, unattended: unattended === true });
+  const received = goesOn ? { ...messageCall(call.call), isSuspended: goesOn } : messageCall(call.call);
+  return new MessageRun(turn, messageId, [received], gates).runFirst();
+}
+
+async function isSuspended(
+  { sessionId, turnId, messageId, call }: DurableCall,
+  suspensions: CallSuspensions | undefined,
+): Promise<boolean> {
+  return (await suspensions?.isSuspended({ sessionId, turnId, messageId, callId: call.id })) ?? false;
+}

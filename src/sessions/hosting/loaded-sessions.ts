@@ -1,0 +1,71 @@
+import { LruMap } from "../../base/lru-map.ts";
+import type { DurableRuntime } from "../durable/durable-runtime.ts";
+import type { Session } from "../session.ts";
+import type { SessionTable } from "../session-table.ts";
+import type { SessionRecord } from "../store/records.ts";
+
+/** How many sessions of the runtime a process remembers. Others are read again when they are needed. */
+const MAX_LOADED = 10_000;
+
+/** The sessions of a durable runtime that this process has read. */
+export class LoadedSessions {
+  readonly #runtime: DurableRuntime;
+  readonly #table: SessionTable;
+  readonly #create: (record: SessionRecord) => Promise<Session>;
+  readonly #loading = new Map<string, Promise<Session | undefined>>();
+  readonly #loaded: LruMap<string, Session>;
+
+  /** @param create Opens a session of the runtime here. */
+  constructor(
+    runtime: DurableRuntime,
+    table: SessionTable,
+    create: (record: SessionRecord) => Promise<Session>,
+  ) {
+    this.#runtime = runtime;
+    this.#table = table;
+    this.#create = create;
+    this.#loaded = new LruMap(MAX_LOADED, { onEvicted: (id) => table.remove(id) });
+  }
+
+  /**
+   * Returns a session as it is now, perhaps changed by another process; `undefined` if it is closed.
+   *
+   * @param known The session, if it was read just now.
+   */
+  async find(id: string, known?: SessionRecord): Promise<Session | undefined> {
+    const record = known ?? (await this.#runtime.session(id));
+    if (record === undefined) {
+      this.#loaded.delete(id);
+      this.#table.remove(id);
+      return undefined;
+    }
+    const session = this.#table.get(id) ?? (await this.#load(record));
+    session?.takeOver(record);
+    return session;
+  }
+
+  /** Reads all sessions that are open. */
+  async findAll(): Promise<void> {
+    for (const record of await this.#runtime.store.sessions()) await this.find(record.id, record);
+  }
+
+  /** Remembers a session that was opened here. */
+  add(session: Session): void {
+    this.#loaded.set(session.id, session);
+  }
+
+  #load(record: SessionRecord): Promise<Session | undefined> {
+    const { id } = record;
+    const before = this.#loading.get(id);
+    if (before !== undefined) return before;
+    const loading = this.#create(record)
+      .then((session) => {
+        this.#table.add(session);
+        this.add(session);
+        return session;
+      })
+      .finally(() => this.#loading.delete(id));
+    this.#loading.set(id, loading);
+    return loading;
+  }
+}

@@ -1,0 +1,32 @@
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import type { Tool } from "../../../src/engine/tool.ts";
+import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { openRestate } from "../../../src/restate/sessions/open-restate.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import type { SessionsOptions } from "../../../src/sessions/options.ts";
+import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
+import type { RestateNode } from "../restate-nodes.ts";
+
+/** Where a server listens, and which tools it has. */
+export interface ServerOptions extends Partial<SessionsOptions> {
+  readonly node: Pick<RestateNode, "ingress" | "admin">;
+  readonly port: number;
+  readonly tools: readonly Tool[];
+}
+
+/** Opens the sessions of one server on a node of Restate. Servers on the same port share them. */
+export async function openServer({ node, port, tools, ...more }: ServerOptions): Promise<Sessions> {
+  const registry = new ToolRegistry();
+  for (const tool of tools) registry.register(tool);
+  const durable = await openRestate({
+    ...{ ingress: node.ingress, admin: node.admin, drainMs: 100 },
+    listen: { port, reusePort: true },
+  });
+  return openSessions({
+    registry,
+    policy: new HostPolicy(),
+    sandboxes: await openSandboxes(),
+    durable,
+    ...more,
+  });
+}
