@@ -38,7 +38,8 @@ const config: ViteUserConfig = {
     projects: [
       {
         extends: true,
-        test: { name: "light", include: [ALL], exclude: HEAVY, testTimeout: 20_000 },
+        // They change nothing outside themselves, so that the files of a worker can share the modules they load.
+        test: { name: "light", include: [ALL], exclude: HEAVY, testTimeout: 20_000, isolate: false },
       },
       {
         // Only what hangs reaches these limits, also where other programs keep the machine busy.

@@ -24,7 +24,7 @@ export interface MeasureOptions {
 
 /** The help text. */
 export const USAGE: string = `npm run bench [-- SUITE…] [options]     suites: ${SUITE_NAMES.join(", ")}; defaults to all of them
-  --quick              only three short rounds
+  --quick              only three short rounds, and of each scale only the ends
   --only TEXT          only questions whose name contains TEXT
   --json               print the report as JSON
   --peers              install other libraries in bench/peers, and measure them too

@@ -17,6 +17,7 @@ import { currentLoad, describeMachine } from "./harness/machine.ts";
 import { type Effort, measure, type QuestionResult } from "./harness/measure.ts";
 import { Progress } from "./harness/progress.ts";
 import type { Report } from "./harness/report.ts";
+import { scaleEnds } from "./harness/scale-ends.ts";
 import { machineLine, questionTable } from "./harness/table.ts";
 import { openSuite } from "./suites.ts";
 
@@ -42,7 +43,8 @@ export async function runSuites(suites: readonly string[], options: MeasureOptio
   using progress = new Progress(process.stderr, chosen.length);
   for (const { suite, question } of chosen) {
     progress.begin(question.name);
-    const result = await ask(suite, question, options.hasPeers, effort);
+    const asked = options.isQuick ? scaleEnds(question) : question;
+    const result = await ask(suite, asked, options.hasPeers, effort);
     questions.push(result);
     progress.clear();
     if (!options.isJson) console.log(questionTable(result));

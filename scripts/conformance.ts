@@ -16,6 +16,7 @@ import {
   requiredScenarios,
   runClientScenario,
   runServerScenario,
+  runServerScenarios,
   type ScenarioResult,
 } from "../test/mcp/conformance/run-scenarios.ts";
 
@@ -33,13 +34,14 @@ for (const revision of REVISIONS) {
   await using proxy = await startProxy({ target: behind.url, wire });
   const spoken = proxy.imports.servers.get("fixtures")?.info?.protocolVersion;
   if (spoken !== wire) throw new Error(`the proxy speaks ${spoken} to its server, and not ${wire}`);
-  const against = (url: string) => (name: string) => runServerScenario(url, revision, name);
+  const against = (url: string): Promise<readonly ScenarioResult[]> =>
+    chosen.length === 0
+      ? runServerScenarios(url, revision)
+      : runAll(revision, "server", 1, (name) => runServerScenario(url, revision, name));
   const [direct, proxied, clients] = await Promise.all([
-    runAll(revision, "server", 1, against(server.url)),
-    runAll(revision, "server", 1, against(proxy.url)),
-    runAll(revision, "client", Math.max(1, availableParallelism() - 1), (name) =>
-      runClientScenario(revision, name),
-    ),
+    against(server.url),
+    against(proxy.url),
+    runAll(revision, "client", availableParallelism(), (name) => runClientScenario(revision, name)),
   ]);
   report(revision, "server", direct);
   report(revision, "client", clients);

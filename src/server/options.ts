@@ -5,6 +5,7 @@ import type { Credentials } from "../executor/http/authentication.ts";
 import type { ExecutorOptions } from "../executor/options.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
 import type { McpServerOptions } from "../mcp/server/options.ts";
+import type { DurableRuntime } from "../sessions/durable/durable-runtime.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ConfirmationOptions, SessionLimits } from "../sessions/options.ts";
 import type { SessionStore } from "../sessions/store/store.ts";
@@ -57,6 +58,8 @@ export interface ServedSessions {
   readonly resultBudget?: ResultBudget;
   /** What survives a restart. The server closes it. Default: a store in memory. */
   readonly store?: SessionStore;
+  /** Runs the calls of sessions on several servers: see `SessionsOptions.durable`. `store` must be absent then. */
+  readonly durable?: DurableRuntime;
   /**
    * Is told of each inquiry that opens while no approver is attached to the events of its session: the JSON object
    * `{ requestId, sessionId, toolName }`. It has 5 seconds, and four are told at once. A failure is a warning of the process

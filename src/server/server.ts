@@ -78,7 +78,8 @@ export class Server implements AsyncDisposable {
       ...others
     } = options;
     const { history, policyFile, beforePolicy, onAdmin, ...given } = others;
-    const { mode = "cautious", workspaces = [], store = new MemorySessionStore() } = served;
+    const { mode = "cautious", workspaces = [], durable } = served;
+    const kept = durable === undefined ? { store: served.store ?? new MemorySessionStore() } : { durable };
     const {
       listen,
       hosts,
@@ -123,7 +124,7 @@ export class Server implements AsyncDisposable {
     const executorPolicy = console?.hear("executor", tools) ?? tools.policy;
     const sessions = await openSessions({
       ...(context as unknown as SessionsOptions),
-      ...{ registry: tools.registry, policy, events, store },
+      ...{ registry: tools.registry, policy, events, ...kept },
       ...(served.confirmations && { confirmations: served.confirmations }),
       ...(served.limits && { limits: served.limits }),
       ...(served.resultBudget && { resultBudget: served.resultBudget }),

@@ -232,7 +232,8 @@ export class Sessions implements AsyncDisposable {
   /** The calls of all sessions that are suspended while they wait, the oldest first: see the option `suspensions`. */
   async suspendedCalls(): Promise<readonly WaitingCall[]> {
     const waiting = (await this.#shared.settings.context.suspensions?.waiting()) ?? [];
-    return waiting.filter(({ sessionId }) => this.get(sessionId) !== undefined);
+    // Those of a durable runtime may not have been read here.
+    return this.#loaded ? waiting : waiting.filter(({ sessionId }) => this.get(sessionId) !== undefined);
   }
 
   /** The open inquiries of all sessions, the oldest first. */

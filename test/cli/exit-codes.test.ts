@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COMMANDS } from "../../src/cli/definitions/all.ts";
 import { createFolder, type Outcome, sandgate } from "./sandgate.ts";
 
@@ -196,18 +198,28 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   "tool component": ["0"],
 };
 
-/** Writes the files, with a journal of one call and a forged copy. */
-async function createProject(): Promise<string> {
-  const folder = await createFolder({
+/** The files, with a journal of one call and a forged copy, in a folder that each test copies. */
+let template = "";
+beforeAll(async () => {
+  template = await mkdtemp(join(tmpdir(), "sandgate-exit-codes-"));
+  const files = {
     ...FILES,
     "object.json": "{}",
     "broken.yaml": FILES["proved.yaml"]?.replace("proved-policy", "broken-policy") ?? "",
     "broken-policy.yaml":
       FILES["proved-policy.yaml"]?.replace("effect: deny", "effect: allow, sandboxes: [quickjs]") ?? "",
     "forged/journal-0000000000000001.jsonl": '{"forged":true}\n{"forged":true}\n',
-  });
-  const argv = ["dispatch", join(folder, "calls.json"), "-c", join(folder, "sandgate.yaml")];
+  };
+  await mkdir(join(template, "forged"));
+  for (const [name, content] of Object.entries(files)) await writeFile(join(template, name), content);
+  const argv = ["dispatch", join(template, "calls.json"), "-c", join(template, "sandgate.yaml")];
   expect(await sandgate(argv)).toMatchObject({ code: 0 });
+});
+afterAll(() => rm(template, { recursive: true, force: true }));
+
+async function createProject(): Promise<string> {
+  const folder = await createFolder({});
+  await cp(template, folder, { recursive: true });
   return folder;
 }
 

@@ -17,6 +17,8 @@ const [started] = (await once(peer.stdout ?? peer, "data")) as [Buffer];
 const { port, modes } = JSON.parse(started.toString()) as { port: number; modes: readonly string[] };
 const origin = `http://127.0.0.1:${port}`;
 const sandboxes = await openSandboxes();
+// The first call loads code, which takes longer than the grace on a busy machine.
+await callOn(`${origin}/f/warm-up`, "tool", sandboxes, { input: {}, limits: { wallTimeMs: 20_000 } });
 afterAll(async () => {
   await sandboxes.close();
   peer.kill();

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { formatTable } from "../../src/cli/terminal/table.ts";
 import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../src/engine/call/execution.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
@@ -10,7 +10,7 @@ import { toPageLines, toTerminalLines } from "../../src/rendering/lines.ts";
 import { toPrintableJson } from "../../src/rendering/printable-json.ts";
 import { render, textOf } from "../../src/rendering/render.ts";
 import { shown } from "../../src/rendering/shown.ts";
-import { CHROMIUM, showOnPage } from "../rendering/page.ts";
+import { CHROMIUM, showAllOnPage } from "../rendering/page.ts";
 
 interface SpoofRecord {
   readonly id: string;
@@ -41,7 +41,13 @@ function execution(text: string): ToolExecution {
   return sealExecution({ ...given, durationMs: 1, sandbox: "host", receipt: NOTHING_RAN }, undefined);
 }
 
-describe.each(records)("$id: $why", ({ text }) => {
+const pageLines = records.map(({ text }) => toPageLines(render(text, { keepsLines: true, chars: CHARS })));
+let pages: ReturnType<typeof showAllOnPage> = [];
+beforeAll(() => {
+  pages = showAllOnPage(pageLines);
+});
+
+describe.each(records.map((record, at) => ({ ...record, at })))("$id: $why", ({ text, at }) => {
   test("is one line without characters that act, in a line of Sandgate", () => {
     const { text: line } = shown`the tool '${text}' failed`;
     expect(line).not.toMatch(RAW);
@@ -62,8 +68,8 @@ describe.each(records)("$id: $why", ({ text }) => {
       expect(row).not.toMatch(RAW);
       expect(row.length).toBeLessThanOrEqual(80);
     }
-    const lines = toPageLines(rendering);
-    expect(showOnPage(lines)).toEqual(lines);
+    const lines = pageLines[at] ?? [];
+    expect(pages[at]).toEqual(lines);
     expect(lines.length).toBeLessThanOrEqual(rows.length);
     for (const line of lines) expect(line[0]).toEqual({ kind: "prefix", text: "| " });
   });

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
-import type { Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { runProgram } from "../sandboxes/process/run-program.ts";
+import type { Sandboxes } from "sandgate";
+import { runCommand } from "./run-command.ts";
 
 /** Milliseconds after the end of a command at which its descendants are counted. */
 const AFTER_MS = 100;
@@ -60,7 +60,7 @@ async function runOne(sandboxes: Sandboxes, result: Leftovers): Promise<void> {
   const isCancelled = result.way.includes("cancelled");
   const cancelling = new AbortController();
   const timer = isCancelled ? setTimeout(() => cancelling.abort(), Math.random() * CANCELLED_MS) : undefined;
-  const { error, receipt } = await runProgram(sandboxes, {
+  const { error, receipt } = await runCommand(sandboxes, {
     program: {
       ...{ command: "sh", args: ["-c", script], input: "none", output: "completion" },
       killGraceMs: 5,

@@ -1,11 +1,9 @@
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
+import type { Sandboxes } from "sandgate";
 import type { FsGrant } from "../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
-import type { Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Isolation } from "../../src/tool/isolation.ts";
 import type { Attempt } from "./attempt.ts";
+import { runCommand } from "./run-command.ts";
 import { Scene } from "./scene.ts";
 
 /** Where an attempt finds the compiled programs in namespaces. Otherwise, files are at their own paths. */
@@ -76,31 +74,16 @@ async function runConfined(
 ): Promise<string> {
   const hasNamespaces = isolation === "namespaces";
   const command = `exec 2>&1; ${scene.variables(hasNamespaces ? TOOLS_AT : tools)}${script}`;
-  const tool = {
-    name: "attempt",
-    description: "",
-    inputSchema: { type: "object" },
-    process: { command: "/bin/sh", args: ["-c", command], input: "none", output: "text" },
-  } as const;
   const all = [...fs, { directory: tools, at: TOOLS_AT }];
-  const granted = hasNamespaces ? all : all.map(atOwnPath);
-  const { output, error } = (await new ToolDispatchEngine().dispatch(
-    { id: "c1", name: "attempt", arguments: {} },
-    {
-      registry: new ToolRegistry().register(tool),
-      policy: {
-        check: () =>
-          allow({
-            sandbox: "process",
-            limits: { wallTimeMs: 10_000, ...limits },
-            // On Landlock, the grant itself is refused.
-            capabilities: { fs: granted, ...(hasNamespaces && net && { net }) },
-          }),
-      },
-      sandboxes,
-      sessionId: "escapes",
+  const { output, error } = (await runCommand(sandboxes, {
+    program: { command: "/bin/sh", args: ["-c", command], input: "none", output: "text" },
+    limits: { wallTimeMs: 10_000, ...limits },
+    capabilities: {
+      fs: hasNamespaces ? all : all.map(atOwnPath),
+      // On Landlock, the grant itself is refused.
+      ...(hasNamespaces && net && { net }),
     },
-  )) as { output?: unknown; error?: { message: string; code: string } };
+  })) as { output?: unknown; error?: { message: string; code: string } };
   if (error?.code === "sandbox_unavailable" || error?.code === "permission_denied")
     throw new Error(`no attempt was made: ${error.message}`);
   return error === undefined ? String(output) : error.message;

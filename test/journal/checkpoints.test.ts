@@ -19,7 +19,7 @@ test("a checkpoint is signed after 1,000 records, while the journal is open", as
   await Promise.all(Array.from({ length: 2_500 }, (_, index) => journal.begin(dispatched(`c${index}`))));
   await journal.flush();
   await expect
-    .poll(() => readFileSync(join(directory.path, CHECKPOINTS), "utf8").split("\n")[1])
+    .poll(() => readFileSync(join(directory.path, CHECKPOINTS), "utf8").split("\n")[1], { timeout: 30_000 })
     .toSatisfy((records) => Number(records) >= 1_000);
 });
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { toPageLines } from "../../src/rendering/lines.ts";
 import { render } from "../../src/rendering/render.ts";
-import { CHROMIUM, showOnPage } from "./page.ts";
+import { CHROMIUM, showAllOnPage, showOnPage } from "./page.ts";
 
 console.log(`pages are shown in ${CHROMIUM ?? "a tree of parse5, as Chromium is not installed"}`);
 
@@ -16,9 +16,15 @@ const ATTACKS = [
 ];
 
 describe("A page shows each segment as it is, in one text node", () => {
-  test.each(ATTACKS)("for %j", (text) => {
-    const lines = toPageLines(render(text, { keepsLines: true }));
-    expect(showOnPage(lines)).toEqual(lines);
+  const attacks = ATTACKS.map((text) => toPageLines(render(text, { keepsLines: true })));
+  let pages: ReturnType<typeof showAllOnPage> = [];
+  beforeAll(() => {
+    pages = showAllOnPage(attacks);
+  });
+
+  test.each(ATTACKS.entries().toArray())("for %i: %j", (at) => {
+    const lines = attacks[at] ?? [];
+    expect(pages[at]).toEqual(lines);
     expect(
       lines
         .flat()

@@ -59,6 +59,16 @@ export function showOnPage(lines: Lines): Lines {
   );
 }
 
+/** Shows several texts on one page, one after another, since a browser takes a second to start. Returns the lines of each. */
+export function showAllOnPage(texts: readonly Lines[]): readonly Lines[] {
+  const shown = showOnPage(texts.flat());
+  let end = 0;
+  return texts.map(({ length }) => {
+    end += length;
+    return shown.slice(end - length, end);
+  });
+}
+
 function treeOf(lines: Lines): string {
   const document = parse(SHELL);
   bodyOf(document).childNodes = lines.map((line) =>

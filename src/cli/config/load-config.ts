@@ -8,6 +8,7 @@ import type { JournalOptions } from "../../journal/options.ts";
 import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
+import type { RestateOptions } from "../../restate/sessions/restate-options.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
@@ -19,6 +20,7 @@ import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
 import { type ConfiguredTool, loadTools } from "./load-tools.ts";
+import { loadDurable } from "./server/load-durable.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 export const CONFIG_SHAPE: CompiledShape = compileShape({
@@ -70,6 +72,10 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
     ),
     sessions: described({}, "The sessions of a server: see docs/sessions.md#in-the-config."),
     confirmations: described({}, "When sessions ask a person: see docs/sessions.md#in-the-config."),
+    durable: described(
+      {},
+      "Has sessions outlive any server, on several of them: see docs/scale-out.md. Default: they are those of one server.",
+    ),
     agents: described(
       {},
       "What each agent of `sandgate supervise` may have done for it, by the name of the agent: see docs/supervisor.md.",
@@ -102,6 +108,8 @@ export interface Config {
   readonly proofs: readonly LocatedProof[];
   readonly sandboxOptions: SandboxesOptions;
   readonly sessions: SessionsConfig;
+  /** `undefined` if sessions run in one process. */
+  readonly durable: RestateOptions | undefined;
   readonly context: ContextOptions;
   readonly log: LogSettings;
   /** The agents without errors. */
@@ -156,7 +164,8 @@ export async function loadConfig(
   const agents = loadAgents(source, problems);
   const tooling = { toolCount, tools, registry, policy, locatedPolicies, proofs, shadow };
   const sessions = loadSessions(source, problems);
+  const durable = loadDurable(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
   const located = { source, problems, lock, agents };
-  return { ...located, ...tooling, sandboxOptions, context, log, sessions, journalOptions };
+  return { ...located, ...tooling, sandboxOptions, context, log, sessions, durable, journalOptions };
 }

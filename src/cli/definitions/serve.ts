@@ -15,8 +15,12 @@ export const serve: Command = defineCommand({
       ...{ type: "string", short: "l", value: "HOST:PORT|unix:PATH" },
       help: "the address; default: the config's server.listen, or 127.0.0.1:7420",
     },
+    restate: {
+      ...{ type: "string", value: "URL" },
+      help: "has sessions outlive the server, on Restate with this ingress; default: the config's durable.restate",
+    },
   },
-  read: ({ config, listen }) => ({ config, listen }),
+  read: ({ config, listen, restate }) => ({ config, listen, restate }),
   run: async (options, terminal) => (await import("../commands/serve/serve.ts")).serve(options, terminal),
 });
 

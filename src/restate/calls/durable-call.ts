@@ -44,9 +44,10 @@ export async function runDurableCall(
   process: CallProcess,
 ): Promise<ToolExecution | null> {
   const { id, attemptCompletedSignal } = ctx.request();
+  let goesOn = false;
   const { token, dispatch } = process.attempts.open(id, call, {
     idempotencyKey: keyOf(call),
-    start: (gates) => process.dispatch(call, gates),
+    start: (gates) => process.dispatch(goesOn ? { ...call, isSuspended: true } : call, gates),
     inquiries: process.inquiries,
   });
   attemptCompletedSignal.addEventListener("abort", () => process.attempts.leave(id), { once: true });
@@ -64,8 +65,9 @@ export async function runDurableCall(
   const holder = await ctx.run("record", () => token);
   return end(
     await ctx.run("effect", async () => {
-      const mayRun = holder === token || isRepeatable || (await process.isSuspended(call));
-      if (!mayRun) return interruptedExecution(receiveCall(call.call));
+      const isBegunHere = holder === token;
+      goesOn = !isBegunHere && (await process.isSuspended(call));
+      if (!isBegunHere && !isRepeatable && !goesOn) return interruptedExecution(receiveCall(call.call));
       const [kept = null] = withinMessage([await dispatch.run(answers)]);
       return kept;
     }),

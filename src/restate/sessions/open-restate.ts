@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { SuspensionStore } from "../../programs/stores/suspension-store.ts";
 import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
@@ -10,6 +11,7 @@ import type {
   MessagePlace,
 } from "../../sessions/durable/durable-runtime.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
+import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import { Attempts } from "../calls/attempts.ts";
 import type { CallProcess } from "../calls/durable-call.ts";
 import { Ingress } from "../connection/ingress.ts";
@@ -200,7 +202,12 @@ class SessionRuntime implements RestateRuntime {
     return sessionObject(this.#place, id);
   }
 
-  #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
-    return this.#ingress.call<Result>({ ...object, handler, input, idempotencyKey: randomUUID() });
+  /** @throws {SessionStoreError} as a rejection, whatever Restate says. */
+  async #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    try {
+      return await this.#ingress.call<Result>({ ...object, handler, input, idempotencyKey: randomUUID() });
+    } catch (cause) {
+      throw new SessionStoreError(describeThrown(cause).message, { cause });
+    }
   }
 }

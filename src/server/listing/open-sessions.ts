@@ -23,10 +23,9 @@ export class OpenSessions {
   }
 
   /** Returns those of the page that the client inspects. */
-  page(client: Client, { before = Number.POSITIVE_INFINITY, limit }: Page): SessionPage {
-    const earlier = this.#sessions
-      .list()
-      .filter((session) => this.#numberOf(session) < before && client.inspects(session));
+  async page(client: Client, { before = Number.POSITIVE_INFINITY, limit }: Page): Promise<SessionPage> {
+    const open = await this.#sessions.findAll();
+    const earlier = open.filter((session) => this.#numberOf(session) < before && client.inspects(session));
     const shown = earlier.slice(-limit).reverse();
     const inquiries = this.#countInquiries();
     const last = shown.at(-1);

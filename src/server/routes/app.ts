@@ -44,7 +44,9 @@ export function sessionApp(service: SessionService): App {
 
 /** Passes on the requests of clients that may use a route. */
 function guard(access: RouteAccess, service: SessionService): MiddlewareHandler<AppBindings> {
-  return ({ env: { client }, req }, next) => {
+  return async ({ env: { client }, req }, next) => {
+    // Another server may have opened or changed it.
+    if (access.session) await service.sessions.find(req.param("id") ?? "");
     admit(access, client, access.session && service.session(client, req.param("id") ?? ""));
     return next();
   };

@@ -11,13 +11,15 @@ const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
 
 /** Lists inquiries, and takes the answers of approvers. */
 export function confirmationRoutes(app: App, service: SessionService): void {
-  app.get("/v1/confirmations", ({ env, json }) => {
+  app.get("/v1/confirmations", async ({ env, json }) => {
     const { client } = env;
-    const open = service.sessions.openInquiries().filter(({ sessionId }) => {
-      const session = service.sessions.get(sessionId);
-      return session !== undefined && client.sees(session);
-    });
-    return json({ confirmations: open.map(inquiryView) });
+    const { sessions } = service;
+    const seen: Inquiry[] = [];
+    for (const inquiry of sessions.openInquiries()) {
+      const session = sessions.get(inquiry.sessionId) ?? (await sessions.find(inquiry.sessionId));
+      if (session !== undefined && client.sees(session)) seen.push(inquiry);
+    }
+    return json({ confirmations: seen.map(inquiryView) });
   });
 
   app.get(PATH, async ({ env, req, json }) => {

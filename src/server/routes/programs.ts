@@ -8,10 +8,11 @@ export function programRoutes(app: App, { sessions }: SessionService): void {
   app.get("/v1/programs", async ({ env, json }) => {
     const { client } = env;
     const suspended = await sessions.suspendedCalls();
-    const seen = suspended.filter(({ sessionId }) => {
-      const session = sessions.get(sessionId);
-      return session !== undefined && client.sees(session);
-    });
+    const seen: WaitingCall[] = [];
+    for (const call of suspended) {
+      const session = await sessions.find(call.sessionId);
+      if (session !== undefined && client.sees(session)) seen.push(call);
+    }
     const inquiries = sessions.openInquiries();
     return json({ programs: seen.map((call) => programView(call, inquiries)) });
   });

@@ -21,8 +21,8 @@ const MAX_SESSIONS = 1_000;
 export function sessionRoutes(app: App, service: SessionService): void {
   const openSessions = new OpenSessions(service.sessions);
 
-  app.get("/v1/sessions", ({ env, req, json }) => {
-    return json(openSessions.page(env.client, pageOf(req.query(), MAX_SESSIONS)));
+  app.get("/v1/sessions", async ({ env, req, json }) => {
+    return json(await openSessions.page(env.client, pageOf(req.query(), MAX_SESSIONS)));
   });
 
   app.post("/v1/sessions", async ({ env, json }) => {

@@ -235,12 +235,17 @@ export class MessageRun implements MessageCore, UnderWay {
     return identityOf({ session: this.session, turnId: this.turn.id, messageId: this.id }, call);
   }
 
+  /** Whether a call is suspended, since the process is ending, and goes on in another one. */
+  hasLeft(callId: string): boolean {
+    return this.#suspensions?.hasLeft(callId) === true;
+  }
+
   /** Keeps the result of a call, if there is a store and the call does not go on after a restart. */
   keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
     const { store } = this.session;
     // A durable runtime keeps it.
     if (this.#gates !== undefined) return undefined;
-    const isLeft = isUndone(result) || this.#suspensions?.hasLeft(received.id) === true;
+    const isLeft = isUndone(result) || this.hasLeft(received.id);
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
     if (received.isSuspended) void this.session.inquiries.abandonBelow(identity);

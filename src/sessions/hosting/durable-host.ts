@@ -41,11 +41,19 @@ export function durableHost({ settings, find }: HostSessions): DurableHost {
   };
 }
 
-function dispatch(session: Session, call: DurableCall, gates: CallGates): Promise<ToolExecution | null> {
+async function dispatch(
+  session: Session,
+  call: DurableCall,
+  gates: CallGates,
+): Promise<ToolExecution | null> {
   const { turnId, userText, unattended, messageId, isSuspended: goesOn } = call;
   const turn = session.turnOf({ id: turnId, userText, unattended: unattended === true });
   const received = goesOn ? { ...messageCall(call.call), isSuspended: goesOn } : messageCall(call.call);
-  return new MessageRun(turn, messageId, [received], gates).runFirst();
+  const run = new MessageRun(turn, messageId, [received], gates);
+  const result = await run.runFirst();
+  // The program waits for the next process.
+  if (session.isSuspended && run.hasLeft(received.id)) throw new Error("the process is ending");
+  return result;
 }
 
 async function isSuspended(

@@ -1,18 +1,28 @@
 import { expect, test } from "vitest";
 import { judge } from "./expectations.ts";
-import { countChecks, requiredScenarios, runClientScenario, runServerScenario } from "./run-scenarios.ts";
+import {
+  countChecks,
+  REVISIONS,
+  requiredScenarios,
+  runClientScenario,
+  runServerScenario,
+  runServerScenarios,
+} from "./run-scenarios.ts";
 
 test("each revision requires as many scenarios of servers as MCP has frozen", async () => {
   expect(await requiredScenarios("2025-11-25", "server")).toHaveLength(30);
   expect(await requiredScenarios("2026-07-28", "server")).toHaveLength(37);
 });
 
-test.each([
-  "2025-11-25",
-  "2026-07-28",
-] as const)("a dead address fails a scenario of %s", async (revision) => {
+test.each(REVISIONS)("a dead address fails a scenario of %s", async (revision) => {
   const { passed, missed } = await runServerScenario("http://127.0.0.1:9/mcp", revision, "tools-list");
   expect([passed, missed.at(-1)]).toEqual([0, "no check passed"]);
+});
+
+test.each(REVISIONS)("a dead address fails all required scenarios of %s", async (revision) => {
+  const results = await runServerScenarios("http://127.0.0.1:9/mcp", revision);
+  expect(results.map(({ name }) => name)).toEqual(await requiredScenarios(revision, "server"));
+  expect(results.filter(({ missed }) => missed.length === 0)).toEqual([]);
 });
 
 test("each revision requires as many scenarios of clients as MCP has frozen", async () => {

@@ -53,6 +53,34 @@ export async function runServerScenario(
   return countChecks(name, stdout);
 }
 
+/** All scenarios together take far less. */
+const SUITE_TIMEOUT_MS = 600_000;
+
+/**
+ * Runs all scenarios that a revision requires against a server, one after another, in one process: most of what a process
+ * for each would do is load the suite. Results of scenarios that the suite runs but does not require are left out.
+ */
+export async function runServerScenarios(
+  url: string,
+  revision: Revision,
+): Promise<readonly ScenarioResult[]> {
+  const required = await requiredScenarios(revision, "server");
+  const checks = await withResults(
+    ["server", "--url", url, "--requirements", revision],
+    { timeout: SUITE_TIMEOUT_MS },
+    async (results) => {
+      const found = new Map<string, readonly Check[]>();
+      for await (const file of glob("*/checks.json", { cwd: results })) {
+        // The folder of a scenario has its name and the time.
+        const name = /^server-(.+)-\d{4}-\d\d-\d\dT[^/]*$/.exec(dirname(file))?.[1];
+        if (name !== undefined) found.set(name, JSON.parse(await readFile(join(results, file), "utf8")));
+      }
+      return found;
+    },
+  );
+  return required.map((name) => count(name, checks.get(name) ?? []));
+}
+
 /** The client, which imports tools and calls them. */
 const CLIENT = fileURLToPath(new URL("client.ts", import.meta.url));
 
@@ -66,28 +94,32 @@ export async function runClientScenario(
   name: string,
   command = `${process.execPath} ${CLIENT}`,
 ): Promise<ScenarioResult> {
-  const results = await mkdtemp(join(tmpdir(), "sandgate-conformance-"));
-  try {
-    const args = [
-      "client",
-      "--command",
-      command,
-      "--scenario",
-      name,
-      "--spec-version",
-      revision,
-      "-o",
-      results,
-    ];
-    // The suite and the client are the same for each scenario: compiled once, they start faster.
-    const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "sandgate-conformance-cache") };
-    const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1_024 * 1_024, env };
-    // A failed scenario is an exit code; the file with its checks tells more.
-    await promisify(execFile)(process.execPath, [COMMAND, ...args], options).catch(() => {});
+  const args = ["client", "--command", command, "--scenario", name, "--spec-version", revision];
+  // The suite and the client are the same for each scenario: compiled once, they start faster.
+  const cache = process.env["NODE_COMPILE_CACHE"] ?? join(tmpdir(), "sandgate-conformance-cache");
+  const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+  return withResults(args, { timeout: TIMEOUT_MS, env }, async (results) => {
     for await (const file of glob("**/checks.json", { cwd: results })) {
       return count(name, JSON.parse(await readFile(join(results, file), "utf8")));
     }
     return count(name, []);
+  });
+}
+
+/** Runs the suite, which writes its results to a folder, and reads them. */
+async function withResults<T>(
+  args: readonly string[],
+  options: { readonly timeout: number; readonly env?: NodeJS.ProcessEnv },
+  read: (results: string) => Promise<T>,
+): Promise<T> {
+  const results = await mkdtemp(join(tmpdir(), "sandgate-conformance-"));
+  try {
+    // A failed scenario is an exit code; the files with the checks tell more.
+    await promisify(execFile)(process.execPath, [COMMAND, ...args, "-o", results], {
+      maxBuffer: 64 * 1_024 * 1_024,
+      ...options,
+    }).catch(() => {});
+    return await read(results);
   } finally {
     await rm(results, { recursive: true, force: true });
   }

@@ -13,6 +13,7 @@ import { MCP_SHAPE } from "../../config/load-mcp.ts";
 import { REDACTION_SHAPE } from "../../config/load-redaction.ts";
 import { SANDBOXES_SHAPE } from "../../config/load-sandboxes.ts";
 import { CONFIRMATIONS_SHAPE, SESSIONS_SHAPE } from "../../config/load-sessions.ts";
+import { DURABLE_SHAPE } from "../../config/server/load-durable.ts";
 import { SERVER_SHAPE } from "../../config/server/server-entry.ts";
 import { TOOL_SHAPE } from "../../config/tool-entry.ts";
 import { OPTIONS_READERS, TOOLSET_DESCRIPTIONS } from "../../config/toolsets/toolset-options.ts";
@@ -30,6 +31,7 @@ const PARTS: Readonly<Record<string, JsonObject>> = {
   server: SERVER_SHAPE.schema,
   journal: JOURNAL_SHAPE.schema,
   sessions: SESSIONS_SHAPE.schema,
+  durable: DURABLE_SHAPE.schema,
   confirmations: CONFIRMATIONS_SHAPE.schema,
   agents: AGENTS_SHAPE.schema,
 };

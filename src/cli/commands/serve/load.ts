@@ -3,6 +3,7 @@ import type { ExecutorOptions } from "../../../executor/options.ts";
 import type { JournalOptions } from "../../../journal/options.ts";
 import type { Log } from "../../../log/log.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
+import type { RestateOptions } from "../../../restate/sessions/restate-options.ts";
 import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import type { ContextOptions } from "../../config/load-context.ts";
@@ -26,6 +27,8 @@ export interface LoadedConfig {
   /** `undefined` unless the config has sessions served. */
   readonly served: ServedConfig | undefined;
   readonly sessions: SessionsConfig & Pick<ContextOptions, "resultBudget">;
+  /** `undefined` if sessions run in this process. */
+  readonly durable: RestateOptions | undefined;
   readonly sandboxOptions: SandboxesOptions;
   readonly journalOptions: JournalOptions | undefined;
   readonly warnings: readonly ConfigProblem[];
@@ -43,7 +46,7 @@ export async function load(
   hasConsole = false,
 ): Promise<LoadedConfig> {
   const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file, servers);
-  const { sandboxOptions, journalOptions, sessions, shadow } = loaded;
+  const { sandboxOptions, journalOptions, sessions, durable, shadow } = loaded;
   const warnings = [...problems];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (!hasConsole && before !== undefined) warnings.push(...reloadProblems(source, before.served, served));
@@ -58,7 +61,7 @@ export async function load(
   const { resultBudget, ...ownContext } = context;
   const tools = { registry, policy };
   const budgeted = { ...sessions, ...(resultBudget && { resultBudget }) };
-  const own = { options, dropsNetwork, served, sessions: budgeted, shadow };
+  const own = { options, dropsNetwork, served, sessions: budgeted, durable, shadow };
   return { tools, context: ownContext, log, ...own, sandboxOptions, journalOptions, warnings };
 }
 

@@ -32,6 +32,8 @@ interface ServeOptions {
   readonly config: string;
   /** Overrides the config's address. */
   readonly listen: string | undefined;
+  /** The ingress of Restate, in place of that in the config. Default: what the config says. */
+  readonly restate?: string | undefined;
   /** Serves sessions and the console for this user, who logs in with the printed link. Default: what the config says. */
   readonly console?: boolean;
   /** With `console`: a file with an assistant's message, whose calls are made; `-` is standard input. Default: none. */
@@ -46,14 +48,15 @@ interface ServeOptions {
  * @throws {UsageError} if it cannot listen on the address or drop the network.
  */
 export async function serve(
-  { config, listen, console: hasConsole = false, message }: ServeOptions,
+  { config, listen, restate, console: hasConsole = false, message }: ServeOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   using termination = new Termination(terminal);
   using reloads = new Reloads();
   await using servers = new ConfiguredServers("warning", { serves: true });
   const read = await load(config, servers, undefined, hasConsole);
-  const loaded = hasConsole ? { ...read, served: withOwnConsole(read.served) } : read;
+  const own = hasConsole ? { ...read, served: withOwnConsole(read.served) } : read;
+  const loaded = restate === undefined ? own : { ...own, durable: { ...own.durable, ingress: restate } };
   await servers.accept();
   if (listen !== undefined && parseListenAddress(listen) === undefined) {
     throw new UsageError(shown`--listen must be ${LISTEN_FORM}`);
