@@ -5,6 +5,7 @@ import { callObject } from "../store/call-object.ts";
 import type { ObjectHandlers } from "../store/object-handlers.ts";
 import type { StorePlace } from "../store/object-keys.ts";
 import { readPrefix, readValues } from "../store/read-values.ts";
+import { reader } from "../store/readers.ts";
 import { programIndexObject, programObject } from "./program-objects.ts";
 
 /** A call of a program's tool, with its result as Base64. */
@@ -28,7 +29,6 @@ const CALL_PREFIX = "call/";
 
 /** The handlers of a suspended program. */
 export function programHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { shared } = sdk.handlers.object;
   return {
     /** Returns `false` if the program is known with another revision before this one. */
     put: async (
@@ -57,12 +57,13 @@ export function programHandlers(sdk: RestateSdk): ObjectHandlers {
       return true;
     },
 
-    read: shared(async (ctx: ObjectSharedContext): Promise<ProgramText | undefined> => {
+    read: reader(sdk, async (ctx: ObjectSharedContext): Promise<ProgramText | undefined> => {
       const [header, sealed] = await readValues<[ProgramHeader, string]>(sdk, ctx, [HEADER_KEY, SEALED_KEY]);
       return header === null || sealed === null ? undefined : { header, sealed };
     }),
 
-    header: shared(
+    header: reader(
+      sdk,
       async (ctx: ObjectSharedContext): Promise<ProgramHeader | undefined> =>
         (await ctx.get<ProgramHeader>(HEADER_KEY)) ?? undefined,
     ),
@@ -107,7 +108,8 @@ export function programHandlers(sdk: RestateSdk): ObjectHandlers {
       if (header !== null && known?.sealed === undefined) ctx.set(keyOf(call.number), call);
     },
 
-    calls: shared(
+    calls: reader(
+      sdk,
       async (ctx: ObjectSharedContext): Promise<readonly CallText[]> =>
         [...(await readPrefix<CallText>(sdk, ctx, CALL_PREFIX))].sort(
           (one, other) => one.number - other.number,

@@ -3,6 +3,7 @@ import type { CallPlace } from "../../engine/call/suspension.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "../store/object-handlers.ts";
 import { readPrefix } from "../store/read-values.ts";
+import { reader, wholeReader } from "../store/readers.ts";
 
 /** Where a program was called. */
 interface ProgramPlace extends CallPlace {
@@ -14,7 +15,6 @@ const TEMPLATE_PREFIX = "template/";
 
 /** The handlers of a part of the index, which lists programs and templates. */
 export function programIndexHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { shared } = sdk.handlers.object;
   const places = (ctx: ObjectSharedContext): Promise<readonly ProgramPlace[]> =>
     readPrefix<ProgramPlace>(sdk, ctx, PROGRAM_PREFIX);
   return {
@@ -25,14 +25,14 @@ export function programIndexHandlers(sdk: RestateSdk): ObjectHandlers {
       for (const id of ids) ctx.clear(`${PROGRAM_PREFIX}${id}`);
     },
 
-    list: shared(
-      { enableLazyState: false },
+    list: wholeReader(
+      sdk,
       async (ctx: ObjectSharedContext): Promise<readonly string[]> => (await places(ctx)).map(({ id }) => id),
     ),
 
     /** Returns the ids of the programs that were called by the tool of a call. */
-    nested: shared(
-      { enableLazyState: false },
+    nested: wholeReader(
+      sdk,
       async (ctx: ObjectSharedContext, of: CallPlace): Promise<readonly string[]> =>
         (await places(ctx)).filter((place) => isBelow(place, of)).map(({ id }) => id),
     ),
@@ -43,13 +43,13 @@ export function programIndexHandlers(sdk: RestateSdk): ObjectHandlers {
     removeTemplate: async (ctx: ObjectContext, digest: string): Promise<void> =>
       ctx.clear(`${TEMPLATE_PREFIX}${digest}`),
 
-    templates: shared(
-      { enableLazyState: false },
+    templates: wholeReader(
+      sdk,
       (ctx: ObjectSharedContext): Promise<readonly string[]> => readPrefix<string>(sdk, ctx, TEMPLATE_PREFIX),
     ),
 
     /** Says that the objects can be called. */
-    ping: shared(async (_: ObjectSharedContext): Promise<void> => {}),
+    ping: reader(sdk, async (_: ObjectSharedContext): Promise<void> => {}),
   };
 }
 

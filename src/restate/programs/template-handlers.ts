@@ -3,6 +3,7 @@ import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject } from "../store/call-object.ts";
 import type { ObjectHandlers } from "../store/object-handlers.ts";
 import type { StorePlace } from "../store/object-keys.ts";
+import { reader } from "../store/readers.ts";
 import { programIndexObject } from "./program-objects.ts";
 
 /** Whether the template is there, so that its bytes need not be read. */
@@ -11,7 +12,6 @@ const BYTES_KEY = "bytes";
 
 /** The handlers of a template. */
 export function templateHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { shared } = sdk.handlers.object;
   return {
     /** @param input Has the bytes as Base64. */
     add: async (
@@ -24,9 +24,13 @@ export function templateHandlers(sdk: RestateSdk): ObjectHandlers {
       await callObject(sdk, ctx, programIndexObject(store, digest), "putTemplate", digest);
     },
 
-    has: shared(async (ctx: ObjectSharedContext): Promise<boolean> => (await ctx.get(KNOWN_KEY)) !== null),
+    has: reader(
+      sdk,
+      async (ctx: ObjectSharedContext): Promise<boolean> => (await ctx.get(KNOWN_KEY)) !== null,
+    ),
 
-    read: shared(
+    read: reader(
+      sdk,
       async (ctx: ObjectSharedContext): Promise<string | undefined> =>
         (await ctx.get<string>(BYTES_KEY)) ?? undefined,
     ),

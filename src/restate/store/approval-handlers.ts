@@ -3,6 +3,7 @@ import type { Approval, StoredApproval } from "../../sessions/approvals/approval
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
 import { readPrefix, readValues } from "./read-values.ts";
+import { reader, wholeReader } from "./readers.ts";
 
 interface KeptApproval extends StoredApproval {
   readonly place: number;
@@ -13,7 +14,7 @@ const APPROVAL_PREFIX = "approval/";
 
 /** The handlers of the approvals of all sessions and workspaces. */
 export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { exclusive, shared } = sdk.handlers.object;
+  const { exclusive } = sdk.handlers.object;
   return {
     add: async (
       ctx: ObjectContext,
@@ -27,7 +28,8 @@ export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx.set<KeptApproval>(keyOf(approval.id), { approval, used: 0, place });
     },
 
-    has: shared(
+    has: reader(
+      sdk,
       async (ctx: ObjectSharedContext, id: string): Promise<boolean> => (await ctx.get(keyOf(id))) !== null,
     ),
 
@@ -57,8 +59,8 @@ export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
       },
     ),
 
-    list: shared(
-      { enableLazyState: false },
+    list: wholeReader(
+      sdk,
       async (ctx: ObjectSharedContext): Promise<readonly StoredApproval[]> =>
         [...(await readPrefix<KeptApproval>(sdk, ctx, APPROVAL_PREFIX))]
           .sort((one, other) => one.place - other.place)

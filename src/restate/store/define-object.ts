@@ -13,8 +13,17 @@ const OBJECT_OPTIONS: ObjectOptions = {
   journalRetention: 0,
 };
 
-/** Defines a virtual object of a store. */
-export function defineObject(sdk: RestateSdk, name: string, handlers: ObjectHandlers): RestateService {
+/**
+ * Defines a virtual object of a store.
+ *
+ * @param options Others than those of all objects of stores.
+ */
+export function defineObject(
+  sdk: RestateSdk,
+  name: string,
+  handlers: ObjectHandlers,
+  options: ObjectOptions = {},
+): RestateService {
   const all = { ...handlers, ...severalHandler(sdk, handlers) };
-  return sdk.object({ name, handlers: all, options: OBJECT_OPTIONS }) as RestateService;
+  return sdk.object({ name, handlers: all, options: { ...OBJECT_OPTIONS, ...options } }) as RestateService;
 }

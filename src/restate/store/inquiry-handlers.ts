@@ -3,6 +3,7 @@ import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirma
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
 import { readValues } from "./read-values.ts";
+import { reader } from "./readers.ts";
 
 /** An inquiry, and the ids of the awakeables that are resolved with its resolution. */
 interface KeptInquiry {
@@ -15,7 +16,6 @@ const RESOLUTION_KEY = "resolution";
 
 /** The handlers of an inquiry. */
 export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { shared } = sdk.handlers.object;
   return {
     /**
      * Returns `false` if the inquiry is known, which stays as it is. Its awakeable is resolved all the same. Sessions call
@@ -43,7 +43,7 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
       return resolution;
     },
 
-    read: shared(async (ctx: ObjectSharedContext): Promise<InquiryRecord | undefined> => {
+    read: reader(sdk, async (ctx: ObjectSharedContext): Promise<InquiryRecord | undefined> => {
       const [known, resolution] = await read(sdk, ctx);
       if (known === null) return undefined;
       return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };

@@ -3,6 +3,7 @@ import type { LedgerRecord } from "../../sessions/ledger/ledger-table.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
 import { readPrefix } from "./read-values.ts";
+import { wholeReader } from "./readers.ts";
 
 /** The state of a ledger as JSON. */
 export interface KeptLedger {
@@ -16,7 +17,6 @@ const ENTRY_PREFIX = "entry/";
 
 /** The handlers of the calls that conditions on earlier calls look back to. */
 export function ledgerHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { shared } = sdk.handlers.object;
   return {
     put: async (ctx: ObjectContext, entry: LedgerRecord): Promise<void> => ctx.set(keyOf(entry.id), entry),
 
@@ -33,7 +33,7 @@ export function ledgerHandlers(sdk: RestateSdk): ObjectHandlers {
       setMissing(ctx, missingUntil);
     },
 
-    read: shared({ enableLazyState: false }, async (ctx: ObjectSharedContext): Promise<KeptLedger> => {
+    read: wholeReader(sdk, async (ctx: ObjectSharedContext): Promise<KeptLedger> => {
       const entries = await readPrefix<LedgerRecord>(sdk, ctx, ENTRY_PREFIX);
       return { entries, missingUntil: await missingUntil(ctx) };
     }),

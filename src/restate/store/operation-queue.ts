@@ -21,6 +21,8 @@ export interface OperationRunner {
   /** Whether an operation can be run together with others. */
   readonly canJoin: (operation: Operation) => boolean;
   readonly refuse: (message: string) => Error;
+  /** Is told when nothing waits or runs any longer. */
+  readonly onIdle: () => void;
 }
 
 /** How many operations run together at most, and how long the JSON of their inputs is. */
@@ -40,11 +42,6 @@ export class OperationQueue {
     this.#runner = runner;
   }
 
-  /** Whether nothing waits or runs. */
-  get isIdle(): boolean {
-    return !this.#isRunning;
-  }
-
   add<Result>(operation: Operation): Promise<Result> {
     return new Promise<unknown>((resolve, reject) => {
       this.#waiting.push({ ...operation, resolve, reject });
@@ -60,6 +57,7 @@ export class OperationQueue {
       else await this.#runSome(next);
     }
     this.#isRunning = false;
+    this.#runner.onIdle();
   }
 
   /** Takes the operations that are run next. */

@@ -54,15 +54,10 @@ export class StoreClient {
     const name = `${object.service}/${object.key}`;
     let queue = this.#queues.get(name);
     if (queue === undefined) {
-      queue = this.#queueOf(object);
+      queue = this.#queueOf(object, () => this.#queues.delete(name));
       this.#queues.set(name, queue);
     }
-    const written = queue.add<Result>({ handler, input });
-    const tidyUp = (): void => {
-      if (queue.isIdle) this.#queues.delete(name);
-    };
-    written.then(tidyUp, tidyUp);
-    return written;
+    return queue.add<Result>({ handler, input });
   }
 
   /**
@@ -103,13 +98,14 @@ export class StoreClient {
     }
   }
 
-  #queueOf(object: ObjectAddress): OperationQueue {
+  #queueOf(object: ObjectAddress, onIdle: () => void): OperationQueue {
     return new OperationQueue({
       run: ({ handler, input }) => this.#call(object, handler, input),
       runSome: (operations) => this.#call(object, SEVERAL, operations),
       // They need all that the object has, which the others do not.
       canJoin: ({ handler }) => handler !== "remove",
       refuse: (message) => new SessionStoreError(message),
+      onIdle,
     });
   }
 

@@ -4,6 +4,7 @@ import { type Operation, OperationQueue } from "../../../src/restate/store/opera
 /** A queue whose operations return their inputs, and the handlers that ran together. */
 function openQueue(most = Number.POSITIVE_INFINITY) {
   const runs: (readonly string[])[] = [];
+  let idle = 0;
   const queue = new OperationQueue({
     run: async ({ handler, input }) => {
       runs.push([handler]);
@@ -18,21 +19,26 @@ function openQueue(most = Number.POSITIVE_INFINITY) {
     },
     canJoin: ({ handler }) => handler !== "alone",
     refuse: (message) => new Error(message),
+    onIdle: () => {
+      idle++;
+    },
   });
   const add = (...operations: readonly Operation[]) =>
     Promise.allSettled(operations.map((operation) => queue.add(operation)));
-  return { runs, add, queue };
+  return { runs, add, queue, idle: () => idle };
 }
 
 const operation = (handler: string, input: unknown = handler): Operation => ({ handler, input });
 
 describe("A queue of operations", () => {
   test("runs together what comes while an operation runs, in order", async () => {
-    const { runs, add, queue } = openQueue();
+    const { runs, add, queue, idle } = openQueue();
     const results = await add(operation("a"), operation("b"), operation("c"));
     expect(results.map((result) => result.status === "fulfilled" && result.value)).toEqual(["a", "b", "c"]);
     expect(runs).toEqual([["a"], ["b", "c"]]);
-    expect(queue.isIdle).toBe(true);
+    await expect.poll(idle).toBe(1);
+    await queue.add(operation("d"));
+    await expect.poll(idle).toBe(2);
   });
 
   test("rejects only the operation that was refused", async () => {

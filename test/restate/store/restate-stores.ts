@@ -10,6 +10,8 @@ import { type RestateNode, startRestate } from "../restate-nodes.ts";
 export interface RestateStores extends AsyncDisposable {
   readonly node: RestateNode;
   readonly ingress: Ingress;
+  /** Ends the worker, so that Restate cannot call the objects. */
+  readonly closeWorker: () => Promise<void>;
   /** Returns the beginning of the keys of a new, empty store. */
   readonly newPrefix: () => string;
 }
@@ -21,7 +23,13 @@ export async function startRestateStores(further: readonly RestateService[] = []
   const node = nodes[0] as RestateNode;
   const sdk = await loadSdk();
   const services = [...storeServices(sdk), ...programServices(sdk), ...further];
-  const worker = opened.use(await openWorker({ services, host: "127.0.0.1", port: 0 }));
+  const worker = await openWorker({ services, host: "127.0.0.1", port: 0 });
+  let closed: Promise<void> | undefined;
+  const closeWorker = (): Promise<void> => {
+    closed ??= Promise.resolve(worker[Symbol.asyncDispose]());
+    return closed;
+  };
+  opened.defer(closeWorker);
   await register({
     ...{ admin: [node.admin], advertise: `http://127.0.0.1:${worker.port}` },
     services: services.map(({ name }) => name),
@@ -30,7 +38,7 @@ export async function startRestateStores(further: readonly RestateService[] = []
   const kept = opened.move();
   let count = 0;
   return {
-    ...{ node, ingress, newPrefix: () => `${count++}/` },
+    ...{ node, ingress, closeWorker, newPrefix: () => `${count++}/` },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -200,3 +200,19 @@ describe("A store whose node of Restate is killed", () => {
     expect(await store.addMessage(MESSAGE)).toBeUndefined();
   });
 });
+
+describe("A store whose worker cannot be reached", () => {
+  test("rejects what is not answered in time, and says so", async () => {
+    await using without = await startRestateStores();
+    const { ingress } = without;
+    const store = new RestateSessionStore({ ingress, timeoutMs: 1_000 });
+    await store.addSession(SESSION);
+    await without.closeWorker();
+    await expect(store.addMessage(MESSAGE)).rejects.toMatchObject({
+      ...{ code: "restate_failed", mayHaveBegun: true },
+      message: "Restate did not answer within 1000 ms",
+    });
+    expect(store.problem).toBe("Restate did not answer within 1000 ms");
+    store.close();
+  });
+});

@@ -6,6 +6,7 @@ import type { RestateSdk } from "../../connection/sdk.ts";
 import { refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { readValues } from "../read-values.ts";
+import { reader } from "../readers.ts";
 import { type CallState, COUNTS_KEY, callsKey, executionKey, type KeptCalls } from "./session-state.ts";
 
 /** A call of the session. */
@@ -18,7 +19,6 @@ type Counts = readonly (readonly [toolName: string, calls: number])[];
 
 /** The handlers of the calls of a session. */
 export function callHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { shared } = sdk.handlers.object;
   const known = (message: KeptCalls | null): KeptCalls => {
     if (message === null) throw refusal(sdk, "the message of the call is not in the store");
     return message;
@@ -40,12 +40,13 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       return true;
     },
 
-    isCounted: shared(async (ctx: ObjectSharedContext, call: CallOfSession): Promise<boolean> => {
+    isCounted: reader(sdk, async (ctx: ObjectSharedContext, call: CallOfSession): Promise<boolean> => {
       const message = await ctx.get<KeptCalls>(callsKey(call.turnId, call.messageId));
       return message !== null && stateOf(message, call).isCounted === true;
     }),
 
-    counts: shared(
+    counts: reader(
+      sdk,
       async (ctx: ObjectSharedContext): Promise<Counts> => (await ctx.get<Counts>(COUNTS_KEY)) ?? [],
     ),
 
@@ -76,7 +77,8 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
     },
 
     /** Returns the states of the calls of a message, and as many executions as one answer can have. */
-    calls: shared(
+    calls: reader(
+      sdk,
       async (
         ctx: ObjectSharedContext,
         { turnId, messageId }: { turnId: string; messageId: string },
@@ -99,7 +101,8 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       },
     ),
 
-    execution: shared(
+    execution: reader(
+      sdk,
       async (
         ctx: ObjectSharedContext,
         { turnId, messageId, callId }: { turnId: string; messageId: string; callId: string },

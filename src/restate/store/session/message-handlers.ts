@@ -6,6 +6,7 @@ import { callObject, refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { inquiryObject, type StorePlace } from "../object-keys.ts";
 import { readPrefix, readValues } from "../read-values.ts";
+import { reader } from "../readers.ts";
 import {
   callsKey,
   executionKey,
@@ -25,7 +26,6 @@ import {
 
 /** The handlers of the turns of a session, and of their messages. */
 export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { shared } = sdk.handlers.object;
   return {
     /** Returns the message that is known by this id; nothing if it is new. */
     addMessage: async (
@@ -48,15 +48,18 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
       return undefined;
     },
 
-    messages: shared(async (ctx: ObjectSharedContext, turnId: string): Promise<readonly MessageRecord[]> => {
-      const { messageIds = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
-      const messages = await readValues<MessageRecord[]>(
-        ...([sdk, ctx, messageIds.map((id) => messageKey(turnId, id))] as const),
-      );
-      return messages.filter((message) => message !== null);
-    }),
+    messages: reader(
+      sdk,
+      async (ctx: ObjectSharedContext, turnId: string): Promise<readonly MessageRecord[]> => {
+        const { messageIds = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
+        const messages = await readValues<MessageRecord[]>(
+          ...([sdk, ctx, messageIds.map((id) => messageKey(turnId, id))] as const),
+        );
+        return messages.filter((message) => message !== null);
+      },
+    ),
 
-    turnIds: shared(async (ctx: ObjectSharedContext): Promise<readonly string[]> => {
+    turnIds: reader(sdk, async (ctx: ObjectSharedContext): Promise<readonly string[]> => {
       const turns = await readPrefix<KeptTurn>(sdk, ctx, TURN_PREFIX);
       return turns
         .filter(({ messageIds }) => messageIds.length > 0)
@@ -89,7 +92,8 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
       if (turn.messageIds.length > 0) await forget(ctx, turnId);
     },
 
-    isForgotten: shared(
+    isForgotten: reader(
+      sdk,
       async (ctx: ObjectSharedContext, turnId: string): Promise<boolean> =>
         (await ctx.get(forgottenKey(turnId))) !== null,
     ),

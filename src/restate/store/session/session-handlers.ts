@@ -5,6 +5,7 @@ import { callObject } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { approvalsObject, indexObject, inquiryObject, type StorePlace } from "../object-keys.ts";
 import { readPrefix, readValues } from "../read-values.ts";
+import { wholeReader } from "../readers.ts";
 import {
   CALLS_PREFIX,
   type CallState,
@@ -32,7 +33,7 @@ export interface WaitingInquiry {
 
 /** The handlers of a session as a whole. */
 export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
-  const { exclusive, shared } = sdk.handlers.object;
+  const { exclusive } = sdk.handlers.object;
   return {
     /** Returns `false` if the session is known. */
     add: async (
@@ -74,31 +75,28 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
       },
     ),
 
-    waiting: shared(
-      { enableLazyState: false },
-      async (ctx: ObjectSharedContext): Promise<WaitingInSession> => {
-        const { turns, calls } = await readAll(sdk, ctx);
-        const unfinished = calls.filter((message) =>
-          message.callIds.some((callId) => stateOf(message, callId)?.isEnded !== true),
-        );
-        const keys = unfinished.map(({ turnId, messageId }) => messageKey(turnId, messageId));
-        const records = await readValues<MessageRecord[]>(sdk, ctx, keys);
-        const messages = unfinished.flatMap(({ place }, index) => {
-          const message = records[index] ?? undefined;
-          return message === undefined ? [] : [{ place, message }];
-        });
-        const inquiries = turns.flatMap((turn) =>
-          turn.inquiries.map((inquiry): WaitingInquiry => {
-            const message = calls.find(
-              ({ turnId, messageId }) => turnId === turn.turnId && messageId === inquiry.messageId,
-            );
-            const { id, place } = inquiry;
-            return { id, place, isListedIfResolved: isListed(inquiry, message) };
-          }),
-        );
-        return { messages, inquiries };
-      },
-    ),
+    waiting: wholeReader(sdk, async (ctx: ObjectSharedContext): Promise<WaitingInSession> => {
+      const { turns, calls } = await readAll(sdk, ctx);
+      const unfinished = calls.filter((message) =>
+        message.callIds.some((callId) => stateOf(message, callId)?.isEnded !== true),
+      );
+      const keys = unfinished.map(({ turnId, messageId }) => messageKey(turnId, messageId));
+      const records = await readValues<MessageRecord[]>(sdk, ctx, keys);
+      const messages = unfinished.flatMap(({ place }, index) => {
+        const message = records[index] ?? undefined;
+        return message === undefined ? [] : [{ place, message }];
+      });
+      const inquiries = turns.flatMap((turn) =>
+        turn.inquiries.map((inquiry): WaitingInquiry => {
+          const message = calls.find(
+            ({ turnId, messageId }) => turnId === turn.turnId && messageId === inquiry.messageId,
+          );
+          const { id, place } = inquiry;
+          return { id, place, isListedIfResolved: isListed(inquiry, message) };
+        }),
+      );
+      return { messages, inquiries };
+    }),
   };
 }
 
