@@ -98,6 +98,7 @@ server:
     - id: bob
       token: { file: approver }
       roles: [approver]
+      approves: [ann]
   sessions: true
 durable:
   restate:
@@ -144,6 +145,6 @@ describe("sandgate serve on Restate", () => {
 
   test("says at the start that Restate cannot be reached", async () => {
     folder = await createProject();
-    await expect(start("--restate", "http://127.0.0.1:1")).rejects.toThrow(/cannot use Restate/);
+    await expect(start("--restate", "http://127.0.0.1:1")).rejects.toThrow(/Restate cannot be reached/);
   });
 });
