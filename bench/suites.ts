@@ -20,6 +20,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   toolsets: async () => (await import("./toolsets/questions.ts")).questions,
   programs: async () => (await import("./programs/questions.ts")).questions,
   suspend: async () => (await import("./suspend/questions.ts")).questions,
+  durable: async () => (await import("./durable/questions.ts")).questions,
   mcp: async () => (await import("./mcp/questions.ts")).questions,
   cold: async () => (await import("./cold/questions.ts")).questions,
 };

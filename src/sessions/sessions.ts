@@ -202,11 +202,12 @@ export class Sessions implements AsyncDisposable {
    * Returns an open session, also one that another process has opened, as it is now; `undefined` if there is none with this
    * id.
    *
+   * @param options.maxAgeMs How long ago it may have been read, in ms. Default: it is read now.
    * @throws as a rejection, if the durable runtime cannot be asked.
    */
-  async find(id: string): Promise<Session | undefined> {
+  async find(id: string, { maxAgeMs }: { readonly maxAgeMs?: number } = {}): Promise<Session | undefined> {
     if (this.#loaded === undefined || this.#isOwn(id)) return this.get(id);
-    return this.#loaded.find(id);
+    return this.#loaded.find(id, undefined, maxAgeMs);
   }
 
   /**

@@ -129,7 +129,7 @@ export class Turn implements TurnCore {
     const received = messageCall(call);
     const { durable } = this.session;
     if (durable !== undefined) {
-      const results = this.#whileUnderWay(() => runDurably(durable, this, id, [received]));
+      const results = this.#whileUnderWay(() => runDurably(durable, this, id, [received], { isAlone: true }));
       return results.then(([result = null]) => result);
     }
     if (this.session.store === undefined) return new MessageRun(this, id, [received]).runFirst();
@@ -176,7 +176,7 @@ export class Turn implements TurnCore {
 
   #once(id: string, calls: readonly MessageCall[], onKept?: () => void): Promise<Results> {
     const { durable } = this.session;
-    if (durable !== undefined) return runDurably(durable, this, id, calls, onKept);
+    if (durable !== undefined) return runDurably(durable, this, id, calls, { onKept });
     return this.#messages.once(id, calls, () => this.#run(id, calls), onKept);
   }
 

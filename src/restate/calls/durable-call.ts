@@ -8,7 +8,7 @@ import type { CallGates } from "../../sessions/durable/call-gates.ts";
 import type { DurableCall } from "../../sessions/durable/durable-runtime.ts";
 import { withinMessage } from "../store/too-long.ts";
 import type { Attempts } from "./attempts.ts";
-import type { Answered } from "./gated-dispatch.ts";
+import type { Answered, Stop } from "./gated-dispatch.ts";
 
 /** What a durable call needs of the process in which it runs. */
 export interface CallProcess {
@@ -34,8 +34,8 @@ export interface CallProcess {
 
 /**
  * Runs a call as an invocation of Restate. Its steps are kept one by one: `decide` (what the policy says, as often as a
- * person is asked), `record` (which attempt runs the call), `effect` (what came of it). A call that another attempt has
- * begun, and whose end is not kept, runs again only if that has no further effect; otherwise it ends as interrupted, with
+ * person is asked, and in the end the record that this attempt runs the call), `effect` (what came of it). A call that
+ * another attempt has begun, and whose end is not kept, runs again only if that has no further effect; otherwise it ends as interrupted, with
  * the effect `unknown`.
  */
 export async function runDurableCall(
@@ -53,16 +53,17 @@ export async function runDurableCall(
   attemptCompletedSignal.addEventListener("abort", () => process.attempts.leave(id), { once: true });
   const answers: Answered[] = [];
   let isRepeatable: boolean;
+  /** The attempt that may run the call, whatever else follows. */
+  let holder: string;
   for (;;) {
-    const stop = await ctx.run("decide", () => dispatch.advance(answers));
+    const stop = await ctx.run("decide", async () => withToken(await dispatch.advance(answers), token));
     if (stop.kind === "ended") return end(stop.execution);
     if (stop.kind === "begins") {
-      isRepeatable = stop.isRepeatable;
+      ({ isRepeatable, holder } = stop);
       break;
     }
     answers.push(await ask(ctx, stop.question, stop.timeoutMs, process));
   }
-  const holder = await ctx.run("record", () => token);
   return end(
     await ctx.run("effect", async () => {
       const isBegunHere = holder === token;
@@ -77,6 +78,13 @@ export async function runDurableCall(
     process.attempts.end(id);
     return execution;
   }
+}
+
+/** The decision to begin is kept together with the attempt that may do so: one message to Restate, in place of two. */
+type KeptStop = Exclude<Stop, { kind: "begins" }> | (Extract<Stop, { kind: "begins" }> & { readonly holder: string });
+
+function withToken(stop: Stop, token: string): KeptStop {
+  return stop.kind === "begins" ? { ...stop, holder: token } : stop;
 }
 
 async function ask(

@@ -59,7 +59,10 @@ export async function openRestate(options: RestateOptions): Promise<RestateRunti
 }
 
 /** How often is looked whether a message that was accepted runs, in ms. */
-const LOOK_EVERY_MS = 50;
+const LOOK_EVERY_MS = 5;
+const MAX_LOOK_MS = 250;
+/** After so many, the store is asked whether the message has ended long ago. */
+const SENT_AFTER_LOOKS = 4;
 
 class SessionRuntime implements RestateRuntime {
   readonly store: RestateSessionStore;
@@ -168,16 +171,17 @@ class SessionRuntime implements RestateRuntime {
   async results(message: MessagePlace): Promise<readonly (ToolExecution | null)[] | undefined> {
     const { sessionId, turnId, messageId } = message;
     const address = { ...this.#session(sessionId), handler: "message" };
-    for (;;) {
+    for (let looks = 1; ; looks++) {
       const ended = await this.#ingress.attach<readonly (ToolExecution | null)[]>(
         address,
         messageKeyOf(message),
       );
       if (ended !== undefined) return ended.result;
       // It runs as soon as Restate has sent it, or has ended so long ago that Restate has forgotten it.
+      await sleep(Math.min(looks * LOOK_EVERY_MS, MAX_LOOK_MS));
+      if (looks < SENT_AFTER_LOOKS) continue;
       const calls = await this.store.calls(sessionId, turnId, messageId);
       if (calls.every(({ state }) => state === "ended")) return undefined;
-      await sleep(LOOK_EVERY_MS);
     }
   }
 

@@ -13,6 +13,7 @@ import type { MessageRecord, SessionRecord } from "../../sessions/store/records.
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject } from "../store/call-object.ts";
+import { readValues } from "../store/read-values.ts";
 import type { ObjectHandlers } from "../store/object-handlers.ts";
 import { inquiryObject, type StorePlace, sessionObject } from "../store/object-keys.ts";
 import {
@@ -81,11 +82,11 @@ export function sessionRunHandlers(
       ctx: ObjectContext,
       input: { store: StorePlace; message: DurableMessage; place: number; places: ToolPlaces },
     ): Promise<MessageRecord | undefined> => {
-      const { unattended, ...message } = input.message;
+      const { unattended, isAlone, ...message } = input.message;
       const known = (await addMessage(ctx, { message, place: input.place })) as MessageRecord | undefined;
       if (known !== undefined) return known;
       const { sessionId, turnId, messageId } = message;
-      const after = await ctx.get<string>(LAST_MESSAGE_KEY);
+      const after = isAlone ? null : await ctx.get<string>(LAST_MESSAGE_KEY);
       const parameter: MessageInput = {
         ...{ store: input.store, sessionId, turnId, messageId, places: input.places },
         ...(unattended && { unattended }),
@@ -96,7 +97,7 @@ export function sessionRunHandlers(
         ...{ method: "message", parameter, idempotencyKey: messageKeyOf(parameter) },
         inputSerde: sdk.serde.json as Serde<MessageInput>,
       });
-      ctx.set(LAST_MESSAGE_KEY, await sent.invocationId);
+      if (!isAlone) ctx.set(LAST_MESSAGE_KEY, await sent.invocationId);
       return undefined;
     },
 
@@ -106,13 +107,15 @@ export function sessionRunHandlers(
       async (ctx: ObjectSharedContext, input: MessageInput): Promise<readonly (ToolExecution | null)[]> => {
         const { store, sessionId, turnId, messageId, after } = input;
         if (after !== undefined) await waitFor(sdk, ctx, after);
-        const message = await ctx.get<MessageRecord>(messageKey(turnId, messageId));
+        const keys = [messageKey(turnId, messageId), SESSION_KEY, cancelledKey(turnId)];
+        const [message, session, cancelled] = await readValues<[MessageRecord, KeptSession, boolean]>(sdk, ctx, keys);
         // The session was closed, or the turn was removed.
-        if (message === null) return [];
-        const { calls, userText } = message;
+        if (message === null || session === null) return [];
+        const { calls, userText, receivedAt: readAt } = message;
+        if (cancelled !== null) return finish(calls.map((call) => cancelledExecution(receiveCall(call))));
         const run = (call: ToolCall): RestatePromise<ToolExecution | null> => {
           const parameter: DurableCall = {
-            ...{ sessionId, turnId, messageId, call },
+            ...{ sessionId, turnId, messageId, call, session: { record: session.record, readAt } },
             ...(userText !== undefined && { userText }),
             ...(input.unattended && { unattended: input.unattended }),
           };
@@ -123,22 +126,24 @@ export function sessionRunHandlers(
             outputSerde: sdk.serde.json as Serde<ToolExecution | null>,
           });
         };
-        const results = withinMessage(await runAll(sdk, calls, input.places, run));
-        await callObject(sdk, ctx, sessionObject(store, sessionId), "finish", { turnId, messageId, results });
-        return results;
+        return finish(withinMessage(await runAll(sdk, calls, input.places, run)));
+
+        function finish(results: readonly (ToolExecution | null)[]): readonly (ToolExecution | null)[] {
+          ctx.genericSend({
+            ...sessionObject(store, sessionId),
+            ...{ method: "finish", parameter: { turnId, messageId, results } },
+            inputSerde: sdk.serde.json as Serde<unknown>,
+          });
+          return results;
+        }
       },
     ),
 
     /** Runs a call. */
     call: shared(
       runOptions,
-      async (ctx: ObjectSharedContext, call: DurableCall): Promise<ToolExecution | null> => {
-        const session = await ctx.get<KeptSession>(SESSION_KEY);
-        if (session === null || (await ctx.get(cancelledKey(call.turnId))) !== null) {
-          return cancelledExecution(receiveCall(call.call));
-        }
-        return runDurableCall(ctx, { ...call, session: session.record }, process());
-      },
+      (ctx: ObjectSharedContext, call: DurableCall): Promise<ToolExecution | null> =>
+        runDurableCall(ctx, call, process()),
     ),
 
     /** Keeps the results of a message. */

@@ -2,16 +2,24 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { DurableMessage, DurableRuntime } from "../durable/durable-runtime.ts";
+import { cancelledExecution } from "./ended-calls.ts";
 import type { TurnCore } from "./core.ts";
 import { MessageConflictError } from "./kept-messages.ts";
 import { keptCalls, type MessageCall } from "./message-calls.ts";
 
 type Results = (ToolExecution | null)[];
 
+/** How a message runs. */
+export interface DurableRunOptions {
+  /** Called when the message is kept, or known to be kept. */
+  readonly onKept?: (() => void) | undefined;
+  /** Whether it does not wait for the messages that came before. Default: it does. */
+  readonly isAlone?: boolean;
+}
+
 /**
  * Has a durable runtime run a message, once.
  *
- * @param onKept Called when the message is kept, or known to be kept.
  * @returns one result for each call, in order.
  * @throws {MessageConflictError} as a rejection, if the turn has another message with this id. Also what the runtime throws.
  */
@@ -20,12 +28,13 @@ export async function runDurably(
   { id: turnId, userText, session, unattended }: TurnCore,
   messageId: string,
   calls: readonly MessageCall[],
-  onKept?: () => void,
+  { onKept, isAlone = false }: DurableRunOptions = {},
 ): Promise<Results> {
   const message: DurableMessage = {
     ...{ sessionId: session.id, turnId, messageId, calls: keptCalls(calls), receivedAt: Date.now() },
     ...(userText !== undefined && { userText }),
     ...(unattended && { unattended }),
+    ...(isAlone && { isAlone }),
   };
   const known = await runtime.accept(message);
   if (known !== undefined && textOf(known.calls) !== textOf(message.calls)) {
@@ -34,7 +43,11 @@ export async function runDurably(
   onKept?.();
   const results = (await runtime.results(message)) ?? (await storedResults(runtime, message));
   const byId = new Map(message.calls.map(({ id }, index) => [id, results[index]]));
-  return calls.map(({ id }) => byId.get(id) ?? null);
+  return calls.map((call) => {
+    const result = byId.get(call.id);
+    // The session was closed before the message began.
+    return result === undefined ? cancelledExecution(call) : result;
+  });
 }
 
 /** Of a message that ended long ago. */

@@ -46,13 +46,18 @@ export interface MessagePlace {
 export interface DurableMessage extends MessageRecord {
   /** Set if no person can be asked about its calls. */
   readonly unattended?: true;
+  /** Set if the message does not wait for those of its session that came before. */
+  readonly isAlone?: true;
 }
 
 /** A call of a message. */
-export interface DurableCall extends Omit<DurableMessage, "calls" | "receivedAt"> {
+export interface DurableCall extends Omit<DurableMessage, "calls" | "receivedAt" | "isAlone"> {
   readonly call: ToolCall;
-  /** The session, if it was read just now. */
-  readonly session?: SessionRecord;
+  /**
+   * The session, and a time before which it was not read, in milliseconds since the epoch. Default: it is read when the call is
+   * dispatched.
+   */
+  readonly session?: { readonly record: SessionRecord; readonly readAt: number };
   /** Set if the call was begun and suspended by an earlier process, and goes on from there. */
   readonly isSuspended?: true;
 }

@@ -33,12 +33,21 @@ export function durableHost({ settings, find }: HostSessions): DurableHost {
     },
     isSuspended: (call) => isSuspended(call, suspensions),
     dispatch: async (call, gates) => {
-      const session = await find(call.sessionId, call.session);
+      const session = await find(call.sessionId, recentRecord(call));
       return session === undefined
         ? cancelledExecution(receiveCall(call.call))
         : dispatch(session, call, gates);
     },
   };
+}
+
+/** How long what was read of a session holds, in ms. A message reads it once for its calls, which follow at once. */
+const RECENT_MS = 1_000;
+
+function recentRecord({ session }: DurableCall): SessionRecord | undefined {
+  // The clocks of two machines may differ.
+  if (session === undefined || Math.abs(Date.now() - session.readAt) > RECENT_MS) return undefined;
+  return session.record;
 }
 
 async function dispatch(

@@ -14,6 +14,7 @@ export class LoadedSessions {
   readonly #create: (record: SessionRecord) => Promise<Session>;
   readonly #loading = new Map<string, Promise<Session | undefined>>();
   readonly #loaded: LruMap<string, Session>;
+  readonly #readAt = new WeakMap<Session, number>();
 
   /** @param create Opens a session of the runtime here. */
   constructor(
@@ -31,8 +32,17 @@ export class LoadedSessions {
    * Returns a session as it is now, perhaps changed by another process; `undefined` if it is closed.
    *
    * @param known The session, if it was read just now.
+   * @param maxAgeMs How long ago it may have been read. Default: it is read now.
    */
-  async find(id: string, known?: SessionRecord): Promise<Session | undefined> {
+  async find(id: string, known?: SessionRecord, maxAgeMs = 0): Promise<Session | undefined> {
+    const session = this.#loaded.get(id);
+    if (known === undefined && maxAgeMs > 0 && session !== undefined) {
+      if (performance.now() - (this.#readAt.get(session) ?? 0) <= maxAgeMs) return session;
+    }
+    return this.#find(id, known);
+  }
+
+  async #find(id: string, known: SessionRecord | undefined): Promise<Session | undefined> {
     const record = known ?? (await this.#runtime.session(id));
     if (record === undefined) {
       this.#loaded.delete(id);
@@ -40,6 +50,7 @@ export class LoadedSessions {
       return undefined;
     }
     const session = this.#table.get(id) ?? (await this.#load(record));
+    if (session !== undefined) this.#readAt.set(session, performance.now());
     session?.takeOver(record);
     return session;
   }
