@@ -56,8 +56,9 @@ export async function openRestate(options: RestateOptions): Promise<RestateRunti
   return runtime;
 }
 
-/** How often is looked whether a message that was accepted runs, in ms. */
-const LOOK_EVERY_MS = 50;
+/** Milliseconds until is looked again whether a message that was accepted runs: at first, and at most. */
+const FIRST_LOOK_MS = 4;
+const LOOK_EVERY_MS = 250;
 
 class SessionRuntime implements RestateRuntime {
   readonly store: RestateSessionStore;
@@ -84,7 +85,7 @@ class SessionRuntime implements RestateRuntime {
     this.store = new RestateSessionStore(stored);
     this.programs = new RestateSuspensionStore(stored);
     this.#cancelWatch = new CancelWatch(this.#attempts, (sessionId, turnIds) =>
-      this.#call(this.#session(sessionId), "cancelledTurns", turnIds),
+      this.#read(this.#session(sessionId), "cancelledTurns", turnIds),
     );
   }
 
@@ -133,7 +134,7 @@ class SessionRuntime implements RestateRuntime {
       list: {
         put: (inquiry) => this.#call(list, "put", inquiry),
         remove: (ids) => this.#call(list, "remove", ids),
-        list: () => this.#call(list, "list"),
+        list: () => this.#read(list, "list"),
       },
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });
@@ -147,7 +148,7 @@ class SessionRuntime implements RestateRuntime {
   }
 
   session(id: string): Promise<SessionRecord | undefined> {
-    return this.#call(this.#session(id), "read");
+    return this.#read(this.#session(id), "read");
   }
 
   accept(message: DurableMessage): Promise<MessageRecord | undefined> {
@@ -166,16 +167,17 @@ class SessionRuntime implements RestateRuntime {
   async results(message: MessagePlace): Promise<readonly (ToolExecution | null)[] | undefined> {
     const { sessionId, turnId, messageId } = message;
     const address = { ...this.#session(sessionId), handler: "message" };
-    for (;;) {
+    for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(2 * waitMs, LOOK_EVERY_MS)) {
       const ended = await this.#ingress.attach<readonly (ToolExecution | null)[]>(
         address,
         messageKeyOf(message),
       );
       if (ended !== undefined) return ended.result;
+      await sleep(waitMs);
+      if (waitMs === FIRST_LOOK_MS) continue;
       // It runs as soon as Restate has sent it, or has ended so long ago that Restate has forgotten it.
       const calls = await this.store.calls(sessionId, turnId, messageId);
       if (calls.every(({ state }) => state === "ended")) return undefined;
-      await sleep(LOOK_EVERY_MS);
     }
   }
 
@@ -198,6 +200,10 @@ class SessionRuntime implements RestateRuntime {
 
   #session(id: string): ObjectAddress {
     return sessionObject(this.#place, id);
+  }
+
+  #read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    return this.#ingress.call<Result>({ ...object, handler, input, idempotencyKey: undefined });
   }
 
   #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
