@@ -50,7 +50,10 @@ console.log(
   `  ${counts.calls} calls, ${run.callsPerSecond.toFixed(1)} calls/s, ${run.retries} requests sent again`,
 );
 console.log(`  killed (-9): ${kills.nodes} nodes, ${kills.servers} servers`);
-if (killed > 0) {
+if (killed === 0) {
+  const perCall = (cpu: number): string => `${((cpu * 1_000) / counts.calls).toFixed(1)} ms`;
+  console.log(`  CPU for a call: nodes ${perCall(run.cpu.nodes)}, servers ${perCall(run.cpu.servers)}`);
+} else {
   console.log(`  from a kill to the result of a call sent then: ${quantiles(kills.probesMs)}`);
   console.log(`  from a kill until the process serves again: ${quantiles(kills.restartsMs)}`);
 }

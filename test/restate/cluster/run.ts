@@ -2,6 +2,7 @@ import { Approvers } from "./approvers.ts";
 import { type Checked, check } from "./check.ts";
 import { Client } from "./client.ts";
 import type { Cluster } from "./cluster.ts";
+import { cpuSeconds } from "./cpu.ts";
 import { readEffects } from "./effects.ts";
 import { type Kills, killAtRandom } from "./killer.ts";
 import { Load } from "./load.ts";
@@ -28,6 +29,8 @@ export interface ClusterRun extends Checked {
   /** What a server said last why it refused a request. */
   readonly problem: string | undefined;
   readonly seconds: number;
+  /** For how many seconds the nodes and the servers that are there at the end used a CPU. */
+  readonly cpu: { readonly nodes: number; readonly servers: number };
 }
 
 const SETTLE_MS = 60_000;
@@ -43,6 +46,11 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
   const load = new Load({ client, random, rate, prefix: "" });
   const approvers = new Approvers(client, randomOf(seed + 2));
   const begun = performance.now();
+  const cpuOf = (): { nodes: number; servers: number } => ({
+    nodes: cpuSeconds(cluster.nodes.map(({ pid }) => pid)),
+    servers: cpuSeconds(cluster.servers.map(({ pid }) => pid)),
+  });
+  const before = cpuOf();
   const posting = load.run();
   const until = begun + durationMs;
   let probes = 0;
@@ -68,13 +76,15 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
   const callsPerSecond = load.endedCalls / seconds;
   await load.settle(SETTLE_MS);
   await approvers.close();
+  const after = cpuOf();
+  const cpu = { nodes: after.nodes - before.nodes, servers: after.servers - before.servers };
   await load.readAgain(READERS);
   const { retries, problem } = client;
   await client.close();
   const effects = readEffects(cluster.effects).filter(({ name }) => !name.startsWith("probe"));
   return {
     ...check({ messages: load.messages, effects, told: approvers.told }),
-    ...{ kills, callsPerSecond, retries, seconds, problem },
+    ...{ kills, callsPerSecond, retries, seconds, problem, cpu },
   };
 }
 
