@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
 import { describeThrown } from "../../base/thrown.ts";
@@ -15,8 +16,11 @@ export interface HandlerAddress {
 export interface IngressCall extends HandlerAddress {
   /** Any JSON value; `undefined` if the handler takes nothing. */
   readonly input?: unknown;
-  /** Under one key, Restate runs the handler once, and answers every request with its result. */
-  readonly idempotencyKey: string;
+  /**
+   * Under one key, Restate runs the handler once, and answers every request with its result. `undefined` for a handler that
+   * changes nothing: it may run twice.
+   */
+  readonly idempotencyKey: string | undefined;
   /** Gives up waiting. The handler goes on. */
   readonly signal?: AbortSignal;
   /** Milliseconds for which nodes that cannot be reached are tried again. Default: that of the ingress. */
@@ -45,8 +49,8 @@ const MAX_WAIT_MS = 500;
 const MAX_ANSWER = 34_000_000;
 
 /**
- * Calls handlers through the HTTP ingress of Restate. Every call has an idempotency key, so that one whose answer was lost
- * is sent again, also to another node, and runs once.
+ * Calls handlers through the HTTP ingress of Restate. Every call that changes something has an idempotency key, so that one
+ * whose answer was lost is sent again, also to another node, and runs once.
  */
 export class Ingress {
   readonly #urls: readonly string[];
@@ -91,7 +95,7 @@ export class Ingress {
     idempotencyKey: string,
     signal?: AbortSignal,
   ): Promise<{ readonly result: Result } | undefined> {
-    const path = `/restate/invocation${pathOf(address)}/${encodeURIComponent(encodeURIComponent(idempotencyKey))}/attach`;
+    const path = `/restate/invocation${pathOf(address)}/${storedKeyOf(idempotencyKey)}/attach`;
     try {
       const request = { method: "GET", input: undefined, idempotencyKey: undefined } as const;
       return { result: await this.#request<Result>(path, { ...request, ...(signal && { signal }) }) };
@@ -143,7 +147,7 @@ export class Ingress {
         method,
         headers: {
           ...(input !== undefined && { "content-type": "application/json" }),
-          ...(idempotencyKey !== undefined && { "idempotency-key": encodeURIComponent(idempotencyKey) }),
+          ...(idempotencyKey !== undefined && { "idempotency-key": storedKeyOf(idempotencyKey) }),
         },
         body: input === undefined ? null : JSON.stringify(input),
         signal: signal ?? null,
@@ -160,6 +164,15 @@ export class Ingress {
     if (isPassing(statusCode, response.headers)) return { problem, mayHaveBegun: true };
     throw new RestateHandlerError(problem, statusCode);
   }
+}
+
+/**
+ * Returns the key under which Restate has a call of the ingress, for handlers that use the same one. A header is ASCII, and
+ * {@link Ingress.attach} does not find keys with characters that a path must escape.
+ */
+export function storedKeyOf(idempotencyKey: string): string {
+  if (/^[\w-]{1,64}$/.test(idempotencyKey)) return idempotencyKey;
+  return createHash("sha256").update(idempotencyKey).digest("base64url");
 }
 
 function pathOf({ service, key, handler }: HandlerAddress): string {

@@ -14,7 +14,7 @@ import type { MessageRecord, SessionRecord } from "../../sessions/store/records.
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import { Attempts } from "../calls/attempts.ts";
 import type { CallProcess } from "../calls/durable-call.ts";
-import { Ingress } from "../connection/ingress.ts";
+import { Ingress, type IngressCall } from "../connection/ingress.ts";
 import { register } from "../connection/registration.ts";
 import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
 import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
@@ -58,11 +58,9 @@ export async function openRestate(options: RestateOptions): Promise<RestateRunti
   return runtime;
 }
 
-/** How often is looked whether a message that was accepted runs, in ms. */
-const LOOK_EVERY_MS = 5;
-const MAX_LOOK_MS = 250;
-/** After so many, the store is asked whether the message has ended long ago. */
-const SENT_AFTER_LOOKS = 4;
+/** Milliseconds until is looked again whether a message that was accepted runs: at first, and at most. */
+const FIRST_LOOK_MS = 4;
+const LOOK_EVERY_MS = 250;
 
 class SessionRuntime implements RestateRuntime {
   readonly store: RestateSessionStore;
@@ -89,7 +87,7 @@ class SessionRuntime implements RestateRuntime {
     this.store = new RestateSessionStore(stored);
     this.programs = new RestateSuspensionStore(stored);
     this.#cancelWatch = new CancelWatch(this.#attempts, (sessionId, turnIds) =>
-      this.#call(this.#session(sessionId), "cancelledTurns", turnIds),
+      this.#read(this.#session(sessionId), "cancelledTurns", turnIds),
     );
   }
 
@@ -138,7 +136,7 @@ class SessionRuntime implements RestateRuntime {
       list: {
         put: (inquiry) => this.#call(list, "put", inquiry),
         remove: (ids) => this.#call(list, "remove", ids),
-        list: () => this.#call(list, "list"),
+        list: () => this.#read(list, "list"),
       },
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });
@@ -152,7 +150,7 @@ class SessionRuntime implements RestateRuntime {
   }
 
   session(id: string): Promise<SessionRecord | undefined> {
-    return this.#call(this.#session(id), "read");
+    return this.#read(this.#session(id), "read");
   }
 
   accept(message: DurableMessage): Promise<MessageRecord | undefined> {
@@ -171,15 +169,15 @@ class SessionRuntime implements RestateRuntime {
   async results(message: MessagePlace): Promise<readonly (ToolExecution | null)[] | undefined> {
     const { sessionId, turnId, messageId } = message;
     const address = { ...this.#session(sessionId), handler: "message" };
-    for (let looks = 1; ; looks++) {
+    for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(2 * waitMs, LOOK_EVERY_MS)) {
       const ended = await this.#ingress.attach<readonly (ToolExecution | null)[]>(
         address,
         messageKeyOf(message),
       );
       if (ended !== undefined) return ended.result;
+      await sleep(waitMs);
+      if (waitMs === FIRST_LOOK_MS) continue;
       // It runs as soon as Restate has sent it, or has ended so long ago that Restate has forgotten it.
-      await sleep(Math.min(looks * LOOK_EVERY_MS, MAX_LOOK_MS));
-      if (looks < SENT_AFTER_LOOKS) continue;
       const calls = await this.store.calls(sessionId, turnId, messageId);
       if (calls.every(({ state }) => state === "ended")) return undefined;
     }
@@ -206,10 +204,18 @@ class SessionRuntime implements RestateRuntime {
     return sessionObject(this.#place, id);
   }
 
+  #read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    return this.#send({ ...object, handler, input, idempotencyKey: undefined });
+  }
+
+  #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    return this.#send({ ...object, handler, input, idempotencyKey: randomUUID() });
+  }
+
   /** @throws {SessionStoreError} as a rejection, whatever Restate says. */
-  async #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+  async #send<Result>(call: IngressCall): Promise<Result> {
     try {
-      return await this.#ingress.call<Result>({ ...object, handler, input, idempotencyKey: randomUUID() });
+      return await this.#ingress.call<Result>(call);
     } catch (cause) {
       throw new SessionStoreError(describeThrown(cause).message, { cause });
     }

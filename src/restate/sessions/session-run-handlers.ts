@@ -11,6 +11,7 @@ import { cancelledExecution } from "../../sessions/calls/ended-calls.ts";
 import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/durable/durable-runtime.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
+import { storedKeyOf } from "../connection/ingress.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject } from "../store/call-object.ts";
 import { readValues } from "../store/read-values.ts";
@@ -94,7 +95,7 @@ export function sessionRunHandlers(
       };
       const sent = ctx.genericSend({
         ...sessionObject(input.store, sessionId),
-        ...{ method: "message", parameter, idempotencyKey: messageKeyOf(parameter) },
+        ...{ method: "message", parameter, idempotencyKey: storedKeyOf(messageKeyOf(parameter)) },
         inputSerde: sdk.serde.json as Serde<MessageInput>,
       });
       if (!isAlone) ctx.set(LAST_MESSAGE_KEY, await sent.invocationId);

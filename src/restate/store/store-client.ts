@@ -67,16 +67,21 @@ export class StoreClient {
    *   rejections.
    */
   read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
-    return this.#call(object, handler, input);
+    // Reading twice does no harm.
+    return this.#call(object, handler, input, undefined);
   }
 
   close(): void {
     this.#closing.abort();
   }
 
-  async #call<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+  async #call<Result>(
+    object: ObjectAddress,
+    handler: string,
+    input: unknown,
+    idempotencyKey: string | undefined,
+  ): Promise<Result> {
     const { ingress, timeoutMs } = this.#options;
-    const idempotencyKey = randomUUID();
     const signal = AbortSignal.timeout(timeoutMs);
     try {
       const result = await ingress.call<Result>({ ...object, handler, input, idempotencyKey, signal });
@@ -100,8 +105,8 @@ export class StoreClient {
 
   #queueOf(object: ObjectAddress, onIdle: () => void): OperationQueue {
     return new OperationQueue({
-      run: ({ handler, input }) => this.#call(object, handler, input),
-      runSome: (operations) => this.#call(object, SEVERAL, operations),
+      run: ({ handler, input }) => this.#call(object, handler, input, randomUUID()),
+      runSome: (operations) => this.#call(object, SEVERAL, operations, randomUUID()),
       // They need all that the object has, which the others do not.
       canJoin: ({ handler }) => handler !== "remove",
       refuse: (message) => new SessionStoreError(message),

@@ -1,6 +1,6 @@
-import type { ObjectContext } from "@restatedev/restate-sdk";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Ingress } from "../../../src/restate/connection/ingress.ts";
+import type { Context, ObjectContext, Serde } from "@restatedev/restate-sdk";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { Ingress, storedKeyOf } from "../../../src/restate/connection/ingress.ts";
 import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
@@ -37,6 +37,37 @@ describe("The ingress", () => {
     const call = { service: "once", key: "a b/ü?#", handler: "add", input: 2, idempotencyKey: "key/1 ü" };
     expect([await ingress.call(call), await ingress.call(call)]).toEqual([2, 2]);
     expect(await ingress.call({ ...call, idempotencyKey: "another" })).toBe(4);
+    await ingress.close();
+  });
+
+  test("waits for the result of a call that it made, or that a handler sent, under an idempotency key", async () => {
+    const { service, serde } = await loadSdk();
+    const sender = service({
+      name: "sender",
+      handlers: {
+        send: async (ctx: Context, key: string): Promise<void> => {
+          const call = { service: "attached", key: "k", method: "add", parameter: 2 };
+          ctx.genericSend({
+            ...call,
+            inputSerde: serde.json as Serde<number>,
+            idempotencyKey: storedKeyOf(key),
+          });
+        },
+      },
+    });
+    const services = [await counter("attached"), sender as RestateService];
+    await using worker = await openWorker({ services, host: "127.0.0.1", port: 0 });
+    await register({ admin: [node().admin], advertise: at(worker.port), services: ["attached", "sender"] });
+    const ingress = new Ingress({ urls: [node().ingress] });
+    const address = { service: "attached", key: "k", handler: "add" };
+    const keys = ['["own", "ü"]', '["sent", "ü"]'];
+    await ingress.call({ ...address, input: 1, idempotencyKey: keys[0] as string });
+    await ingress.call({ service: "sender", handler: "send", input: keys[1], idempotencyKey: "1" });
+    await vi.waitFor(async () => {
+      expect(await ingress.attach(address, keys[1] as string)).toEqual({ result: 3 });
+    }, 10_000);
+    expect(await ingress.attach(address, keys[0] as string)).toEqual({ result: 1 });
+    expect(await ingress.attach(address, "another")).toBeUndefined();
     await ingress.close();
   });
 

@@ -1,0 +1,79 @@
+/**
+ * `npm run test:cluster`: three nodes of Restate and three servers, whose processes are killed (-9) at random while clients
+ * post messages and people answer. Checks what clients were told against what the tools have done. 20 seconds, or with
+ * `--long` 3 minutes and at least 40 kills.
+ *
+ * `--control=none` and `--control=sqlite` put the same load on one server without Restate, which keeps nothing or a file:
+ * what breaks there is counted, and is no failure. `--no-kills` kills nothing, `--servers=COUNT` and `--nodes=COUNT` choose a
+ * cluster, `--rate=CALLS` how many calls a second are posted, `--seconds=SECONDS` for how long, and `--seed=NUMBER` what happens.
+ */
+import { parseArgs } from "node:util";
+import { startCluster } from "../test/restate/cluster/cluster.ts";
+import { runCluster } from "../test/restate/cluster/run.ts";
+
+const LEAST_KILLS = 40;
+
+const { values: options } = parseArgs({
+  options: {
+    long: { type: "boolean" },
+    control: { type: "string" },
+    "no-kills": { type: "boolean" },
+    servers: { type: "string" },
+    nodes: { type: "string" },
+    rate: { type: "string" },
+    seconds: { type: "string" },
+    seed: { type: "string" },
+  },
+});
+const isLong = options.long === true;
+const isControl = options.control !== undefined;
+const seed = Number(options.seed ?? "1");
+const rate = Number(options.rate ?? "60");
+const seconds = Number(options.seconds ?? (isLong ? 180 : 20));
+const servers = Number(options.servers ?? (isControl ? 1 : 3));
+const nodes = Number(options.nodes ?? (isControl ? 0 : 3));
+
+await using cluster = await startCluster({ nodes, servers, hasStore: options.control === "sqlite" });
+const run = await runCluster({
+  ...{ cluster, seed, rate, durationMs: seconds * 1_000, kills: options["no-kills"] !== true },
+});
+const { counts, kills } = run;
+const faults = [...run.faults];
+const killed = kills.nodes + kills.servers;
+if (isLong && !isControl && killed < LEAST_KILLS) faults.push(`only ${killed} processes were killed`);
+
+const what = isControl
+  ? `1 server without Restate (store: ${options.control})`
+  : `${nodes} nodes, ${servers} servers`;
+console.log(`${what}, seed ${seed}, ${run.seconds.toFixed(0)} s:`);
+console.log(
+  `  ${counts.calls} calls, ${run.callsPerSecond.toFixed(1)} calls/s, ${run.retries} requests sent again`,
+);
+console.log(`  killed (-9): ${kills.nodes} nodes, ${kills.servers} servers`);
+if (killed === 0) {
+  const perCall = (cpu: number): string => `${((cpu * 1_000) / counts.calls).toFixed(1)} ms`;
+  console.log(`  CPU for a call: nodes ${perCall(run.cpu.nodes)}, servers ${perCall(run.cpu.servers)}`);
+} else {
+  console.log(`  from a kill to the result of a call sent then: ${quantiles(kills.probesMs)}`);
+  console.log(`  from a kill until the process serves again: ${quantiles(kills.restartsMs)}`);
+}
+console.log(
+  `  interrupted: ${counts.unknown} unknown (${counts.unknownWithEffect} had their effect), ${counts.repeated} run again under their key`,
+);
+console.log(`  confirmations: ${counts.confirmations}, with ${counts.answers} answers`);
+console.log(`  other failures: ${JSON.stringify(counts.failed)}`);
+if (run.problem !== undefined) console.log(`  last refusal: ${run.problem}`);
+for (const fault of faults.slice(0, 10)) console.log(`  ${fault}`);
+console.log(
+  `lost ${counts.lost}, doubled ${counts.doubled}, unknown ${counts.unknown}, kills ${killed}, went wrong ${faults.length}`,
+);
+process.exitCode = faults.length > 0 && !isControl ? 1 : 0;
+
+function quantiles(values: readonly number[]): string {
+  const sorted = values.toSorted((one, other) => one - other);
+  const at = (part: number): string => {
+    const value = sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
+    return `${(value / 1_000).toFixed(2)} s`;
+  };
+  return `p50 ${at(0.5)}, p99 ${at(0.99)}`;
+}

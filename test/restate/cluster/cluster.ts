@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePorts, startRestate } from "../restate-nodes.ts";
+import { ServerProcess, type Victim } from "./process.ts";
+
+/** What a cluster consists of. */
+export interface ClusterShape {
+  /** How many nodes of Restate; none for a control. */
+  readonly nodes: number;
+  readonly servers: number;
+  /** Whether servers without Restate keep their sessions in a file. */
+  readonly hasStore?: boolean;
+}
+
+/** Nodes of Restate and servers, in processes of this machine. */
+export interface Cluster extends AsyncDisposable {
+  readonly servers: readonly ServerProcess[];
+  readonly nodes: readonly (Victim & { readonly pid: number })[];
+  /** The file of effects. */
+  readonly effects: string;
+}
+
+/** Starts a cluster, and waits until all of it is healthy. */
+export async function startCluster({
+  nodes: count,
+  servers,
+  hasStore = false,
+}: ClusterShape): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), "sandgate-cluster-"));
+  const effects = join(folder, "effects.jsonl");
+  const restate = count === 0 ? undefined : await startRestate(count);
+  const [workerPort = 0, ...ports] = await freePorts(servers + 1);
+  const started = ports.map(
+    (port, index) =>
+      new ServerProcess(
+        {
+          ...{ port, effects },
+          ...(restate && {
+            restate: {
+              ingress: restate.nodes.map(({ ingress }) => ingress),
+              admin: restate.nodes.map(({ admin }) => admin),
+              port: workerPort,
+            },
+          }),
+          ...(hasStore && { store: join(folder, `store-${index}.sqlite`) }),
+        },
+        join(folder, `server-${index}.log`),
+      ),
+  );
+  const dispose = async (): Promise<void> => {
+    await Promise.all(started.map((server) => server.kill()));
+    await restate?.[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await Promise.all(started.map((server) => server.start()));
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  const nodes = (restate?.nodes ?? []).map((node) => ({
+    ...{ kind: "node" as const, kill: () => node.kill(), start: () => node.start() },
+    get pid() {
+      return node.pid;
+    },
+  }));
+  return { servers: started, nodes, effects, [Symbol.asyncDispose]: dispose };
+}
