@@ -9,28 +9,31 @@ import type { AdminOptions } from "../../../server/admin.ts";
 import type { ServerOptions } from "../../../server/options.ts";
 import type { Server } from "../../../server/server.ts";
 import { SessionStoreError } from "../../../sessions/store/session-store-error.ts";
-import type { SessionsConfig } from "../../config/load-sessions.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
 import { UsageError } from "../../errors.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
 import type { LoadedConfig } from "./load.ts";
 
-/** Starts a server of sessions if the config says so, and otherwise an executor. */
+/**
+ * Starts a server of sessions if the config says so, and otherwise an executor.
+ *
+ * @param suspensions Keeps the programs of the sessions while they wait. The server does not close it.
+ */
 export async function start(
   options: ExecutorOptions,
   admin: Pick<ServerOptions, keyof AdminOptions | "history">,
   { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
   log: Log,
   servers: ConfiguredServers,
+  suspensions: CallSuspensions | undefined,
 ): Promise<Executor | Server> {
   try {
     if (served === undefined) return await startExecutor(options);
     const { workspaces, mcp, ...access } = served;
-    const { storeFile, programs, ...rest } = sessions;
+    const { storeFile, programs: _, ...rest } = sessions;
     // Loaded only for those who serve sessions.
     const { startServer } = await import("../../../server/server.ts");
     const { SqliteSessionStore } = await import("../../../sessions/store/sqlite-store.ts");
-    const suspensions = programs === undefined ? undefined : await openPrograms(programs);
     const store = new SqliteSessionStore(storeFile);
     const onProblem = (message: string): void =>
       log.write({ level: "warn", event: "mcp.problem", fields: { message } });
@@ -47,22 +50,6 @@ export async function start(
     if (error instanceof ListenError)
       throw new UsageError(shown`cannot listen on ${options.listen}: ${error.message}`);
     throw error;
-  }
-}
-
-/** Opens what keeps programs while they wait. It ends with the process. */
-async function openPrograms({
-  storeFile,
-  keysFile,
-}: NonNullable<SessionsConfig["programs"]>): Promise<CallSuspensions> {
-  const { openSuspensions } = await import("../../../programs/suspension/suspensions.ts");
-  const { readSuspensionKeys } = await import("../../../programs/suspension/keys.ts");
-  const { SqliteSuspensionStore } = await import("../../../programs/stores/sqlite-store.ts");
-  try {
-    const keys = readSuspensionKeys(keysFile);
-    return openSuspensions({ keys, store: new SqliteSuspensionStore(storeFile) });
-  } catch (error) {
-    throw new UsageError(shown`cannot keep programs: ${(error as Error).message}`);
   }
 }
 
