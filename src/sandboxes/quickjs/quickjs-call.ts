@@ -63,6 +63,8 @@ export class QuickJsCall {
   #elapsedMs: number;
   #log: LogBudget;
   #files: FileUse = NO_FILE_USE;
+  /** Those at the beginning, as JSON text: the same for all steps. */
+  readonly #toolNames: string | undefined;
   #hasBegun = false;
   /** The guest while it waits. */
   #waiting: WaitingGuest | undefined;
@@ -114,6 +116,7 @@ export class QuickJsCall {
     this.#owner = `${task.sessionId}\0${key}`;
     this.#task = task;
     this.#limits = limits;
+    this.#toolNames = task.toolNames && JSON.stringify(task.toolNames());
     this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
   }
 
@@ -333,6 +336,7 @@ export class QuickJsCall {
       nested: { granted, left: granted - (this.#requests?.nestedCalls ?? 0) },
       access: this.#access,
       frozenClock: capabilities.frozenClock,
+      toolNames: this.#toolNames,
     };
   }
 
