@@ -79,7 +79,10 @@ export class WaitingGuest {
    */
   async resume(): Promise<SuspendedGuest> {
     await this.#suspending;
-    if (!this.#isDurable || this.#suspension === undefined) return (this.#guest ??= await this.#decompress());
+    if (!this.#isDurable || this.#suspension === undefined) {
+      this.#guest ??= await this.#decompress();
+      return this.#guest;
+    }
     // Both at the same time: a store that syncs its disk takes as long as decompressing.
     const taking = this.#suspension.resume();
     const decompressing = this.#guest ?? this.#decompress();
