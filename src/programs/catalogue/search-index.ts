@@ -22,6 +22,9 @@ const B = 0.6;
 const SAME_WEIGHT = 0.7;
 const PREFIX_WEIGHT = 0.5;
 
+/** How rare a word has to be, compared with the rarest one of its query, in order to count. */
+const LEAST_RARITY = 0.02;
+
 /** The most words of a query, and the most words that begin with one of them. */
 const MAX_QUERY_WORDS = 32;
 const MAX_EXPANSIONS = 8;
@@ -95,10 +98,15 @@ export class SearchIndex {
   search(query: string, limit: number, accepts: (document: number) => boolean): readonly number[] {
     const sums = this.#sums;
     let count = 0;
-    for (const alternatives of this.#termsOf(query)) {
+    const terms = this.#termsOf(query).filter(({ size }) => size > 0);
+    const rarities = terms.map((alternatives) => this.#rarityOf(alternatives));
+    const least = LEAST_RARITY * Math.max(...rarities);
+    for (const [index, alternatives] of terms.entries()) {
+      const rarity = rarities[index] as number;
+      // What nearly all documents say tells none of them apart, and takes the most time.
+      if (rarity < least) continue;
       // Of words for the same thing, the one counts that fits a document best.
       this.#word++;
-      const rarity = this.#rarityOf(alternatives);
       for (const [word, weight] of alternatives) {
         const { documents, scores } = this.#postings.get(word) as Postings;
         for (let i = 0; i < documents.length; i++) {
