@@ -66,9 +66,7 @@ export function callableNames(
   { grant }: Pick<Caller, "grant">,
 ): readonly string[] {
   const patterns = (grant.capabilities.tools ?? []).map(compileNamePattern);
-  return registry
-    .firstNames(Number.POSITIVE_INFINITY)
-    .filter((name) => patterns.some((pattern) => pattern.matches(name)));
+  return registry.namesThat((name) => patterns.some((pattern) => pattern.matches(name)));
 }
 
 /** Returns why {@link canCall} is false for a tool's call, as the model reads it; `undefined` if it is true. */
