@@ -1,5 +1,6 @@
 import type { Question } from "../harness/case.ts";
 import { openProgram } from "./programs.ts";
+import { openResume } from "./resume.ts";
 
 const program: Question = {
   name: "a program waits for three answers",
@@ -10,5 +11,13 @@ const program: Question = {
   ],
 };
 
+const resume: Question = {
+  name: "a stored program goes on",
+  cases: [
+    { name: "until its next line, from memory", open: () => openResume("memory") },
+    { name: "until its next line, from SQLite", open: () => openResume("sqlite") },
+  ],
+};
+
 /** The questions about programs that are suspended while they wait. */
-export const questions: readonly Question[] = [program];
+export const questions: readonly Question[] = [program, resume];

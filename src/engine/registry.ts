@@ -204,6 +204,18 @@ export class ToolRegistry<in Embedder = unknown> {
     return Array.from(this.#offered().take(count), ({ tool }) => tool.name);
   }
 
+  /** The names of tools with approved definitions for which a condition holds, in order of registration. @internal */
+  namesThat(isMeant: (name: string) => boolean): readonly string[] {
+    const names: string[] = [];
+    // Without iterator helpers, which would take most of the time: programs ask for the names in every call.
+    for (const registered of this.#tools.values()) {
+      const { tool } = registered;
+      if (this.#isVisible !== undefined && !this.#isVisible(tool)) continue;
+      if (isMeant(tool.name) && this.isApproved(registered)) names.push(tool.name);
+    }
+    return names;
+  }
+
   /** The tools in order of registration. */
   get tools(): readonly Tool<never, Embedder>[] {
     return Array.from(this.#all(), ({ tool }) => tool);

@@ -1,6 +1,7 @@
 import type { AccessTokenOptions } from "../access-tokens/options.ts";
 import type { Receiver } from "../base/receiver.ts";
 import type { ResultBudget } from "../engine/bounds/result-budget.ts";
+import type { CallSuspensions } from "../engine/call/suspension.ts";
 import type { Credentials } from "../executor/http/authentication.ts";
 import type { ExecutorOptions } from "../executor/options.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
@@ -33,6 +34,11 @@ export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
      * is not served.
      */
     readonly mcp?: ServedMcp;
+    /**
+     * Keeps programs of sessions while they wait: see `openSuspensions`. The server does not close it: close it after the
+     * server. Default: they end with the process.
+     */
+    readonly suspensions?: CallSuspensions;
     /** Shows the calls in the journal to approvers, readers and admins. Default: they cannot be read over HTTP. */
     readonly history?: JournalHistory;
     /** Serves a page for people at `/console/`. Default: it is not served. */

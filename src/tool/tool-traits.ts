@@ -88,7 +88,10 @@ export interface ToolTraits {
    * and the end of what it logged. Default: `false`.
    */
   readonly reportsWork?: boolean;
-  /** Whether a host function of this process needs `context.canCall`. Default: `false`. */
+  /**
+   * Whether a host function of this process needs `context.canCall`, or a JavaScript tool `context.tools.names`. Default:
+   * `false`.
+   */
   readonly searchesTools?: boolean;
   /**
    * What the model reads if a host implementation throws anything but a `ToolFailure`: the message of the error, or only

@@ -17,7 +17,7 @@ test("people see the programs that wait, their open calls, and how long they hav
     Promise.all(["x", "y"].map((to) => tools.call("pay_bill", { to }).then(() => to)));`;
   await using suspensions = openSuspensions({ keys: [KEY] });
   const server = await startServer([program(source), new WritingTool("pay_bill").tool], {
-    ...({ suspensions } as object),
+    suspensions,
     policy: programPolicy(),
     sessions: { confirmations: { default: { destructive: "auto" } } },
   });

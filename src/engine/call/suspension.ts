@@ -23,6 +23,19 @@ export interface CallSuspensions {
   waiting(): MaybePromise<readonly WaitingCall[]>;
   /** Forgets a call that is suspended, and those of its tool. Does nothing if a process has resumed it, or it is unknown. */
   forget(place: CallPlace): MaybePromise<void>;
+  /**
+   * Forgets the calls that can never go on, and what only they needed: those that are lost, and those whose time was over
+   * long ago. Never rejects.
+   *
+   * @param isLost Whether no process goes on with a call.
+   */
+  clean(isLost: (call: KeptCall) => boolean): MaybePromise<void>;
+}
+
+/** A call that is kept. */
+export interface KeptCall extends CallPlace {
+  /** Whether a process has resumed it, and not suspended it again. */
+  readonly isResumed: boolean;
 }
 
 /** Where a call was made. */

@@ -1,3 +1,4 @@
+import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import { type Caller, mayCall } from "../call/nested.ts";
 import { aliasOf } from "../call/shown-name.ts";
 import type { CallState } from "../call/state.ts";
@@ -57,6 +58,15 @@ export function canCall(
   if (caller !== undefined && !mayCall(caller, name)) return false;
   const found = registry.find(name);
   return found !== undefined && registry.isApproved(found);
+}
+
+/** Returns the names of the tools for which {@link canCall} is true, in order of registration. */
+export function callableNames(
+  registry: ToolRegistry<never>,
+  { grant }: Pick<Caller, "grant">,
+): readonly string[] {
+  const patterns = (grant.capabilities.tools ?? []).map(compileNamePattern);
+  return registry.namesThat((name) => patterns.some((pattern) => pattern.matches(name)));
 }
 
 /** Returns why {@link canCall} is false for a tool's call, as the model reads it; `undefined` if it is true. */

@@ -15,7 +15,7 @@ import type { CallTrace } from "../call/trace.ts";
 import { cancelled, denial } from "../failure/refusal.ts";
 import { WorkReport } from "../work/work-report.ts";
 import { questionAsker } from "./ask.ts";
-import { canCall } from "./lookup.ts";
+import { callableNames, canCall } from "./lookup.ts";
 
 /**
  * Sets `task`, and has the sandbox run it.
@@ -109,5 +109,7 @@ function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
   );
   if (callTool === undefined) return task;
   call.nestedBudget = budget;
-  return { ...task, callTool, suspension };
+  const { searchesTools } = call.registered.tool;
+  const toolNames = searchesTools ? () => callableNames(ctx.registry, { grant }) : undefined;
+  return { ...task, callTool, suspension, toolNames };
 }

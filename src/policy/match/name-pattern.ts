@@ -21,9 +21,25 @@ export function escapeName(name: string): string {
 /** Compiles a pattern of names. Matching is case-sensitive. */
 export function compileNamePattern(pattern: string): NamePattern {
   const wildcard = parse(pattern);
-  const literal = typeof wildcard === "string" ? wildcard : undefined;
-  return { literal, matches: (name) => matchesWildcard(wildcard, name) };
+  if (typeof wildcard === "string") return { literal: wildcard, matches: (name) => name === wildcard };
+  const prefix = prefixOf(wildcard);
+  const matches = (name: string): boolean =>
+    prefix === undefined ? matchesWildcard(wildcard, name) : name.startsWith(prefix);
+  return { literal: undefined, matches };
 }
+
+/** What a name has to begin with, if that is all that the pattern says, as most do: comparing it is much faster. */
+function prefixOf(wildcard: Exclude<Wildcard, string>): string | undefined {
+  if (wildcard.indexOf(STAR) !== wildcard.length - 1) return undefined;
+  const characters = wildcard.slice(0, -1);
+  const prefix = characters.join("");
+  return characters.every((token) => typeof token === "string") && !SURROGATE.test(prefix)
+    ? prefix
+    : undefined;
+}
+
+/** A part of a name's character must not match the whole one. */
+const SURROGATE = /[\uD800-\uDFFF]/;
 
 /**
  * Whether `outer` matches every name that `inner` matches. A star of `inner` is within a star of `outer` only,

@@ -1,9 +1,17 @@
+import { isQuestion, queryWordsOf } from "./query-words.ts";
 import { synonymsOf } from "./synonyms.ts";
 import { wordsOf } from "./word-forms.ts";
 
 /** A document: its fields, and how much a word counts in each. */
 export interface SearchFields {
   readonly [field: string]: { readonly text: string; readonly weight: number };
+}
+
+/** What is found. */
+export interface SearchDocument {
+  readonly fields: SearchFields;
+  /** Whether it answers questions, and does nothing else. */
+  readonly answers: boolean;
 }
 
 /** Parameters of BM25: how soon a repeated word stops to count, and how much a long field is held against it. */
@@ -14,11 +22,17 @@ const B = 0.6;
 const SAME_WEIGHT = 0.7;
 const PREFIX_WEIGHT = 0.5;
 
+/** How rare a word has to be, compared with the rarest one of its query, in order to count. */
+const LEAST_RARITY = 0.02;
+
 /** The most words of a query, and the most words that begin with one of them. */
 const MAX_QUERY_WORDS = 32;
 const MAX_EXPANSIONS = 8;
 
 const MIN_PREFIX_LENGTH = 3;
+
+/** How much a document counts that does more than answering, if the query is a question. */
+const OTHER_WEIGHT = 0.8;
 
 /** The documents with a word, and how much the word counts in each. */
 interface Postings {
@@ -40,14 +54,17 @@ export class SearchIndex {
   /** The last word of a query that counted for a document, and how much. */
   readonly #lastWord: Float64Array;
   readonly #lastScore: Float64Array;
+  /** 1 for the documents that answer questions. */
+  readonly #answers: Uint8Array;
   #word = 0;
 
-  constructor(documents: readonly SearchFields[]) {
+  constructor(documents: readonly SearchDocument[]) {
+    this.#answers = Uint8Array.from(documents, ({ answers }) => (answers ? 1 : 0));
     this.#sums = new Float64Array(documents.length);
     this.#found = new Uint32Array(documents.length);
     this.#lastWord = new Float64Array(documents.length);
     this.#lastScore = new Float64Array(documents.length);
-    const read = documents.map(frequenciesOf);
+    const read = documents.map(({ fields }) => frequenciesOf(fields));
     const average = averageLengths(read);
     const entries = new Map<string, [document: number, frequency: number][]>();
     for (const [document, fields] of read.entries()) {
@@ -81,10 +98,15 @@ export class SearchIndex {
   search(query: string, limit: number, accepts: (document: number) => boolean): readonly number[] {
     const sums = this.#sums;
     let count = 0;
-    for (const alternatives of this.#termsOf(query)) {
+    const terms = this.#termsOf(query).filter(({ size }) => size > 0);
+    const rarities = terms.map((alternatives) => this.#rarityOf(alternatives));
+    const least = LEAST_RARITY * Math.max(...rarities);
+    for (const [index, alternatives] of terms.entries()) {
+      const rarity = rarities[index] as number;
+      // What nearly all documents say tells none of them apart, and takes the most time.
+      if (rarity < least) continue;
       // Of words for the same thing, the one counts that fits a document best.
       this.#word++;
-      const rarity = this.#rarityOf(alternatives);
       for (const [word, weight] of alternatives) {
         const { documents, scores } = this.#postings.get(word) as Postings;
         for (let i = 0; i < documents.length; i++) {
@@ -100,9 +122,19 @@ export class SearchIndex {
         }
       }
     }
+    if (isQuestion(query)) this.#favourAnswers(count);
     const best = this.#best(count, limit, accepts);
     for (let i = 0; i < count; i++) sums[this.#found[i] as number] = 0;
     return best;
+  }
+
+  /** Has the found documents count less that do more than answering. */
+  #favourAnswers(count: number): void {
+    for (let i = 0; i < count; i++) {
+      const document = this.#found[i] as number;
+      if (this.#answers[document] === 0)
+        this.#sums[document] = OTHER_WEIGHT * (this.#sums[document] as number);
+    }
   }
 
   /** Takes the best documents one after the other out of a heap: only a few are asked for. */
@@ -141,15 +173,17 @@ export class SearchIndex {
 
   /** The words of a query, each with those for the same thing and longer ones, and how much they count. */
   #termsOf(query: string): readonly ReadonlyMap<string, number>[] {
-    return [...new Set(wordsOf(query))].slice(0, MAX_QUERY_WORDS).map((word) => {
-      const terms = new Map<string, number>();
-      for (const other of synonymsOf(word)) terms.set(other, SAME_WEIGHT);
-      if (!this.#postings.has(word))
-        for (const longer of this.#longerThan(word)) terms.set(longer, PREFIX_WEIGHT);
-      terms.set(word, 1);
-      for (const term of terms.keys()) if (!this.#postings.has(term)) terms.delete(term);
-      return terms;
-    });
+    return queryWordsOf(query)
+      .slice(0, MAX_QUERY_WORDS)
+      .map((word) => {
+        const terms = new Map<string, number>();
+        for (const other of synonymsOf(word)) terms.set(other, SAME_WEIGHT);
+        if (!this.#postings.has(word))
+          for (const longer of this.#longerThan(word)) terms.set(longer, PREFIX_WEIGHT);
+        terms.set(word, 1);
+        for (const term of terms.keys()) if (!this.#postings.has(term)) terms.delete(term);
+        return terms;
+      });
   }
 
   /** How much the words say together: the fewer documents have one of them, the more. */

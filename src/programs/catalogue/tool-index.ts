@@ -1,7 +1,8 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import { type SearchFields, SearchIndex } from "./search-index.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
+import { type SearchDocument, type SearchFields, SearchIndex } from "./search-index.ts";
 
 /** The most parameters of a tool that are indexed. */
 const MAX_PARAMETERS = 64;
@@ -34,8 +35,13 @@ export class ToolIndex {
   #build(): void {
     this.#revision = this.#registry.revision;
     this.#tools = this.#registry.tools.filter(({ name }) => !this.#leftOut.has(name));
-    this.#index = new SearchIndex(this.#tools.map(fieldsOf));
+    this.#index = new SearchIndex(this.#tools.map(documentOf));
   }
+}
+
+function documentOf(tool: Tool<never, never>): SearchDocument {
+  const { sideEffects } = tool;
+  return { fields: fieldsOf(tool), answers: sideEffects !== undefined && changesNothing(sideEffects) };
 }
 
 function fieldsOf({ name, title, description, inputSchema, tags }: Tool<never, never>): SearchFields {

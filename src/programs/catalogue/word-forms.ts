@@ -1,8 +1,10 @@
 /** The longest text that is read, in UTF-16 code units. */
 const MAX_TEXT_LENGTH = 4_000;
 
-/** A word: of letters or of digits, in `camelCase` too. */
-const WORD = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lt}\p{M}]+|\p{N}+/gu;
+/** A word: of letters or of digits, in `camelCase` too; also the plural of an abbreviation, such as `PRs`. */
+const WORD = /\p{Lu}{2,}s(?!\p{L})|\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lt}\p{M}]+|\p{N}+/gu;
+
+const PLURAL_OF_CAPITALS = /^\p{Lu}{2,}s$/u;
 
 /** Words that say nothing about a tool. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
@@ -17,7 +19,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
   for (const [word] of text.slice(0, MAX_TEXT_LENGTH).normalize("NFKC").matchAll(WORD)) {
-    const lower = word.toLowerCase();
+    const lower = PLURAL_OF_CAPITALS.test(word) ? word.slice(0, -1).toLowerCase() : word.toLowerCase();
     if (!STOP_WORDS.has(lower)) words.push(stem(lower));
   }
   return words;

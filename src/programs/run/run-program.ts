@@ -34,6 +34,7 @@ export function runProgramTool(sideEffects: SideEffects, checker: ProgramChecker
     description: descriptionWith(prefix),
     sideEffects,
     reportsWork: true,
+    searchesTools: true,
     preflight: ({ code, language = "js" }: ProgramInput, context: PreflightContext) =>
       checker.problemsOf({ code, language }, context),
     inputSchema: {

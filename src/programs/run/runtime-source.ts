@@ -1,7 +1,8 @@
 /**
  * The module that runs programs in QuickJS. It is the same for every program, so that all of them start from one
  * template; the code is evaluated within the call. `tools` has every name as a member, made when it is first used:
- * a tool that does not exist is refused when it is called, like any other call.
+ * a tool that does not exist is refused when it is called, like any other call. Only tools that can be called are listed,
+ * and their names are asked for when a program first lists them or looks for one.
  *
  * A program is an expression or the body of an asynchronous function. If its value is a function, it is called. Each call
  * has a heap of its own, so a program that changes its globals affects no other.
@@ -10,14 +11,23 @@
  */
 export const PROGRAM_RUNTIME: string = `
 const AsyncFunction = (async () => {}).constructor;
-const { apply } = Reflect;
+const { apply, ownKeys: keysOf } = Reflect;
 const { exec } = RegExp.prototype;
 const ErrorOf = Error, SyntaxErrorOf = SyntaxError, TypeErrorOf = TypeError, ProxyOf = Proxy;
 const FRAME = /<input>:(\\d+)(?::(\\d+))?/;
 const global = globalThis;
 
-const toolsFor = (call) => {
+const toolsFor = ({ call, names }) => {
   const members = { __proto__: null };
+  let listed;
+  const list = () => {
+    if (listed === undefined) {
+      listed = { __proto__: null };
+      const found = names();
+      for (let i = 0; i < found.length; i++) listed[found[i]] = true;
+    }
+    return listed;
+  };
   const member = (name) => name === "then"
     // Whatever awaits \`tools\` would wait for ever.
     ? (input, reject) => {
@@ -27,14 +37,16 @@ const toolsFor = (call) => {
     : (input) => call(name, input);
   return new ProxyOf(members, {
     get: (known, name) => typeof name === "string" ? (known[name] ??= member(name)) : undefined,
-    has: (known, name) => typeof name === "string",
+    has: (known, name) => typeof name === "string" && name in list(),
     set: () => false,
     defineProperty: () => false,
     deleteProperty: () => false,
     setPrototypeOf: () => false,
     preventExtensions: () => false,
-    ownKeys: () => [],
-    getOwnPropertyDescriptor: () => undefined,
+    ownKeys: () => keysOf(list()),
+    getOwnPropertyDescriptor: (known, name) => typeof name === "string" && name in list()
+      ? { value: known[name] ??= member(name), writable: true, enumerable: true, configurable: true }
+      : undefined,
   });
 };
 
@@ -63,7 +75,7 @@ const located = (thrown) => {
 const LINES_BEFORE = 3;
 
 export default async ({ code }, context) => {
-  const tools = toolsFor(context.tools.call);
+  const tools = toolsFor(context.tools);
   try {
     const value = await compile(code)(tools);
     return typeof value === "function" ? await value(tools) : value;

@@ -1,11 +1,14 @@
+import { describeThrown } from "../../base/thrown.ts";
 import type {
   CallPlace,
   CallSuspension,
   CallSuspensions,
+  KeptCall,
   ReopenedSuspension,
   SuspendableCall,
   WaitingCall,
 } from "../../engine/call/suspension.ts";
+import { cleanStore } from "../stores/clean-store.ts";
 import { MemorySuspensionStore } from "../stores/memory-store.ts";
 import type { ProgramHeader, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
 import { type SuspensionKey, SuspensionKeys } from "./keys.ts";
@@ -104,6 +107,16 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
     // One that went on in another process is its own.
     if (stored?.state === "waiting" && (await store.take(stored.id, stored.revision)))
       await store.remove(stored.id);
+  }
+
+  /** @internal */
+  async clean(isLost: (call: KeptCall) => boolean): Promise<void> {
+    try {
+      await cleanStore(this.#host.store, isLost, this.#host.now());
+    } catch (thrown) {
+      const { message } = describeThrown(thrown);
+      process.emitWarning(`Programs could not be cleaned up: ${message}`, { code: "SANDGATE_NOT_SUSPENDED" });
+    }
   }
 
   /** Returns what is readable of all suspended programs, the oldest first. */

@@ -57,6 +57,11 @@ export interface SandboxTask extends GrantedTask {
   readonly ask?: AskForTask | undefined;
   /** See `HostContext.canCall`. Absent unless the tool declares `searchesTools`. */
   readonly canCall?: ((name: string) => boolean) | undefined;
+  /**
+   * Returns the names of the tools that the task can call, in order of registration. Absent unless the tool declares
+   * `searchesTools`, or if the grant gives no tools.
+   */
+  readonly toolNames?: (() => readonly string[]) | undefined;
   /** Follows the call. Absent if it is not traced. */
   readonly trace?: TaskTrace | undefined;
 }

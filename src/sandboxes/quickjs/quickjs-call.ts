@@ -15,21 +15,14 @@ import { newRandomState } from "./random-state.ts";
 import { type Positions, translateFrames } from "./source-maps/positions.ts";
 import { type CallState, readCallState, writeCallState } from "./suspension/call-state.ts";
 import { engineBuild } from "./suspension/engine-build.ts";
+import { GuestWaits } from "./suspension/guest-waits.ts";
 import { templateBytes } from "./suspension/stored-template.ts";
-import { bytesOf, type SuspendedParts, WaitingGuest } from "./suspension/waiting-guest.ts";
+import type { SuspendedParts } from "./suspension/waiting-guest.ts";
 import type { Template } from "./template/template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
 import type { QuickJsAnswer, QuickJsArtifact, QuickJsTask } from "./thread/thread-task.ts";
 import type { WaitingBudget } from "./waiting-budget.ts";
-
-const NO_ROOM_TO_WAIT =
-  "Tool could not wait for its requests: the waiting calls use too much memory. Try again later";
-
-/** The most waits of a call for its timers alone: each suspends the guest and resumes it. */
-const MAX_TIMER_WAITS = 1_000;
-
-const TOO_MANY_WAITS = "Tool waited for timers 1,000 times, the most that a call can";
 
 const NOTHING: readonly never[] = [];
 
@@ -63,18 +56,13 @@ export class QuickJsCall {
   #elapsedMs: number;
   #log: LogBudget;
   #files: FileUse = NO_FILE_USE;
+  /** Those at the beginning, as JSON text: the same for all steps. */
+  readonly #toolNames: string | undefined;
   #hasBegun = false;
-  /** The guest while it waits. */
-  #waiting: WaitingGuest | undefined;
-  /** Milliseconds of wall time until the first timer of the waiting guest is due; `undefined` if it has none. */
-  #wakeMs: number | undefined;
-  #timerWaits = 0;
+  /** Holds the guest while it waits: `undefined` until it does, which most guests never do. */
+  #held: GuestWaits | undefined;
   /** How long the call waited for people, in ms. */
   #askedMs = 0;
-  /** Bytes that are reserved for the guest while it waits. */
-  #reserved = 0;
-  /** Set while a call waits for the guest to be suspended, which runs at the moment. */
-  #wanted: PromiseWithResolvers<void> | undefined;
 
   /**
    * Runs a call. Never rejects; settles when no part of the call is running any more.
@@ -114,6 +102,7 @@ export class QuickJsCall {
     this.#owner = `${task.sessionId}\0${key}`;
     this.#task = task;
     this.#limits = limits;
+    this.#toolNames = task.toolNames && JSON.stringify(task.toolNames());
     this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
   }
 
@@ -139,13 +128,14 @@ export class QuickJsCall {
     this.#hasBegun = true;
     this.#elapsedMs = earlier.elapsedMs;
     this.#askedMs = this.#limits.waitTimeMs - from.leftWaitMs + sinceMs;
-    this.#timerWaits = earlier.timerWaits;
+    this.#held = this.#newWaits(earlier.timerWaits);
     this.#log = earlier.log;
     this.#files = earlier.files;
-    if (!this.#wait(from.heap, earlier.wakeMs)) return this.#fail(NO_ROOM_TO_WAIT);
+    const refusal = this.#waits.hold(from.heap, earlier.wakeMs);
+    if (refusal !== undefined) return this.#fail(refusal);
     this.#requests = new PendingRequests(this.#task, this.#host, this.#limits, earlier);
     if (this.#askedMs >= this.#limits.waitTimeMs) return this.#endWaiting("waited");
-    this.#requests.resume(earlier.requests, this.#keep);
+    this.#requests.resume(earlier.requests, this.#waits.keep);
     return this.#runFrom(undefined);
   }
 
@@ -157,7 +147,7 @@ export class QuickJsCall {
         const task = encodeTask(this.#nextTask(step));
         const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
         if (step.kind === "resume") releaseGuest(step.guest);
-        this.#reserve(0);
+        this.#held?.free();
         this.#count(outcome);
         if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
           await this.#endRequests();
@@ -167,17 +157,17 @@ export class QuickJsCall {
         }
         const { guest, requests, wakeMs } = outcome.result;
         this.#hasBegun = true;
-        if (!this.#wait(guest, wakeMs)) {
+        const refusal = this.#waits.hold(guest, wakeMs);
+        if (refusal !== undefined) {
           releaseGuest(guest);
-          return this.#fail(this.#timerWaits > MAX_TIMER_WAITS ? TOO_MANY_WAITS : NO_ROOM_TO_WAIT);
+          return this.#fail(refusal);
         }
         this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits, undefined);
-        if (!closing.aborted) this.#requests.start(requests, this.#leftMs, this.#keep);
+        if (!closing.aborted) this.#requests.start(requests, this.#leftMs, this.#waits.keep);
       }
       const wait = await this.#nextReplies(this.#requests as PendingRequests);
       if ("end" in wait) return this.#endWaiting(wait.end);
-      const waited = this.#waiting as WaitingGuest;
-      this.#waiting = undefined;
+      const waited = this.#waits.leave();
       let guest: SuspendedGuest;
       try {
         guest = await waited.resume();
@@ -186,7 +176,7 @@ export class QuickJsCall {
         await waited.release();
         return { ...this.#withChanges(notResumed(error)), used: this.#used };
       }
-      if (wait.replies.length === 0) this.#timerWaits++;
+      if (wait.replies.length === 0) this.#waits.countTimerWait();
       const { outstanding } = this.#requests as PendingRequests;
       step = { kind: "resume", guest, replies: wait.replies, outstanding };
     }
@@ -194,19 +184,14 @@ export class QuickJsCall {
 
   /** Waits for replies, or for the first timer. */
   async #nextReplies(requests: PendingRequests): Promise<EndedWait> {
-    const { signal, suspension } = this.#task;
-    const waited = this.#waiting as WaitingGuest;
-    if (requests.isAsking || this.#wanted !== undefined) void this.#suspend();
-    const threshold =
-      suspension === undefined || waited.isDurable
-        ? undefined
-        : setTimeout(() => void this.#suspend(), suspension.afterMs).unref();
-    const leftWaitMs = Math.max(this.#limits.waitTimeMs - this.#askedMs, 0);
-    const wait = await requests.next(this.#leftMs, leftWaitMs, this.#wakeMs, [signal, this.#host.closing]);
-    clearTimeout(threshold);
+    const waits = this.#waits;
+    const stop = waits.begin(requests.isAsking);
+    const signals = [this.#task.signal, this.#host.closing];
+    const wait = await requests.next(this.#leftMs, this.#leftWaitMs, waits.wakeMs, signals);
+    stop();
     this.#elapsedMs += wait.waitedMs;
     this.#askedMs += wait.askedMs;
-    const bytes = this.#reserved;
+    const bytes = waits.reserved;
     if (bytes >= LARGE_GUEST_BYTES) {
       const turnFrom = performance.now();
       await awaitTurn(bytes);
@@ -216,7 +201,7 @@ export class QuickJsCall {
   }
 
   async #endWaiting(end: "timeout" | "waited" | "cancelled"): Promise<SandboxOutcome> {
-    await this.#waiting?.release();
+    await this.#held?.release();
     await this.#endRequests();
     const ended = { effect: this.#effect, used: this.#used };
     if (end !== "waited") return this.#withChanges({ status: end, ...ended });
@@ -230,65 +215,38 @@ export class QuickJsCall {
   }
 
   async #endRequests(): Promise<void> {
-    // A call must not wait for the suspension of a guest that has ended.
-    this.#wanted?.resolve();
+    this.#held?.end();
     if (this.#requests !== undefined) await this.#requests.end();
   }
 
-  /**
-   * Keeps a guest while it waits. Returns `false` if there is no room for it.
-   *
-   * @param guest As the bytes of an earlier process, or in memory.
-   */
-  #wait(guest: SuspendedGuest | Uint8Array, wakeMs: number | undefined): boolean {
-    if (this.#timerWaits > MAX_TIMER_WAITS || !this.#reserve(bytesOf(guest))) return false;
+  get #waits(): GuestWaits {
+    this.#held ??= this.#newWaits(0);
+    return this.#held;
+  }
+
+  #newWaits(timerWaits: number): GuestWaits {
     const { template } = this.#template.value as QuickJsArtifact;
-    this.#wakeMs = wakeMs;
-    this.#waiting = new WaitingGuest(
-      guest,
-      this.#task.suspension,
-      () => templateBytes(template),
-      this.#limits.memoryBytes,
-      (bytes) => this.#reserve(bytes),
-    );
-    return true;
-  }
-
-  /** Changes what is reserved for the waiting guest. Returns `false` if there is no room. */
-  #reserve(bytes: number): boolean {
-    const { waiting } = this.#host;
-    waiting.release(this.#task, this.#reserved);
-    const hasRoom = bytes === 0 || waiting.reserve(this.#task, bytes);
-    this.#reserved = hasRoom ? bytes : 0;
-    return hasRoom;
-  }
-
-  /** Lets the call outlive its process before a person is asked about a call that its tool makes. */
-  get #keep(): (() => Promise<void>) | undefined {
-    if (this.#task.suspension === undefined) return undefined;
-    return async () => {
-      if (this.#waiting !== undefined) return this.#suspend();
-      this.#wanted ??= Promise.withResolvers();
-      return this.#wanted.promise;
+    const call = {
+      ...{ task: this.#task, budget: this.#host.waiting, maxBytes: this.#limits.memoryBytes },
+      ...{ template: () => templateBytes(template), parts: () => this.#parts() },
     };
-  }
-
-  async #suspend(): Promise<void> {
-    await this.#waiting?.suspend(() => this.#parts());
-    this.#wanted?.resolve();
-    this.#wanted = undefined;
+    return new GuestWaits(call, timerWaits);
   }
 
   #parts(): SuspendedParts {
     const requests = this.#requests as PendingRequests;
-    const [elapsedMs, timerWaits, wakeMs] = [this.#elapsedMs, this.#timerWaits, this.#wakeMs];
-    const own = { elapsedMs, timerWaits, wakeMs, log: this.#log, files: this.#files };
+    const { timerWaits, wakeMs } = this.#waits;
+    const own = { elapsedMs: this.#elapsedMs, timerWaits, wakeMs, log: this.#log, files: this.#files };
     return {
       build: engineBuild(),
       state: writeCallState({ ...own, ...requests.state }),
       open: requests.openCalls,
-      leftWaitMs: Math.max(this.#limits.waitTimeMs - this.#askedMs, 0),
+      leftWaitMs: this.#leftWaitMs,
     };
+  }
+
+  get #leftWaitMs(): number {
+    return Math.max(this.#limits.waitTimeMs - this.#askedMs, 0);
   }
 
   get #leftMs(): number {
@@ -333,6 +291,7 @@ export class QuickJsCall {
       nested: { granted, left: granted - (this.#requests?.nestedCalls ?? 0) },
       access: this.#access,
       frozenClock: capabilities.frozenClock,
+      toolNames: this.#toolNames,
     };
   }
 

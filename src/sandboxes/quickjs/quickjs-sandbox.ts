@@ -23,7 +23,7 @@ import {
   type QuickJsLimits,
   unenforceableLimit,
 } from "./quickjs-limits.ts";
-import { engineBuild } from "./suspension/engine-build.ts";
+import { engineBuild, otherBuildText } from "./suspension/engine-build.ts";
 import { readTemplate } from "./suspension/stored-template.ts";
 import { SuspensionError } from "./suspension/suspension-error.ts";
 import { loadTemplate } from "./template/template-loader.ts";
@@ -177,7 +177,7 @@ export class QuickJsSandbox implements Sandbox {
     limits: QuickJsLimits,
   ): Promise<FoundTemplate | SandboxOutcome> {
     if (build !== engineBuild()) {
-      return notResumed(new SuspensionError("it was suspended by another version of the engine"));
+      return notResumed(new SuspensionError(otherBuildText(build)));
     }
     const kind = templateKind(`stored ${digest}`, limits);
     const known = this.#templates.find(kind.key);

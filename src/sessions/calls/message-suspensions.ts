@@ -4,6 +4,7 @@ import type {
   CallSuspension,
   CallSuspensions,
   ClaimedCall,
+  KeptCall,
   ReopenedSuspension,
   SuspendableCall,
   WaitingCall,
@@ -66,6 +67,10 @@ export class MessageSuspensions implements CallSuspensions {
   forget(place: CallPlace): MaybePromise<void> {
     if (!this.#isLeaving()) return this.#suspensions.forget(place);
     this.#left.add(place.callId);
+  }
+
+  clean(isLost: (call: KeptCall) => boolean): MaybePromise<void> {
+    return this.#suspensions.clean(isLost);
   }
 }
 

@@ -9,6 +9,7 @@ import type { SessionTable } from "../session-table.ts";
 import type { Shared } from "../shared.ts";
 import type { MessageRecord, SessionRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
+import { cleanSuspended } from "./clean-suspended.ts";
 import { repair } from "./repair.ts";
 import { SuspendedCalls } from "./suspended-calls.ts";
 
@@ -19,13 +20,13 @@ export async function restoreSessions(
   create: (record: SessionRecord) => Promise<Session>,
 ): Promise<readonly ResumedMessage[]> {
   const { inquiries, approvals, settings, store } = shared;
-  const suspended = await SuspendedCalls.read(store === undefined ? undefined : settings.context.suspensions);
+  const { suspensions } = settings.context;
+  const suspended = await SuspendedCalls.read(store === undefined ? undefined : suspensions);
   if (store !== undefined) {
+    if (suspensions !== undefined) await cleanSuspended(store, suspensions, suspended);
     // What would read the results of an agent has ended.
     for (const { id, parent } of await store.sessions()) {
-      if (parent === undefined) continue;
-      await store.removeSession(id);
-      for (const place of suspended.of(id)) await settings.context.suspensions?.forget(place);
+      if (parent !== undefined) await store.removeSession(id);
     }
     await inquiries.restore((inquiry) => suspended.hasCallerOf(inquiry));
     await approvals.restore();

@@ -3,7 +3,6 @@ import type { Inquiry } from "../confirmations/inquiry.ts";
 
 /** The calls of earlier processes that were suspended while they waited. */
 export class SuspendedCalls {
-  readonly #all: readonly CallPlace[];
   readonly #places: ReadonlySet<string>;
 
   /** @param suspensions `undefined` if calls end with their process. */
@@ -11,8 +10,7 @@ export class SuspendedCalls {
     return new SuspendedCalls((await suspensions?.waiting()) ?? []);
   }
 
-  private constructor(places: readonly CallPlace[]) {
-    this.#all = places;
+  constructor(places: readonly CallPlace[]) {
     this.#places = new Set(places.map(keyOf));
   }
 
@@ -20,9 +18,13 @@ export class SuspendedCalls {
     return this.#places.has(keyOf(place));
   }
 
-  /** The calls of a session. */
-  of(sessionId: string): readonly CallPlace[] {
-    return this.#all.filter((place) => place.sessionId === sessionId);
+  /** Whether it is one of these calls, or was made below one of them. */
+  hasAbove(place: CallPlace): boolean {
+    const { callId } = place;
+    for (let end = callId.length; end > 0; end = callId.lastIndexOf("/", end - 1)) {
+      if (this.has({ ...place, callId: callId.slice(0, end) })) return true;
+    }
+    return false;
   }
 
   /** Whether the call that an inquiry is about was made by the tool of a suspended call, which asks again. */

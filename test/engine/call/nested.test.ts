@@ -70,6 +70,21 @@ test("the events of a nested call name the call whose tool made it", async () =>
   expect(parents).not.toContainEqual(["add", undefined]);
 });
 
+test("a tool lists those that its grant gives, if it declares that it searches tools", async () => {
+  const source = "export default (input, { tools }) => tools.names();";
+  const outer = { quickjs: { source }, searchesTools: true } as ToolImplementations;
+  const grants = { outer: { capabilities: { tools: ["a*"] } } };
+  const tools = { add, other: add, again: add };
+  expect((await run({ tools: { ...tools, outer }, grants })).output).toEqual(["add", "again"]);
+  expect(
+    (await run({ tools: { ...tools, outer }, grants: { outer: { capabilities: {} } } })).error,
+  ).toMatchObject({
+    message: "tools.names: the tool does not declare searchesTools, or may not call other tools",
+  });
+  const silent = { quickjs: { source } };
+  expect((await run({ tools: { ...tools, outer: silent }, grants })).error?.code).toBe("execution_error");
+});
+
 describe("the limit on nested calls", () => {
   const again = `
     const settled = await Promise.allSettled([0, 1, 2, 3].map(() => tools.call("outer", {})));

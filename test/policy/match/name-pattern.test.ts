@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   compileNamePattern,
+  escapeName,
   isWithinNamePattern,
   NAME_PATTERN,
 } from "../../../src/policy/match/name-pattern.ts";
@@ -22,6 +23,20 @@ describe("a pattern of tool names", () => {
     expect(compileNamePattern(name)).toMatchObject({ literal: name });
     expect(compileNamePattern(name).matches(name)).toBe(true);
     expect(compileNamePattern(`${name.slice(0, 1)}*`).matches(`${name.slice(0, 1)}_b`)).toBe(true);
+  });
+
+  test("a star at the end matches every name that begins like the pattern, by whole characters", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "b", "*", "\\", "ß", "\ud83d\udd27", "\ud83d") });
+    fc.assert(
+      fc.property(text, text, (prefix, name) => {
+        const [begin, whole] = [Array.from(prefix), Array.from(name)];
+        const isMatch = begin.every((character, index) => whole[index] === character);
+        expect(compileNamePattern(`${escapeName(prefix)}*`).matches(name)).toBe(isMatch);
+        // The same pattern in the general way.
+        expect(compileNamePattern(`${escapeName(prefix)}**`).matches(name)).toBe(isMatch);
+      }),
+    );
+    expect(compileNamePattern("*").matches("")).toBe(true);
   });
 
   test("an escaped star or backslash is that character", () => {

@@ -110,6 +110,20 @@ describe("CodeExecutor", () => {
     expect(error).toContain(message);
   });
 
+  test("checks the code of all its executions in one thread", async () => {
+    const one = new CodeExecutor({ sandboxes });
+    expect((await one.execute("() => 1")).result).toBe(1);
+    let threads = 0;
+    const count = (): void => void threads++;
+    process.on("worker", count);
+    try {
+      for (let i = 0; i < 3; i++) expect((await one.execute(`() => ${i}`)).result).toBe(i);
+    } finally {
+      process.off("worker", count);
+    }
+    expect(threads).toBe(0);
+  });
+
   test("returns an error for functions that cannot be tools", async () => {
     expect((await executor.execute("() => 1", [{ name: "a-b", fns }])).error).toContain("identifier");
     expect((await executor.execute("() => 1", { "a b": fns.fail })).error).toContain("a b");

@@ -296,13 +296,19 @@ run the tests of the project in a shell|run_command
 export interface SetTool {
   readonly name: string;
   readonly description: string;
+  readonly sideEffects: "read" | "write";
   readonly parameters: readonly string[];
 }
+
+/** The verbs of tools that change nothing; `place` and `browser` tools, among others, do. */
+const READING =
+  /(?:^|_)(?:get|list|search|read|find|query|describe|explain|grep|track|fetch|monitor|summarize|extract|tree|translate|transcribe|geocode|convert)(?:_|$)/;
 
 export const SEARCH_TOOLS: readonly SetTool[] = rowsOf(TOOLS).map(
   ([name = "", description = "", parameters = ""]) => ({
     name,
     description,
+    sideEffects: READING.test(name) ? "read" : "write",
     parameters: parameters.split(" ").filter((parameter) => parameter !== ""),
   }),
 );
@@ -313,10 +319,11 @@ export interface SetQuery {
   readonly wanted: readonly string[];
 }
 
-export const SEARCH_QUERIES: readonly SetQuery[] = queriesOf(QUERIES);
-export const UNSEEN_SEARCH_QUERIES: readonly SetQuery[] = queriesOf(UNSEEN_QUERIES);
+export const SEARCH_QUERIES: readonly SetQuery[] = readQueries(QUERIES);
+export const UNSEEN_SEARCH_QUERIES: readonly SetQuery[] = readQueries(UNSEEN_QUERIES);
 
-function queriesOf(text: string): readonly SetQuery[] {
+/** Reads lines with a request, and the names of the tools of which one is right. */
+export function readQueries(text: string): readonly SetQuery[] {
   return rowsOf(text).map(([query = "", wanted = ""]) => ({ query, wanted: wanted.split(" ") }));
 }
 

@@ -4,14 +4,17 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { ToolIndex } from "../../../src/programs/catalogue/tool-index.ts";
 import { stem, wordsOf } from "../../../src/programs/catalogue/word-forms.ts";
 import { tool } from "../harness.ts";
+import { HELD_OUT_SEARCH_QUERIES, MORE_SEARCH_QUERIES } from "./more-queries.ts";
 import { SEARCH_QUERIES, SEARCH_TOOLS, type SetQuery, UNSEEN_SEARCH_QUERIES } from "./search-set.ts";
 
 const anyTool = (): boolean => true;
 
 const registry = new ToolRegistry();
-for (const { name, description, parameters } of SEARCH_TOOLS) {
+for (const { name, description, sideEffects, parameters } of SEARCH_TOOLS) {
   const properties = Object.fromEntries(parameters.map((parameter) => [parameter, { type: "string" }]));
-  registry.register(tool(name, () => null, { description, inputSchema: { type: "object", properties } }));
+  registry.register(
+    tool(name, () => null, { description, sideEffects, inputSchema: { type: "object", properties } }),
+  );
 }
 
 function missed(queries: readonly SetQuery[]): readonly string[] {
@@ -23,12 +26,17 @@ function missed(queries: readonly SetQuery[]): readonly string[] {
 }
 
 test.each([
-  ["the requests by which it was tuned", SEARCH_QUERIES, 0.92],
-  ["requests that were written after it was tuned", UNSEEN_SEARCH_QUERIES, 0.86],
-])("a right tool is among the first three for most of %s", (_, queries, least) => {
+  ["the requests by which it was tuned", [...SEARCH_QUERIES, ...MORE_SEARCH_QUERIES], 0.92],
+  ["requests whose misses it was not tuned by", UNSEEN_SEARCH_QUERIES, 0.92],
+  ["the hardest requests, which it was not tuned by", HELD_OUT_SEARCH_QUERIES, 0.65],
+])("a right tool is among the first three for most of %s", (what, queries, least) => {
   expect(SEARCH_TOOLS.length).toBeGreaterThanOrEqual(120);
-  expect(queries.length).toBeGreaterThanOrEqual(60);
+  expect(queries.length).toBeGreaterThanOrEqual(40);
   const list = missed(queries);
+  console.log(
+    `recall@3 of search_tools, ${what}: ${queries.length - list.length} of ${queries.length}` +
+      ` (${(100 * (1 - list.length / queries.length)).toFixed(1)} %)`,
+  );
   expect(1 - list.length / queries.length, list.join("\n")).toBeGreaterThanOrEqual(least);
 });
 
@@ -44,7 +52,20 @@ test("forms of a word meet, in any style of a name", () => {
     expect(new Set(forms.map(stem)).size, forms.join()).toBe(1);
   }
   expect(wordsOf("listPullRequests")).toEqual(wordsOf("list_pull-requests"));
+  expect(wordsOf("open PRs and VMs")).toEqual(wordsOf("open PR, VM"));
   expect(wordsOf("HTTPServer2")).toEqual(["http", "serv", "2"]);
+});
+
+test("a question is for tools that change nothing, as far as they say so", () => {
+  const both = new ToolRegistry()
+    .register(tool("close_ticket", () => null, { description: "Tickets", sideEffects: "write" }))
+    .register(tool("list_ticket", () => null, { description: "Tickets", sideEffects: "read" }));
+  const index = new ToolIndex(both, []);
+  const first = (query: string): string | undefined => index.search(query, 1, anyTool)[0]?.name;
+  expect(first("ticket")).toBe("close_ticket");
+  expect(first("Is there a ticket?")).toBe("list_ticket");
+  expect(first("what tickets are open")).toBe("list_ticket");
+  expect(first("Whatever ticket")).toBe("close_ticket");
 });
 
 test("only tools that are accepted are found, and the index follows the registry", () => {

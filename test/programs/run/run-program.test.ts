@@ -55,6 +55,53 @@ test("a tool can have any name", async () => {
   expect([output, error]).toEqual([names, undefined]);
 });
 
+describe("A program that lists its tools", () => {
+  const names = ["b", "a", "__proto__", "2", "1"];
+  const tools = names.map((name) => tool(name, () => name));
+
+  test("gets the names of those that it can call, and can look for one", async () => {
+    const programs = new Programs(sandboxes, { tools: [...tools, add], granted: ["a*", "b", "__proto__"] });
+    const { output, error } = await programs.run(`
+      const listed = []; for (const name in tools) listed.push(name);
+      return [Object.keys(tools), listed, Object.entries(tools).map(([name, call]) => typeof call),
+        "a" in tools, "2" in tools, "gone" in tools, Object.hasOwn(tools, "b"), Object.hasOwn(tools, "gone")];`);
+    const found = ["b", "a", "__proto__", "add"];
+    expect(error).toBeUndefined();
+    expect(output).toEqual([
+      ...[found, found, found.map(() => "function")],
+      ...[true, false, false, true, false],
+    ]);
+  });
+
+  test("can call what it listed, also with a spread or a destructured rest", async () => {
+    const programs = new Programs(sandboxes, { tools, granted: ["a", "b"] });
+    const { output } = await programs.run(`
+      const { a, ...rest } = tools;
+      return [await Promise.all(Object.values({ ...tools }).map((call) => call({}))), Object.keys(rest)];`);
+    expect(output).toEqual([["b", "a"], ["b"]]);
+  });
+
+  test("lists the tools of the call for which it was granted them, however the globals were changed", async () => {
+    const programs = new Programs(sandboxes, { tools, granted: ["b", "run_program"] });
+    const { output } = await programs.run(`
+      JSON.parse = () => ["stolen"]; Reflect.ownKeys = () => ["stolen"]; Array.prototype[Symbol.iterator] = null;
+      return Object.keys(tools).join();`);
+    expect(output).toBe("b,run_program");
+  });
+
+  test("cannot change what is listed", async () => {
+    const programs = new Programs(sandboxes, { tools, granted: ["a"] });
+    const { output } = await programs.run(`
+      "use strict";
+      const tried = (change) => { try { change(); return "changed"; } catch ({ name }) { return name; } };
+      const all = tools;
+      return [tried(() => { all.x = 1; }), tried(() => { delete all.a; }),
+        tried(() => Object.defineProperty(all, "x", { value: 1 })), tried(() => Object.freeze(all)),
+        Object.keys(tools)];`);
+    expect(output).toEqual(["TypeError", "TypeError", "TypeError", "TypeError", ["a"]]);
+  });
+});
+
 test("a program that awaits tools itself fails at once", async () => {
   const { error } = await new Programs(sandboxes).run("const all = await tools; return 1");
   expect(error?.message).toContain("tools is not a promise");

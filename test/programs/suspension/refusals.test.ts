@@ -3,6 +3,7 @@ import type { Tool } from "../../../src/engine/tool.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
+import { engineBuild } from "../../../src/sandboxes/quickjs/suspension/engine-build.ts";
 import { fuzzHeaps, fuzzStored, Suspended } from "./fuzz.ts";
 import { Lives } from "./lives.ts";
 import { KEY, program, programPolicy } from "./setting.ts";
@@ -84,8 +85,10 @@ describe("A suspended program is refused", () => {
         };
         return (await suspended.resume("c1", real))?.error?.message;
       };
-    expect(await change({ build: "x" })()).toBe(
-      "The suspended call cannot go on: it was suspended by another version of the engine",
+    const own = engineBuild().slice(0, 12);
+    expect(await change({ build: "0123456789abcdef" })()).toBe(
+      `The suspended call cannot go on: it was suspended by the build 0123456789ab of the engine, and this is ${own}: only ` +
+        "the version of sandgate that suspended it goes on with it; begin it again",
     );
     expect(await change({ template: "x" })()).toBe(
       "The suspended call cannot go on: its template is not stored",

@@ -161,6 +161,18 @@ describe("A program that waits for a person", () => {
   });
 });
 
+test("A program that goes on in another process can list its tools there", async () => {
+  const registry = new ToolRegistry().register(counted("pay", []));
+  const policy = programPolicy({}, ["run_program"]);
+  const lives = new Lives([counted("pay", []), counted("other", []), ...programTools(registry)]);
+  const first = await lives.begin({ policy });
+  await first.call({ code: `await tools.pay({ to: "x" }); return Object.keys(tools);` }, "run_program");
+  await first.waits(1);
+  const second = await lives.begin({ policy });
+  await second.answer((await second.waits(1))[0] as never);
+  expect((await second.result()).output).toEqual(["pay"]);
+});
+
 describe("A call that a program made before its process was lost", () => {
   const source = `export default async (input, { tools }) => {
     const slow = ["slow_write", "slow_read", "slow_again"].map((name) =>

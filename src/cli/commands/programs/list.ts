@@ -1,6 +1,7 @@
 import type { ProgramHeader } from "../../../programs/stores/suspension-store.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { ShownText } from "../../../rendering/shown-text.ts";
+import { engineBuild } from "../../../sandboxes/quickjs/suspension/engine-build.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { openPrograms, type ProgramsPlace } from "./place.ts";
 
@@ -30,9 +31,10 @@ function lineOf(program: ProgramHeader): ShownText {
   return shown`${id.slice(0, SHORT_ID)}  ${toolName}  ${principal}  session ${sessionId}  ${calls} open  ${leftText(program)}`;
 }
 
-/** Says how long a program may still wait, or that it runs. */
-export function leftText({ state, waitUntil }: ProgramHeader): string {
+/** Says how long a program may still wait, that it runs, or that this version cannot go on with it. */
+export function leftText({ state, waitUntil, build }: ProgramHeader): string {
   if (state === "taken") return "running";
+  if (build !== engineBuild()) return "suspended by another build";
   const left = waitUntil - Date.now();
   if (left <= 0) return "expired";
   const minutes = Math.ceil(left / 60_000);

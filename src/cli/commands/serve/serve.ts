@@ -22,6 +22,8 @@ import { readMessage } from "../read-message.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 import { adminEntry, fieldsOf, logWarnings, noticeEntry } from "./entries.ts";
 import { load, toolsOf } from "./load.ts";
+import { openDurable } from "./open-durable.ts";
+import { openPrograms } from "./open-programs.ts";
 import { reload } from "./reload.ts";
 import { Reloads } from "./reloads.ts";
 import { start } from "./start.ts";
@@ -90,7 +92,13 @@ export async function serve(
   const { directory = "" } = loaded.journalOptions ?? {};
   const history = journal && new JournalHistory(journal, directory);
   const serving = { ...options, ...dispatching, listen: where, onRefusal, onRefusedHandshake };
-  await using server = await start(serving, { ...admin, ...(history && { history }) }, loaded, log, servers);
+  // Closed after the server, whose calls are suspended when it ends.
+  const durable = await openDurable(loaded);
+  await using suspensions = await openPrograms(loaded, durable?.programs);
+  const administered = { ...admin, ...(history && { history }) };
+  await using server = await start(
+    ...([serving, administered, loaded, log, servers, suspensions, durable] as const),
+  );
   if ("mcp" in server) servers.serveThrough(server.mcp);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
   reloads.begin(() => reload(server, config, loaded, log, journal, servers, hasConsole));

@@ -4,40 +4,39 @@ import type { Credentials } from "../../../executor/http/authentication.ts";
 import { ListenError } from "../../../executor/http/listen-address.ts";
 import type { ExecutorOptions } from "../../../executor/options.ts";
 import type { Log } from "../../../log/log.ts";
-import type { SuspensionStore } from "../../../programs/stores/suspension-store.ts";
 import { shown } from "../../../rendering/shown.ts";
-import type { RestateOptions } from "../../../restate/sessions/restate-options.ts";
 import type { AdminOptions } from "../../../server/admin.ts";
 import type { ServerOptions } from "../../../server/options.ts";
 import type { Server } from "../../../server/server.ts";
+import type { DurableRuntime } from "../../../sessions/durable/durable-runtime.ts";
 import { SessionStoreError } from "../../../sessions/store/session-store-error.ts";
-import type { SessionsConfig } from "../../config/load-sessions.ts";
+import type { SessionStore } from "../../../sessions/store/store.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
 import { UsageError } from "../../errors.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
 import type { LoadedConfig } from "./load.ts";
 
-/** Starts a server of sessions if the config says so, and otherwise an executor. */
+/**
+ * Starts a server of sessions if the config says so, and otherwise an executor.
+ *
+ * @param suspensions Keeps the programs of the sessions while they wait. The server does not close it.
+ */
 export async function start(
   options: ExecutorOptions,
   admin: Pick<ServerOptions, keyof AdminOptions | "history">,
-  { served, sessions, durable }: Pick<LoadedConfig, "served" | "sessions" | "durable">,
+  { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
   log: Log,
   servers: ConfiguredServers,
+  suspensions: CallSuspensions | undefined,
+  durable: DurableRuntime | undefined,
 ): Promise<Executor | Server> {
   try {
-    if (served === undefined) {
-      if (durable !== undefined)
-        throw new UsageError(shown`durable needs sessions: set server.sessions in the config`);
-      return await startExecutor(options);
-    }
+    if (served === undefined) return await startExecutor(options);
     const { workspaces, mcp, ...access } = served;
+    const { storeFile, programs: _, ...rest } = sessions;
     // Loaded only for those who serve sessions.
     const { startServer } = await import("../../../server/server.ts");
-    const { programs, storeFile, ...rest } = sessions;
-    const { programs: programStore, ...kept } =
-      durable === undefined ? await openSessionStore(storeFile) : await openDurable(durable);
-    const suspensions = programs && (await openPrograms(programs, programStore));
+    const kept = durable === undefined ? { store: await openSessionStore(storeFile) } : { durable };
     const onProblem = (message: string): void =>
       log.write({ level: "warn", event: "mcp.problem", fields: { message } });
     return await startServer({
@@ -56,45 +55,10 @@ export async function start(
   }
 }
 
-type SessionStores = Pick<ServerOptions["sessions"], "store" | "durable"> & {
-  readonly programs?: SuspensionStore;
-};
-
 /** Opens the file of the sessions of one server. */
-async function openSessionStore(file: string): Promise<SessionStores> {
+async function openSessionStore(file: string): Promise<SessionStore> {
   const { SqliteSessionStore } = await import("../../../sessions/store/sqlite-store.ts");
-  return { store: new SqliteSessionStore(file) };
-}
-
-/** Opens what keeps the sessions of several servers, and runs their calls. */
-async function openDurable(options: RestateOptions): Promise<SessionStores> {
-  const { openRestate } = await import("../../../restate/sessions/open-restate.ts");
-  try {
-    const durable = await openRestate(options);
-    return { durable, programs: durable.programs };
-  } catch (error) {
-    throw new UsageError(shown`cannot use Restate: ${(error as Error).message}`);
-  }
-}
-
-/**
- * Opens what keeps programs while they wait. It ends with the process.
- *
- * @param shared Where several servers keep them. Default: in the file.
- */
-async function openPrograms(
-  { storeFile, keysFile }: NonNullable<SessionsConfig["programs"]>,
-  shared?: SuspensionStore,
-): Promise<CallSuspensions> {
-  const { openSuspensions } = await import("../../../programs/suspension/suspensions.ts");
-  const { readSuspensionKeys } = await import("../../../programs/suspension/keys.ts");
-  const { SqliteSuspensionStore } = await import("../../../programs/stores/sqlite-store.ts");
-  try {
-    const keys = readSuspensionKeys(keysFile);
-    return openSuspensions({ keys, store: shared ?? new SqliteSuspensionStore(storeFile) });
-  } catch (error) {
-    throw new UsageError(shown`cannot keep programs: ${(error as Error).message}`);
-  }
+  return new SqliteSessionStore(file);
 }
 
 export function credentialsOf({

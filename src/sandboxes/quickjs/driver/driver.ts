@@ -11,6 +11,7 @@ export const DRIVER_NAME = "sandgate:driver";
  *   due), then `+` and the output as JSON, or `-` and `[name, message, stack, code, ...related]` of the failure
  * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
  *   request, and `l[level, message]` for a log line
+ * - it sends `n`, and receives the names of the tools that it can call, if the tool may list them
  * - it sends `s[operation, path, argument]` for a file operation and `w[operation, ...arguments]` for what a web API
  *   needs of the host, and receives `{ ok }` or `{ error }`, or bytes; `r` for the rest of the call's wall time in ms
  *
@@ -101,6 +102,14 @@ export const DRIVER_SOURCE: string = `(send, group) => {
     ask("c", stringify(name) + "," + stringify(written), resolve, reject, "ToolCallError");
   });
 
+  const names = () => {
+    const written = send("n");
+    if (typeof written !== "string") {
+      throw new TypeError("tools.names: the tool does not declare searchesTools, or may not call other tools");
+    }
+    return parse(written);
+  };
+
   const hooks = { onStart: [], untilWake: undefined, wake: undefined };
   const kit = { send, ask, failure, log, console, hooks, need: (name) => need(name), isCalled: () => isCalled };
   const groups = { __proto__: null };
@@ -120,7 +129,7 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   // The signal never aborts: a call that is cancelled or late ends with its whole heap.
   let signal;
   const context = freeze({
-    tools: freeze({ call }),
+    tools: freeze({ call, names }),
     log: freeze(log),
     get fs() { return need("files"); },
     get signal() { return signal ??= new (need("events").AbortController)().signal; },

@@ -16,6 +16,18 @@ const FORMAT = 1;
 
 let build: string | undefined;
 
+/** How many digits of a build are shown. */
+const SHOWN_DIGITS = 12;
+
+/** Says that a call was suspended by another build, and what to do, for the model. */
+export function otherBuildText(build: string): string {
+  const [other, own] = [build, engineBuild()].map((each) => each.slice(0, SHOWN_DIGITS));
+  return (
+    `it was suspended by the build ${other} of the engine, and this is ${own}: only the version of sandgate that suspended ` +
+    "it goes on with it; begin it again"
+  );
+}
+
 /**
  * Identifies everything that a suspended guest depends on: the engine's binary, the driver and its web APIs, and the places
  * in memory. 64 hexadecimal digits.

@@ -36,6 +36,7 @@ export async function loadTemplate(
       nested: { left: 0, granted: 0 },
       access: undefined,
       frozenClock: undefined,
+      toolNames: undefined,
     };
     const outcome = decodeOutcome(await pool.run<WireAnswer>(encodeTask(task), options));
     elapsedMs += outcome.wallTimeMs;

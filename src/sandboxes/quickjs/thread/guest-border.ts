@@ -21,6 +21,7 @@ export class GuestBorder implements GuestHost {
   missingModule: MissingModule | undefined;
   readonly #deadline: number;
   readonly #frozenClock: number | undefined;
+  readonly #toolNames: string | undefined;
   readonly #log: ThreadLog;
   /** Absent if the grant gives no files. */
   readonly #files: GuestFiles | undefined;
@@ -32,9 +33,11 @@ export class GuestBorder implements GuestHost {
   #modules: ModuleNames | undefined;
   #isOver = false;
 
-  constructor({ wallTimeMs, frozenClock, nested, access, step }: QuickJsTask, log: ThreadLog) {
+  constructor(task: QuickJsTask, log: ThreadLog) {
+    const { wallTimeMs, frozenClock, toolNames, nested, access, step } = task;
     this.#deadline = performance.now() + wallTimeMs;
     this.#frozenClock = frozenClock;
+    this.#toolNames = toolNames;
     this.validator = new RequestValidator(nested, access?.net, (message) => this.#logDenial(message));
     this.#files = access?.fs && new GuestFiles(access.fs);
     this.#log = log;
@@ -73,6 +76,8 @@ export class GuestBorder implements GuestHost {
         return undefined;
       case "r":
         return String(Math.max(Math.ceil(this.#deadline - performance.now()), 0));
+      case "n":
+        return this.#toolNames;
       case "b":
         return this.#bodies.take(body);
       // The guest is not interrupted while it is in these functions.

@@ -6,7 +6,7 @@ import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
  * A step as it is sent to a thread. It is an array, because cloning the keys of an object would take longer than
  * cloning the values. The first step of a call is represented by its input.
  */
-export type WireTask = readonly [...BareTask, access?: ExternalAccess];
+export type WireTask = readonly [...BareTask, access?: ExternalAccess | undefined, toolNames?: string];
 
 /** A step of a call that is granted neither files nor the network. */
 type BareTask = readonly [
@@ -35,7 +35,8 @@ type BareAnswer = readonly [
 ];
 
 export function encodeTask(task: QuickJsTask): WireTask {
-  const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, access, frozenClock } = task;
+  const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, access, frozenClock, toolNames } =
+    task;
   const isStart = step.kind === "start";
   const wire: BareTask = [
     isStart ? step.input : step,
@@ -50,12 +51,13 @@ export function encodeTask(task: QuickJsTask): WireTask {
     frozenClock,
     isStart ? step.randomState : undefined,
   ];
+  if (toolNames !== undefined) return [...wire, access, toolNames];
   return access === undefined ? wire : [...wire, access];
 }
 
 export function decodeTask(wire: WireTask): QuickJsTask {
   const [step, owner, wallTimeMs, memoryBytes, outputBytes, lines, bytes, left, granted] = wire;
-  const { 9: frozenClock, 10: randomState = 1n, 11: access } = wire;
+  const { 9: frozenClock, 10: randomState = 1n, 11: access, 12: toolNames } = wire;
   return {
     step: typeof step === "string" ? { kind: "start", input: step, randomState } : step,
     owner,
@@ -66,6 +68,7 @@ export function decodeTask(wire: WireTask): QuickJsTask {
     nested: { left, granted },
     access,
     frozenClock,
+    toolNames,
   };
 }
 

@@ -32,6 +32,8 @@ export interface QuickJsTask {
   readonly nested: NestedAllowance;
   /** `undefined` if the call is granted neither files nor the network, and while a template is loaded. */
   readonly access: ExternalAccess | undefined;
+  /** The names of the tools that the guest can call, as JSON text; `undefined` if it may not list them. */
+  readonly toolNames: string | undefined;
   /** The constant time of the guest's clock, in ms since the epoch; `undefined` for the current time. */
   readonly frozenClock: number | undefined;
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { SqliteSuspensionStore } from "../../../../src/programs/stores/sqlite-store.ts";
 import type { StoredProgram } from "../../../../src/programs/stores/suspension-store.ts";
+import { engineBuild } from "../../../../src/sandboxes/quickjs/suspension/engine-build.ts";
 import { sandgate } from "../../sandgate.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-cli-programs-"));
@@ -11,7 +12,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const file = join(folder, "sandgate-programs.db");
 const PROGRAM: StoredProgram = {
   ...{ id: "a1".repeat(16), revision: 1, state: "waiting", sessionId: "s1", turnId: "t1", messageId: "m1" },
-  ...{ callId: "c1", principal: "ann", toolName: "run\u001b[31m", digest: "d", build: "b", template: "t" },
+  ...{
+    callId: "c1",
+    principal: "ann",
+    toolName: "run\u001b[31m",
+    digest: "d",
+    build: engineBuild(),
+    template: "t",
+  },
   ...{ definitions: "e", suspendedAt: Date.now(), waitUntil: Date.now() + 3_600_000, keyId: "k1" },
   open: [{ number: 1, toolName: "pay" }],
   sealed: new Uint8Array(10),
@@ -25,6 +33,10 @@ test("sandgate programs lists, shows and cancels programs, also while a server h
   expect(list.stdout).toContain("a1a1a1a1a1a1");
   expect(list.stdout).toContain("1 call open  60 min left");
   expect(list.stdout).not.toContain("\u001b[31m");
+  await store.put({ ...PROGRAM, id: "b2".repeat(16), callId: "c2", build: "b" }, []);
+  const both = await sandgate(["programs", "list", "--file", file]);
+  expect(both.stdout).toMatch(/^b2b2.*1 call open {2}suspended by another build$/m);
+  await store.remove("b2".repeat(16));
   const json = await sandgate(["programs", "list", "--file", file, "--json"]);
   expect(JSON.parse(json.stdout)).toMatchObject([{ id: PROGRAM.id, open: [{ toolName: "pay" }] }]);
   const show = await sandgate(["programs", "show", "a1a1", "--file", file]);

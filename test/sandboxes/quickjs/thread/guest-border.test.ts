@@ -20,6 +20,7 @@ function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
     nested: { left: nestedCalls, granted: nestedCalls },
     access,
     frozenClock: undefined,
+    toolNames: undefined,
   };
   const nothing = (): void => {};
   const nowhere: TaskThread = {

@@ -1,0 +1,113 @@
+import { stem, wordsOf } from "./word-forms.ts";
+
+/** Verbs with the words that change what they mean, and what they mean then: a line for each. */
+const PHRASES = `
+back up: backup
+bring back: restore
+call off: cancel
+check out: review
+clean up: delete
+cross off: complete
+cut down: reduce
+fill in: type
+fill out: type
+find out: search
+get back: refund return
+give back: refund return
+hand over: assign transfer
+kick off: start run
+look for: search
+look up: search
+pass on: forward send
+pay back: refund
+put away: move archive
+put back: restore
+put in: add insert
+put into: add move
+put off: update postpone
+push back: update postpone
+roll back: rollback
+roll out: deploy
+send back: return reply
+set up: create
+shut down: stop
+shut off: stop
+sign up: register create
+speed up: performance
+spin up: create start
+switch off: stop
+switch on: start
+take away: delete
+take back: undo refund
+take down: delete stop
+tear down: delete
+throw away: delete
+throw out: delete
+tick off: complete
+tidy up: delete
+tone down: reduce
+try again: retry
+turn down: decline
+turn off: stop
+turn on: start
+wake up: alarm
+wind down: stop
+write back: reply
+write down: note write
+write up: create write
+`;
+
+/** The longest query that is read, in UTF-16 code units. */
+const MAX_QUERY_LENGTH = 1_000;
+
+/** How many words can stand between the words of a phrase: `hand the last task over`. */
+const MAX_BETWEEN = 3;
+
+/** By the stem of the verb: the other word, and the stems of what both mean. */
+const BY_VERB: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> = readPhrases();
+
+function readPhrases(): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> {
+  const phrases = new Map<string, Map<string, readonly string[]>>();
+  for (const line of PHRASES.trim().split("\n")) {
+    const [phrase = "", meanings = ""] = line.split(": ");
+    const [verb = "", particle = ""] = phrase.split(" ");
+    const known = phrases.get(stem(verb)) ?? new Map();
+    known.set(particle, meanings.split(" ").map(stem));
+    phrases.set(stem(verb), known);
+  }
+  return phrases;
+}
+
+/** What is written in a form of its own, and the word for what it is. */
+const FORMS: readonly (readonly [form: RegExp, word: string])[] = [
+  [/\bhttps?:\/\/|\bwww\./i, "url"],
+  [/(?<![\w.+-])[\w.+-]+@[\w-]+\.\w/, "email"],
+  [/(?<![\w@/])[\w-]+\.(?!com\b|org\b|net\b)\p{L}[\p{L}\p{N}]{0,4}(?![\w.@])|(?:^|\s)\*\.\w+/u, "file"],
+  [/(?:^|\s)\.{0,2}\/\w/, "path"],
+  [/[$€£¥]\s?\d|\d\s?[$€£¥]/, "money"],
+];
+
+/** How a question begins. */
+const QUESTION =
+  /^\s*(?:what|which|who|whose|where|when|why|how|is|are|was|were|do|does|did|has|have|any\p{L}*)(?!\p{L})/iu;
+
+/** Whether a query asks for something to be told, not to be done. */
+export function isQuestion(query: string): boolean {
+  return QUESTION.test(query);
+}
+
+/** Returns the words of a query, with those for what its phrases and forms mean. */
+export function queryWordsOf(query: string): readonly string[] {
+  const text = query.slice(0, MAX_QUERY_LENGTH).normalize("NFKC");
+  const words = new Set(wordsOf(text));
+  const spoken = text.toLowerCase().match(/\p{L}+/gu) ?? [];
+  for (const [index, word] of spoken.entries()) {
+    const particles = BY_VERB.get(stem(word));
+    if (particles === undefined) continue;
+    for (const next of spoken.slice(index + 1, index + 2 + MAX_BETWEEN)) {
+      for (const meaning of particles.get(next) ?? []) words.add(meaning);
+    }
+  }
+  for (const [form, word] of FORMS) if (form.test(text)) words.add(stem(word));
+  return [...words];
+}

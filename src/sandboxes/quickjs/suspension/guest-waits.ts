@@ -1,0 +1,141 @@
+import type { SandboxTask } from "../../contract/task.ts";
+import type { SuspendedGuest } from "../engine/suspended-guest.ts";
+import type { WaitingBudget } from "../waiting-budget.ts";
+import type { TemplateBytes } from "./stored-template.ts";
+import { bytesOf, type SuspendedParts, WaitingGuest } from "./waiting-guest.ts";
+
+/** The most waits of a call for its timers alone: each suspends the guest and resumes it. */
+const MAX_TIMER_WAITS = 1_000;
+
+const NO_ROOM_TO_WAIT =
+  "Tool could not wait for its requests: the waiting calls use too much memory. Try again later";
+
+const TOO_MANY_WAITS = "Tool waited for timers 1,000 times, the most that a call can";
+
+/** What the waits of a call need to know of it. */
+export interface WaitingCall {
+  readonly task: SandboxTask;
+  /** The memory that all waiting calls share. */
+  readonly budget: WaitingBudget;
+  /** The size up to which the guest's memory can grow. */
+  readonly maxBytes: number;
+  readonly template: () => TemplateBytes;
+  /** Returns what is written with the guest when it is suspended. */
+  readonly parts: () => SuspendedParts;
+}
+
+/** Holds the guest of a call while it waits: reserves memory for it, and suspends it, so that it outlives its process. */
+export class GuestWaits {
+  readonly #call: WaitingCall;
+  /** The guest while it waits. */
+  #waiting: WaitingGuest | undefined;
+  #wakeMs: number | undefined;
+  #timerWaits: number;
+  /** Bytes that are reserved for the guest while it waits. */
+  #reserved = 0;
+  /** Set while a call waits for the guest to be suspended, which runs at the moment. */
+  #wanted: PromiseWithResolvers<void> | undefined;
+
+  /** @param timerWaits How often the call waited for its timers alone, in earlier processes too. */
+  constructor(call: WaitingCall, timerWaits: number) {
+    this.#call = call;
+    this.#timerWaits = timerWaits;
+  }
+
+  /** Milliseconds of wall time until the first timer of the waiting guest is due; `undefined` if it has none. */
+  get wakeMs(): number | undefined {
+    return this.#wakeMs;
+  }
+
+  get timerWaits(): number {
+    return this.#timerWaits;
+  }
+
+  /** Bytes that are reserved for the waiting guest. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /** Lets the call outlive its process before a person is asked about a call that its tool makes; `undefined` if it cannot. */
+  get keep(): (() => Promise<void>) | undefined {
+    if (this.#call.task.suspension === undefined) return undefined;
+    return async () => {
+      if (this.#waiting !== undefined) return this.#suspend();
+      this.#wanted ??= Promise.withResolvers();
+      return this.#wanted.promise;
+    };
+  }
+
+  /**
+   * Holds a guest while it waits.
+   *
+   * @param guest As the bytes of an earlier process, or in memory.
+   * @returns why it cannot wait, for the model; `undefined` if it can.
+   */
+  hold(guest: SuspendedGuest | Uint8Array, wakeMs: number | undefined): string | undefined {
+    if (this.#timerWaits > MAX_TIMER_WAITS) return TOO_MANY_WAITS;
+    if (!this.#reserve(bytesOf(guest))) return NO_ROOM_TO_WAIT;
+    const { task, template, maxBytes } = this.#call;
+    this.#wakeMs = wakeMs;
+    this.#waiting = new WaitingGuest(guest, task.suspension, template, maxBytes, (bytes) =>
+      this.#reserve(bytes),
+    );
+    return undefined;
+  }
+
+  /**
+   * Suspends the guest that waits: at once, or when it has waited for a while.
+   *
+   * @param atOnce Whether a person is asked about one of its calls.
+   * @returns a function that ends the while.
+   */
+  begin(atOnce: boolean): () => void {
+    if (atOnce || this.#wanted !== undefined) void this.#suspend();
+    const { suspension } = this.#call.task;
+    if (suspension === undefined || this.#waiting?.isDurable === true) return () => {};
+    const threshold = setTimeout(() => void this.#suspend(), suspension.afterMs).unref();
+    return () => clearTimeout(threshold);
+  }
+
+  /** Gives the guest back, which waits no longer. */
+  leave(): WaitingGuest {
+    const waited = this.#waiting as WaitingGuest;
+    this.#waiting = undefined;
+    return waited;
+  }
+
+  /** Counts a wait for the first timer alone. */
+  countTimerWait(): void {
+    this.#timerWaits++;
+  }
+
+  /** Releases what is reserved for a guest that goes on. */
+  free(): void {
+    this.#reserve(0);
+  }
+
+  /** Releases the guest that waits, if there is one. */
+  async release(): Promise<void> {
+    await this.#waiting?.release();
+  }
+
+  /** Lets calls go on that wait for the suspension of a guest which has ended. */
+  end(): void {
+    this.#wanted?.resolve();
+  }
+
+  async #suspend(): Promise<void> {
+    await this.#waiting?.suspend(this.#call.parts);
+    this.#wanted?.resolve();
+    this.#wanted = undefined;
+  }
+
+  /** Changes what is reserved for the waiting guest. Returns `false` if there is no room. */
+  #reserve(bytes: number): boolean {
+    const { budget, task } = this.#call;
+    budget.release(task, this.#reserved);
+    const hasRoom = bytes === 0 || budget.reserve(task, bytes);
+    this.#reserved = hasRoom ? bytes : 0;
+    return hasRoom;
+  }
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import { toToolResult } from "../../../src/engine/call/messages.ts";
+import { contentText } from "../../../src/tool/content.ts";
+import { answerTo, tool } from "../../sessions/harness.ts";
+import { programCall, programSessions } from "./sessions.ts";
+
+const CODE = `return tools.pay({ to: "x" }).catch(({ code, message }) => [code, message]);`;
+
+describe("A person who is asked about a call of a program", () => {
+  test("sees that call, not the program, and it runs once after the answer", async () => {
+    const paid: unknown[] = [];
+    const { sessions, nextInquiry } = await programSessions([
+      tool("pay", "write", (input) => {
+        paid.push(input);
+        return "paid";
+      }),
+    ]);
+    const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
+    const running = session.turn().dispatch(programCall(CODE));
+    const inquiry = await nextInquiry();
+    expect(inquiry).toMatchObject({ callId: "p/1", parent: "p", shown: { toolName: "pay" } });
+    expect(paid).toEqual([]);
+    await sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+    const execution = await running;
+    expect(execution?.output).toBe("paid");
+    expect(paid).toEqual([{ to: "x" }]);
+    expect(contentText(toToolResult(execution as never).content)).toContain(
+      "- pay: allowed by eve, effect committed",
+    );
+  });
+
+  test("can deny it, which the program learns as an error", async () => {
+    const paid: unknown[] = [];
+    const { sessions, nextInquiry } = await programSessions([tool("pay", "write", () => paid.push("x"))]);
+    const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
+    const running = session.turn().dispatch(programCall(CODE));
+    const inquiry = await nextInquiry();
+    await sessions.answer(inquiry.id, answerTo(inquiry, "deny"));
+    expect((await running)?.output).toEqual(["user_denied", "User denied this operation."]);
+    expect(paid).toEqual([]);
+  });
+
+  test("can approve its tool for the session, so that later programs are not asked about it", async () => {
+    const { sessions, nextInquiry } = await programSessions([tool("pay", "write", () => "paid")]);
+    const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
+    const running = session.turn().dispatch(programCall(CODE));
+    const inquiry = await nextInquiry();
+    await sessions.answer(inquiry.id, answerTo(inquiry, "always"));
+    expect((await running)?.output).toBe("paid");
+    const again = await session.turn().dispatch({ ...programCall(CODE), id: "q" });
+    expect(again?.output).toBe("paid");
+    expect(sessions.openInquiries()).toEqual([]);
+  });
+
+  test("is not asked about a call whose program was cancelled", async () => {
+    const { sessions, nextInquiry } = await programSessions([tool("pay", "write", () => "paid")]);
+    const session = await sessions.open({ principal: { id: "ann", kind: "user" } });
+    const running = session.turn().dispatch(programCall(CODE));
+    const inquiry = await nextInquiry();
+    await session.cancel();
+    expect((await running)?.error?.code).toBe("cancelled");
+    expect(sessions.openInquiries()).toEqual([]);
+    expect(await sessions.answer(inquiry.id, answerTo(inquiry, "allow"))).toEqual({ outcome: "gone" });
+  });
+});
