@@ -42,17 +42,17 @@ async function lostWhileItRuns(): Promise<Lives> {
   await first.call();
   await first.answer((await first.waits(1))[0] as never);
   await until(() => slow.begun.length === 1);
-  expect(lives.programStore.list()).toMatchObject([{ state: "taken" }]);
+  expect(await lives.programStore.list()).toMatchObject([{ state: "taken" }]);
   return lives;
 }
 
 describe("What no process goes on with is removed when sessions are opened", () => {
   test("a program that had gone on in a process that was lost, whose call ends as interrupted", async () => {
     const lives = await lostWhileItRuns();
-    const [{ template = "" } = {}] = lives.programStore.list();
+    const [{ template = "" } = {}] = await lives.programStore.list();
     const second = await lives.begin();
-    expect(lives.programStore.list()).toEqual([]);
-    expect(lives.programStore.hasTemplate(template)).toBe(false);
+    expect(await lives.programStore.list()).toEqual([]);
+    expect(await lives.programStore.hasTemplate(template)).toBe(false);
     expect((await second.result()).error).toMatchObject({
       ...{ code: "execution_error", effect: "unknown" },
       message: "Tool 'program' was interrupted; whether it took effect is not known",
@@ -64,17 +64,17 @@ describe("What no process goes on with is removed when sessions are opened", () 
     const first = await lives.begin();
     await first.call();
     await first.waits(1);
-    const [kept] = lives.programStore.list();
-    lives.programStore.addTemplate("of no program", new Uint8Array(1));
+    const [kept] = await lives.programStore.list();
+    await lives.programStore.addTemplate("of no program", new Uint8Array(1));
     await (await lives.begin()).waits(1);
-    expect(lives.programStore.list()).toEqual([kept]);
-    expect(lives.programStore.hasTemplate(kept?.template ?? "")).toBe(true);
-    expect(lives.programStore.hasTemplate("of no program")).toBe(false);
+    expect(await lives.programStore.list()).toEqual([kept]);
+    expect(await lives.programStore.hasTemplate(kept?.template ?? "")).toBe(true);
+    expect(await lives.programStore.hasTemplate("of no program")).toBe(false);
   });
 
   test("nor programs of sessions that another process has, until long after their time", async () => {
     const lives = await lostWhileItRuns();
-    const [own] = lives.programStore.list();
+    const [own] = await lives.programStore.list();
     const others = { ...own, sessionId: "of another process", sealed: new Uint8Array(1), revision: 1 };
     const now = Date.now();
     const programs: readonly [id: string, state: "waiting" | "taken", waitUntil: number][] = [
@@ -84,10 +84,10 @@ describe("What no process goes on with is removed when sessions are opened", () 
       ["was lost", "taken", now - 31 * DAY_MS],
     ];
     for (const [id, state, waitUntil] of programs) {
-      lives.programStore.put({ ...others, id, callId: id, state, waitUntil } as StoredProgram, []);
+      await lives.programStore.put({ ...others, id, callId: id, state, waitUntil } as StoredProgram, []);
     }
     await lives.begin();
-    expect(lives.programStore.list().map(({ id }) => id)).toEqual(["waits", "runs"]);
+    expect((await lives.programStore.list()).map(({ id }) => id)).toEqual(["waits", "runs"]);
   });
 
   test("a program that ended, and was not removed any more", async () => {
@@ -95,13 +95,13 @@ describe("What no process goes on with is removed when sessions are opened", () 
     const first = await lives.begin();
     const [results] = await first.call();
     await first.waits(1);
-    const [header] = lives.programStore.list();
-    const stored = lives.programStore.get(header?.id ?? "") as StoredProgram;
+    const [header] = await lives.programStore.list();
+    const stored = await lives.programStore.get(header?.id ?? "") as StoredProgram;
     await first.sessions.get("s1")?.cancel();
     await results;
-    lives.programStore.put(stored, []);
+    await lives.programStore.put(stored, []);
     await lives.begin();
-    expect(lives.programStore.list()).toEqual([]);
+    expect(await lives.programStore.list()).toEqual([]);
   });
 
   test("a program below one that goes on, so that it can be made again, and wait again", async () => {
@@ -124,7 +124,7 @@ describe("What no process goes on with is removed when sessions are opened", () 
     const again = await second.waits(2, 2);
     for (const inquiry of again) await second.answer(inquiry);
     expect((await second.result()).output).toBe("7,8,7");
-    expect(lives.programStore.list()).toEqual([]);
+    expect(await lives.programStore.list()).toEqual([]);
   });
 });
 
