@@ -27,7 +27,8 @@ import { messageHandlers } from "../store/session/message-handlers.ts";
 import { RestateSessionStore } from "../store/session-store.ts";
 import { CancelWatch } from "./cancel-watch.ts";
 import { expireInquiry, openInquiry } from "./durable-inquiries.ts";
-import { OPEN_INQUIRIES_OBJECT, openInquiriesObject, openInquiryHandlers } from "./open-inquiry-handlers.ts";
+import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "./open-inquiry-handlers.ts";
+import { OpenInquiryList } from "./open-inquiry-list.ts";
 import { RestateInquiries } from "./restate-inquiries.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
 import { messageKeyOf, sessionRunHandlers, type ToolPlaces } from "./session-run-handlers.ts";
@@ -130,14 +131,8 @@ class SessionRuntime implements RestateRuntime {
   }
 
   openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
-    const list = openInquiriesObject(this.#place);
     this.#inquiries = new RestateInquiries({
-      ...{ store: this.store, timeoutMs },
-      list: {
-        put: (inquiry) => this.#call(list, "put", inquiry),
-        remove: (ids) => this.#call(list, "remove", ids),
-        list: () => this.#read(list, "list"),
-      },
+      ...{ store: this.store, list: new OpenInquiryList(this.#ingress, this.#place), timeoutMs },
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });
     return this.#inquiries;

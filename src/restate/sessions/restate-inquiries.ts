@@ -19,15 +19,8 @@ import { type InquiryListener, InquiryListeners } from "../../sessions/confirmat
 import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
-import { type ListedInquiry, listed } from "./open-inquiry-handlers.ts";
-
-/** Lists the inquiries of all processes that are open. */
-export interface OpenInquiryList {
-  /** Returns `false` if too many inquiries are open. */
-  put(inquiry: ListedInquiry): Promise<boolean>;
-  remove(ids: readonly string[]): Promise<void>;
-  list(): Promise<readonly ListedInquiry[]>;
-}
+import { listed } from "./open-inquiry-handlers.ts";
+import type { OpenInquiryList } from "./open-inquiry-list.ts";
 
 /** The options of {@link RestateInquiries}. */
 export interface RestateInquiriesOptions {

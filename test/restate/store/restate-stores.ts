@@ -3,6 +3,8 @@ import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { programServices } from "../../../src/restate/programs/program-services.ts";
+import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "../../../src/restate/sessions/open-inquiry-handlers.ts";
+import { defineObject } from "../../../src/restate/store/define-object.ts";
 import { storeServices } from "../../../src/restate/store/services.ts";
 import { type RestateNode, startRestate } from "../restate-nodes.ts";
 
@@ -22,7 +24,8 @@ export async function startRestateStores(further: readonly RestateService[] = []
   const { nodes } = opened.use(await startRestate());
   const node = nodes[0] as RestateNode;
   const sdk = await loadSdk();
-  const services = [...storeServices(sdk), ...programServices(sdk), ...further];
+  const inquiries = defineObject(sdk, OPEN_INQUIRIES_OBJECT, openInquiryHandlers(sdk));
+  const services = [...storeServices(sdk), ...programServices(sdk), inquiries, ...further];
   const worker = await openWorker({ services, host: "127.0.0.1", port: 0 });
   let closed: Promise<void> | undefined;
   const closeWorker = (): Promise<void> => {

@@ -1,0 +1,156 @@
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { OpenInquiryList } from "../../../src/restate/sessions/open-inquiry-list.ts";
+import { RestateInquiries } from "../../../src/restate/sessions/restate-inquiries.ts";
+import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
+import { Inquiries } from "../../../src/sessions/confirmations/inquiries.ts";
+import type { NewInquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { InquiryBroker } from "../../../src/sessions/confirmations/inquiry-broker.ts";
+import type { InquiryEvent } from "../../../src/sessions/confirmations/inquiry-listeners.ts";
+import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import type { SessionStore } from "../../../src/sessions/store/store.ts";
+import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
+import { INQUIRY, MESSAGE, SESSION } from "../store/records.ts";
+
+/** A kind of broker that must keep the contract of `InquiryBroker`. */
+interface BrokerTarget {
+  readonly name: string;
+  readonly open: (options: { readonly timeoutMs: number }) => Promise<InquiryBroker>;
+}
+
+async function withSession<Store extends SessionStore>(store: Store): Promise<Store> {
+  await store.addSession(SESSION);
+  await store.addMessage(MESSAGE);
+  return store;
+}
+
+let restate: Promise<RestateStores> | undefined;
+afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
+
+const TARGETS: readonly BrokerTarget[] = [
+  {
+    name: "in memory",
+    open: async (options) => new Inquiries({ store: await withSession(new MemorySessionStore()), ...options }),
+  },
+  {
+    name: "in SQLite",
+    open: async (options) => new Inquiries({ store: await withSession(new SqliteSessionStore(":memory:")), ...options }),
+  },
+  {
+    name: "on Restate",
+    open: async (options) => {
+      restate ??= startRestateStores();
+      const { ingress, newPrefix } = await restate;
+      const prefix = newPrefix();
+      const store = await withSession(new RestateSessionStore({ ingress, prefix }));
+      const list = new OpenInquiryList(ingress, { prefix });
+      return new RestateInquiries({ store, list, checkArguments: async () => "no", ...options });
+    },
+  },
+];
+
+const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = INQUIRY;
+const { digest } = INQUIRY;
+const aboutCall = (callId: string): NewInquiry => ({ ...QUESTION, callId });
+
+/** Asks, and returns the id of the inquiry as soon as it is open. */
+async function ask(broker: InquiryBroker, question: NewInquiry = QUESTION, signal?: AbortSignal) {
+  let id = "";
+  const answer = broker.ask(question, {
+    onAsked: (inquiry) => {
+      id = inquiry.id;
+    },
+    ...(signal && { signal }),
+  });
+  await vi.waitFor(() => expect(id).not.toBe(""), 20_000);
+  return { id, answer };
+}
+
+describe.each(TARGETS)("A broker of inquiries $name", ({ open }) => {
+  const opened = async (timeoutMs = 60_000): Promise<InquiryBroker> => {
+    const broker = await open({ timeoutMs });
+    await broker.restore();
+    return broker;
+  };
+
+  test("resolves a question with the first answer, and tells later ones which it was", async () => {
+    const broker = await opened();
+    const { id, answer } = await ask(broker);
+    expect(await broker.answer(id, { decision: "allow", digest, by: "bob" })).toMatchObject({
+      ...{ outcome: "resolved", resolution: { decision: "allow", by: "bob" } },
+    });
+    expect(await answer).toMatchObject({ decision: "allow", by: "bob" });
+    expect(await broker.answer(id, { decision: "deny", digest, by: "eve" })).toMatchObject({
+      ...{ outcome: "lost", resolution: { decision: "allow", by: "bob" } },
+    });
+    expect((await broker.answer(id, { decision: "allow", digest, by: "bob" })).outcome).toBe("resolved");
+    broker.close();
+  });
+
+  test("lets one of many answers at once win", async () => {
+    const broker = await opened();
+    const { id, answer } = await ask(broker);
+    const outcomes = await Promise.all(
+      ["a", "b", "c", "d"].map((by) => broker.answer(id, { decision: "allow", digest, by })),
+    );
+    expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(["lost", "lost", "lost", "resolved"]);
+    const winner = outcomes.find(({ outcome }) => outcome === "resolved");
+    expect(winner).toMatchObject({ resolution: await answer });
+    broker.close();
+  });
+
+  test("refuses answers to what was not shown, of another session, and that are no choices", async () => {
+    const broker = await opened();
+    const { id } = await ask(broker);
+    const given = { decision: "allow", digest, by: "bob" } as const;
+    expect(await broker.answer(id, { ...given, digest: "0".repeat(64) })).toEqual({ outcome: "other-digest" });
+    expect(await broker.answer(id, { ...given, sessionId: "another" })).toEqual({ outcome: "unknown" });
+    expect(await broker.answer("another", given)).toEqual({ outcome: "unknown" });
+    expect((await broker.answer(id, { ...given, decision: "answer" })).outcome).toBe("invalid");
+    expect(broker.open().map((inquiry) => inquiry.id)).toEqual([id]);
+    broker.close();
+  });
+
+  test("ends a question that nothing answers in time, whose answers are too late then", async () => {
+    const broker = await opened(300);
+    const { id, answer } = await ask(broker);
+    expect(await answer).toMatchObject({ decision: "timeout" });
+    expect(await broker.answer(id, { decision: "allow", digest, by: "bob" })).toEqual({ outcome: "gone" });
+    expect(broker.open()).toEqual([]);
+    broker.close();
+  });
+
+  test("cancels a question with its call", async () => {
+    const broker = await opened();
+    const cancelling = new AbortController();
+    const { id, answer } = await ask(broker, QUESTION, cancelling.signal);
+    cancelling.abort();
+    expect(await answer).toMatchObject({ decision: "cancelled" });
+    expect(await broker.answer(id, { decision: "allow", digest, by: "bob" })).toEqual({ outcome: "gone" });
+    broker.close();
+  });
+
+  test("lists what is open, the oldest first, and tells listeners of each question and of its end once", async () => {
+    const broker = await opened();
+    const { id: first } = await ask(broker, aboutCall("call_0"));
+    const events: string[] = [];
+    const stop = broker.on(({ type, inquiry }: InquiryEvent) => void events.push(`${type} ${inquiry.id}`));
+    const { id: second, answer } = await ask(broker, aboutCall("call_1"));
+    expect(broker.open().map(({ id }) => id)).toEqual([first, second]);
+    expect(broker.open(({ callId }) => callId === "call_1").map(({ id }) => id)).toEqual([second]);
+    await broker.answer(second, { decision: "deny", digest, by: "bob" });
+    await answer;
+    expect(events).toEqual([`requested ${first}`, `requested ${second}`, `resolved ${second}`]);
+    expect((await broker.find(second))?.resolution).toMatchObject({ decision: "deny", by: "bob" });
+    expect((await broker.find(first))?.resolution).toBeUndefined();
+    stop();
+    broker.close();
+  });
+
+  test("says that there is nobody to ask if a principal has 32 open questions", async () => {
+    const broker = await opened();
+    for (let count = 0; count < 32; count++) await ask(broker, aboutCall(`call_${count}`));
+    expect(await broker.ask(aboutCall("call_32"))).toBe("nobody");
+    broker.close();
+  });
+});
