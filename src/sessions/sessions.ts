@@ -98,7 +98,12 @@ export class Sessions implements AsyncDisposable {
       durable === undefined
         ? this.#own.inquiries
         : new BothBrokers(this.#own.inquiries, this.#shared.inquiries, (id) => this.#isOwn(id));
-    this.#loaded = durable && new LoadedSessions(durable, this.#table, (record) => this.#create(record));
+    this.#loaded =
+      durable &&
+      new LoadedSessions(durable, this.#table, {
+        create: (record) => this.#create(record),
+        forget: (id) => this.#forget(id),
+      });
   }
 
   /** Whether only this process has a session. */
@@ -129,7 +134,9 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Opened> {
     const { id, principal } = record;
     if (this.#shared.isSuspended) throw new TypeError("the sessions are closed");
-    this.#table.reserve(id, principal?.id);
+    const isOwn = this.#sharedOf(record).durable === undefined;
+    // The sessions of a durable runtime are counted there.
+    if (isOwn) this.#table.reserve(id, principal?.id);
     try {
       const session = await create(record);
       await session.openChanges();
@@ -141,7 +148,7 @@ export class Sessions implements AsyncDisposable {
       session.readModeAgain();
       return session;
     } catch (error) {
-      this.#table.release(principal?.id);
+      if (isOwn) this.#table.release(principal?.id);
       throw error;
     }
   }
@@ -364,11 +371,18 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #remove({ id, principal }: Parameters<Shared["remove"]>[0]): Promise<void> {
-    const { table, approvals } = this.#isOwn(id) ? this.#own : this.#shared;
+    const isOwn = this.#isOwn(id);
+    const { table, approvals } = isOwn ? this.#own : this.#shared;
     await table.removeSession(id);
-    this.#table.remove(id);
-    this.#table.release(principal?.id);
+    if (isOwn) this.#table.release(principal?.id);
     approvals.forgetSession(id);
+    this.#forget(id);
+  }
+
+  /** A session is closed, perhaps by another process, or was not used here for long. */
+  #forget(id: string): void {
+    if (this.#table.get(id) === undefined) return;
+    this.#table.remove(id);
     this.#observer?.onClosed(id);
     this.#shared.settings.context.sandboxes.endSession?.(id);
   }

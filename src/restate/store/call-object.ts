@@ -19,6 +19,9 @@ export function callObject<Result>(
 /** Status of the errors of handlers that refuse what they are asked for. */
 export const REFUSED = 422;
 
+/** Status of the error of a session whose principal has too many. */
+export const TOO_MANY = 409;
+
 /** An error that is passed on to the caller, instead of being tried again. */
 export function refusal(sdk: RestateSdk, message: string): Error {
   return new sdk.TerminalError(message, { errorCode: REFUSED });

@@ -4,6 +4,7 @@ import {
   INDEX_OBJECT,
   INQUIRY_OBJECT,
   LEDGER_OBJECT,
+  PRINCIPAL_OBJECT,
   SESSION_OBJECT,
 } from "./service-names.ts";
 
@@ -25,6 +26,12 @@ export function sessionObject({ prefix }: StorePlace, sessionId: string): Object
 
 export function inquiryObject({ prefix }: StorePlace, inquiryId: string): ObjectAddress {
   return { service: INQUIRY_OBJECT, key: `${prefix}${inquiryId}` };
+}
+
+/** The sessions of a principal; those without one share an object. */
+export function principalObject({ prefix }: StorePlace, principal: string | undefined): ObjectAddress {
+  const key = principal === undefined ? "none" : `id/${principal}`;
+  return { service: PRINCIPAL_OBJECT, key: `${prefix}${key}` };
 }
 
 export function approvalsObject({ prefix }: StorePlace): ObjectAddress {

@@ -5,12 +5,14 @@ import { defineObject } from "./define-object.ts";
 import { indexHandlers } from "./index-handlers.ts";
 import { inquiryHandlers } from "./inquiry-handlers.ts";
 import { ledgerHandlers } from "./ledger-handlers.ts";
+import { principalHandlers } from "./principal-handlers.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
 import {
   APPROVALS_OBJECT,
   INDEX_OBJECT,
   INQUIRY_OBJECT,
   LEDGER_OBJECT,
+  PRINCIPAL_OBJECT,
   SESSION_OBJECT,
 } from "./service-names.ts";
 import { askingHandlers } from "./session/asking-handlers.ts";
@@ -30,6 +32,7 @@ export function storeServices(sdk: RestateSdk, ofSessions: ObjectHandlers = {}):
     }),
     // Its operations need all that it has, which is little: to get it at once saves 3 ms.
     defineObject(sdk, INQUIRY_OBJECT, inquiryHandlers(sdk), { enableLazyState: false }),
+    defineObject(sdk, PRINCIPAL_OBJECT, principalHandlers()),
     defineObject(sdk, INDEX_OBJECT, indexHandlers(sdk)),
     defineObject(sdk, APPROVALS_OBJECT, approvalHandlers(sdk)),
     defineObject(sdk, LEDGER_OBJECT, ledgerHandlers(sdk)),

@@ -1,3 +1,6 @@
+import { TooManySessionsError } from "../../sessions/session-errors.ts";
+import { RestateHandlerError } from "../connection/restate-error.ts";
+import { TOO_MANY } from "./call-object.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
@@ -40,8 +43,15 @@ export class RestateSessionStore implements SessionStore {
     return this.#client.problem;
   }
 
-  addSession(record: SessionRecord): Promise<boolean> {
-    return this.#session(record.id, "add", { store: this.#store, record, place: this.#client.nextPlace() });
+  /** @throws {TooManySessionsError} as a rejection, if the principal has 1,000 open sessions, on all servers. */
+  async addSession(record: SessionRecord): Promise<boolean> {
+    const added = { store: this.#store, record, place: this.#client.nextPlace() };
+    try {
+      return await this.#session(record.id, "add", added);
+    } catch (error) {
+      if (!(error instanceof RestateHandlerError && error.status === TOO_MANY)) throw error;
+      throw new TooManySessionsError(error.message);
+    }
   }
 
   setMode(sessionId: string, mode: string): Promise<void> {

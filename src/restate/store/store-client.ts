@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import type { Ingress } from "../connection/ingress.ts";
 import { RestateError, RestateHandlerError } from "../connection/restate-error.ts";
-import { REFUSED } from "./call-object.ts";
+import { REFUSED, TOO_MANY } from "./call-object.ts";
 import type { ObjectAddress } from "./object-keys.ts";
 import { OperationQueue } from "./operation-queue.ts";
 import { SEVERAL } from "./several.ts";
@@ -91,7 +91,7 @@ export class StoreClient {
       if (thrown instanceof RestateHandlerError && thrown.status === REFUSED) {
         throw new SessionStoreError(thrown.message, { cause: thrown });
       }
-      if (isTooLong(thrown)) throw thrown;
+      if (isTooLong(thrown) || (thrown instanceof RestateHandlerError && thrown.status === TOO_MANY)) throw thrown;
       throw this.#fail(
         signal.aborted
           ? new RestateError(`Restate did not answer within ${timeoutMs} ms`, {

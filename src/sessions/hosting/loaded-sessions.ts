@@ -7,25 +7,28 @@ import type { SessionRecord } from "../store/records.ts";
 /** How many sessions of the runtime a process remembers. Others are read again when they are needed. */
 const MAX_LOADED = 10_000;
 
+/** What keeps the sessions of a process. */
+export interface SessionKeeper {
+  /** Opens a session of the runtime here. */
+  create(record: SessionRecord): Promise<Session>;
+  /** Drops a session that is closed, or was not used for long. Does nothing if it is not there. */
+  forget(id: string): void;
+}
+
 /** The sessions of a durable runtime that this process has read. */
 export class LoadedSessions {
   readonly #runtime: DurableRuntime;
   readonly #table: SessionTable;
-  readonly #create: (record: SessionRecord) => Promise<Session>;
+  readonly #keeper: SessionKeeper;
   readonly #loading = new Map<string, Promise<Session | undefined>>();
   readonly #loaded: LruMap<string, Session>;
   readonly #readAt = new WeakMap<Session, number>();
 
-  /** @param create Opens a session of the runtime here. */
-  constructor(
-    runtime: DurableRuntime,
-    table: SessionTable,
-    create: (record: SessionRecord) => Promise<Session>,
-  ) {
+  constructor(runtime: DurableRuntime, table: SessionTable, keeper: SessionKeeper) {
     this.#runtime = runtime;
     this.#table = table;
-    this.#create = create;
-    this.#loaded = new LruMap(MAX_LOADED, { onEvicted: (id) => table.remove(id) });
+    this.#keeper = keeper;
+    this.#loaded = new LruMap(MAX_LOADED, { onEvicted: (id) => keeper.forget(id) });
   }
 
   /**
@@ -46,7 +49,7 @@ export class LoadedSessions {
     const record = known ?? (await this.#runtime.session(id));
     if (record === undefined) {
       this.#loaded.delete(id);
-      this.#table.remove(id);
+      this.#keeper.forget(id);
       return undefined;
     }
     const session = this.#table.get(id) ?? (await this.#load(record));
@@ -69,7 +72,8 @@ export class LoadedSessions {
     const { id } = record;
     const before = this.#loading.get(id);
     if (before !== undefined) return before;
-    const loading = this.#create(record)
+    const loading = this.#keeper
+      .create(record)
       .then((session) => {
         this.#table.add(session);
         this.add(session);

@@ -4,6 +4,7 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
 import type { LedgerTable } from "../ledger/ledger-table.ts";
+import { TooManySessionsError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import { LateEnds } from "./late-ends.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
@@ -184,7 +185,7 @@ function typed<Result>(action: () => MaybePromise<Result>): MaybePromise<Result>
 }
 
 function rethrow(thrown: unknown): never {
-  if (thrown instanceof SessionStoreError) throw thrown;
+  if (thrown instanceof SessionStoreError || thrown instanceof TooManySessionsError) throw thrown;
   throw new SessionStoreError(`the session store failed: ${describeThrown(thrown).message}`, {
     cause: thrown,
   });

@@ -23,7 +23,10 @@ export interface SessionStore extends SessionTable, CallTable, InquiryTable, App
 
 /** Sessions and their messages. */
 export interface SessionTable {
-  /** Adds a session. Returns `false` if the id is in use. */
+  /**
+   * Adds a session. Returns `false` if the id is in use. A store that several processes share may throw
+   * `TooManySessionsError`, since none of them counts the sessions of the others.
+   */
   addSession(session: SessionRecord): MaybePromise<boolean>;
   /** Changes the mode of a session. Does nothing if the session is unknown. */
   setMode(sessionId: string, mode: string): MaybePromise<void>;

@@ -1,9 +1,9 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { MessageRecord, SessionRecord } from "../../../sessions/store/records.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
-import { callObject } from "../call-object.ts";
+import { callObject, TOO_MANY } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
-import { approvalsObject, indexObject, inquiryObject, type StorePlace } from "../object-keys.ts";
+import { approvalsObject, indexObject, inquiryObject, principalObject, type StorePlace } from "../object-keys.ts";
 import { readPrefix, readValues } from "../read-values.ts";
 import { wholeReader } from "../readers.ts";
 import {
@@ -35,12 +35,16 @@ export interface WaitingInquiry {
 export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
   const { exclusive } = sdk.handlers.object;
   return {
-    /** Returns `false` if the session is known. */
+    /** Returns `false` if the session is known. Fails with {@link TOO_MANY} if its principal has too many. */
     add: async (
       ctx: ObjectContext,
       { store, record, place }: { store: StorePlace; record: SessionRecord; place: number },
     ): Promise<boolean> => {
       if ((await ctx.get(SESSION_KEY)) !== null) return false;
+      const principal = principalObject(store, record.principal?.id);
+      if (!(await callObject<boolean>(sdk, ctx, principal, "add", record.id))) {
+        throw new sdk.TerminalError("the principal has too many open sessions", { errorCode: TOO_MANY });
+      }
       ctx.set<KeptSession>(SESSION_KEY, { record, place });
       await callObject(sdk, ctx, indexObject(store, record.id), "put", { record, place });
       return true;
@@ -62,10 +66,11 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
       async (ctx: ObjectContext, { store }: { store: StorePlace }): Promise<void> => {
         const session = await ctx.get<KeptSession>(SESSION_KEY);
         if (session === null) return;
-        const { id } = session.record;
+        const { id, principal } = session.record;
         const { turns } = await readAll(sdk, ctx);
         await sdk.RestatePromise.all([
           callObject(sdk, ctx, indexObject(store, id), "remove", id),
+          callObject(sdk, ctx, principalObject(store, principal?.id), "remove", id),
           callObject(sdk, ctx, approvalsObject(store), "removeSession", id),
           ...turns
             .flatMap(({ inquiries }) => inquiries)
