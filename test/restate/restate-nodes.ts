@@ -32,7 +32,10 @@ const HEALTHY_WITHIN_MS = 60_000;
  * @param count How many nodes. Default: 1, which replicates nothing.
  * @param options.within Where their folder is. Default: that of temporary files.
  */
-export async function startRestate(count = 1, { within = tmpdir() } = {}): Promise<RestateNodes> {
+export async function startRestate(
+  count = 1,
+  { within = tmpdir() }: { readonly within?: string } = {},
+): Promise<RestateNodes> {
   const folder = mkdtempSync(join(within, "sandgate-restate-"));
   const ports = await freePorts(count * 3);
   const places = Array.from({ length: count }, (_, index) => ({
