@@ -4,7 +4,7 @@ import { mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** One process of Restate, which can be killed and started again with what it has stored. */
@@ -30,9 +30,13 @@ const HEALTHY_WITHIN_MS = 60_000;
  * Starts a cluster of Restate, and waits until all nodes are healthy. Several nodes replicate everything twice.
  *
  * @param count How many nodes. Default: 1, which replicates nothing.
+ * @param options.within Where their folder is. Default: that of temporary files.
  */
-export async function startRestate(count = 1): Promise<RestateNodes> {
-  const folder = mkdtempSync(join(tmpdir(), "sandgate-restate-"));
+export async function startRestate(
+  count = 1,
+  { within = tmpdir() }: { readonly within?: string } = {},
+): Promise<RestateNodes> {
+  const folder = mkdtempSync(join(within, "sandgate-restate-"));
   const ports = await freePorts(count * 3);
   const places = Array.from({ length: count }, (_, index) => ({
     name: `n${index + 1}`,
@@ -98,7 +102,7 @@ class Node implements RestateNode {
     const output = openSync(this.#log, "a");
     this.#process = spawn(serverBinary(), ["--no-logo", "-c", this.#config], {
       stdio: ["ignore", output, output],
-      env: { ...process.env, RUST_LOG: "warn" },
+      env: { ...process.env, RUST_LOG: "warn", TMPDIR: dirname(this.#config) },
     });
     const until = performance.now() + HEALTHY_WITHIN_MS;
     while (!((await isOk(`${this.ingress}/restate/health`)) && (await isOk(`${this.admin}/health`)))) {
@@ -132,8 +136,16 @@ default-num-partitions = 4
 default-replication = ${Math.min(count, 2)}
 disable-telemetry = true
 rocksdb-total-memory-size = "256 MB"
+# How soon the others take over from a node that is gone, and give it work again when it is back.
+gossip-suspect-interval = "500ms"
+gossip-loneliness-threshold = 10
 [bifrost]
 default-provider = "replicated"
+seal-retry-interval = "250ms"
+auto-recovery-interval = "2s"
+[bifrost.replicated-loglet]
+sequencer-inactivity-timeout = "3s"
+store-timeout = "500ms..10s"
 [metadata-client]
 type = "replicated"
 addresses = [${metadata}]

@@ -13,6 +13,12 @@ export interface Attempt {
   readonly openedAt: number;
 }
 
+/** An attempt on one connection of Restate. */
+export interface OpenAttempt extends Attempt {
+  /** The connection broke, or the invocation waits without this process. */
+  leave(): void;
+}
+
 /** How long a call is kept for Restate to come back to it, in ms, and how many. */
 const KEPT_MS = 600_000;
 const MAX_KEPT = 10_000;
@@ -24,21 +30,28 @@ const MAX_KEPT = 10_000;
 export class Attempts {
   readonly #attempts = new Map<string, Attempt>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
+  /** What was opened last. A node can come again with a call before the end of its earlier connection is seen. */
+  readonly #last = new Map<string, OpenAttempt>();
 
   /** Returns the attempt of an invocation, perhaps one from before the connection broke. */
-  open(invocation: string, call: DurableCall, options: GatedDispatchOptions): Attempt {
+  open(invocation: string, call: DurableCall, options: GatedDispatchOptions): OpenAttempt {
     clearTimeout(this.#timers.get(invocation));
     this.#timers.delete(invocation);
-    const known = this.#attempts.get(invocation);
-    if (known !== undefined) return known;
-    const attempt = {
+    const attempt = this.#attempts.get(invocation) ?? {
       token: randomUUID(),
       dispatch: new GatedDispatch(options),
       call,
       openedAt: performance.now(),
     };
     this.#attempts.set(invocation, attempt);
-    return attempt;
+    const opened: OpenAttempt = {
+      ...attempt,
+      leave: () => {
+        if (this.#last.get(invocation) === opened) this.#leave(invocation, attempt);
+      },
+    };
+    this.#last.set(invocation, opened);
+    return opened;
   }
 
   /** Returns the calls that are dispatched since some time, in ms. */
@@ -66,15 +79,13 @@ export class Attempts {
     clearTimeout(this.#timers.get(invocation));
     this.#timers.delete(invocation);
     this.#attempts.delete(invocation);
+    this.#last.delete(invocation);
   }
 
-  /** The connection broke, or the invocation waits without this process. */
-  leave(invocation: string): void {
-    const attempt = this.#attempts.get(invocation);
-    if (attempt === undefined) return;
+  #leave(invocation: string, attempt: Attempt): void {
     if (!attempt.dispatch.canGoOn || this.#timers.size >= MAX_KEPT) {
       attempt.dispatch.abandon();
-      this.#attempts.delete(invocation);
+      this.end(invocation);
       return;
     }
     clearTimeout(this.#timers.get(invocation));

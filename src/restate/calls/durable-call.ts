@@ -45,12 +45,12 @@ export async function runDurableCall(
 ): Promise<ToolExecution | null> {
   const { id, attemptCompletedSignal } = ctx.request();
   let goesOn = false;
-  const { token, dispatch } = process.attempts.open(id, call, {
+  const { token, dispatch, leave } = process.attempts.open(id, call, {
     idempotencyKey: keyOf(call),
     start: (gates) => process.dispatch(goesOn ? { ...call, isSuspended: true } : call, gates),
     inquiries: process.inquiries,
   });
-  attemptCompletedSignal.addEventListener("abort", () => process.attempts.leave(id), { once: true });
+  attemptCompletedSignal.addEventListener("abort", leave, { once: true });
   const answers: Answered[] = [];
   let isRepeatable: boolean;
   /** The attempt that may run the call, whatever else follows. */
@@ -81,7 +81,9 @@ export async function runDurableCall(
 }
 
 /** The decision to begin is kept together with the attempt that may do so: one message to Restate, in place of two. */
-type KeptStop = Exclude<Stop, { kind: "begins" }> | (Extract<Stop, { kind: "begins" }> & { readonly holder: string });
+type KeptStop =
+  | Exclude<Stop, { kind: "begins" }>
+  | (Extract<Stop, { kind: "begins" }> & { readonly holder: string });
 
 function withToken(stop: Stop, token: string): KeptStop {
   return stop.kind === "begins" ? { ...stop, holder: token } : stop;

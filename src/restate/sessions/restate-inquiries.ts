@@ -19,6 +19,7 @@ import { type InquiryListener, InquiryListeners } from "../../sessions/confirmat
 import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
+import { mapSome } from "../store/map-some.ts";
 import { listed } from "./open-inquiry-handlers.ts";
 import type { OpenInquiryList } from "./open-inquiry-list.ts";
 
@@ -144,15 +145,15 @@ export class RestateInquiries implements InquiryBroker {
     const before = [...this.#open.keys()];
     const now = await list.list();
     const ids = new Set(now.map(({ id }) => id));
-    for (const { id } of now) if (!this.#open.has(id)) await this.#take(id);
-    for (const id of before) {
+    const added = now.filter(({ id }) => !this.#open.has(id));
+    await mapSome(added, ({ id }) => this.#take(id));
+    await mapSome(before, async (id) => {
       const entry = this.#open.get(id);
-      if (entry === undefined) continue;
-      if (ids.has(id) && !isExpired(entry.inquiry)) continue;
+      if (entry === undefined || (ids.has(id) && !isExpired(entry.inquiry))) return;
       const known = await store.inquiry(id);
       if (known?.resolution === undefined && ids.has(id)) await this.#end(entry, "timeout");
       else this.#settle(entry, known?.resolution ?? { decision: "cancelled", at: Date.now() });
-    }
+    });
   }
 
   /** Shows an inquiry of another process; one that was answered meanwhile leaves the list. */

@@ -14,9 +14,9 @@ import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.t
 import { storedKeyOf } from "../connection/ingress.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject } from "../store/call-object.ts";
-import { readValues } from "../store/read-values.ts";
 import type { ObjectHandlers } from "../store/object-handlers.ts";
 import { inquiryObject, type StorePlace, sessionObject } from "../store/object-keys.ts";
+import { readValues } from "../store/read-values.ts";
 import {
   callsKey,
   executionKey,
@@ -109,7 +109,11 @@ export function sessionRunHandlers(
         const { store, sessionId, turnId, messageId, after } = input;
         if (after !== undefined) await waitFor(sdk, ctx, after);
         const keys = [messageKey(turnId, messageId), SESSION_KEY, cancelledKey(turnId)];
-        const [message, session, cancelled] = await readValues<[MessageRecord, KeptSession, boolean]>(sdk, ctx, keys);
+        const [message, session, cancelled] = await readValues<[MessageRecord, KeptSession, boolean]>(
+          sdk,
+          ctx,
+          keys,
+        );
         // The session was closed, or the turn was removed.
         if (message === null || session === null) return [];
         const { calls, userText, receivedAt: readAt } = message;

@@ -40,9 +40,15 @@ export async function killAtRandom({ victims, random, until, probe }: KillOption
     const at = performance.now();
     await victim.kill();
     killed[kind]++;
-    probes.push(probe());
+    const probed = probe();
+    probes.push(probed);
     await victim.start();
-    restartsMs.push(performance.now() - at);
+    const restartMs = performance.now() - at;
+    restartsMs.push(restartMs);
+    if (process.env["CLUSTER_TRACE"] !== undefined) {
+      console.error(`${Math.round(at)}: ${kind}, serves after ${Math.round(restartMs)} ms`);
+      void probed.then((ms) => console.error(`${Math.round(at)}: probe after ${Math.round(ms)} ms`));
+    }
   }
   return { nodes: killed.node, servers: killed.server, restartsMs, probesMs: await Promise.all(probes) };
 }
