@@ -96,7 +96,7 @@ class Node implements RestateNode {
 
   async start(): Promise<void> {
     const output = openSync(this.#log, "a");
-    this.#process = spawn(serverBinary(), ["--no-logo", "-c", this.#config], {
+    this.#process = spawn(restateServer(), ["--no-logo", "-c", this.#config], {
       stdio: ["ignore", output, output],
       env: { ...process.env, RUST_LOG: "warn" },
     });
@@ -146,7 +146,7 @@ bind-address = "127.0.0.1:${ingress}"
 }
 
 /** The binary itself: the script of the package would outlive a SIGKILL of its parent. */
-function serverBinary(): string {
+export function restateServer(): string {
   const { resolve } = createRequire(
     createRequire(import.meta.url).resolve("@restatedev/restate-server/package.json"),
   );
