@@ -1,10 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { connect } from "node:http2";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { Authority } from "../../certificates.ts";
 import { createFolder } from "../../cli/sandgate.ts";
 import { start } from "../../cli/serve.ts";
@@ -155,10 +157,9 @@ describe("The manifests of sessions on Restate", () => {
 
   test("have a config of Restate that this version reads as it is meant", async () => {
     const folder = await createFolder({ "restate.toml": toml });
-    const [path = ""] = [join(folder, "restate.toml")];
     const { stdout, stderr, status } = spawnSync(
       restateServer(),
-      ["--config-file", path, "--base-dir", "/restate-data", "--dump-config"],
+      ["--config-file", join(folder, "restate.toml"), "--base-dir", "/restate-data", "--dump-config"],
       {
         ...{ encoding: "utf8", timeout: 20_000 },
         env: {
@@ -203,17 +204,14 @@ describe("The manifests of sessions on Restate", () => {
       .replace("http://sandgate-worker:9080", `http://127.0.0.1:${port}`)
       .replace("publickeyv1_REPLACE", shown(publicKey))
       .replaceAll(/\/run\/secrets\/[a-z-]+/g, folder);
-    const { child } = await start((await written(folder, own)).folder);
+    await writeFile(join(folder, "sandgate.yaml"), own);
+    const { problems } = await loadConfig(join(folder, "sandgate.yaml"));
+    expect(problems).toEqual([]);
+    const { child } = await start(folder);
     expect(await statusOf(`http://127.0.0.1:${port}`, "/discover")).toBe(401);
     child.kill("SIGTERM");
   });
 });
-
-async function written(folder: string, text: string): Promise<{ readonly folder: string }> {
-  const { writeFile } = await import("node:fs/promises");
-  await writeFile(join(folder, "sandgate.yaml"), text);
-  return { folder };
-}
 
 /** A public key as Restate shows it: its 32 bytes in base 58. */
 function shown(key: KeyObject): string {
