@@ -11,6 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface RestateNode {
   readonly ingress: string;
   readonly admin: string;
+  /** Where the node says how much it has done, in the text format of Prometheus. */
+  readonly metrics: string;
   readonly pid: number;
   /** Ends the process with SIGKILL. */
   kill(): Promise<void>;
@@ -71,15 +73,17 @@ interface Place {
 class Node implements RestateNode {
   readonly ingress: string;
   readonly admin: string;
+  readonly metrics: string;
   readonly #config: string;
   readonly #log: string;
   #process: ChildProcess | undefined;
 
-  constructor(config: string, log: string, { admin, ingress }: Place) {
+  constructor(config: string, log: string, { admin, ingress, fabric }: Place) {
     this.#config = config;
     this.#log = log;
     this.ingress = `http://127.0.0.1:${ingress}`;
     this.admin = `http://127.0.0.1:${admin}`;
+    this.metrics = `http://127.0.0.1:${fabric}/metrics`;
   }
 
   get pid(): number {
