@@ -353,8 +353,7 @@ export class Sessions implements AsyncDisposable {
   /** Nothing is opened again: what goes on is given to this process when Restate chooses it. */
   async #startDurably(durable: DurableRuntime): Promise<void> {
     const { settings, approvals, ledgers } = this.#shared;
-    // Other processes run calls, too, of which the ledgers know nothing.
-    ledgers.miss();
+    ledgers.share();
     this.#inquiries.on(emitInto(settings.context, (id) => this.get(id)?.principal));
     await approvals.restore();
     await this.#inquiries.restore();

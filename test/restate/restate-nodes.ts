@@ -11,6 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface RestateNode {
   readonly ingress: string;
   readonly admin: string;
+  /** Where the node says how much it has done, in the text format of Prometheus. */
+  readonly metrics: string;
   readonly pid: number;
   /** Ends the process with SIGKILL. */
   kill(): Promise<void>;
@@ -75,15 +77,17 @@ interface Place {
 class Node implements RestateNode {
   readonly ingress: string;
   readonly admin: string;
+  readonly metrics: string;
   readonly #config: string;
   readonly #log: string;
   #process: ChildProcess | undefined;
 
-  constructor(config: string, log: string, { admin, ingress }: Place) {
+  constructor(config: string, log: string, { admin, ingress, fabric }: Place) {
     this.#config = config;
     this.#log = log;
     this.ingress = `http://127.0.0.1:${ingress}`;
     this.admin = `http://127.0.0.1:${admin}`;
+    this.metrics = `http://127.0.0.1:${fabric}/metrics`;
   }
 
   get pid(): number {
@@ -100,7 +104,7 @@ class Node implements RestateNode {
 
   async start(): Promise<void> {
     const output = openSync(this.#log, "a");
-    this.#process = spawn(serverBinary(), ["--no-logo", "-c", this.#config], {
+    this.#process = spawn(restateServer(), ["--no-logo", "-c", this.#config], {
       stdio: ["ignore", output, output],
       env: { ...process.env, RUST_LOG: "warn", TMPDIR: dirname(this.#config) },
     });
@@ -158,7 +162,7 @@ bind-address = "127.0.0.1:${ingress}"
 }
 
 /** The binary itself: the script of the package would outlive a SIGKILL of its parent. */
-function serverBinary(): string {
+export function restateServer(): string {
   const { resolve } = createRequire(
     createRequire(import.meta.url).resolve("@restatedev/restate-server/package.json"),
   );

@@ -79,7 +79,7 @@ export class MessageRun implements MessageCore, UnderWay {
       const entered = origin?.root ?? { session, turn };
       this.#ledger = new MessageLedger({
         ...{ sessionId: entered.session.id, turnId: entered.turn.id, principal: principal?.id },
-        ...{ turn: turn.ledger, session: ledger },
+        ...{ turn: turn.ledger, session: ledger, isShared: entered.session.durable !== undefined },
       });
     }
     this.context = messageContext(turn, id, {

@@ -42,6 +42,7 @@ export class Ledgers {
   readonly #clock: SteadyClock;
   readonly #kept: KeptEntries;
   readonly #principals = new Map<string, Ledger>();
+  #isShared = false;
   /** Whether a call of a principal was not entered. */
   #isMissing = false;
   /** What `missingUntil` is for a principal without a ledger. */
@@ -65,6 +66,17 @@ export class Ledgers {
     if (this.#isMissing) return;
     this.#isMissing = true;
     this.#kept.reset(undefined);
+  }
+
+  /** Says that other processes run calls, too, of which nothing is entered here. */
+  share(): void {
+    this.#isShared = true;
+    this.miss();
+  }
+
+  /** Whether other processes run calls, too. */
+  get isShared(): boolean {
+    return this.#isShared;
   }
 
   /** Returns the ledger of a principal. It must be looked up for each call: one that is empty is forgotten. */

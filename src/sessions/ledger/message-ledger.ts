@@ -13,6 +13,8 @@ export interface LedgerPlace {
   readonly session: LedgerScope;
   /** The id of the principal; `undefined` if the session has none. */
   readonly principal: string | undefined;
+  /** Whether other processes run calls of the session, too. */
+  readonly isShared: boolean;
 }
 
 const UNKNOWN: LedgerTally = Object.freeze({ count: 0, sum: 0n, isComplete: false });
@@ -93,9 +95,15 @@ export class MessageLedger {
     return {
       tally: (query) => {
         const ledger = this.#ledgerFor(query);
-        return ledger?.tally(query, this.#ledgers.now(), own) ?? UNKNOWN;
+        const known = ledger?.tally(query, this.#ledgers.now(), own) ?? UNKNOWN;
+        return this.#hasUnknown(query) ? { ...known, isComplete: false } : known;
       },
     };
+  }
+
+  /** Whether other processes can have made calls that count. */
+  #hasUnknown({ scope }: LedgerQuery): boolean {
+    return scope === "principal" ? this.#ledgers.isShared : this.#place.isShared;
   }
 
   #ledgerFor({ scope }: LedgerQuery): Ledger | undefined {

@@ -15,10 +15,12 @@ import { Authority } from "../../certificates.ts";
 const dockerfile = readFileSync("Dockerfile", "utf8");
 const unit = readFileSync("deploy/sandgate.service", "utf8");
 const manifests = Object.fromEntries(
-  readdirSync("deploy/kubernetes").map((file) => {
-    const manifest = parse(readFileSync(`deploy/kubernetes/${file}`, "utf8"));
-    return [manifest.kind, manifest];
-  }),
+  readdirSync("deploy/kubernetes")
+    .filter((file) => file.endsWith(".yaml"))
+    .map((file) => {
+      const manifest = parse(readFileSync(`deploy/kubernetes/${file}`, "utf8"));
+      return [manifest.kind, manifest];
+    }),
 );
 const { template } = manifests["Deployment"].spec;
 const [container] = template.spec.containers;

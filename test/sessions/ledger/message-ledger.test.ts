@@ -16,7 +16,14 @@ const ALL: LedgerQuery = {
 function newMessage(): { readonly ledger: MessageLedger; total(): LedgerTally } {
   const ledgers = new Ledgers({ maxEntries: 100, clock: new SteadyClock() });
   const [turn, session] = [new LedgerScope(ledgers), new LedgerScope(ledgers)];
-  const ledger = new MessageLedger({ sessionId: "s", turnId: "t", turn, session, principal: undefined });
+  const ledger = new MessageLedger({
+    sessionId: "s",
+    turnId: "t",
+    turn,
+    session,
+    principal: undefined,
+    isShared: false,
+  });
   return { ledger, total: () => session.ledger.tally(ALL, 0, undefined) };
 }
 

@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
+import { hostTool } from "../../engine/helpers.ts";
+import { freePorts, type RestateNode, startRestate } from "../restate-nodes.ts";
+import { openServer } from "./servers.ts";
+
+const rule = { tools: ["pay"], effect: "allow", sandboxes: ["host"] } as const;
+
+test.each([
+  ["a turn", { in: "turn" }],
+  ["a session", { in: "session" }],
+  ["a principal", { within: "20ms", by: "principal" }],
+] as const)("a condition on the earlier calls of %s is unclear, as other servers run calls too", async (_, where) => {
+  await using restate = await startRestate();
+  const [port = 0] = await freePorts(1);
+  await using server = await openServer({
+    node: restate.nodes[0] as RestateNode,
+    port,
+    tools: [hostTool(() => "paid", { name: "pay", confirm: "auto" })],
+    policy: new RulePolicy({
+      rules: [{ ...rule, history: [{ count: ["pay"], lessThan: 10, ...where }] }],
+    }),
+  });
+  const session = await server.open({ principal: { id: "agent", kind: "agent" } });
+  // The window is within the time for which the server knows its own calls.
+  await sleep(100);
+  const calls = [{ id: "c", name: "pay", arguments: {} }];
+  const [result] = await session.turn().dispatchAll(calls, { messageId: "m" });
+  expect(result?.error?.code).toBe("permission_denied");
+});
