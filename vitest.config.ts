@@ -33,8 +33,8 @@ const config: ViteUserConfig = {
     ],
   },
   test: {
-    // Tests start thread pools of their own; two files at once are enough for two cores.
-    maxWorkers: 2,
+    // Many tests wait for processes and timers of theirs: two files at once leave a quarter of two cores idle.
+    maxWorkers: 3,
     projects: [
       {
         extends: true,

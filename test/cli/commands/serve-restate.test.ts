@@ -43,7 +43,12 @@ interface Body {
   readonly confirmations?: readonly { readonly requestId: string; readonly digest: string }[];
 }
 
-async function request(url: string, method = "GET", body?: unknown, token = TOKEN): Promise<{ status: number; body: Body }> {
+async function request(
+  url: string,
+  method = "GET",
+  body?: unknown,
+  token = TOKEN,
+): Promise<{ status: number; body: Body }> {
   const response = await fetch(url, {
     method,
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
@@ -133,7 +138,9 @@ describe("sandgate serve on Restate", () => {
     }, 20_000);
     const { requestId = "", digest = "" } = inquiry ?? {};
     const answer = `${two.url}/v1/sessions/${session.id}/turns/u/confirmations/${requestId}`;
-    expect(await request(answer, "POST", { decision: "allow", digest }, APPROVER)).toMatchObject({ status: 200 });
+    expect(await request(answer, "POST", { decision: "allow", digest }, APPROVER)).toMatchObject({
+      status: 200,
+    });
     await vi.waitFor(async () => {
       const { body } = await request(`${two.url}/v1/sessions/${session.id}/turns/u`);
       expect(body.messages?.[0]?.executions[0]).toMatchObject({ success: true, output: "second" });

@@ -96,7 +96,7 @@ describe("What no process goes on with is removed when sessions are opened", () 
     const [results] = await first.call();
     await first.waits(1);
     const [header] = await lives.programStore.list();
-    const stored = await lives.programStore.get(header?.id ?? "") as StoredProgram;
+    const stored = (await lives.programStore.get(header?.id ?? "")) as StoredProgram;
     await first.sessions.get("s1")?.cancel();
     await results;
     await lives.programStore.put(stored, []);

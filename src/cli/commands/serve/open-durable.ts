@@ -13,7 +13,8 @@ export async function openDurable({
   durable,
 }: Pick<LoadedConfig, "served" | "durable">): Promise<RestateRuntime | undefined> {
   if (durable === undefined) return undefined;
-  if (served === undefined) throw new UsageError(shown`durable needs sessions: set server.sessions in the config`);
+  if (served === undefined)
+    throw new UsageError(shown`durable needs sessions: set server.sessions in the config`);
   // Loaded only for those who need it.
   const { openRestate } = await import("../../../restate/sessions/open-restate.ts");
   try {
