@@ -234,9 +234,11 @@ export class Session extends SessionBase implements TurnSession {
   /** @internal */
   get provenance(): ProvenanceLedger | undefined {
     if (this.policy.usesHistory !== true) return undefined;
-    this.#provenance ??= new ProvenanceLedger(() => this.policy.trackedFields, {
-      isLate: !this.#turns.isEmpty,
-    });
+    this.#provenance ??= new ProvenanceLedger(
+      () => this.policy.trackedFields,
+      // Which values calls in other processes gave to tools is not known here, so that no result can be a source.
+      this.durable === undefined ? { isLate: !this.#turns.isEmpty } : { isLate: true, most: 0 },
+    );
     return this.#provenance;
   }
 

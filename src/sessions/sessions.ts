@@ -180,7 +180,7 @@ export class Sessions implements AsyncDisposable {
     const trusted = (await isTrusted(realWorkspace, trustedWorkspaces)) ? trustedClasses : undefined;
     const quotas = Quotas.isUnlimited(settings)
       ? undefined
-      : new Quotas(settings, store, store && (await store.counts(record.id)));
+      : new Quotas(settings, store, store && (await store.counts(record.id)), shared.durable?.count);
     const turnIds = store === undefined ? [] : await store.turnIds(record.id);
     return new Session(shared, record, { quotas, trusted, realWorkspace, turnIds });
   }

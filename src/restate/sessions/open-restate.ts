@@ -10,6 +10,7 @@ import type {
   DurableRuntime,
   MessagePlace,
 } from "../../sessions/durable/durable-runtime.ts";
+import type { CountShared } from "../../sessions/deciding/quotas.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import { Attempts } from "../calls/attempts.ts";
@@ -129,6 +130,8 @@ class SessionRuntime implements RestateRuntime {
       expireInquiry: (ctx, inquiry) => expireInquiry(place, ctx, inquiry),
     };
   }
+
+  readonly count: CountShared = (identity, tool, limits) => this.store.countWithin(identity, tool, limits);
 
   openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
     this.#inquiries = new RestateInquiries({

@@ -3,6 +3,7 @@ import type { Approval, StoredApproval } from "../../sessions/approvals/approval
 import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
+import type { CountShared, SharedCount } from "../../sessions/deciding/quotas.ts";
 import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
@@ -93,6 +94,11 @@ export class RestateSessionStore implements SessionStore {
 
   count(identity: CallIdentity, toolName: string): Promise<boolean> {
     return this.#session(identity.sessionId, "count", { call: callOf(identity), toolName });
+  }
+
+  /** Counts a call, unless that would exceed a limit of its session. */
+  countWithin(...[identity, toolName, limits]: Parameters<CountShared>): Promise<SharedCount> {
+    return this.#session(identity.sessionId, "countWithin", { call: callOf(identity), toolName, ...limits });
   }
 
   isCounted(identity: CallIdentity): Promise<boolean> {

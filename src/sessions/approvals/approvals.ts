@@ -36,7 +36,8 @@ interface Held {
 export class Approvals {
   readonly #store: ApprovalTable;
   readonly #now: () => number;
-  readonly #isShared: boolean;
+  /** Whether other processes add and remove approvals, too. */
+  readonly isShared: boolean;
   /** By what {@link keyOf} returns. */
   readonly #held = new Map<string, Held[]>();
 
@@ -47,10 +48,10 @@ export class Approvals {
   constructor(store: ApprovalTable, now: () => number, { isShared = false }: { isShared?: boolean } = {}) {
     this.#store = store;
     this.#now = now;
-    this.#isShared = isShared;
+    this.isShared = isShared;
   }
 
-  /** Takes up the approvals of an earlier process. */
+  /** Takes up the approvals of earlier processes, and of others. */
   async restore(): Promise<void> {
     for (const { approval, used } of await this.#store.approvals()) {
       if (this.#isExpired(approval)) await this.#store.removeApproval(approval.id);
@@ -108,7 +109,7 @@ export class Approvals {
     const held = this.#held.get(keyOf(approval))?.find((other) => other.approval.id === id);
     if (held === undefined) return false;
     // Another process could have revoked it.
-    if (this.#isShared) return this.#store.useApproval(id);
+    if (this.isShared) return this.#store.useApproval(id);
     if (approval.calls === undefined) return true;
     if (held.used >= approval.calls) return false;
     // At once, so that the next call finds another approval while this one is stored.

@@ -129,14 +129,24 @@ export class SessionPolicy implements RuntimePolicy {
     basis: LevelBasis,
   ): MaybePromise<PolicyDecision> {
     const hears = bases.every((each) => levelOf(each) !== "prompt" || hearsApprovals(each));
-    const { approvalTable, place } = this.#message.session;
-    const approval = hears ? approvalTable.find(place, request) : undefined;
+    const covered = hears ? this.#isCovered(request) : false;
     const question = this.#questionOf(decision, request, basis);
-    if (approval === undefined) return raise(decision, question, hears);
-    const used = approvalTable.use(approval);
     const decide = (isCovered: boolean): PolicyDecision =>
       isCovered ? lift(decision) : raise(decision, question, hears);
-    return used instanceof Promise ? used.then(decide) : decide(used);
+    return covered instanceof Promise ? covered.then(decide) : decide(covered);
+  }
+
+  /** Whether an approval covers a call, which is counted then. */
+  #isCovered(request: PolicyRequest): MaybePromise<boolean> {
+    const { approvalTable, place } = this.#message.session;
+    const approval = approvalTable.find(place, request);
+    if (approval !== undefined) return approvalTable.use(approval);
+    if (!approvalTable.isShared) return false;
+    // A person may have approved it on another server.
+    return approvalTable.restore().then(() => {
+      const found = approvalTable.find(place, request);
+      return found !== undefined && approvalTable.use(found);
+    });
   }
 
   /** What a person is asked: the question of the policy, if it has one. */

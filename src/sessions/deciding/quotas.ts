@@ -10,22 +10,36 @@ export interface QuotaLimits {
   readonly callsPerTool: ReadonlyMap<string, number>;
 }
 
+/** What became of a call that several processes count: it is counted, now or before, or a limit is used up. */
+export type SharedCount = "counted" | "calls" | "tool";
+
+/** Counts a call of a tool where several processes count. */
+export type CountShared = (
+  identity: CallIdentity,
+  tool: string,
+  limits: { readonly calls: number; readonly callsOfTool: number },
+) => Promise<SharedCount>;
+
 /** Counts the calls of one session that the policy does not deny, with those that tools make. */
 export class Quotas {
   readonly #limits: QuotaLimits;
   readonly #store: Pick<CallTable, "count" | "isCounted"> | undefined;
+  readonly #countShared: CountShared | undefined;
   #calls = 0;
   readonly #byTool: Map<string, number>;
 
   /**
    * @param store Where calls are counted too, so that none counts twice after a restart. Default: nowhere.
    * @param counted What the store has counted already.
+   * @param countShared Counts in place of this process, since others run calls of the session, too. Default: none does.
    */
   constructor(
     limits: QuotaLimits,
     store: Pick<CallTable, "count" | "isCounted"> | undefined,
     counted: ReadonlyMap<string, number> = new Map(),
+    countShared?: CountShared,
   ) {
+    this.#countShared = countShared;
     this.#limits = limits;
     this.#store = store;
     this.#byTool = new Map(counted);
@@ -44,6 +58,7 @@ export class Quotas {
    * @throws {Refusal} `permission_denied` if a limit is used up, also as a rejection.
    */
   count(tool: string, identity: () => CallIdentity): MaybePromise<void> {
+    if (this.#countShared !== undefined) return this.#countWithOthers(tool, identity(), this.#countShared);
     const full = this.#fullLimit(tool);
     if (full !== undefined) return this.#refuseUnlessCounted(full, identity);
     this.#take(tool, 1);
@@ -61,6 +76,16 @@ export class Quotas {
     } catch (error) {
       giveBackIf(false);
       throw error;
+    }
+  }
+
+  async #countWithOthers(tool: string, identity: CallIdentity, count: CountShared): Promise<void> {
+    const { calls, callsPerTool } = this.#limits;
+    const callsOfTool = callsPerTool.get(tool) ?? Number.POSITIVE_INFINITY;
+    const counted = await count(identity, tool, { calls, callsOfTool });
+    if (counted === "calls") throw refusal(`this session made ${calls} calls, its limit`);
+    if (counted === "tool") {
+      throw refusal(`tool '${tool}' was called ${callsOfTool} times, its limit in this session`);
     }
   }
 

@@ -3,6 +3,7 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallInquiry } from "../confirmations/inquiry.ts";
 import type { InquiryBroker } from "../confirmations/inquiry-broker.ts";
+import type { CountShared } from "../deciding/quotas.ts";
 import type { MessageRecord, SessionRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
 import type { CallGates } from "./call-gates.ts";
@@ -13,6 +14,8 @@ export interface DurableRuntime {
   readonly store: SessionStore;
   /** Returns a session as it is now; `undefined` if there is none. */
   session(id: string): Promise<SessionRecord | undefined>;
+  /** Counts a call of a session, unless that would exceed a limit. */
+  readonly count: CountShared;
   /** Returns the broker through which people are asked. Called once. */
   openInquiries(options: { readonly timeoutMs: number }): InquiryBroker;
   /** Begins to give calls to this process. Called once. */

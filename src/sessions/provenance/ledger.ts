@@ -59,7 +59,7 @@ export class ProvenanceLedger implements ValueProvenance {
    * @param tracked What the policy tracks now. What it did not track when a call ended is not known.
    * @param isLate Whether the session may have had calls before: those of an earlier process, or of before a policy used
    * the history. What they returned is not known. Default: it had none.
-   * @param most For tests. Default: {@link MAX_VALUES}.
+   * @param most How many values are learnt; 0 if no result can be a source. Default: {@link MAX_VALUES}.
    */
   constructor(
     tracked: () => TrackedFields | undefined,

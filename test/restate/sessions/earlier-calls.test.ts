@@ -29,3 +29,31 @@ test.each([
   const [result] = await session.turn().dispatchAll(calls, { messageId: "m" });
   expect(result?.error?.code).toBe("permission_denied");
 });
+
+test("a result is no source of a value, as what other servers gave to its tool is not known", async () => {
+  await using restate = await startRestate();
+  const [port = 0] = await freePorts(1);
+  const from = [{ tool: "look_up", field: "/account" }];
+  await using server = await openServer({
+    node: restate.nodes[0] as RestateNode,
+    port,
+    tools: [
+      hostTool(() => ({ account: "DE-1" }), { name: "look_up", sideEffects: "read" }),
+      hostTool(() => "paid", { name: "pay", confirm: "auto" }),
+    ],
+    policy: new RulePolicy({
+      rules: [
+        { tools: ["look_up"], effect: "allow", sandboxes: ["host"] },
+        { ...rule, when: { "/account": { from } } },
+      ],
+    }),
+  });
+  const session = await server.open();
+  const turn = session.turn();
+  const lookUp = [{ id: "c1", name: "look_up", arguments: {} }];
+  const [known] = await turn.dispatchAll(lookUp, { messageId: "m1" });
+  expect(known?.success).toBe(true);
+  const pay = [{ id: "c2", name: "pay", arguments: { account: "DE-1" } }];
+  const [result] = await turn.dispatchAll(pay, { messageId: "m2" });
+  expect(result?.error?.code).toBe("permission_denied");
+});

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
+import type { Session } from "../../../src/sessions/session.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";
 import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
@@ -17,6 +18,7 @@ const effects: string[] = [];
 const tools: readonly Tool[] = [
   hostTool(({ text }: JsonObject) => effects.push(String(text)), { name: "note", confirm: "auto" }),
   hostTool(({ text }: JsonObject) => effects.push(String(text)), { name: "asks", alwaysConfirm: true }),
+  hostTool(() => "done", { name: "careful", sideEffects: "write" }),
   hostTool(() => "read", { name: "read", sideEffects: "read" }),
   hostTool((_input, { idempotencyKey }) => idempotencyKey ?? null, {
     ...{ name: "keyed", idempotent: true, confirm: "auto" },
@@ -128,6 +130,27 @@ describe("Sessions on Restate", () => {
     await sleep(300);
     await (await (await two.find(session.id))?.findTurn("t"))?.cancel();
     expect((await results)[0]?.error).toMatchObject({ code: "cancelled" });
+  });
+
+  test("do not ask again on another server what a person has approved for the session", async () => {
+    const session = await one.open();
+    const turn = session.turn({ id: "t" });
+    const asked = turn.dispatch(call("careful", "", "first"));
+    await vi.waitFor(() => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id), 10_000);
+    const inquiry = two.openInquiries().find(({ sessionId }) => sessionId === session.id);
+    const { id = "", digest = "" } = inquiry ?? {};
+    await two.answer(id, { decision: "always", digest, by: "ann" });
+    expect((await asked)?.success).toBe(true);
+    // Either server may run each of them.
+    const later = await Promise.all(["a", "b", "c", "d"].map((each) => turn.dispatch(call("careful", "", each))));
+    expect(later.map((result) => result?.success)).toEqual([true, true, true, true]);
+    const [approval] = session.approvals();
+    const other = await two.find(session.id);
+    expect(await (other as Session).revokeApproval(approval?.approval.id ?? id)).toBe(true);
+    const again = turn.dispatch(call("careful", "", "again"));
+    await vi.waitFor(() => expect(one.openInquiries().map((each) => each.sessionId)).toContain(session.id), 10_000);
+    await session.cancel();
+    expect((await again)?.error?.code).toBe("cancelled");
   });
 
   test("are closed on every server", async () => {

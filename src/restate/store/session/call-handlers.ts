@@ -1,5 +1,6 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
+import type { SharedCount } from "../../../sessions/deciding/quotas.ts";
 import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim } from "../../../sessions/store/records.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
@@ -14,6 +15,14 @@ export type CallOfSession = Omit<CallIdentity, "sessionId" | "principal">;
 
 /** The length of the JSON of executions that are returned together. */
 const MAX_LENGTH = 8_000_000;
+
+/** A call that is to be counted. JSON has no `Infinity`. */
+interface CountedCall {
+  readonly call: CallOfSession;
+  readonly toolName: string;
+  readonly calls: number | null;
+  readonly callsOfTool: number | null;
+}
 
 type Counts = readonly (readonly [toolName: string, calls: number])[];
 
@@ -38,6 +47,27 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       changed.set(toolName, (changed.get(toolName) ?? 0) + 1);
       ctx.set<Counts>(COUNTS_KEY, [...changed]);
       return true;
+    },
+
+    /** Counts a call, unless that would exceed a limit; `null` stands for none. */
+    countWithin: async (
+      ctx: ObjectContext,
+      { call, toolName, calls, callsOfTool }: CountedCall,
+    ): Promise<SharedCount> => {
+      const keys = [callsKey(call.turnId, call.messageId), COUNTS_KEY];
+      const [found, counts] = await readValues<[KeptCalls, Counts]>(sdk, ctx, keys);
+      const message = known(found);
+      const state = stateOf(message, call);
+      if (state.isCounted === true) return "counted";
+      const changed = new Map(counts);
+      const ofTool = changed.get(toolName) ?? 0;
+      const all = [...changed.values()].reduce((sum, count) => sum + count, 0);
+      if (all >= (calls ?? Number.POSITIVE_INFINITY)) return "calls";
+      if (ofTool >= (callsOfTool ?? Number.POSITIVE_INFINITY)) return "tool";
+      set(ctx, message, { ...state, isCounted: true });
+      changed.set(toolName, ofTool + 1);
+      ctx.set<Counts>(COUNTS_KEY, [...changed]);
+      return "counted";
     },
 
     isCounted: reader(sdk, async (ctx: ObjectSharedContext, call: CallOfSession): Promise<boolean> => {
