@@ -23,7 +23,11 @@ export class OpenInquiryList {
   }
 
   list(): Promise<readonly ListedInquiry[]> {
-    return this.#ingress.call({ ...openInquiriesObject(this.#place), handler: "list", idempotencyKey: undefined });
+    return this.#ingress.call({
+      ...openInquiriesObject(this.#place),
+      handler: "list",
+      idempotencyKey: undefined,
+    });
   }
 
   #call<Result>(handler: string, input: unknown): Promise<Result> {

@@ -5,8 +5,8 @@ import { defineObject } from "./define-object.ts";
 import { indexHandlers } from "./index-handlers.ts";
 import { inquiryHandlers } from "./inquiry-handlers.ts";
 import { ledgerHandlers } from "./ledger-handlers.ts";
-import { principalHandlers } from "./principal-handlers.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
+import { principalHandlers } from "./principal-handlers.ts";
 import {
   APPROVALS_OBJECT,
   INDEX_OBJECT,

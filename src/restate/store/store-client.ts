@@ -91,7 +91,8 @@ export class StoreClient {
       if (thrown instanceof RestateHandlerError && thrown.status === REFUSED) {
         throw new SessionStoreError(thrown.message, { cause: thrown });
       }
-      if (isTooLong(thrown) || (thrown instanceof RestateHandlerError && thrown.status === TOO_MANY)) throw thrown;
+      if (isTooLong(thrown) || (thrown instanceof RestateHandlerError && thrown.status === TOO_MANY))
+        throw thrown;
       throw this.#fail(
         signal.aborted
           ? new RestateError(`Restate did not answer within ${timeoutMs} ms`, {

@@ -2,8 +2,8 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { DurableMessage, DurableRuntime } from "../durable/durable-runtime.ts";
-import { cancelledExecution } from "./ended-calls.ts";
 import type { TurnCore } from "./core.ts";
+import { cancelledExecution } from "./ended-calls.ts";
 import { MessageConflictError } from "./kept-messages.ts";
 import { keptCalls, type MessageCall } from "./message-calls.ts";
 

@@ -26,7 +26,9 @@ test("A principal has at most 1,000 open sessions on all servers, and others can
   });
   expect(state.status).toBe(202);
   await expect(add(1_000)).rejects.toMatchObject({ code: "too_many_sessions" });
-  expect(await one.addSession({ ...SESSION, id: "of eve", principal: { id: "eve", kind: "user" } })).toBe(true);
+  expect(await one.addSession({ ...SESSION, id: "of eve", principal: { id: "eve", kind: "user" } })).toBe(
+    true,
+  );
   await two.removeSession("s0");
   expect(await add(1_000)).toBe(true);
   expect(await add(1_000)).toBe(false);

@@ -3,7 +3,13 @@ import type { MessageRecord, SessionRecord } from "../../../sessions/store/recor
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, TOO_MANY } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
-import { approvalsObject, indexObject, inquiryObject, principalObject, type StorePlace } from "../object-keys.ts";
+import {
+  approvalsObject,
+  indexObject,
+  inquiryObject,
+  principalObject,
+  type StorePlace,
+} from "../object-keys.ts";
 import { readPrefix, readValues } from "../read-values.ts";
 import { wholeReader } from "../readers.ts";
 import {
