@@ -182,13 +182,24 @@ export class Session extends SessionBase implements TurnSession {
     return this.inquiries.answer(inquiryId, { ...answer, sessionId: this.id });
   }
 
-  /** The approvals that hold for the session. */
+  /** The approvals that hold for the session, as far as this process knows: see {@link readApprovals}. */
   approvals(): readonly StoredApproval[] {
     return this.shared.approvals.list(this.place);
   }
 
+  /**
+   * Returns the approvals that hold for the session, also those that a person gave on another server.
+   *
+   * @throws `SessionStoreError`, as a rejection, if they cannot be read.
+   */
+  async readApprovals(): Promise<readonly StoredApproval[]> {
+    await this.shared.approvals.refresh();
+    return this.approvals();
+  }
+
   /** Revokes an approval that holds for the session. Returns `false` if there is none with this id. */
   async revokeApproval(id: string): Promise<boolean> {
+    await this.shared.approvals.refresh();
     return this.shared.approvals.revoke(this.place, id);
   }
 

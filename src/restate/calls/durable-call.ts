@@ -1,7 +1,7 @@
 import type { Context } from "@restatedev/restate-sdk";
 import { receiveCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import { interruptedExecution } from "../../sessions/calls/ended-calls.ts";
+import { interruptedExecution, unconfirmedExecution } from "../../sessions/calls/ended-calls.ts";
 import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
 import type { CallGates } from "../../sessions/durable/call-gates.ts";
@@ -58,6 +58,12 @@ export async function runDurableCall(
   for (;;) {
     const stop = await ctx.run("decide", async () => withToken(await dispatch.advance(answers), token));
     if (stop.kind === "ended") return end(stop.execution);
+    // What one server asked and a person refused holds on another one, too, that would not have asked.
+    const refused = answers.find(({ resolution }) => resolution?.decision !== "allow");
+    if (refused !== undefined) {
+      dispatch.abandon();
+      return end(unconfirmedExecution(receiveCall(call.call), refused.resolution?.decision === "deny"));
+    }
     if (stop.kind === "begins") {
       ({ isRepeatable, holder } = stop);
       break;

@@ -4,15 +4,16 @@ import type { App } from "./session-app.ts";
 
 /** Lists and revokes what approvers had a session remember. */
 export function approvalRoutes(app: App, service: SessionService): void {
-  app.get("/v1/sessions/:id/approvals", ({ env, req, json }) => {
+  app.get("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
-    return json({ approvals: session.approvals().map(({ approval, used }) => ({ ...approval, used })) });
+    const approvals = await session.readApprovals();
+    return json({ approvals: approvals.map(({ approval, used }) => ({ ...approval, used })) });
   });
 
   app.delete("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const revoked: string[] = [];
-    for (const { approval } of session.approvals()) {
+    for (const { approval } of (await session.readApprovals())) {
       if (await session.revokeApproval(approval.id)) revoked.push(approval.id);
     }
     return json({ revoked });
@@ -21,7 +22,6 @@ export function approvalRoutes(app: App, service: SessionService): void {
   app.delete("/v1/sessions/:id/approvals/:approvalId", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const id = req.param("approvalId");
-    if (!session.approvals().some(({ approval }) => approval.id === id)) throw notFound();
     if (!(await session.revokeApproval(id))) throw notFound();
     return json({ revoked: [id] });
   });

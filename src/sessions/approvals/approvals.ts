@@ -53,7 +53,9 @@ export class Approvals {
 
   /** Takes up the approvals of earlier processes, and of others. */
   async restore(): Promise<void> {
-    for (const { approval, used } of await this.#store.approvals()) {
+    const stored = await this.#store.approvals();
+    if (this.isShared) this.#held.clear();
+    for (const { approval, used } of stored) {
       if (this.#isExpired(approval)) await this.#store.removeApproval(approval.id);
       else this.#hold(approval, used);
     }
@@ -115,6 +117,11 @@ export class Approvals {
     // At once, so that the next call finds another approval while this one is stored.
     held.used++;
     return this.#store.useApproval(id);
+  }
+
+  /** Reads what other processes have added and removed. Does nothing if none does. */
+  async refresh(): Promise<void> {
+    if (this.isShared) await this.restore();
   }
 
   /** Returns the approvals that hold in a session, the oldest first. */

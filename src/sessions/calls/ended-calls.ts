@@ -9,9 +9,11 @@ import type { RecordedCall } from "../../engine/call/journal.ts";
 import { WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
 import {
   CANCELLED_TEXT,
+  confirmationTimeoutText,
   interruptedText,
   lostResultText,
   type ToolError,
+  USER_DENIED_TEXT,
 } from "../../engine/failure/errors.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 
@@ -40,6 +42,14 @@ export function recordedExecution(call: ReceivedCall, { end, sideEffects }: Reco
 /** The execution of a call that was cancelled before it began. */
 export function cancelledExecution(call: ReceivedCall): ToolExecution {
   return failed(call, { code: "cancelled", message: CANCELLED_TEXT, effect: "none" }, NOTHING_RAN);
+}
+
+/** The execution of a call that a person did not allow, or in time, before its process was lost. */
+export function unconfirmedExecution(call: ReceivedCall, isDenied: boolean): ToolExecution {
+  const error = isDenied
+    ? ({ code: "user_denied", message: USER_DENIED_TEXT } as const)
+    : ({ code: "confirmation_timeout", message: confirmationTimeoutText(undefined) } as const);
+  return failed(call, { ...error, effect: "none" }, NOTHING_RAN);
 }
 
 /** What is kept of a call that a hook aborted, which has no execution. */

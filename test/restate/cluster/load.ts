@@ -24,7 +24,7 @@ const SESSIONS = 100;
 const MESSAGES_OF_SESSION = 20;
 const PRINCIPALS = 25;
 /** How many messages are under way at most. */
-const MAX_UNDER_WAY = 400;
+const MAX_UNDER_WAY = 64;
 /** How often a message is posted twice at once. */
 const TWICE = 0.05;
 const MAX_CALLS = 4;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClusterServerOptions } from "./server.ts";
 
@@ -48,6 +48,8 @@ export class ServerProcess implements Victim {
     const file = join(import.meta.dirname, "server.ts");
     const started = spawn(process.execPath, ["--expose-gc", file, JSON.stringify(this.#options)], {
       stdio: ["ignore", output, output],
+      // So that a restart takes as long as with code that is built.
+      env: { ...process.env, NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled") },
     });
     this.#process = started;
     const until = performance.now() + HEALTHY_WITHIN_MS;

@@ -46,6 +46,9 @@ export interface PostedAnswer {
   readonly by: string;
 }
 
+/** How long ago a session may have been read, in ms, as in `sandgate serve`. */
+const RECENT_MS = 500;
+
 const options: ClusterServerOptions = JSON.parse(process.argv[2] as string);
 
 async function open({ effects, restate, store }: ClusterServerOptions): Promise<Sessions> {
@@ -64,7 +67,7 @@ async function open({ effects, restate, store }: ClusterServerOptions): Promise<
 }
 
 async function sessionOf(sessions: Sessions, id: string, principal: string): Promise<Session> {
-  const known = await sessions.find(id);
+  const known = await sessions.find(id, { maxAgeMs: RECENT_MS });
   if (known !== undefined) return known;
   try {
     return await sessions.open({ id, principal: { id: principal, kind: "user" } });
@@ -74,16 +77,14 @@ async function sessionOf(sessions: Sessions, id: string, principal: string): Pro
   }
 }
 
+/** Every message has a turn of its own, which is known here if it was posted here before. */
 async function turnOf(session: Session, id: string): Promise<Turn> {
-  const known = await session.findTurn(id);
-  if (known !== undefined) return known;
   try {
     return session.turn({ id });
   } catch (error) {
-    // Another request has begun the turn meanwhile.
-    const begun = await session.findTurn(id);
-    if (begun === undefined) throw error;
-    return begun;
+    const known = await session.findTurn(id);
+    if (known === undefined) throw error;
+    return known;
   }
 }
 

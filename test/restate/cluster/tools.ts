@@ -7,13 +7,13 @@ import { writeEffect } from "./effects.ts";
 /** The longest time that a tool takes before its effect, and again after it, in ms: it is killed at any point. */
 const LONGEST_MS = 25;
 
-/** The tools of the servers, whose effects are lines in a file. */
+/** The tools of the servers, whose effects are lines in a file. Calls can wait longer after their effect: `waitMs`. */
 export function clusterTools(file: string): readonly Tool[] {
-  const run: HostFunction<JsonObject> = async ({ tool, name }, { idempotencyKey }) => {
+  const run: HostFunction<JsonObject> = async ({ tool, name, waitMs = 0 }, { idempotencyKey }) => {
     await sleep(Math.random() * LONGEST_MS);
     const key = idempotencyKey === undefined ? {} : { key: idempotencyKey };
     writeEffect(file, { tool: String(tool), name: String(name), pid: process.pid, ...key });
-    await sleep(Math.random() * LONGEST_MS);
+    await sleep(Number(waitMs) + Math.random() * LONGEST_MS);
     return `done ${String(name)}`;
   };
   const tool = (name: string, more: Partial<Tool>): Tool => ({

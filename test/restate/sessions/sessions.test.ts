@@ -144,7 +144,7 @@ describe("Sessions on Restate", () => {
     // Either server may run each of them.
     const later = await Promise.all(["a", "b", "c", "d"].map((each) => turn.dispatch(call("careful", "", each))));
     expect(later.map((result) => result?.success)).toEqual([true, true, true, true]);
-    const [approval] = session.approvals();
+    const [approval] = await session.readApprovals();
     const other = await two.find(session.id);
     expect(await (other as Session).revokeApproval(approval?.approval.id ?? id)).toBe(true);
     const again = turn.dispatch(call("careful", "", "again"));

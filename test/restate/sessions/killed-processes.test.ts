@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { JsonObject } from "../../../src/json/value.ts";
+import { Client } from "../cluster/client.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { type Effect, readEffects } from "../cluster/effects.ts";
+import type { PostedMessage } from "../cluster/server.ts";
+
+let cluster: Cluster;
+let client: Client;
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 1, servers: 2 });
+  client = new Client(
+    cluster.servers.map(({ url }) => url),
+    Math.random,
+  );
+});
+afterAll(async () => {
+  await client?.close();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+const messageOf = (id: string, tool: string, more: JsonObject = {}): PostedMessage => ({
+  ...{ sessionId: `session-${id}`, principal: "ann", messageId: id },
+  calls: [{ id: "c", name: tool, arguments: { name: id, ...more } }],
+});
+const effectsOf = (id: string): readonly Effect[] =>
+  readEffects(cluster.effects).filter(({ name }) => name === id);
+
+/** Kills the server that has begun a call, and starts it again. */
+async function killTheServerOf(id: string): Promise<void> {
+  await vi.waitFor(() => expect(effectsOf(id)).toHaveLength(1), 20_000);
+  const server = cluster.servers.find(({ pid }) => pid === effectsOf(id)[0]?.pid);
+  await server?.kill();
+  await server?.start();
+}
+
+async function inquiryOf(id: string) {
+  return vi.waitFor(async () => {
+    const found = (await client.confirmations()).find(({ messageId }) => messageId === id);
+    if (found === undefined) throw new Error("not asked");
+    return found;
+  }, 20_000);
+}
+
+describe("A server that is killed (-9) in the middle of a call", () => {
+  test("leaves a call unknown that may not run twice, and it runs no more", async () => {
+    const results = client.message(messageOf("noted", "note", { waitMs: 60_000 }));
+    await killTheServerOf("noted");
+    const [result] = await results;
+    expect(result?.error).toMatchObject({ code: "execution_error", effect: "unknown" });
+    expect(effectsOf("noted")).toHaveLength(1);
+    expect(await client.message(messageOf("noted", "note", { waitMs: 60_000 }))).toEqual([result]);
+  });
+
+  test("leaves an idempotent call to another one, which runs it under the same key", async () => {
+    const results = client.message(messageOf("put", "put", { waitMs: 1_500 }));
+    await killTheServerOf("put");
+    expect((await results)[0]).toMatchObject({ success: true, output: "done put" });
+    const effects = effectsOf("put");
+    expect(new Set(effects.map(({ pid }) => pid)).size).toBe(2);
+    expect(new Set(effects.map(({ key }) => key)).size).toBe(1);
+  });
+});
+
+describe("A call that waits for a person", () => {
+  test("outlives its servers and the node, with the same question, and runs once", async () => {
+    const results = client.message(messageOf("asked", "asks"));
+    const before = await inquiryOf("asked");
+    await Promise.all([...cluster.servers, ...cluster.nodes].map((each) => each.kill()));
+    for (const each of [...cluster.nodes, ...cluster.servers]) await each.start();
+    const { id, digest, expiresAt } = await inquiryOf("asked");
+    expect({ id, digest, expiresAt }).toEqual({
+      ...{ id: before.id, digest: before.digest, expiresAt: before.expiresAt },
+    });
+    const answer = { digest, decision: "allow", by: "bob" } as const;
+    expect(await client.answer(id, answer)).toMatchObject({ outcome: "resolved" });
+    expect((await results)[0]).toMatchObject({ success: true, confirmation: { by: "bob" } });
+    expect(effectsOf("asked")).toHaveLength(1);
+  });
+});
+
+describe("A node that is down", () => {
+  test("has messages refused, of which nothing runs until it is back and they come again", async () => {
+    const [node] = cluster.nodes;
+    const [server] = cluster.servers;
+    // The session is known here, so that it is the message that cannot be kept.
+    await client.message({ ...messageOf("first", "read"), sessionId: "session-refused" });
+    await node?.kill();
+    const message = messageOf("refused", "note");
+    const body = JSON.stringify(message);
+    const response = await fetch(`${server?.url}/messages`, { method: "POST", body });
+    expect(response.status).toBe(503);
+    expect(effectsOf("refused")).toEqual([]);
+    await node?.start();
+    expect((await client.message(message))[0]).toMatchObject({ success: true });
+    expect(effectsOf("refused")).toHaveLength(1);
+  });
+});
