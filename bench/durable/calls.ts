@@ -58,7 +58,9 @@ export async function openDurable(way: Way): Promise<OpenCase> {
   const address = { service: "SandgateSession", key: session.id, handler: "call" };
   const runCall = (): Promise<unknown> => {
     const messageId = randomUUID();
-    const input = { sessionId: session.id, turnId: "t", messageId, call };
+    // As a message gives it to its calls.
+    const known = { record: { id: session.id, mode: "cautious", kind: "main", openedAt: 0 }, readAt: Date.now() };
+    const input = { sessionId: session.id, turnId: "t", messageId, call, session: known };
     return ingress.call({ ...address, input, idempotencyKey: messageId });
   };
   const turn = session.turn();

@@ -3,7 +3,7 @@ import { inFlight } from "../harness/in-flight.ts";
 import { openBare, openDurable } from "./calls.ts";
 
 const BARE: Case = { name: "a handler of Restate with one step", open: () => openBare(1) };
-const SAME_STEPS: Case = { name: "a handler of Restate with as many steps", open: () => openBare(3) };
+const SAME_STEPS: Case = { name: "a handler of Restate with as many steps", open: () => openBare(2) };
 const CALL: Case = { name: "a durable call", open: () => openDurable("call") };
 const MESSAGE: Case = { name: "a message of a session with one call", open: () => openDurable("message") };
 
