@@ -30,11 +30,13 @@ afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
 const TARGETS: readonly BrokerTarget[] = [
   {
     name: "in memory",
-    open: async (options) => new Inquiries({ store: await withSession(new MemorySessionStore()), ...options }),
+    open: async (options) =>
+      new Inquiries({ store: await withSession(new MemorySessionStore()), ...options }),
   },
   {
     name: "in SQLite",
-    open: async (options) => new Inquiries({ store: await withSession(new SqliteSessionStore(":memory:")), ...options }),
+    open: async (options) =>
+      new Inquiries({ store: await withSession(new SqliteSessionStore(":memory:")), ...options }),
   },
   {
     name: "on Restate",
@@ -44,7 +46,13 @@ const TARGETS: readonly BrokerTarget[] = [
       const prefix = newPrefix();
       const store = await withSession(new RestateSessionStore({ ingress, prefix }));
       const list = new OpenInquiryList(ingress, { prefix });
-      return new RestateInquiries({ store, list, checkArguments: async () => "no", ...options });
+      return new RestateInquiries({
+        now: Date.now,
+        store,
+        list,
+        checkArguments: async () => "no",
+        ...options,
+      });
     },
   },
 ];
@@ -103,7 +111,9 @@ describe.each(TARGETS)("A broker of inquiries $name", ({ open }) => {
     const broker = await opened();
     const { id } = await ask(broker);
     const given = { decision: "allow", digest, by: "bob" } as const;
-    expect(await broker.answer(id, { ...given, digest: "0".repeat(64) })).toEqual({ outcome: "other-digest" });
+    expect(await broker.answer(id, { ...given, digest: "0".repeat(64) })).toEqual({
+      outcome: "other-digest",
+    });
     expect(await broker.answer(id, { ...given, sessionId: "another" })).toEqual({ outcome: "unknown" });
     expect(await broker.answer("another", given)).toEqual({ outcome: "unknown" });
     expect((await broker.answer(id, { ...given, decision: "answer" })).outcome).toBe("invalid");
