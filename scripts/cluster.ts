@@ -28,7 +28,7 @@ const { values: options } = parseArgs({
 const isLong = options.long === true;
 const isControl = options.control !== undefined;
 const seed = Number(options.seed ?? "1");
-const rate = Number(options.rate ?? "60");
+const rate = Number(options.rate ?? "50");
 const seconds = Number(options.seconds ?? (isLong ? 180 : 20));
 const servers = Number(options.servers ?? (isControl ? 1 : 3));
 const nodes = Number(options.nodes ?? (isControl ? 0 : 3));

@@ -17,6 +17,8 @@ export interface CallProcess {
   dispatch(call: DurableCall, gates: CallGates): Promise<ToolExecution | null>;
   /** Whether the tool of a call was suspended by a process that is gone, so that it goes on from there. */
   isSuspended(call: DurableCall): Promise<boolean>;
+  /** How far the clock of Restate is ahead of that of the process, in ms. */
+  readonly skewMs: number;
   /** Asks people about what the tool of a call does while it runs. */
   readonly inquiries: Asking;
   /**
@@ -105,7 +107,13 @@ async function ask(
   const inquiry = await process.openInquiry(ctx, question, { timeoutMs, awakeable });
   if (inquiry === undefined) return { question };
   try {
-    return { question, inquiry, resolution: await promise.orTimeout(timeoutMs) };
+    // The SDK makes it a time of the clock of this process, which Restate compares with its own. If
+    // that of the process is ahead, the timer comes too late, and who reads the list of inquiries ends this one.
+    return {
+      question,
+      inquiry,
+      resolution: await promise.orTimeout(Math.max(timeoutMs + process.skewMs, 0)),
+    };
   } catch (error) {
     if (!isTimeout(error)) throw error;
     return { question, inquiry, resolution: await process.expireInquiry(ctx, inquiry) };

@@ -35,6 +35,9 @@ export interface IngressOptions {
   readonly retryMs?: number;
 }
 
+/** Answers tell the time in seconds, and arrive later. */
+const LEAST_SKEW_MS = 10_000;
+
 interface Request extends Pick<IngressCall, "input" | "signal"> {
   readonly idempotencyKey: string | undefined;
   /** Default: `POST`. */
@@ -62,6 +65,7 @@ export class Ingress {
   });
   /** The node that answered last. */
   #current = 0;
+  #skewMs = 0;
 
   constructor({ urls, retryMs = DEFAULT_RETRY_MS }: IngressOptions) {
     if (urls.length === 0) throw new TypeError("an ingress needs at least one URL");
@@ -111,6 +115,20 @@ export class Ingress {
     await this.#request(path, { input: value, idempotencyKey: undefined });
   }
 
+  /**
+   * How far the clock of the nodes is ahead of that of this process, in ms, as of their last answer; 0 if they differ by
+   * less than answers tell. Timers of Restate end when its own clock says so.
+   */
+  get skewMs(): number {
+    return this.#skewMs;
+  }
+
+  #readClock(date: unknown): void {
+    const now = typeof date === "string" ? Date.parse(date) : Number.NaN;
+    const skewMs = now - Date.now();
+    if (Number.isFinite(skewMs)) this.#skewMs = Math.abs(skewMs) < LEAST_SKEW_MS ? 0 : skewMs;
+  }
+
   /** Closes the connections. Calls that wait are rejected. */
   async close(): Promise<void> {
     await this.#agent.destroy();
@@ -152,6 +170,7 @@ export class Ingress {
         body: input === undefined ? null : JSON.stringify(input),
         signal: signal ?? null,
       });
+      this.#readClock(response.headers["date"]);
       text = await response.body.text();
     } catch (thrown) {
       signal?.throwIfAborted();

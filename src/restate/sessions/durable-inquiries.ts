@@ -12,17 +12,19 @@ export interface InquiryPlace {
   readonly store: StorePlace;
   /** The longest time for which an inquiry is open, in ms. */
   readonly timeoutMs: number;
+  /** The time as Restate has it, in ms since the epoch. */
+  readonly now: () => number;
 }
 
 /** Opens an inquiry whose resolution completes an awakeable. Returns `undefined` if too many are open. */
 export async function openInquiry(
-  { sdk, store, timeoutMs: longest }: InquiryPlace,
+  { sdk, store, timeoutMs: longest, now: clock }: InquiryPlace,
   ctx: Context,
   question: NewInquiry,
   { timeoutMs, awakeable }: { readonly timeoutMs: number; readonly awakeable: string },
 ): Promise<Inquiry | undefined> {
   const { id, askedAt } = await ctx.run("inquiry", () => {
-    const now = Date.now();
+    const now = clock();
     return { id: newId(now), askedAt: now };
   });
   const inquiry: Inquiry = {

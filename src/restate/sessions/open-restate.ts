@@ -114,10 +114,17 @@ class SessionRuntime implements RestateRuntime {
   }
 
   get #process(): CallProcess {
-    const place = { sdk: this.#sdk, store: this.#place, timeoutMs: this.#inquiries?.timeoutMs ?? 0 };
+    const ingress = this.#ingress;
+    const place = {
+      ...{ sdk: this.#sdk, store: this.#place, timeoutMs: this.#inquiries?.timeoutMs ?? 0 },
+      now: () => Date.now() + ingress.skewMs,
+    };
     return {
       attempts: this.#attempts,
       inquiries: this.#inquiries as RestateInquiries,
+      get skewMs() {
+        return ingress.skewMs;
+      },
       // A call can arrive before the sessions are open.
       dispatch: async (call, gates) => {
         const host = await this.#host.promise;
@@ -135,6 +142,7 @@ class SessionRuntime implements RestateRuntime {
 
   openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
     this.#inquiries = new RestateInquiries({
+      now: () => Date.now() + this.#ingress.skewMs,
       ...{ store: this.store, list: new OpenInquiryList(this.#ingress, this.#place), timeoutMs },
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });

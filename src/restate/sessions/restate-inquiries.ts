@@ -29,6 +29,8 @@ export interface RestateInquiriesOptions {
   readonly list: OpenInquiryList;
   /** How long an inquiry waits for an answer, in ms. */
   readonly timeoutMs: number;
+  /** The time as Restate has it, in ms since the epoch: clocks of servers may be wrong. */
+  readonly now: () => number;
   /** Returns why a call could not run with the arguments that a person wrote; `undefined` if it could. */
   readonly checkArguments: (inquiry: CallInquiry, edited: JsonValue) => Promise<string | undefined>;
 }
@@ -61,7 +63,13 @@ export class RestateInquiries implements InquiryBroker {
     if (entry === undefined) return "nobody";
     if (signal?.aborted && staysOpen?.() !== true) await this.#end(entry, "cancelled");
     onAsked?.(entry.inquiry);
-    return entry.wait(options, () => void this.#end(entry, "cancelled"));
+    const leftMs = Math.min(Math.max(entry.inquiry.expiresAt - this.#options.now(), 0), this.timeoutMs);
+    const timer = setTimeout(() => void this.#end(entry, "timeout"), leftMs);
+    try {
+      return await entry.wait(options, () => void this.#end(entry, "cancelled"));
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
@@ -70,13 +78,13 @@ export class RestateInquiries implements InquiryBroker {
     if (known === undefined || !isIn(known.inquiry, given)) return { outcome: "unknown" };
     const { inquiry, resolution } = known;
     if (resolution !== undefined) return outcomeOf(resolution, given, inquiry.digest);
-    if (isExpired(inquiry)) return { outcome: "gone" };
+    if (this.#isExpired(inquiry)) return { outcome: "gone" };
     if (given.digest !== inquiry.digest) return { outcome: "other-digest" };
     const entry = new OpenInquiry(inquiry);
     if (inquiry.kind !== "question") entry.checkArguments = (edited) => checkArguments(inquiry, edited);
     const checked = await checkAnswer(entry, given);
     if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
-    if (isExpired(inquiry)) return { outcome: "gone" };
+    if (this.#isExpired(inquiry)) return { outcome: "gone" };
     const winner = await store.resolveInquiry(id, resolutionOf(checked.answer, Date.now()));
     if (winner === undefined) return { outcome: "unknown" };
     await this.#close(inquiry, winner);
@@ -98,7 +106,7 @@ export class RestateInquiries implements InquiryBroker {
 
   open(accepts: (inquiry: Inquiry) => boolean = () => true): readonly Inquiry[] {
     return Array.from(this.#open.values(), ({ inquiry }) => inquiry)
-      .filter((inquiry) => accepts(inquiry) && !isExpired(inquiry))
+      .filter((inquiry) => accepts(inquiry) && !this.#isExpired(inquiry))
       .sort((one, other) => one.askedAt - other.askedAt);
   }
 
@@ -128,6 +136,10 @@ export class RestateInquiries implements InquiryBroker {
     if (!this.#isWaiting()) this.#timer.unref();
   }
 
+  #isExpired({ expiresAt }: Inquiry): boolean {
+    return this.#options.now() >= expiresAt;
+  }
+
   /** Whether a call of this process waits for a person. */
   #isWaiting(): boolean {
     return this.#open.size > 0;
@@ -149,7 +161,7 @@ export class RestateInquiries implements InquiryBroker {
     await mapSome(added, ({ id }) => this.#take(id));
     await mapSome(before, async (id) => {
       const entry = this.#open.get(id);
-      if (entry === undefined || (ids.has(id) && !isExpired(entry.inquiry))) return;
+      if (entry === undefined || (ids.has(id) && !this.#isExpired(entry.inquiry))) return;
       const known = await store.inquiry(id);
       if (known?.resolution === undefined && ids.has(id)) await this.#end(entry, "timeout");
       else this.#settle(entry, known?.resolution ?? { decision: "cancelled", at: Date.now() });
@@ -185,7 +197,7 @@ export class RestateInquiries implements InquiryBroker {
     { timeoutMs = this.timeoutMs }: AskOptions,
   ): Promise<OpenInquiry | undefined> {
     const { list, store } = this.#options;
-    const askedAt = Date.now();
+    const askedAt = this.#options.now();
     const inquiry: Inquiry = Object.freeze({
       ...question,
       ...{ id: newId(askedAt), askedAt, expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs) },
@@ -231,10 +243,6 @@ export class RestateInquiries implements InquiryBroker {
     if (!entry.settle(resolution)) return;
     this.#listeners.emit({ type: "resolved", inquiry: entry.inquiry, resolution });
   }
-}
-
-function isExpired({ expiresAt }: Inquiry): boolean {
-  return Date.now() >= expiresAt;
 }
 
 function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {

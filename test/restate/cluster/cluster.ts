@@ -11,6 +11,10 @@ export interface ClusterShape {
   readonly servers: number;
   /** Whether servers without Restate keep their sessions in a file. */
   readonly hasStore?: boolean;
+  /** How long a person is waited for, in ms. Default: as sessions have it. */
+  readonly timeoutMs?: number;
+  /** By how much the clock of each server is wrong, in ms. Default: they are right. */
+  readonly clocksMs?: readonly number[];
 }
 
 /** Nodes of Restate and servers, in processes of this machine. */
@@ -29,6 +33,8 @@ export async function startCluster({
   nodes: count,
   servers,
   hasStore = false,
+  timeoutMs,
+  clocksMs = [],
 }: ClusterShape): Promise<Cluster> {
   // A process that is killed loses nothing that the kernel has: the disk of the machine is not what is tested.
   const within = existsSync(MEMORY) ? MEMORY : tmpdir();
@@ -40,7 +46,8 @@ export async function startCluster({
     (port, index) =>
       new ServerProcess(
         {
-          ...{ port, effects },
+          ...{ port, effects, clockMs: clocksMs[index] ?? 0 },
+          ...(timeoutMs !== undefined && { timeoutMs }),
           ...(restate && {
             restate: {
               ingress: restate.nodes.map(({ ingress }) => ingress),

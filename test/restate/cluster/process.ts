@@ -14,6 +14,7 @@ export interface Victim {
   start(): Promise<void>;
 }
 
+const CLOCK = join(import.meta.dirname, "wrong-clock.ts");
 const HEALTHY_WITHIN_MS = 60_000;
 
 /** One server of the cluster, in a process of its own. */
@@ -46,11 +47,18 @@ export class ServerProcess implements Victim {
   async start(): Promise<void> {
     const output = openSync(this.#log, "a");
     const file = join(import.meta.dirname, "server.ts");
-    const started = spawn(process.execPath, ["--expose-gc", file, JSON.stringify(this.#options)], {
-      stdio: ["ignore", output, output],
-      // So that a restart takes as long as with code that is built.
-      env: { ...process.env, NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled") },
-    });
+    const started = spawn(
+      process.execPath,
+      ["--expose-gc", "--import", CLOCK, file, JSON.stringify(this.#options)],
+      {
+        stdio: ["ignore", output, output],
+        // So that a restart takes as long as with code that is built.
+        env: {
+          ...{ ...process.env, NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled") },
+          SANDGATE_CLOCK_MS: `${this.#options.clockMs ?? 0}`,
+        },
+      },
+    );
     this.#process = started;
     const until = performance.now() + HEALTHY_WITHIN_MS;
     while (!(await this.#isHealthy())) {

@@ -29,6 +29,10 @@ export interface ClusterServerOptions {
   };
   /** The file of the store of a server without Restate. Default: it keeps nothing. */
   readonly store?: string;
+  /** How long a person is waited for, in ms. Default: as sessions have it. */
+  readonly timeoutMs?: number;
+  /** By how much the clock of the process is wrong, in ms. Default: it is right. */
+  readonly clockMs?: number;
 }
 
 /** A message as clients send it. */
@@ -51,7 +55,7 @@ const RECENT_MS = 500;
 
 const options: ClusterServerOptions = JSON.parse(process.argv[2] as string);
 
-async function open({ effects, restate, store }: ClusterServerOptions): Promise<Sessions> {
+async function open({ effects, restate, store, timeoutMs }: ClusterServerOptions): Promise<Sessions> {
   const registry = new ToolRegistry();
   for (const tool of clusterTools(effects)) registry.register(tool);
   const kept: Partial<SessionsOptions> =
@@ -63,7 +67,11 @@ async function open({ effects, restate, store }: ClusterServerOptions): Promise<
             listen: { port: restate.port, reusePort: true },
           }),
         };
-  return openSessions({ registry, policy: new HostPolicy(), sandboxes: await openSandboxes(), ...kept });
+  return openSessions({
+    ...{ registry, policy: new HostPolicy(), sandboxes: await openSandboxes() },
+    ...(timeoutMs !== undefined && { confirmations: { timeoutMs } }),
+    ...kept,
+  });
 }
 
 async function sessionOf(sessions: Sessions, id: string, principal: string): Promise<Session> {

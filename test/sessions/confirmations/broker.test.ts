@@ -46,7 +46,13 @@ const TARGETS: readonly BrokerTarget[] = [
       const prefix = newPrefix();
       const store = await withSession(new RestateSessionStore({ ingress, prefix }));
       const list = new OpenInquiryList(ingress, { prefix });
-      return new RestateInquiries({ store, list, checkArguments: async () => "no", ...options });
+      return new RestateInquiries({
+        now: Date.now,
+        store,
+        list,
+        checkArguments: async () => "no",
+        ...options,
+      });
     },
   },
 ];
