@@ -30,6 +30,8 @@ export interface CallProcess {
   ): Promise<Inquiry | undefined>;
   /** Ends an inquiry that was not answered in time. Returns the resolution that was first. */
   expireInquiry(ctx: Context, inquiry: Inquiry): Promise<Resolution>;
+  /** Takes an inquiry off the list of those that are open, whose session was closed. */
+  unlistInquiry(ctx: Context, inquiry: Inquiry): Promise<void>;
 }
 
 /**
@@ -99,7 +101,9 @@ async function ask(
   const inquiry = await process.openInquiry(ctx, question, { timeoutMs, awakeable });
   if (inquiry === undefined) return { question };
   try {
-    return { question, inquiry, resolution: await promise.orTimeout(timeoutMs) };
+    const resolution = await promise.orTimeout(timeoutMs);
+    if (resolution.decision === "cancelled") await process.unlistInquiry(ctx, inquiry);
+    return { question, inquiry, resolution };
   } catch (error) {
     if (!isTimeout(error)) throw error;
     return { question, inquiry, resolution: await process.expireInquiry(ctx, inquiry) };
