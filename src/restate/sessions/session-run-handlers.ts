@@ -224,6 +224,13 @@ async function waitFor(sdk: RestateSdk, ctx: ObjectSharedContext, invocation: st
   }
 }
 
+/**
+ * How many calls of a message run at once, and of how many that still run more are begun. Waiting for the first of many
+ * takes as long as there are many, and is done again after each.
+ */
+const MAX_RUNNING = 64;
+const REFILL_AT = 32;
+
 interface CallRunner {
   readonly places: ToolPlaces;
   readonly run: (call: ToolCall, isFirst: boolean) => RestatePromise<ToolExecution | null>;
@@ -242,11 +249,14 @@ async function runAll(
   const waiting = new Set(calls.keys());
   const ofTool = new Map<string, number>();
   for (let isFirst = true; waiting.size + running.size > 0; isFirst = false) {
+    let left = calls.length > MAX_RUNNING && running.size > REFILL_AT ? 0 : MAX_RUNNING - running.size;
     const free = [...waiting].filter((index) => {
+      if (left === 0) return false;
       const { name } = calls[index] as ToolCall;
       const same = ofTool.get(name) ?? 0;
       if (same >= placesOf(places, name)) return false;
       ofTool.set(name, same + 1);
+      left--;
       return true;
     });
     const isRefused = !isFirst && free.length > 0 && (await isEnded());
