@@ -71,8 +71,7 @@ export async function runDurableCall(
       const isBegunHere = holder === token;
       goesOn = !isBegunHere && (await process.isSuspended(call));
       if (!isBegunHere && !isRepeatable && !goesOn) return interruptedExecution(receiveCall(call.call));
-      const [kept = null] = withinMessage([await dispatch.run(answers)]);
-      return kept;
+      return kept(await dispatch.run(answers));
     }),
   );
 
@@ -82,12 +81,19 @@ export async function runDurableCall(
   }
 }
 
+/** Returns what is kept of an execution, which may be too long to be kept whole. */
+function kept(execution: ToolExecution | null): ToolExecution | null {
+  const [short = null] = withinMessage([execution]);
+  return short;
+}
+
 /** The decision to begin is kept together with the attempt that may do so: one message to Restate, in place of two. */
 type KeptStop =
   | Exclude<Stop, { kind: "begins" }>
   | (Extract<Stop, { kind: "begins" }> & { readonly holder: string });
 
 function withToken(stop: Stop, token: string): KeptStop {
+  if (stop.kind === "ended") return { ...stop, execution: kept(stop.execution) };
   return stop.kind === "begins" ? { ...stop, holder: token } : stop;
 }
 
