@@ -7,7 +7,11 @@ import type {
 } from "@restatedev/restate-sdk";
 import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import { cancelledExecution, interruptedExecution } from "../../sessions/calls/ended-calls.ts";
+import {
+  cancelledExecution,
+  interruptedExecution,
+  withdrawnExecution,
+} from "../../sessions/calls/ended-calls.ts";
 import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/durable/durable-runtime.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
@@ -140,9 +144,13 @@ export function sessionRunHandlers(
         return finish(withinMessage(await runAll(sdk, calls, { places: input.places, run, isEnded })));
 
         function finish(results: readonly (ToolExecution | null)[]): readonly (ToolExecution | null)[] {
+          // What a hook aborted has no execution. Without one, the call would never be known to have ended.
+          const ended = results.map(
+            (result, index) => result ?? withdrawnExecution(receiveCall(calls[index])),
+          );
           ctx.genericSend({
             ...sessionObject(store, sessionId),
-            ...{ method: "finish", parameter: { turnId, messageId, results } },
+            ...{ method: "finish", parameter: { turnId, messageId, results: withinMessage(ended) } },
             inputSerde: sdk.serde.json as Serde<unknown>,
           });
           return results;

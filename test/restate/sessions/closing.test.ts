@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ToolCall } from "../../../src/engine/call/call.ts";
+import type { AgentHooks } from "../../../src/engine/call/hooks.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
@@ -33,7 +34,8 @@ beforeAll(async () => {
   restate = await startRestate();
   node = restate.nodes[0] as RestateNode;
   const [port = 0] = await freePorts(1);
-  servers = await Promise.all([0, 1].map((by) => openServer({ node, port, tools: toolsOf(by) })));
+  const hooks: AgentHooks = { onToolCall: ({ name }) => (name === "read" ? "abort" : "continue") };
+  servers = await Promise.all([0, 1].map((by) => openServer({ node, port, tools: toolsOf(by), hooks })));
 });
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()));
@@ -118,5 +120,18 @@ describe("Sessions on Restate, when they are closed or cancelled elsewhere", () 
     );
     await fetch(`${node.admin}/invocations/${running?.["id"]}/kill`, { method: "PATCH" });
     expect((await results)[0]).toMatchObject({ error: { code: "execution_error", effect: "unknown" } });
+  });
+
+  test("answer a message whose call a hook aborted, also when Restate has forgotten it", async () => {
+    const session = await server(0).open();
+    const turn = session.turn({ id: "t" });
+    const calls = [call("read", "")];
+    expect(await turn.dispatchAll(calls, { messageId: "m" })).toEqual([null]);
+    const ended = await query(
+      `select id from sys_invocation where target_service_key = '${session.id}' and status = 'completed'`,
+    );
+    for (const { id } of ended) await fetch(`${node.admin}/invocations/${id}/purge`, { method: "PATCH" });
+    const [again] = await turn.dispatchAll(calls, { messageId: "m" });
+    expect(again).toMatchObject({ success: false, error: { code: "cancelled", effect: "none" } });
   });
 });
