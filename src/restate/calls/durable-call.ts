@@ -32,6 +32,8 @@ export interface CallProcess {
   ): Promise<Inquiry | undefined>;
   /** Ends an inquiry that was not answered in time. Returns the resolution that was first. */
   expireInquiry(ctx: Context, inquiry: Inquiry): Promise<Resolution>;
+  /** Takes an inquiry off the list of those that are open, whose session was closed. */
+  unlistInquiry(ctx: Context, inquiry: Inquiry): Promise<void>;
 }
 
 /**
@@ -77,8 +79,7 @@ export async function runDurableCall(
       const isBegunHere = holder === token;
       goesOn = !isBegunHere && (await process.isSuspended(call));
       if (!isBegunHere && !isRepeatable && !goesOn) return interruptedExecution(receiveCall(call.call));
-      const [kept = null] = withinMessage([await dispatch.run(answers)]);
-      return kept;
+      return kept(await dispatch.run(answers));
     }),
   );
 
@@ -88,12 +89,19 @@ export async function runDurableCall(
   }
 }
 
+/** Returns what is kept of an execution, which may be too long to be kept whole. */
+function kept(execution: ToolExecution | null): ToolExecution | null {
+  const [short = null] = withinMessage([execution]);
+  return short;
+}
+
 /** The decision to begin is kept together with the attempt that may do so: one message to Restate, in place of two. */
 type KeptStop =
   | Exclude<Stop, { kind: "begins" }>
   | (Extract<Stop, { kind: "begins" }> & { readonly holder: string });
 
 function withToken(stop: Stop, token: string): KeptStop {
+  if (stop.kind === "ended") return { ...stop, execution: kept(stop.execution) };
   return stop.kind === "begins" ? { ...stop, holder: token } : stop;
 }
 
@@ -109,11 +117,9 @@ async function ask(
   try {
     // The SDK makes it a time of the clock of this process, which Restate compares with its own. If
     // that of the process is ahead, the timer comes too late, and who reads the list of inquiries ends this one.
-    return {
-      question,
-      inquiry,
-      resolution: await promise.orTimeout(Math.max(timeoutMs + process.skewMs, 0)),
-    };
+    const resolution = await promise.orTimeout(Math.max(timeoutMs + process.skewMs, 0));
+    if (resolution.decision === "cancelled") await process.unlistInquiry(ctx, inquiry);
+    return { question, inquiry, resolution };
   } catch (error) {
     if (!isTimeout(error)) throw error;
     return { question, inquiry, resolution: await process.expireInquiry(ctx, inquiry) };

@@ -2,7 +2,7 @@ import type { Context } from "@restatedev/restate-sdk";
 import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { callObject } from "../store/call-object.ts";
+import { callObject, REFUSED } from "../store/call-object.ts";
 import { inquiryObject, type StorePlace, sessionObject } from "../store/object-keys.ts";
 import { listed, openInquiriesObject } from "./open-inquiry-handlers.ts";
 
@@ -35,8 +35,23 @@ export async function openInquiry(
   // First, so that no inquiry is open that is not listed.
   if (!(await callObject<boolean>(sdk, ctx, openInquiriesObject(store), "put", listed(inquiry))))
     return undefined;
-  await callObject(sdk, ctx, session, "addInquiry", { store, inquiry, place: askedAt * 1_000, awakeable });
+  try {
+    await callObject(sdk, ctx, session, "addInquiry", { store, inquiry, place: askedAt * 1_000, awakeable });
+  } catch (error) {
+    if (!(error instanceof sdk.TerminalError && error.code === REFUSED)) throw error;
+    // The session was closed meanwhile.
+    ctx.resolveAwakeable(awakeable, { decision: "cancelled", at: askedAt } satisfies Resolution);
+  }
   return inquiry;
+}
+
+/** Takes an inquiry that was resolved off the list, unless the answer did. */
+export async function unlistInquiry(
+  { sdk, store }: InquiryPlace,
+  ctx: Context,
+  { id }: Inquiry,
+): Promise<void> {
+  await callObject(sdk, ctx, openInquiriesObject(store), "remove", [id]);
 }
 
 /** Ends an inquiry that was not answered in time. Returns the resolution that was first. */

@@ -27,7 +27,7 @@ import { storeServices } from "../store/services.ts";
 import { messageHandlers } from "../store/session/message-handlers.ts";
 import { RestateSessionStore } from "../store/session-store.ts";
 import { CancelWatch } from "./cancel-watch.ts";
-import { expireInquiry, openInquiry } from "./durable-inquiries.ts";
+import { expireInquiry, openInquiry, unlistInquiry } from "./durable-inquiries.ts";
 import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "./open-inquiry-handlers.ts";
 import { OpenInquiryList } from "./open-inquiry-list.ts";
 import { RestateInquiries } from "./restate-inquiries.ts";
@@ -135,6 +135,7 @@ class SessionRuntime implements RestateRuntime {
       isSuspended: async (call) => (await this.#host.promise).isSuspended(call),
       openInquiry: (ctx, question, options) => openInquiry(place, ctx, question, options),
       expireInquiry: (ctx, inquiry) => expireInquiry(place, ctx, inquiry),
+      unlistInquiry: (ctx, inquiry) => unlistInquiry(place, ctx, inquiry),
     };
   }
 

@@ -20,7 +20,7 @@ import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-
 import { newId } from "../../sessions/ids.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
 import { mapSome } from "../store/map-some.ts";
-import { listed } from "./open-inquiry-handlers.ts";
+import { type ListedInquiry, listed } from "./open-inquiry-handlers.ts";
 import type { OpenInquiryList } from "./open-inquiry-list.ts";
 
 /** The options of {@link RestateInquiries}. */
@@ -136,7 +136,7 @@ export class RestateInquiries implements InquiryBroker {
     if (!this.#isWaiting()) this.#timer.unref();
   }
 
-  #isExpired({ expiresAt }: Inquiry): boolean {
+  #isExpired({ expiresAt }: Pick<Inquiry, "expiresAt">): boolean {
     return this.#options.now() >= expiresAt;
   }
 
@@ -158,7 +158,7 @@ export class RestateInquiries implements InquiryBroker {
     const now = await list.list();
     const ids = new Set(now.map(({ id }) => id));
     const added = now.filter(({ id }) => !this.#open.has(id));
-    await mapSome(added, ({ id }) => this.#take(id));
+    await mapSome(added, (each) => this.#take(each));
     await mapSome(before, async (id) => {
       const entry = this.#open.get(id);
       if (entry === undefined || (ids.has(id) && !this.#isExpired(entry.inquiry))) return;
@@ -169,12 +169,14 @@ export class RestateInquiries implements InquiryBroker {
   }
 
   /** Shows an inquiry of another process; one that was answered meanwhile leaves the list. */
-  async #take(id: string): Promise<void> {
+  async #take({ id, expiresAt }: ListedInquiry): Promise<void> {
     const { store, list } = this.#options;
     const known = await store.inquiry(id);
-    // It is listed before it is written.
-    if (known === undefined || this.#open.has(id)) return;
-    if (known.resolution === undefined) this.#add(new OpenInquiry(known.inquiry));
+    if (this.#open.has(id)) return;
+    if (known === undefined) {
+      // It is listed before it is written, and never was: it would count for ever.
+      if (this.#isExpired({ expiresAt })) await list.remove([id]);
+    } else if (known.resolution === undefined) this.#add(new OpenInquiry(known.inquiry));
     else await list.remove([id]);
   }
 

@@ -7,7 +7,11 @@ import type {
 } from "@restatedev/restate-sdk";
 import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import { cancelledExecution } from "../../sessions/calls/ended-calls.ts";
+import {
+  cancelledExecution,
+  interruptedExecution,
+  withdrawnExecution,
+} from "../../sessions/calls/ended-calls.ts";
 import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/durable/durable-runtime.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
@@ -118,9 +122,11 @@ export function sessionRunHandlers(
         if (message === null || session === null) return [];
         const { calls, userText, receivedAt: readAt } = message;
         if (cancelled !== null) return finish(calls.map((call) => cancelledExecution(receiveCall(call))));
-        const run = (call: ToolCall): RestatePromise<ToolExecution | null> => {
+        const run = (call: ToolCall, isFirst: boolean): RestatePromise<ToolExecution | null> => {
           const parameter: DurableCall = {
-            ...{ sessionId, turnId, messageId, call, session: { record: session.record, readAt } },
+            ...{ sessionId, turnId, messageId, call },
+            // The session can have changed before a call that waited for a place.
+            ...(isFirst && { session: { record: session.record, readAt } }),
             ...(userText !== undefined && { userText }),
             ...(input.unattended && { unattended: input.unattended }),
           };
@@ -131,12 +137,20 @@ export function sessionRunHandlers(
             outputSerde: sdk.serde.json as Serde<ToolExecution | null>,
           });
         };
-        return finish(withinMessage(await runAll(sdk, calls, input.places, run)));
+        const isEnded = async (): Promise<boolean> => {
+          const [open, ended] = await readValues<[KeptSession, boolean]>(sdk, ctx, keys.slice(1));
+          return open === null || ended !== null;
+        };
+        return finish(withinMessage(await runAll(sdk, calls, { places: input.places, run, isEnded })));
 
         function finish(results: readonly (ToolExecution | null)[]): readonly (ToolExecution | null)[] {
+          // What a hook aborted has no execution. Without one, the call would never be known to have ended.
+          const ended = results.map(
+            (result, index) => result ?? withdrawnExecution(receiveCall(calls[index])),
+          );
           ctx.genericSend({
             ...sessionObject(store, sessionId),
-            ...{ method: "finish", parameter: { turnId, messageId, results } },
+            ...{ method: "finish", parameter: { turnId, messageId, results: withinMessage(ended) } },
             inputSerde: sdk.serde.json as Serde<unknown>,
           });
           return results;
@@ -218,30 +232,69 @@ async function waitFor(sdk: RestateSdk, ctx: ObjectSharedContext, invocation: st
   }
 }
 
+/**
+ * How many calls of a message run at once, and of how many that still run more are begun. Waiting for the first of many
+ * takes as long as there are many, and is done again after each.
+ */
+const MAX_RUNNING = 64;
+const REFILL_AT = 32;
+
+interface CallRunner {
+  readonly places: ToolPlaces;
+  readonly run: (call: ToolCall, isFirst: boolean) => RestatePromise<ToolExecution | null>;
+  /** Whether the turn was cancelled, or the session closed. */
+  readonly isEnded: () => Promise<boolean>;
+}
+
 /** Runs the calls of a message at once, as far as their tools allow. Returns the results in order. */
 async function runAll(
   sdk: RestateSdk,
   calls: readonly ToolCall[],
-  places: ToolPlaces,
-  run: (call: ToolCall) => RestatePromise<ToolExecution | null>,
+  { places, run, isEnded }: CallRunner,
 ): Promise<readonly (ToolExecution | null)[]> {
   const results = new Array<ToolExecution | null>(calls.length).fill(null);
   const running = new Map<number, RestatePromise<readonly [number, ToolExecution | null]>>();
   const waiting = new Set(calls.keys());
-  while (waiting.size + running.size > 0) {
-    for (const index of waiting) {
+  const ofTool = new Map<string, number>();
+  for (let isFirst = true; waiting.size + running.size > 0; isFirst = false) {
+    let left = calls.length > MAX_RUNNING && running.size > REFILL_AT ? 0 : MAX_RUNNING - running.size;
+    const free = [...waiting].filter((index) => {
+      if (left === 0) return false;
+      const { name } = calls[index] as ToolCall;
+      const same = ofTool.get(name) ?? 0;
+      if (same >= placesOf(places, name)) return false;
+      ofTool.set(name, same + 1);
+      left--;
+      return true;
+    });
+    const isRefused = !isFirst && free.length > 0 && (await isEnded());
+    for (const index of isRefused ? [...waiting] : free) {
       const call = calls[index] as ToolCall;
-      const same = [...running.keys()].filter((other) => calls[other]?.name === call.name).length;
-      if (same >= (places[call.name] ?? Number.POSITIVE_INFINITY)) continue;
       waiting.delete(index);
-      running.set(
-        index,
-        run(call).map((result) => [index, result ?? null] as const),
-      );
+      if (isRefused) results[index] = cancelledExecution(receiveCall(call));
+      else running.set(index, run(call, isFirst).map(resultOf(call, index)));
     }
+    if (running.size === 0) continue;
     const [index, result] = await sdk.RestatePromise.race([...running.values()]);
+    const { name } = calls[index] as ToolCall;
+    ofTool.set(name, (ofTool.get(name) as number) - 1);
     running.delete(index);
     results[index] = result;
   }
   return results;
+}
+
+function placesOf(places: ToolPlaces, name: string): number {
+  return Object.hasOwn(places, name) ? (places[name] as number) : Number.POSITIVE_INFINITY;
+}
+
+/** A call whose invocation was killed may have begun. */
+function resultOf(
+  call: ToolCall,
+  index: number,
+): (result?: ToolExecution | null, failure?: Error) => readonly [number, ToolExecution | null] {
+  return (result, failure) => [
+    index,
+    failure === undefined ? (result ?? null) : interruptedExecution(receiveCall(call)),
+  ];
 }

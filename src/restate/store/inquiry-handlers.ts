@@ -49,11 +49,12 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
       return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };
     }),
 
-    /** Removes the inquiry. What waits for its resolution fails. */
+    /** Removes the inquiry. What waits for its resolution goes on as if it was cancelled. */
     remove: async (ctx: ObjectContext): Promise<void> => {
       const [known, resolution] = await read(sdk, ctx);
       if (known !== null && resolution === null) {
-        for (const awakeable of known.awakeables) ctx.rejectAwakeable(awakeable, "the inquiry was removed");
+        const cancelled: Resolution = { decision: "cancelled", at: known.inquiry.askedAt };
+        for (const awakeable of known.awakeables) ctx.resolveAwakeable(awakeable, cancelled);
       }
       ctx.clearAll();
     },

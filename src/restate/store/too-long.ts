@@ -9,29 +9,35 @@ export function isTooLong(error: unknown): boolean {
   return error instanceof RestateHandlerError && error.status === TOO_LONG;
 }
 
-/** The longest JSON of an execution, and of the executions of a message, that travels in a message of Restate. */
-const MAX_LENGTH = 12_000_000;
+/** The bytes of the JSON of an execution, and of the executions of a message, that travel in a message of Restate. */
+const MAX_BYTES = 12_000_000;
+/** The bytes of the arguments, and of a name, that are kept of an execution that is too long: there may be thousands. */
+const MAX_KEPT_BYTES = 1_000;
 
 /** Returns executions with those replaced that are too long to be kept together. */
 export function withinMessage(
   executions: readonly (ToolExecution | null)[],
 ): readonly (ToolExecution | null)[] {
-  let left = MAX_LENGTH;
+  let left = MAX_BYTES;
   return executions.map((execution) => {
     if (execution === null) return null;
-    const { length } = JSON.stringify(execution);
-    if (length > left) return tooLongExecution(execution);
-    left -= length;
+    const bytes = bytesOf(execution);
+    if (bytes > left) return tooLongExecution(execution);
+    left -= bytes;
     return execution;
   });
 }
 
-/** What is kept of an execution that is too long to be kept. Only who does not run the call itself reads it. */
+/**
+ * What is kept of an execution that is too long to be kept: not its output, nor arguments that are long. Only who does not
+ * run the call itself reads it.
+ */
 export function tooLongExecution(execution: ToolExecution): ToolExecution {
-  const { callId, toolName, arguments: args, durationMs, sandbox, receipt, success, error } = execution;
+  const { callId, toolName: name, arguments: args, durationMs, sandbox, receipt, success, error } = execution;
+  const toolName = bytesOf(name) > MAX_KEPT_BYTES ? `${name.slice(0, MAX_KEPT_BYTES / 10)}…` : name;
   return {
-    ...{ callId, toolName, arguments: args, durationMs, sandbox, receipt },
-    ...{ success: false, output: null },
+    ...{ callId, toolName, arguments: bytesOf(args) > MAX_KEPT_BYTES ? null : args },
+    ...{ durationMs, sandbox, receipt, success: false, output: null },
     error: {
       code: error?.code ?? "execution_error",
       message: `Tool '${toolName}' ${success ? "completed" : "failed"}, but its result was too long to be kept`,
@@ -39,4 +45,8 @@ export function tooLongExecution(execution: ToolExecution): ToolExecution {
       userVisible: true,
     },
   };
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }

@@ -15,7 +15,19 @@ let one: Sessions;
 let two: Sessions;
 const effects: string[] = [];
 
+let running = 0;
+let most = 0;
+
 const tools: readonly Tool[] = [
+  hostTool(
+    async () => {
+      most = Math.max(most, ++running);
+      await sleep(5);
+      running--;
+      return null;
+    },
+    { name: "counted", confirm: "auto" },
+  ),
   hostTool(({ text }: JsonObject) => effects.push(String(text)), { name: "note", confirm: "auto" }),
   hostTool(({ text }: JsonObject) => effects.push(String(text)), { name: "asks", alwaysConfirm: true }),
   hostTool(() => "done", { name: "careful", sideEffects: "write" }),
@@ -54,6 +66,15 @@ describe("Sessions on Restate", () => {
     expect(results.map((result) => result?.success)).toEqual(calls.map(() => true));
     expect(effects.filter((text) => text.length === 1).sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
   });
+
+  test("run a message of many calls, 64 at once", async () => {
+    const session = await one.open();
+    const calls = Array.from({ length: 200 }, (_, index) => call("counted", "", `c${index}`));
+    const results = await session.turn({ id: "t" }).dispatchAll(calls, { messageId: "m" });
+    expect(results.map((result) => result?.callId)).toEqual(calls.map(({ id }) => id));
+    expect(results.every((result) => result?.success)).toBe(true);
+    expect(most).toBeLessThanOrEqual(64);
+  }, 30_000);
 
   test("give a message that comes again the same results, on another server too, and run nothing twice", async () => {
     const session = await one.open();
