@@ -89,7 +89,10 @@ export class Attempts {
       return;
     }
     clearTimeout(this.#timers.get(invocation));
-    const forget = (): void => this.end(invocation);
+    const forget = (): void => {
+      if (!attempt.dispatch.hasBegun) attempt.dispatch.abandon();
+      this.end(invocation);
+    };
     this.#timers.set(invocation, setTimeout(forget, KEPT_MS).unref());
   }
 

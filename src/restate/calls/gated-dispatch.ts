@@ -100,6 +100,8 @@ export class GatedDispatch {
   abandon(): void {
     this.#isAbandoned = true;
     this.#cancelling.abort();
+    // One that waits to begin would wait for ever, and its turn with it.
+    this.#begin?.();
   }
 
   /** Whether the call may have had its effect. */

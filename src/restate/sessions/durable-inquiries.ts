@@ -39,7 +39,7 @@ export async function openInquiry(
     await callObject(sdk, ctx, session, "addInquiry", { store, inquiry, place: askedAt * 1_000, awakeable });
   } catch (error) {
     if (!(error instanceof sdk.TerminalError && error.code === REFUSED)) throw error;
-    // The session was closed meanwhile.
+    // The session was closed meanwhile, or the turn cancelled.
     ctx.resolveAwakeable(awakeable, { decision: "cancelled", at: askedAt } satisfies Resolution);
   }
   return inquiry;

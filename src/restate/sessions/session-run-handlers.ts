@@ -23,6 +23,7 @@ import { inquiryObject, type StorePlace, sessionObject } from "../store/object-k
 import { readValues } from "../store/read-values.ts";
 import {
   callsKey,
+  cancelledKey,
   executionKey,
   type KeptCalls,
   type KeptSession,
@@ -55,8 +56,6 @@ const LAST_MESSAGE_KEY = "last-message";
 const RETENTION = { days: 1 };
 /** A tool may run for this long. Workers that are gone are found by the pings of HTTP/2. */
 const LONGEST_RUN = { days: 7 };
-
-const cancelledKey = (turnId: string): string => `cancelled/${turnId}`;
 
 /** The key under which Restate runs a message once. */
 export function messageKeyOf({ sessionId, turnId, messageId }: MessagePlace): string {

@@ -82,6 +82,17 @@ describe("A gated dispatch", () => {
     expect(hasRun).toBe(false);
   });
 
+  test("ends when it is abandoned while it waits to begin, so that its turn does not wait for it", async () => {
+    const ended = Promise.withResolvers<unknown>();
+    const dispatch = dispatchOf(async (gates) => {
+      await gates.begin({ isRepeatable: false }).catch(ended.resolve);
+      return null;
+    });
+    await dispatch.advance([]);
+    dispatch.abandon();
+    expect(String(await ended.promise)).toContain("goes on in another process");
+  });
+
   test("asks at most eight times before it begins", async () => {
     let asked = 0;
     const dispatch = dispatchOf(async (gates) => {

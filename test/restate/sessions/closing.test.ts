@@ -34,8 +34,19 @@ beforeAll(async () => {
   restate = await startRestate();
   node = restate.nodes[0] as RestateNode;
   const [port = 0] = await freePorts(1);
-  const hooks: AgentHooks = { onToolCall: ({ name }) => (name === "read" ? "abort" : "continue") };
-  servers = await Promise.all([0, 1].map((by) => openServer({ node, port, tools: toolsOf(by), hooks })));
+  const hooksOf = (by: number): AgentHooks => ({
+    onToolCall: async ({ name, arguments: given }) => {
+      const { text } = given as JsonObject;
+      if (text === "late") {
+        effects.push({ text: "decides", by });
+        await sleep(500);
+      }
+      return name === "read" ? "abort" : "continue";
+    },
+  });
+  servers = await Promise.all(
+    [0, 1].map((by) => openServer({ node, port, tools: toolsOf(by), hooks: hooksOf(by) })),
+  );
 });
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()));
@@ -109,6 +120,19 @@ describe("Sessions on Restate, when they are closed or cancelled elsewhere", () 
     await (await (await server(1 - first.by).find(session.id))?.findTurn("t"))?.cancel();
     expect((await results)[1]).toMatchObject({ error: { code: "cancelled", effect: "none" } });
     expect(effects.map(({ text }) => text)).not.toContain("second");
+  });
+
+  test("ask nothing of a person when the turn was cancelled by another server before", async () => {
+    const session = await server(0).open();
+    const results = session.turn({ id: "t" }).dispatchAll([call("asks", "late")], { messageId: "m" });
+    const deciding = await vi.waitFor(() => {
+      const found = effects.find(({ text }) => text === "decides");
+      if (found === undefined) throw new Error("is not decided on");
+      return found;
+    }, 10_000);
+    await (await (await server(1 - deciding.by).find(session.id))?.findTurn("t"))?.cancel();
+    expect((await results)[0]).toMatchObject({ error: { code: "cancelled", effect: "none" } });
+    expect(await listed()).not.toContain(session.id);
   });
 
   test("report a call as unknown whose invocation was killed", async () => {

@@ -7,6 +7,7 @@ import type { ObjectHandlers } from "../object-handlers.ts";
 import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.ts";
 import { readValues } from "../read-values.ts";
 import {
+  cancelledKey,
   type KeptSession,
   type KeptTurn,
   nextPlace,
@@ -29,9 +30,13 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
       }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
     ): Promise<void> => {
       const { id, turnId, messageId, callId, parent } = inquiry;
-      const keys = [SESSION_KEY, PLACE_KEY, turnKey(turnId)];
-      const [session, last, turn] = await readValues<[KeptSession, number, KeptTurn]>(sdk, ctx, keys);
+      const keys = [SESSION_KEY, PLACE_KEY, turnKey(turnId), cancelledKey(turnId)];
+      const [session, last, turn, cancelled] = await readValues<[KeptSession, number, KeptTurn, boolean]>(
+        ...([sdk, ctx, keys] as const),
+      );
       const object = inquiryObject(store, id);
+      // An answer would have the call begin, in a process that does not know of it.
+      if (cancelled !== null && awakeable !== undefined) throw refusal(sdk, "the turn was cancelled");
       if (session === null) {
         if ((await callObject(sdk, ctx, object, "read")) !== undefined) return;
         throw refusal(sdk, "the session is not in the store");

@@ -57,6 +57,11 @@ export function turnKey(turnId: string): string {
   return `${TURN_PREFIX}${part(turnId)}`;
 }
 
+/** Under which `true` is kept of a turn that was cancelled. */
+export function cancelledKey(turnId: string): string {
+  return `cancelled/${turnId}`;
+}
+
 export function messageKey(turnId: string, messageId: string): string {
   return `message/${part(turnId)}/${part(messageId)}`;
 }
