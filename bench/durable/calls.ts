@@ -59,7 +59,10 @@ export async function openDurable(way: Way): Promise<OpenCase> {
   const runCall = (): Promise<unknown> => {
     const messageId = randomUUID();
     // As a message gives it to its calls.
-    const known = { record: { id: session.id, mode: "cautious", kind: "main", openedAt: 0 }, readAt: Date.now() };
+    const known = {
+      record: { id: session.id, mode: "cautious", kind: "main", openedAt: 0 },
+      readAt: Date.now(),
+    };
     const input = { sessionId: session.id, turnId: "t", messageId, call, session: known };
     return ingress.call({ ...address, input, idempotencyKey: messageId });
   };

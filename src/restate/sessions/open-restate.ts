@@ -4,13 +4,13 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { SuspensionStore } from "../../programs/stores/suspension-store.ts";
 import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
+import type { CountShared } from "../../sessions/deciding/quotas.ts";
 import type {
   DurableHost,
   DurableMessage,
   DurableRuntime,
   MessagePlace,
 } from "../../sessions/durable/durable-runtime.ts";
-import type { CountShared } from "../../sessions/deciding/quotas.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import { Attempts } from "../calls/attempts.ts";

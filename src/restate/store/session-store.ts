@@ -1,9 +1,9 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { CountShared, SharedCount } from "../../sessions/deciding/quotas.ts";
 import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
-import type { CountShared, SharedCount } from "../../sessions/deciding/quotas.ts";
 import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";

@@ -13,7 +13,7 @@ export function approvalRoutes(app: App, service: SessionService): void {
   app.delete("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const revoked: string[] = [];
-    for (const { approval } of (await session.readApprovals())) {
+    for (const { approval } of await session.readApprovals()) {
       if (await session.revokeApproval(approval.id)) revoked.push(approval.id);
     }
     return json({ revoked });

@@ -157,19 +157,27 @@ describe("Sessions on Restate", () => {
     const session = await one.open();
     const turn = session.turn({ id: "t" });
     const asked = turn.dispatch(call("careful", "", "first"));
-    await vi.waitFor(() => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id), 10_000);
+    await vi.waitFor(
+      () => expect(two.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+      10_000,
+    );
     const inquiry = two.openInquiries().find(({ sessionId }) => sessionId === session.id);
     const { id = "", digest = "" } = inquiry ?? {};
     await two.answer(id, { decision: "always", digest, by: "ann" });
     expect((await asked)?.success).toBe(true);
     // Either server may run each of them.
-    const later = await Promise.all(["a", "b", "c", "d"].map((each) => turn.dispatch(call("careful", "", each))));
+    const later = await Promise.all(
+      ["a", "b", "c", "d"].map((each) => turn.dispatch(call("careful", "", each))),
+    );
     expect(later.map((result) => result?.success)).toEqual([true, true, true, true]);
     const [approval] = await session.readApprovals();
     const other = await two.find(session.id);
     expect(await (other as Session).revokeApproval(approval?.approval.id ?? id)).toBe(true);
     const again = turn.dispatch(call("careful", "", "again"));
-    await vi.waitFor(() => expect(one.openInquiries().map((each) => each.sessionId)).toContain(session.id), 10_000);
+    await vi.waitFor(
+      () => expect(one.openInquiries().map((each) => each.sessionId)).toContain(session.id),
+      10_000,
+    );
     await session.cancel();
     expect((await again)?.error?.code).toBe("cancelled");
   });
