@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { OpenInquiryList } from "../../../src/restate/sessions/open-inquiry-list.ts";
 import { RestateInquiries } from "../../../src/restate/sessions/restate-inquiries.ts";
@@ -24,8 +27,13 @@ async function withSession<Store extends SessionStore>(store: Store): Promise<St
   return store;
 }
 
+const folder = mkdtempSync(join(tmpdir(), "sandgate-broker-"));
+let count = 0;
 let restate: Promise<RestateStores> | undefined;
-afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await (await restate)?.[Symbol.asyncDispose]();
+});
 
 const TARGETS: readonly BrokerTarget[] = [
   {
@@ -36,7 +44,10 @@ const TARGETS: readonly BrokerTarget[] = [
   {
     name: "in SQLite",
     open: async (options) =>
-      new Inquiries({ store: await withSession(new SqliteSessionStore(":memory:")), ...options }),
+      new Inquiries({
+        store: await withSession(new SqliteSessionStore(join(folder, `${count++}.db`))),
+        ...options,
+      }),
   },
   {
     name: "on Restate",
