@@ -3,8 +3,8 @@
  * other, each on an object of its own; a number chooses how often each is done. `bare call` is a handler that does nothing.
  */
 import { randomUUID } from "node:crypto";
+import { indexObject } from "../../src/restate/objects/object-keys.ts";
 import { RestateSuspensionStore } from "../../src/restate/programs/suspension-store.ts";
-import { indexObject } from "../../src/restate/store/object-keys.ts";
 import { RestateSessionStore } from "../../src/restate/store/session-store.ts";
 import { startRestateStores } from "../../test/restate/store/restate-stores.ts";
 import {

@@ -1,11 +1,11 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { ProgramHeader } from "../../programs/stores/suspension-store.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { callObject } from "../store/call-object.ts";
-import type { ObjectHandlers } from "../store/object-handlers.ts";
-import type { StorePlace } from "../store/object-keys.ts";
-import { readPrefix, readValues } from "../store/read-values.ts";
-import { reader } from "../store/readers.ts";
+import { callObject } from "../objects/call-object.ts";
+import type { ObjectHandlers } from "../objects/object-handlers.ts";
+import type { StorePlace } from "../objects/object-keys.ts";
+import { readPrefix, readValues } from "../objects/read-values.ts";
+import { reader } from "../objects/readers.ts";
 import { programIndexObject, programObject } from "./program-objects.ts";
 
 /** A call of a program's tool, with its result as Base64. */

@@ -1,9 +1,9 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { CallPlace } from "../../engine/call/suspension.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import type { ObjectHandlers } from "../store/object-handlers.ts";
-import { readPrefix } from "../store/read-values.ts";
-import { reader, wholeReader } from "../store/readers.ts";
+import type { ObjectHandlers } from "../objects/object-handlers.ts";
+import { readPrefix } from "../objects/read-values.ts";
+import { reader, wholeReader } from "../objects/readers.ts";
 
 /** Where a program was called. */
 interface ProgramPlace extends CallPlace {

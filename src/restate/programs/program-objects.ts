@@ -1,4 +1,4 @@
-import { type ObjectAddress, type StorePlace, shardOf, shards } from "../store/object-keys.ts";
+import { type ObjectAddress, type StorePlace, shardOf, shards } from "../objects/object-keys.ts";
 
 /** The names under which Restate knows the virtual objects of suspended programs. Operators see them. */
 export const PROGRAM_OBJECT = "SandgateProgram";

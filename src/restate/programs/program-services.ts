@@ -1,6 +1,6 @@
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { RestateService } from "../connection/worker.ts";
-import { defineObject } from "../store/define-object.ts";
+import { defineObject } from "../objects/define-object.ts";
 import { programHandlers } from "./program-handlers.ts";
 import { programIndexHandlers } from "./program-index-handlers.ts";
 import { PROGRAM_INDEX_OBJECT, PROGRAM_OBJECT, TEMPLATE_OBJECT } from "./program-objects.ts";

@@ -4,8 +4,8 @@ import type {
   StoredProgram,
   SuspensionStore,
 } from "../../programs/stores/suspension-store.ts";
+import type { StorePlace } from "../objects/object-keys.ts";
 import { mapSome } from "../store/map-some.ts";
-import type { StorePlace } from "../store/object-keys.ts";
 import { StoreClient } from "../store/store-client.ts";
 import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "../store/store-options.ts";
 import type { CallClaim, CallText, ProgramText } from "./program-handlers.ts";

@@ -1,9 +1,9 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { callObject } from "../store/call-object.ts";
-import type { ObjectHandlers } from "../store/object-handlers.ts";
-import type { StorePlace } from "../store/object-keys.ts";
-import { reader } from "../store/readers.ts";
+import { callObject } from "../objects/call-object.ts";
+import type { ObjectHandlers } from "../objects/object-handlers.ts";
+import type { StorePlace } from "../objects/object-keys.ts";
+import { reader } from "../objects/readers.ts";
 import { programIndexObject } from "./program-objects.ts";
 
 /** Whether the template is there, so that its bytes need not be read. */

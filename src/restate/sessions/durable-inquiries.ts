@@ -2,8 +2,8 @@ import type { Context } from "@restatedev/restate-sdk";
 import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { callObject, REFUSED } from "../store/call-object.ts";
-import { inquiryObject, type StorePlace, sessionObject } from "../store/object-keys.ts";
+import { callObject, REFUSED } from "../objects/call-object.ts";
+import { inquiryObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
 import { listed, openInquiriesObject } from "./open-inquiry-handlers.ts";
 
 /** Where a durable call asks people. */

@@ -1,8 +1,8 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import type { ObjectHandlers } from "../store/object-handlers.ts";
-import type { ObjectAddress, StorePlace } from "../store/object-keys.ts";
+import type { ObjectHandlers } from "../objects/object-handlers.ts";
+import type { ObjectAddress, StorePlace } from "../objects/object-keys.ts";
 
 /** The name of the object that lists the inquiries of all sessions that are open. */
 export const OPEN_INQUIRIES_OBJECT = "SandgateOpenInquiries";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Ingress } from "../connection/ingress.ts";
-import type { StorePlace } from "../store/object-keys.ts";
+import type { StorePlace } from "../objects/object-keys.ts";
 import { type ListedInquiry, openInquiriesObject } from "./open-inquiry-handlers.ts";
 
 /** Lists the inquiries of all processes that are open. */

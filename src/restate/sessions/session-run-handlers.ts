@@ -17,10 +17,10 @@ import type { MessageRecord, SessionRecord } from "../../sessions/store/records.
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
 import { storedKeyOf } from "../connection/ingress.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { callObject } from "../store/call-object.ts";
-import type { ObjectHandlers } from "../store/object-handlers.ts";
-import { inquiryObject, type StorePlace, sessionObject } from "../store/object-keys.ts";
-import { readValues } from "../store/read-values.ts";
+import { callObject } from "../objects/call-object.ts";
+import type { ObjectHandlers } from "../objects/object-handlers.ts";
+import { inquiryObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
+import { readValues } from "../objects/read-values.ts";
 import {
   callsKey,
   cancelledKey,
@@ -31,7 +31,7 @@ import {
   messageKey,
   SESSION_KEY,
   turnKey,
-} from "../store/session/session-state.ts";
+} from "../objects/session/session-state.ts";
 import { withinMessage } from "../store/too-long.ts";
 import { openInquiriesObject } from "./open-inquiry-handlers.ts";
 

@@ -1,16 +1,9 @@
-/** An operation on an object. */
-export interface Operation {
-  readonly handler: string;
-  readonly input?: unknown;
-}
+import type { Operation, OperationResult } from "../objects/several.ts";
 
 interface Waiting extends Operation {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** What became of an operation that was run together with others. */
-export type OperationResult = { readonly result?: unknown } | { readonly refused: string };
 
 /** How operations are run. */
 export interface OperationRunner {

@@ -1,6 +1,6 @@
 import type { LedgerRecord, LedgerState, LedgerTable } from "../../sessions/ledger/ledger-table.ts";
-import type { KeptLedger } from "./ledger-handlers.ts";
-import type { ObjectAddress } from "./object-keys.ts";
+import type { KeptLedger } from "../objects/ledger-handlers.ts";
+import type { ObjectAddress } from "../objects/object-keys.ts";
 import type { StoreClient } from "./store-client.ts";
 
 /** Keeps the calls of ledgers on Restate. */

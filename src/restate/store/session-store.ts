@@ -8,8 +8,7 @@ import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
 import { RestateHandlerError } from "../connection/restate-error.ts";
-import { TOO_MANY } from "./call-object.ts";
-import { mapSome } from "./map-some.ts";
+import { TOO_MANY } from "../objects/call-object.ts";
 import {
   approvalsObject,
   indexObject,
@@ -17,9 +16,10 @@ import {
   ledgerObject,
   type StorePlace,
   sessionObject,
-} from "./object-keys.ts";
+} from "../objects/object-keys.ts";
+import type { CallOfSession } from "../objects/session/call-handlers.ts";
+import { mapSome } from "./map-some.ts";
 import { RestateLedgerTable } from "./restate-ledger-table.ts";
-import type { CallOfSession } from "./session/call-handlers.ts";
 import { StoreClient } from "./store-client.ts";
 import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "./store-options.ts";
 import { isTooLong, tooLongExecution } from "./too-long.ts";

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import type { Ingress } from "../connection/ingress.ts";
 import { RestateError, RestateHandlerError } from "../connection/restate-error.ts";
-import { REFUSED, TOO_MANY } from "./call-object.ts";
-import type { ObjectAddress } from "./object-keys.ts";
+import { REFUSED, TOO_MANY } from "../objects/call-object.ts";
+import type { ObjectAddress } from "../objects/object-keys.ts";
+import { SEVERAL } from "../objects/several.ts";
 import { OperationQueue } from "./operation-queue.ts";
-import { SEVERAL } from "./several.ts";
 import { isTooLong } from "./too-long.ts";
 
 /** How a store calls its objects. */

@@ -1,8 +1,8 @@
 import type { SessionRecord } from "../../sessions/store/records.ts";
-import type { IndexedSession } from "./index-handlers.ts";
+import type { IndexedSession } from "../objects/index-handlers.ts";
+import { indexObjects, type StorePlace, sessionObject } from "../objects/object-keys.ts";
+import type { WaitingInSession } from "../objects/session/session-handlers.ts";
 import { mapSome } from "./map-some.ts";
-import { indexObjects, type StorePlace, sessionObject } from "./object-keys.ts";
-import type { WaitingInSession } from "./session/session-handlers.ts";
 import type { StoreClient } from "./store-client.ts";
 
 /** Returns all sessions of a store, in the order in which they were added. */

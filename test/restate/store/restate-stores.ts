@@ -2,13 +2,13 @@ import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
+import { defineObject } from "../../../src/restate/objects/define-object.ts";
+import { storeServices } from "../../../src/restate/objects/services.ts";
 import { programServices } from "../../../src/restate/programs/program-services.ts";
 import {
   OPEN_INQUIRIES_OBJECT,
   openInquiryHandlers,
 } from "../../../src/restate/sessions/open-inquiry-handlers.ts";
-import { defineObject } from "../../../src/restate/store/define-object.ts";
-import { storeServices } from "../../../src/restate/store/services.ts";
 import { type RestateNode, startRestate } from "../restate-nodes.ts";
 
 /** A node of Restate, with a worker that serves the objects of stores. */

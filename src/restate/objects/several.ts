@@ -2,7 +2,15 @@ import type { ObjectContext } from "@restatedev/restate-sdk";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { REFUSED } from "./call-object.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
-import type { Operation, OperationResult } from "./operation-queue.ts";
+
+/** An operation on an object. */
+export interface Operation {
+  readonly handler: string;
+  readonly input?: unknown;
+}
+
+/** What became of an operation that was run together with others. */
+export type OperationResult = { readonly result?: unknown } | { readonly refused: string };
 
 /** The name of the handler that runs several operations on its object. */
 export const SEVERAL = "several";
