@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { RestateSuspensionStore } from "../../../src/restate/programs/suspension-store.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
@@ -42,7 +42,8 @@ describe("A program whose process keeps it on Restate", () => {
     }
     expect((await second.result()).output).toMatchObject({ paid: to.map(() => 7) });
     expect(calls.toSorted()).toEqual(to.toSorted());
-    expect(await second.suspensions.list()).toEqual([]);
+    // The result does not wait until the program is removed.
+    await vi.waitFor(async () => expect(await second.suspensions.list()).toEqual([]), 20_000);
   });
 });
 
