@@ -11,7 +11,7 @@ import { contractComponent } from "../test/fixtures/wasm/contract-component.ts";
 const NODE_24 = "24.21.0";
 
 /** What a user installs takes at most so many KiB on the disk. */
-const MAX_INSTALLED_KIB = 30_000;
+const MAX_INSTALLED_KIB = 31_000;
 
 function checkInstalledSize(installed: string): void {
   const [kib = ""] = execFileSync("du", ["-sk", installed], { encoding: "utf8" }).split("\t");
