@@ -8,6 +8,7 @@ import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
 import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
 import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
+import { toolPlaces } from "./calls/tool-places.ts";
 import { SessionChanges } from "./changes/session-changes.ts";
 import type { ShadowPlace } from "./changes/shadow-grants.ts";
 import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
@@ -174,9 +175,7 @@ export abstract class SessionBase {
 
   /** @internal */
   placesOf(tool: string): number {
-    const own = this.registry.find(tool)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
-    const { perTool } = this.settings;
-    return perTool.size === 0 ? own : Math.min(own, perTool.get(tool) ?? own);
+    return toolPlaces(this.registry, this.settings, tool);
   }
 
   /** @internal */

@@ -113,11 +113,14 @@ class SessionRuntime implements RestateRuntime {
     ];
   }
 
+  /** The time as Restate has it, in ms since the epoch. */
+  readonly #now = (): number => Date.now() + this.#ingress.skewMs;
+
   get #process(): CallProcess {
     const ingress = this.#ingress;
     const place = {
       ...{ sdk: this.#sdk, store: this.#place, timeoutMs: this.#inquiries?.timeoutMs ?? 0 },
-      now: () => Date.now() + ingress.skewMs,
+      now: this.#now,
     };
     return {
       attempts: this.#attempts,
@@ -143,7 +146,7 @@ class SessionRuntime implements RestateRuntime {
 
   openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
     this.#inquiries = new RestateInquiries({
-      now: () => Date.now() + this.#ingress.skewMs,
+      now: this.#now,
       ...{ store: this.store, list: new OpenInquiryList(this.#ingress, this.#place), timeoutMs },
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });

@@ -2,6 +2,7 @@ import type { JsonValue } from "../../json/value.ts";
 import {
   type AnswerOutcome,
   type InquiryAnswer,
+  isIn,
   outcomeOf,
   resolutionOf,
 } from "../../sessions/confirmations/answer.ts";
@@ -17,6 +18,7 @@ import type {
 import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
 import { type InquiryListener, InquiryListeners } from "../../sessions/confirmations/inquiry-listeners.ts";
 import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
+import { isBelow } from "../../sessions/confirmations/restored-inquiries.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
 import { mapSome } from "../store/map-some.ts";
@@ -96,7 +98,8 @@ export class RestateInquiries implements InquiryBroker {
 
   async abandonBelow(call: CallKey): Promise<void> {
     for (const entry of this.#open.values()) {
-      if (isBelow(entry.inquiry, call)) await this.#end(entry, "cancelled");
+      const { inquiry } = entry;
+      if (inquiry.parent !== undefined && isBelow(inquiry, call)) await this.#end(entry, "cancelled");
     }
   }
 
@@ -133,16 +136,12 @@ export class RestateInquiries implements InquiryBroker {
         .catch(() => {})
         .finally(() => this.#readLater());
     }, READ_EVERY_MS);
-    if (!this.#isWaiting()) this.#timer.unref();
+    // Otherwise a call of this process can wait for a person.
+    if (this.#open.size === 0) this.#timer.unref();
   }
 
   #isExpired({ expiresAt }: Pick<Inquiry, "expiresAt">): boolean {
     return this.#options.now() >= expiresAt;
-  }
-
-  /** Whether a call of this process waits for a person. */
-  #isWaiting(): boolean {
-    return this.#open.size > 0;
   }
 
   #read(): Promise<void> {
@@ -247,13 +246,6 @@ export class RestateInquiries implements InquiryBroker {
   }
 }
 
-function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
-  return (
-    (sessionId === undefined || sessionId === inquiry.sessionId) &&
-    (turnId === undefined || turnId === inquiry.turnId)
-  );
-}
-
 function isSameCall(
   one: Omit<CallKey, "messageId"> & { readonly messageId?: string },
   other: NewInquiry,
@@ -263,16 +255,5 @@ function isSameCall(
     one.turnId === other.turnId &&
     one.messageId === other.messageId &&
     one.callId === other.callId
-  );
-}
-
-/** Whether the tool of a call made the call that an inquiry is about, directly or not. */
-function isBelow(inquiry: Inquiry, { sessionId, turnId, messageId, callId }: CallKey): boolean {
-  return (
-    inquiry.parent !== undefined &&
-    inquiry.sessionId === sessionId &&
-    inquiry.turnId === turnId &&
-    inquiry.messageId === messageId &&
-    inquiry.callId.startsWith(`${callId}/`)
   );
 }

@@ -1,4 +1,9 @@
-import type { LedgerRecord, LedgerState, LedgerTable } from "../../sessions/ledger/ledger-table.ts";
+import {
+  compareEnds,
+  type LedgerRecord,
+  type LedgerState,
+  type LedgerTable,
+} from "../../sessions/ledger/ledger-table.ts";
 import type { KeptLedger } from "../objects/ledger-handlers.ts";
 import type { ObjectAddress } from "../objects/object-keys.ts";
 import type { StoreClient } from "./store-client.ts";
@@ -31,11 +36,7 @@ export class RestateLedgerTable implements LedgerTable {
 
   async ledgerState(): Promise<LedgerState> {
     const { entries, missingUntil } = await this.#client.read<KeptLedger>(this.#object, "read");
-    const sorted = [...entries].sort((one, other) => endOf(one) - endOf(other));
+    const sorted = [...entries].sort(compareEnds);
     return { entries: sorted, missingUntil: missingUntil ?? undefined };
   }
-}
-
-function endOf({ endedAt = Number.MAX_SAFE_INTEGER }: LedgerRecord): number {
-  return endedAt;
 }

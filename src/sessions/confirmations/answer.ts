@@ -2,7 +2,7 @@ import { equalJson } from "../../json/equal.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import type { ApprovalScope } from "../approvals/approval.ts";
-import type { Choice, Resolution } from "./inquiry.ts";
+import type { Choice, Inquiry, Resolution } from "./inquiry.ts";
 
 /** A person's answer to an inquiry. */
 export interface InquiryAnswer {
@@ -61,6 +61,14 @@ export function outcomeOf(resolution: Resolution, answer: InquiryAnswer, digest:
     equalOptional(resolution.arguments, answer.arguments) &&
     equalOptional(resolution.approval as JsonValue | undefined, answer.approval as JsonValue | undefined);
   return { outcome: isSame ? "resolved" : "lost", resolution };
+}
+
+/** Whether an inquiry is in the session and the turn in which the person looked for it. */
+export function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
+  return (
+    (sessionId === undefined || sessionId === inquiry.sessionId) &&
+    (turnId === undefined || turnId === inquiry.turnId)
+  );
 }
 
 function equalOptional(one: JsonValue | undefined, other: JsonValue | undefined): boolean {

@@ -1,6 +1,6 @@
 import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { newId } from "../ids.ts";
-import { type AnswerOutcome, type InquiryAnswer, outcomeOf, resolutionOf } from "./answer.ts";
+import { type AnswerOutcome, type InquiryAnswer, isIn, outcomeOf, resolutionOf } from "./answer.ts";
 import { checkAnswer } from "./check-answer.ts";
 import type { CallKey, Inquiry, InquiryRecord, NewInquiry, Resolution } from "./inquiry.ts";
 import type { InquiryBroker } from "./inquiry-broker.ts";
@@ -254,11 +254,4 @@ export class Inquiries implements InquiryBroker {
     if (known.resolution === undefined) return GONE;
     return outcomeOf(known.resolution, given, known.inquiry.digest);
   }
-}
-
-function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
-  return (
-    (sessionId === undefined || sessionId === inquiry.sessionId) &&
-    (turnId === undefined || turnId === inquiry.turnId)
-  );
 }

@@ -28,7 +28,8 @@ export class RestoredInquiries<Entry extends { readonly inquiry: Inquiry }> {
   }
 }
 
-function isBelow(inquiry: CallKey, { sessionId, turnId, messageId, callId }: CallKey): boolean {
+/** Whether the tool of a call made the call that an inquiry is about, directly or not. */
+export function isBelow(inquiry: CallKey, { sessionId, turnId, messageId, callId }: CallKey): boolean {
   return (
     inquiry.sessionId === sessionId &&
     inquiry.turnId === turnId &&

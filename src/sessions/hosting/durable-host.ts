@@ -5,6 +5,7 @@ import { problemOfArguments } from "../calls/asking/edited-arguments.ts";
 import { cancelledExecution } from "../calls/ended-calls.ts";
 import { messageCall } from "../calls/message-calls.ts";
 import { MessageRun } from "../calls/message-run.ts";
+import { toolPlaces } from "../calls/tool-places.ts";
 import type { CallGates } from "../durable/call-gates.ts";
 import type { DurableCall, DurableHost } from "../durable/durable-runtime.ts";
 import type { Settings } from "../options.ts";
@@ -27,10 +28,7 @@ export function durableHost({ settings, find }: HostSessions): DurableHost {
       if (session === undefined) return "the session is closed";
       return problemOfArguments(session, { callId, turnId, toolName: shown.toolName }, edited);
     },
-    placesOf: (name) => {
-      const own = registry.find(name)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
-      return Math.min(own, settings.perTool.get(name) ?? own);
-    },
+    placesOf: (name) => toolPlaces(registry, settings, name),
     isSuspended: (call) => isSuspended(call, suspensions),
     dispatch: async (call, gates) => {
       const session = await find(call.sessionId, recentRecord(call));

@@ -42,3 +42,12 @@ export interface LedgerTable {
   resetLedger(missingUntil: number | undefined): MaybePromise<void>;
   ledgerState(): MaybePromise<LedgerState>;
 }
+
+/** Orders calls by their ends; those that run are last. */
+export function compareEnds(one: LedgerRecord, other: LedgerRecord): number {
+  return endOf(one) - endOf(other);
+}
+
+function endOf({ endedAt = Number.MAX_SAFE_INTEGER }: LedgerRecord): number {
+  return endedAt;
+}

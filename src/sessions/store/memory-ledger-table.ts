@@ -1,4 +1,9 @@
-import type { LedgerRecord, LedgerState, LedgerTable } from "../ledger/ledger-table.ts";
+import {
+  compareEnds,
+  type LedgerRecord,
+  type LedgerState,
+  type LedgerTable,
+} from "../ledger/ledger-table.ts";
 
 /** Keeps the calls of ledgers in the memory of this process. */
 export class MemoryLedgerTable implements LedgerTable {
@@ -24,11 +29,7 @@ export class MemoryLedgerTable implements LedgerTable {
   }
 
   ledgerState(): LedgerState {
-    const entries = [...this.#entries.values()].sort((a, b) => endOf(a) - endOf(b));
+    const entries = [...this.#entries.values()].sort(compareEnds);
     return { entries, missingUntil: this.#missingUntil };
   }
-}
-
-function endOf({ endedAt = Number.MAX_SAFE_INTEGER }: LedgerRecord): number {
-  return endedAt;
 }
