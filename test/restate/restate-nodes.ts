@@ -136,13 +136,28 @@ base-dir = ${JSON.stringify(join(folder, "data"))}
 listen-mode = "tcp"
 bind-address = "127.0.0.1:${fabric}"
 advertised-address = "http://127.0.0.1:${fabric}/"
-default-num-partitions = 4
+default-num-partitions = 2
 default-replication = ${Math.min(count, 2)}
 disable-telemetry = true
 rocksdb-total-memory-size = "256 MB"
+# Several nodes and all that they work for share the cores of one machine. What only a network or operators need costs a
+# quarter of what a node uses.
+rocksdb-perf-level = "disable"
+tracing-filter = "warn"
+disable-prometheus = ${count > 1}
 # How soon the others take over from a node that is gone, and give it work again when it is back.
 gossip-suspect-interval = "500ms"
 gossip-loneliness-threshold = 10
+[networking]
+disable-compression = true
+[worker.storage]
+rocksdb-disable-statistics = true
+rocksdb-disable-wal-compression = true
+rocksdb-disable-l0-l1-compression = true
+[bifrost.local]
+rocksdb-disable-statistics = true
+rocksdb-disable-wal-compression = true
+rocksdb-disable-l0-l1-compression = true
 [bifrost]
 default-provider = "replicated"
 seal-retry-interval = "250ms"
