@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
 import { describeThrown } from "../../base/thrown.ts";
-import { RestateError, RestateHandlerError } from "./restate-error.ts";
+import { RestateError, RestateHandlerError, TOO_LONG } from "./restate-error.ts";
 
 /** A handler of a service, or of a virtual object with a key. */
 export interface HandlerAddress {
@@ -48,6 +48,11 @@ const DEFAULT_RETRY_MS = 10_000;
 /** Milliseconds to the first retry. Each further one waits twice as long, up to the maximum. */
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 500;
+/**
+ * The longest body that is sent. Restate takes more, but a worker is sent no message of more than 32 MiB: an attempt whose
+ * input, or what its handler sends on, is longer would be made for ever, and its object with it.
+ */
+const MAX_BODY = 30_000_000;
 /** The longest answer that is read. Restate itself refuses messages of more than 32 MiB. */
 const MAX_ANSWER = 34_000_000;
 
@@ -137,9 +142,10 @@ export class Ingress {
   async #request<Result>(path: string, call: Request & Pick<IngressCall, "retryMs">): Promise<Result> {
     const { signal, retryMs = this.#retryMs } = call;
     const until = performance.now() + retryMs;
+    const body = bodyOf(call.input);
     let mayHaveBegun = false;
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
-      const answer = await this.#try<Result>(path, call);
+      const answer = await this.#try<Result>(path, { ...call, body });
       if ("result" in answer) return answer.result;
       signal?.throwIfAborted();
       mayHaveBegun ||= answer.mayHaveBegun;
@@ -154,7 +160,7 @@ export class Ingress {
   /** @throws {RestateHandlerError} as a rejection. What may be tried again is returned. */
   async #try<Result>(
     path: string,
-    { input, idempotencyKey, signal, method = "POST" }: Request,
+    { body, idempotencyKey, signal, method = "POST" }: Request & { readonly body: string | null },
   ): Promise<{ readonly result: Result } | { readonly problem: string; readonly mayHaveBegun: boolean }> {
     let response: Dispatcher.ResponseData;
     let text: string;
@@ -164,10 +170,10 @@ export class Ingress {
         path,
         method,
         headers: {
-          ...(input !== undefined && { "content-type": "application/json" }),
+          ...(body !== null && { "content-type": "application/json" }),
           ...(idempotencyKey !== undefined && { "idempotency-key": storedKeyOf(idempotencyKey) }),
         },
-        body: input === undefined ? null : JSON.stringify(input),
+        body,
         signal: signal ?? null,
       });
       this.#readClock(response.headers["date"]);
@@ -183,6 +189,16 @@ export class Ingress {
     if (isPassing(statusCode, response.headers)) return { problem, mayHaveBegun: true };
     throw new RestateHandlerError(problem, statusCode);
   }
+}
+
+/** @throws {RestateHandlerError} if a body is too long. */
+function bodyOf(input: unknown): string | null {
+  if (input === undefined) return null;
+  const body = JSON.stringify(input);
+  if (3 * body.length > MAX_BODY && Buffer.byteLength(body) > MAX_BODY) {
+    throw new RestateHandlerError(`a request has more than ${MAX_BODY} bytes`, TOO_LONG);
+  }
+  return body;
 }
 
 /**

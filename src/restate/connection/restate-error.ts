@@ -16,6 +16,9 @@ export class RestateError extends SandgateError {
   }
 }
 
+/** Status of the error of a request that is longer than Restate takes. */
+export const TOO_LONG = 413;
+
 /** Thrown if a handler ended with an error that is not tried again. */
 export class RestateHandlerError extends RestateError {
   /** The status with which the handler ended. */

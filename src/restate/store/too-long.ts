@@ -1,8 +1,5 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import { RestateHandlerError } from "../connection/restate-error.ts";
-
-/** Status with which Restate refuses a request of more than 32 MiB. */
-const TOO_LONG = 413;
+import { RestateHandlerError, TOO_LONG } from "../connection/restate-error.ts";
 
 /** Whether Restate refused a request because it is too long. */
 export function isTooLong(error: unknown): boolean {
