@@ -22,7 +22,6 @@ import { openWorker, type RestateService, type RestateWorker } from "../connecti
 import { defineObject } from "../objects/define-object.ts";
 import { type ObjectAddress, type StorePlace, sessionObject } from "../objects/object-keys.ts";
 import { storeServices } from "../objects/services.ts";
-import { messageHandlers } from "../objects/session/message-handlers.ts";
 import { programServices } from "../programs/program-services.ts";
 import { RestateSuspensionStore } from "../programs/suspension-store.ts";
 import { RestateSessionStore } from "../store/session-store.ts";
@@ -32,7 +31,8 @@ import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "./open-inquiry-handl
 import { OpenInquiryList } from "./open-inquiry-list.ts";
 import { RestateInquiries } from "./restate-inquiries.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
-import { messageKeyOf, sessionRunHandlers, type ToolPlaces } from "./session-run-handlers.ts";
+import type { ToolPlaces } from "./run-calls.ts";
+import { messageKeyOf, sessionRunHandlers } from "./session-run-handlers.ts";
 
 /** Runs sessions on Restate. */
 export interface RestateRuntime extends DurableRuntime {
@@ -104,10 +104,11 @@ class SessionRuntime implements RestateRuntime {
 
   #services(): readonly RestateService[] {
     const sdk = this.#sdk;
-    const { addMessage } = messageHandlers(sdk);
-    const run = sessionRunHandlers(sdk, addMessage as NonNullable<typeof addMessage>, () => this.#process);
     return [
-      ...storeServices(sdk, run),
+      ...storeServices(
+        sdk,
+        sessionRunHandlers(sdk, () => this.#process),
+      ),
       defineObject(sdk, OPEN_INQUIRIES_OBJECT, openInquiryHandlers(sdk)),
       ...programServices(sdk),
     ];

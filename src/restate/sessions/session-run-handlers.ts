@@ -7,11 +7,7 @@ import type {
 } from "@restatedev/restate-sdk";
 import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import {
-  cancelledExecution,
-  interruptedExecution,
-  withdrawnExecution,
-} from "../../sessions/calls/ended-calls.ts";
+import { cancelledExecution, withdrawnExecution } from "../../sessions/calls/ended-calls.ts";
 import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/durable/durable-runtime.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
@@ -21,37 +17,39 @@ import { callObject } from "../objects/call-object.ts";
 import type { ObjectHandlers } from "../objects/object-handlers.ts";
 import { inquiryObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
 import { readValues } from "../objects/read-values.ts";
+import { keepMessage } from "../objects/session/keep-message.ts";
 import {
   callsKey,
-  cancelledKey,
   executionKey,
+  HEAD_KEY,
+  hasEnded,
   type KeptCalls,
+  type KeptHead,
   type KeptSession,
   type KeptTurn,
-  messageKey,
+  type LastMessage,
+  newTurn,
+  nextPlace,
   SESSION_KEY,
   turnKey,
 } from "../objects/session/session-state.ts";
 import { withinMessage } from "../store/too-long.ts";
 import { openInquiriesObject } from "./open-inquiry-handlers.ts";
+import { runCalls, type ToolPlaces } from "./run-calls.ts";
 
-/** How many calls of a tool may run at once, for tools that have such a limit. */
-export type ToolPlaces = Readonly<Record<string, number>>;
-
-/** Where a message is, and which one comes before it. */
+/** A message that runs. */
 interface MessageInput {
   readonly store: StorePlace;
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly messageId: string;
+  readonly message: MessageRecord;
+  /** The session when the message was accepted. Default: it is read, since a message before this one may end much later. */
+  readonly session?: SessionRecord;
   readonly unattended?: true;
   /** As the server that accepted the message knows them: those of this one may differ. */
   readonly places: ToolPlaces;
-  /** The invocation of the message before. */
+  /** The invocation of the message before, which has not ended. */
   readonly after?: string;
 }
 
-const LAST_MESSAGE_KEY = "last-message";
 /** How long results stay with their invocations. Later they are read from the state of the session. */
 const RETENTION = { days: 1 };
 /** A tool may run for this long. Workers that are gone are found by the pings of HTTP/2. */
@@ -66,11 +64,7 @@ export function messageKeyOf({ sessionId, turnId, messageId }: MessagePlace): st
  * The handlers of a session that run its messages. Those that wait for tools and people are shared, so that answers and
  * cancellations never wait behind them.
  */
-export function sessionRunHandlers(
-  sdk: RestateSdk,
-  addMessage: ObjectHandlers[string],
-  process: () => CallProcess,
-): ObjectHandlers {
+export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess): ObjectHandlers {
   const { shared } = sdk.handlers.object;
   const runOptions = {
     idempotencyRetention: RETENTION,
@@ -87,21 +81,25 @@ export function sessionRunHandlers(
       input: { store: StorePlace; message: DurableMessage; place: number; places: ToolPlaces },
     ): Promise<MessageRecord | undefined> => {
       const { unattended, isAlone, ...message } = input.message;
-      const known = (await addMessage(ctx, { message, place: input.place })) as MessageRecord | undefined;
-      if (known !== undefined) return known;
-      const { sessionId, turnId, messageId } = message;
-      const after = isAlone ? null : await ctx.get<string>(LAST_MESSAGE_KEY);
+      const kept = await keepMessage(sdk, ctx, { message, place: input.place });
+      if (kept.known !== undefined) return kept.known;
+      const { head, session } = kept;
+      const after = isAlone ? undefined : await underWay(ctx, head.last);
       const parameter: MessageInput = {
-        ...{ store: input.store, sessionId, turnId, messageId, places: input.places },
+        ...{ store: input.store, message, places: input.places },
         ...(unattended && { unattended }),
-        ...(after !== null && { after }),
+        ...(after === undefined ? { session } : { after }),
       };
       const sent = ctx.genericSend({
-        ...sessionObject(input.store, sessionId),
-        ...{ method: "message", parameter, idempotencyKey: storedKeyOf(messageKeyOf(parameter)) },
+        ...sessionObject(input.store, message.sessionId),
+        ...{ method: "message", parameter, idempotencyKey: storedKeyOf(messageKeyOf(message)) },
         inputSerde: sdk.serde.json as Serde<MessageInput>,
       });
-      if (!isAlone) ctx.set(LAST_MESSAGE_KEY, await sent.invocationId);
+      const { turnId, messageId } = message;
+      ctx.set<KeptHead>(
+        HEAD_KEY,
+        isAlone ? head : { ...head, last: { turnId, messageId, invocation: await sent.invocationId } },
+      );
       return undefined;
     },
 
@@ -109,23 +107,20 @@ export function sessionRunHandlers(
     message: shared(
       runOptions,
       async (ctx: ObjectSharedContext, input: MessageInput): Promise<readonly (ToolExecution | null)[]> => {
-        const { store, sessionId, turnId, messageId, after } = input;
+        const { store, message, after } = input;
+        const { sessionId, turnId, messageId, calls, userText, receivedAt: readAt } = message;
         if (after !== undefined) await waitFor(sdk, ctx, after);
-        const keys = [messageKey(turnId, messageId), SESSION_KEY, cancelledKey(turnId)];
-        const [message, session, cancelled] = await readValues<[MessageRecord, KeptSession, boolean]>(
-          sdk,
-          ctx,
-          keys,
-        );
+        const turn = await ctx.get<KeptTurn>(turnKey(turnId));
         // The session was closed, or the turn was removed.
-        if (message === null || session === null) return [];
-        const { calls, userText, receivedAt: readAt } = message;
-        if (cancelled !== null) return finish(calls.map((call) => cancelledExecution(receiveCall(call))));
+        if (turn === null) return [];
+        if (turn.isCancelled) return finish(calls.map((call) => cancelledExecution(receiveCall(call))));
+        const session = input.session ?? (await ctx.get<KeptSession>(SESSION_KEY))?.record;
+        if (session === undefined) return [];
         const run = (call: ToolCall, isFirst: boolean): RestatePromise<ToolExecution | null> => {
           const parameter: DurableCall = {
             ...{ sessionId, turnId, messageId, call },
             // The session can have changed before a call that waited for a place.
-            ...(isFirst && { session: { record: session.record, readAt } }),
+            ...(isFirst && { session: { record: session, readAt } }),
             ...(userText !== undefined && { userText }),
             ...(input.unattended && { unattended: input.unattended }),
           };
@@ -137,10 +132,10 @@ export function sessionRunHandlers(
           });
         };
         const isEnded = async (): Promise<boolean> => {
-          const [open, ended] = await readValues<[KeptSession, boolean]>(sdk, ctx, keys.slice(1));
-          return open === null || ended !== null;
+          const now = await ctx.get<KeptTurn>(turnKey(turnId));
+          return now === null || now.isCancelled === true;
         };
-        return finish(withinMessage(await runAll(sdk, calls, { places: input.places, run, isEnded })));
+        return finish(withinMessage(await runCalls(sdk, calls, { places: input.places, run, isEnded })));
 
         function finish(results: readonly (ToolExecution | null)[]): readonly (ToolExecution | null)[] {
           // What a hook aborted has no execution. Without one, the call would never be known to have ended.
@@ -188,9 +183,14 @@ export function sessionRunHandlers(
       ctx: ObjectContext,
       { store, turnId, at }: { store: StorePlace; turnId: string; at: number },
     ): Promise<void> => {
-      if ((await ctx.get(SESSION_KEY)) === null) return;
-      ctx.set(cancelledKey(turnId), true);
-      const { inquiries = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
+      const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
+      const [session, head, turn] = await readValues<[KeptSession, KeptHead, KeptTurn]>(sdk, ctx, keys);
+      if (session === null) return;
+      const place = nextPlace(at * 1_000, head);
+      // Without a message: one that comes later does not run.
+      if (turn === null) ctx.set<KeptHead>(HEAD_KEY, { ...head, place });
+      const { inquiries } = turn ?? { inquiries: [] };
+      ctx.set<KeptTurn>(turnKey(turnId), { ...(turn ?? newTurn(turnId, place)), isCancelled: true });
       const resolution = { decision: "cancelled", at };
       for (const { id } of inquiries)
         await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
@@ -208,9 +208,8 @@ export function sessionRunHandlers(
     cancelledTurns: shared(
       async (ctx: ObjectSharedContext, turnIds: readonly string[]): Promise<readonly string[]> => {
         if ((await ctx.get(SESSION_KEY)) === null) return turnIds;
-        const found: string[] = [];
-        for (const turnId of turnIds) if ((await ctx.get(cancelledKey(turnId))) !== null) found.push(turnId);
-        return found;
+        const turns = await readValues<KeptTurn[]>(sdk, ctx, turnIds.map(turnKey));
+        return turnIds.filter((_, index) => turns[index]?.isCancelled === true);
       },
     ),
 
@@ -221,6 +220,13 @@ export function sessionRunHandlers(
   };
 }
 
+/** Returns the invocation of a message, unless it has ended. */
+async function underWay(ctx: ObjectContext, last: LastMessage | undefined): Promise<string | undefined> {
+  if (last === undefined) return undefined;
+  const calls = await ctx.get<KeptCalls>(callsKey(last.turnId, last.messageId));
+  return calls !== null && hasEnded(calls) ? undefined : last.invocation;
+}
+
 /** Waits until a message has ended, however it has. */
 async function waitFor(sdk: RestateSdk, ctx: ObjectSharedContext, invocation: string): Promise<void> {
   try {
@@ -229,71 +235,4 @@ async function waitFor(sdk: RestateSdk, ctx: ObjectSharedContext, invocation: st
     // It failed, or Restate has forgotten it.
     if (!(error instanceof sdk.TerminalError)) throw error;
   }
-}
-
-/**
- * How many calls of a message run at once, and of how many that still run more are begun. Waiting for the first of many
- * takes as long as there are many, and is done again after each.
- */
-const MAX_RUNNING = 64;
-const REFILL_AT = 32;
-
-interface CallRunner {
-  readonly places: ToolPlaces;
-  readonly run: (call: ToolCall, isFirst: boolean) => RestatePromise<ToolExecution | null>;
-  /** Whether the turn was cancelled, or the session closed. */
-  readonly isEnded: () => Promise<boolean>;
-}
-
-/** Runs the calls of a message at once, as far as their tools allow. Returns the results in order. */
-async function runAll(
-  sdk: RestateSdk,
-  calls: readonly ToolCall[],
-  { places, run, isEnded }: CallRunner,
-): Promise<readonly (ToolExecution | null)[]> {
-  const results = new Array<ToolExecution | null>(calls.length).fill(null);
-  const running = new Map<number, RestatePromise<readonly [number, ToolExecution | null]>>();
-  const waiting = new Set(calls.keys());
-  const ofTool = new Map<string, number>();
-  for (let isFirst = true; waiting.size + running.size > 0; isFirst = false) {
-    let left = calls.length > MAX_RUNNING && running.size > REFILL_AT ? 0 : MAX_RUNNING - running.size;
-    const free = [...waiting].filter((index) => {
-      if (left === 0) return false;
-      const { name } = calls[index] as ToolCall;
-      const same = ofTool.get(name) ?? 0;
-      if (same >= placesOf(places, name)) return false;
-      ofTool.set(name, same + 1);
-      left--;
-      return true;
-    });
-    const isRefused = !isFirst && free.length > 0 && (await isEnded());
-    for (const index of isRefused ? [...waiting] : free) {
-      const call = calls[index] as ToolCall;
-      waiting.delete(index);
-      if (isRefused) results[index] = cancelledExecution(receiveCall(call));
-      else running.set(index, run(call, isFirst).map(resultOf(call, index)));
-    }
-    if (running.size === 0) continue;
-    const [index, result] = await sdk.RestatePromise.race([...running.values()]);
-    const { name } = calls[index] as ToolCall;
-    ofTool.set(name, (ofTool.get(name) as number) - 1);
-    running.delete(index);
-    results[index] = result;
-  }
-  return results;
-}
-
-function placesOf(places: ToolPlaces, name: string): number {
-  return Object.hasOwn(places, name) ? (places[name] as number) : Number.POSITIVE_INFINITY;
-}
-
-/** A call whose invocation was killed may have begun. */
-function resultOf(
-  call: ToolCall,
-  index: number,
-): (result?: ToolExecution | null, failure?: Error) => readonly [number, ToolExecution | null] {
-  return (result, failure) => [
-    index,
-    failure === undefined ? (result ?? null) : interruptedExecution(receiveCall(call)),
-  ];
 }

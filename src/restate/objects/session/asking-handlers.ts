@@ -7,11 +7,12 @@ import type { ObjectHandlers } from "../object-handlers.ts";
 import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.ts";
 import { readValues } from "../read-values.ts";
 import {
-  cancelledKey,
+  HEAD_KEY,
+  type KeptHead,
   type KeptSession,
   type KeptTurn,
+  newTurn,
   nextPlace,
-  PLACE_KEY,
   SESSION_KEY,
   turnKey,
 } from "./session-state.ts";
@@ -30,22 +31,20 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
       }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
     ): Promise<void> => {
       const { id, turnId, messageId, callId, parent } = inquiry;
-      const keys = [SESSION_KEY, PLACE_KEY, turnKey(turnId), cancelledKey(turnId)];
-      const [session, last, turn, cancelled] = await readValues<[KeptSession, number, KeptTurn, boolean]>(
-        ...([sdk, ctx, keys] as const),
-      );
+      const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
+      const [session, head, turn] = await readValues<[KeptSession, KeptHead, KeptTurn]>(sdk, ctx, keys);
       const object = inquiryObject(store, id);
       // An answer would have the call begin, in a process that does not know of it.
-      if (cancelled !== null && awakeable !== undefined) throw refusal(sdk, "the turn was cancelled");
+      if (turn?.isCancelled === true && awakeable !== undefined) throw refusal(sdk, "the turn was cancelled");
       if (session === null) {
         if ((await callObject(sdk, ctx, object, "read")) !== undefined) return;
         throw refusal(sdk, "the session is not in the store");
       }
       const isNew = await callObject<boolean>(sdk, ctx, object, "add", { inquiry, awakeable });
       if (!isNew) return;
-      const place = nextPlace(given, last);
-      const { inquiries, ...rest } = turn ?? { place, turnId, messageIds: [], inquiries: [] };
-      ctx.set(PLACE_KEY, place);
+      const place = nextPlace(given, head);
+      const { inquiries, ...rest } = turn ?? newTurn(turnId, place);
+      ctx.set<KeptHead>(HEAD_KEY, { ...head, place });
       ctx.set<KeptTurn>(turnKey(turnId), {
         ...rest,
         inquiries: [

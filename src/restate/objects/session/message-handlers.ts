@@ -2,24 +2,23 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import { MAX_FORGOTTEN_TURNS } from "../../../sessions/store/forgotten-turns.ts";
 import type { MessageRecord } from "../../../sessions/store/records.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
-import { callObject, refusal } from "../call-object.ts";
+import { callObject } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { inquiryObject, type StorePlace } from "../object-keys.ts";
 import { readPrefix, readValues } from "../read-values.ts";
 import { reader } from "../readers.ts";
+import { keepMessage } from "./keep-message.ts";
 import {
   callsKey,
   executionKey,
   FORGOTTEN_COUNT_KEY,
   forgottenKey,
   forgottenPlaceKey,
+  HEAD_KEY,
   type KeptCalls,
-  type KeptSession,
+  type KeptHead,
   type KeptTurn,
   messageKey,
-  nextPlace,
-  PLACE_KEY,
-  SESSION_KEY,
   TURN_PREFIX,
   turnKey,
 } from "./session-state.ts";
@@ -32,20 +31,9 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx: ObjectContext,
       { message, place: given }: { message: MessageRecord; place: number },
     ): Promise<MessageRecord | undefined> => {
-      const { turnId, messageId } = message;
-      const [session, last, turn, known] = await readValues<[KeptSession, number, KeptTurn, MessageRecord]>(
-        ...([sdk, ctx, [SESSION_KEY, PLACE_KEY, turnKey(turnId), messageKey(turnId, messageId)]] as const),
-      );
-      if (session === null) throw refusal(sdk, "the session is not in the store");
-      if (known !== null) return known;
-      const place = nextPlace(given, last);
-      const { messageIds, ...rest } = turn ?? { place, turnId, messageIds: [], inquiries: [] };
-      const callIds = message.calls.map(({ id }) => id);
-      ctx.set(PLACE_KEY, place);
-      ctx.set<KeptCalls>(callsKey(turnId, messageId), { place, turnId, messageId, callIds, states: [] });
-      ctx.set(messageKey(turnId, messageId), message);
-      ctx.set<KeptTurn>(turnKey(turnId), { ...rest, messageIds: [...messageIds, messageId] });
-      return undefined;
+      const kept = await keepMessage(sdk, ctx, { message, place: given });
+      if (kept.known === undefined) ctx.set<KeptHead>(HEAD_KEY, kept.head);
+      return kept.known;
     },
 
     messages: reader(

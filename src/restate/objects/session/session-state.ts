@@ -7,6 +7,21 @@ export interface KeptSession {
   readonly place: number;
 }
 
+/** Under `head`: what was added last. */
+export interface KeptHead {
+  /** The place of it: places in a session only grow. */
+  readonly place: number;
+  /** The last message that later ones wait for. */
+  readonly last?: LastMessage;
+}
+
+/** A message that runs, or has run. */
+export interface LastMessage {
+  readonly turnId: string;
+  readonly messageId: string;
+  readonly invocation: string;
+}
+
 /** Under `turn/TURN`: what there is of a turn, in the order in which it was added. */
 export interface KeptTurn {
   /** Says which turn began first. */
@@ -14,6 +29,7 @@ export interface KeptTurn {
   readonly turnId: string;
   readonly messageIds: readonly string[];
   readonly inquiries: readonly KeptInquiry[];
+  readonly isCancelled?: true;
 }
 
 /** Which inquiry there is, and about which call. The rest is in an object of its own. */
@@ -43,8 +59,7 @@ export interface CallState {
 }
 
 export const SESSION_KEY = "session";
-/** The place of what was added last: places in a session only grow. */
-export const PLACE_KEY = "place";
+export const HEAD_KEY = "head";
 /** How many calls of each tool were counted, as pairs. */
 export const COUNTS_KEY = "counts";
 /** How many turns were removed. */
@@ -55,11 +70,6 @@ export const CALLS_PREFIX = "calls/";
 
 export function turnKey(turnId: string): string {
   return `${TURN_PREFIX}${part(turnId)}`;
-}
-
-/** Under which `true` is kept of a turn that was cancelled. */
-export function cancelledKey(turnId: string): string {
-  return `cancelled/${turnId}`;
 }
 
 export function messageKey(turnId: string, messageId: string): string {
@@ -90,6 +100,16 @@ function part(id: string): string {
 }
 
 /** Returns the place of what is added: that which it was given, or the next one if that is taken. */
-export function nextPlace(given: number, last: number | null): number {
-  return Math.max(given, (last ?? 0) + 1);
+export function nextPlace(given: number, head: KeptHead | null): number {
+  return Math.max(given, (head?.place ?? 0) + 1);
+}
+
+/** Returns a turn of which nothing is kept yet. */
+export function newTurn(turnId: string, place: number): KeptTurn {
+  return { place, turnId, messageIds: [], inquiries: [] };
+}
+
+/** Whether every call of a message has ended. */
+export function hasEnded({ callIds, states }: KeptCalls): boolean {
+  return callIds.every((id) => states.some(({ callId, isEnded }) => callId === id && isEnded === true));
 }

@@ -1,0 +1,54 @@
+import type { ObjectContext } from "@restatedev/restate-sdk";
+import type { MessageRecord, SessionRecord } from "../../../sessions/store/records.ts";
+import type { RestateSdk } from "../../connection/sdk.ts";
+import { refusal } from "../call-object.ts";
+import { readValues } from "../read-values.ts";
+import {
+  callsKey,
+  HEAD_KEY,
+  type KeptCalls,
+  type KeptHead,
+  type KeptSession,
+  type KeptTurn,
+  messageKey,
+  newTurn,
+  nextPlace,
+  SESSION_KEY,
+  turnKey,
+} from "./session-state.ts";
+
+/** A message that was known before, or what it was added to. */
+export type KeptMessage =
+  | { readonly known: MessageRecord }
+  | {
+      readonly known?: undefined;
+      readonly session: SessionRecord;
+      /** The head of the session with this message, for the caller to set. */
+      readonly head: KeptHead;
+    };
+
+/**
+ * Keeps a message of a session, unless its turn has one with this id. Each value of an object that a handler reads costs
+ * two records of Restate's log, and each that it sets costs one.
+ */
+export async function keepMessage(
+  sdk: RestateSdk,
+  ctx: ObjectContext,
+  { message, place: given }: { readonly message: MessageRecord; readonly place: number },
+): Promise<KeptMessage> {
+  const { turnId, messageId } = message;
+  const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
+  const [session, head, turn] = await readValues<[KeptSession, KeptHead, KeptTurn]>(sdk, ctx, keys);
+  if (session === null) throw refusal(sdk, "the session is not in the store");
+  if (turn?.messageIds.includes(messageId)) {
+    const known = await ctx.get<MessageRecord>(messageKey(turnId, messageId));
+    if (known !== null) return { known };
+  }
+  const place = nextPlace(given, head);
+  const { messageIds, ...rest } = turn ?? newTurn(turnId, place);
+  const callIds = message.calls.map(({ id }) => id);
+  ctx.set<KeptCalls>(callsKey(turnId, messageId), { place, turnId, messageId, callIds, states: [] });
+  ctx.set(messageKey(turnId, messageId), message);
+  ctx.set<KeptTurn>(turnKey(turnId), { ...rest, messageIds: [...messageIds, messageId] });
+  return { session: session.record, head: { ...head, place } };
+}
