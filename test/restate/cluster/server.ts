@@ -26,7 +26,11 @@ export interface ClusterServerOptions {
     readonly ingress: readonly string[];
     readonly admin: readonly string[];
     readonly port: number;
+    /** The URL under which Restate reaches all servers. Default: that of the port. */
+    readonly advertise?: string;
   };
+  /** Where the tools ask before and after each effect, which may kill the process. Default: they ask nothing. */
+  readonly steps?: string;
   /** The file of the store of a server without Restate. Default: it keeps nothing. */
   readonly store?: string;
   /** How long a person is waited for, in ms. Default: as sessions have it. */
@@ -55,9 +59,10 @@ const RECENT_MS = 500;
 
 const options: ClusterServerOptions = JSON.parse(process.argv[2] as string);
 
-async function open({ effects, restate, store, timeoutMs }: ClusterServerOptions): Promise<Sessions> {
+async function open(given: ClusterServerOptions): Promise<Sessions> {
+  const { effects, steps, restate, store, timeoutMs } = given;
   const registry = new ToolRegistry();
-  for (const tool of clusterTools(effects)) registry.register(tool);
+  for (const tool of clusterTools(effects, steps)) registry.register(tool);
   const kept: Partial<SessionsOptions> =
     restate === undefined
       ? { ...(store !== undefined && { store: new SqliteSessionStore(store) }) }
@@ -65,6 +70,7 @@ async function open({ effects, restate, store, timeoutMs }: ClusterServerOptions
           durable: await openRestate({
             ...{ ingress: restate.ingress, admin: restate.admin },
             listen: { port: restate.port, reusePort: true },
+            ...(restate.advertise !== undefined && { advertise: restate.advertise }),
           }),
         };
   return openSessions({
