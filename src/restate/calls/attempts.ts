@@ -23,6 +23,16 @@ export interface OpenAttempt extends Attempt {
 const KEPT_MS = 600_000;
 const MAX_KEPT = 10_000;
 
+/** An attempt that could not go on, with which Restate may come again. */
+interface Left extends Pick<Attempt, "call" | "openedAt"> {
+  /** As `performance.now` says. */
+  readonly leftAt: number;
+  isCancelled: boolean;
+}
+
+/** Within how many ms Restate comes again with a call whose attempt has failed, unless another process gets it. */
+const COMES_AGAIN_MS = 5_000;
+
 /**
  * The calls that this process dispatches, by the ids of their invocations. If the connection to Restate breaks while a tool
  * runs, and Restate comes back to this process, the call goes on where it is: its result is not lost.
@@ -32,17 +42,14 @@ export class Attempts {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** What was opened last. A node can come again with a call before the end of its earlier connection is seen. */
   readonly #last = new Map<string, OpenAttempt>();
+  /** In the order in which they left. */
+  readonly #left = new Map<string, Left>();
 
   /** Returns the attempt of an invocation, perhaps one from before the connection broke. */
   open(invocation: string, call: DurableCall, options: GatedDispatchOptions): OpenAttempt {
     clearTimeout(this.#timers.get(invocation));
     this.#timers.delete(invocation);
-    const attempt = this.#attempts.get(invocation) ?? {
-      token: randomUUID(),
-      dispatch: new GatedDispatch(options),
-      call,
-      openedAt: performance.now(),
-    };
+    const attempt = this.#attempts.get(invocation) ?? this.#begin(invocation, call, options);
     this.#attempts.set(invocation, attempt);
     const opened: OpenAttempt = {
       ...attempt,
@@ -54,24 +61,36 @@ export class Attempts {
     return opened;
   }
 
-  /** Returns the calls that are dispatched since some time, in ms. */
-  running(sinceMs: number): readonly Attempt[] {
+  #begin(invocation: string, call: DurableCall, options: GatedDispatchOptions): Attempt {
+    const before = this.#left.get(invocation);
+    this.#left.delete(invocation);
+    const dispatch = new GatedDispatch(options);
+    if (before?.isCancelled === true) dispatch.cancel();
+    return { token: randomUUID(), dispatch, call, openedAt: before?.openedAt ?? performance.now() };
+  }
+
+  /** Returns the calls that are dispatched since some time, in ms, also those that Restate will come again with. */
+  running(sinceMs: number): readonly DurableCall[] {
+    this.#forgetLeft();
     const before = performance.now() - sinceMs;
-    return [...this.#attempts.values()].filter(({ openedAt }) => openedAt <= before);
+    return [...this.#attempts.values(), ...this.#left.values()]
+      .filter(({ openedAt }) => openedAt <= before)
+      .map(({ call }) => call);
   }
 
-  /** Cancels the calls of some turns of a session. */
+  /** Cancels the calls of some turns of a session, also those that Restate will come again with. */
   cancel(sessionId: string, turnIds: readonly string[]): void {
-    for (const { call, dispatch } of this.#attempts.values()) {
-      if (call.sessionId === sessionId && turnIds.includes(call.turnId)) dispatch.cancel();
-    }
+    const isOf = ({ call }: Pick<Attempt, "call">): boolean =>
+      call.sessionId === sessionId && turnIds.includes(call.turnId);
+    for (const attempt of this.#attempts.values()) if (isOf(attempt)) attempt.dispatch.cancel();
+    for (const left of this.#left.values()) if (isOf(left)) left.isCancelled = true;
   }
 
-  /** Resolves when no call that has begun runs, or after some time, in ms. */
+  /** Resolves when Restate has the results of all calls that have begun, or after some time, in ms. */
   async drain(maxMs: number): Promise<void> {
     const until = performance.now() + maxMs;
-    const runs = (): boolean => [...this.#attempts.values()].some(({ dispatch }) => dispatch.isRunning);
-    while (runs() && performance.now() < until) await sleep(20);
+    const isOwed = (): boolean => [...this.#attempts.values()].some(({ dispatch }) => dispatch.hasBegun);
+    while (isOwed() && performance.now() < until) await sleep(20);
   }
 
   /** The invocation has its result. */
@@ -86,6 +105,7 @@ export class Attempts {
     if (!attempt.dispatch.canGoOn || this.#timers.size >= MAX_KEPT) {
       attempt.dispatch.abandon();
       this.end(invocation);
+      this.#remember(invocation, attempt);
       return;
     }
     clearTimeout(this.#timers.get(invocation));
@@ -94,6 +114,21 @@ export class Attempts {
       this.end(invocation);
     };
     this.#timers.set(invocation, setTimeout(forget, KEPT_MS).unref());
+  }
+
+  #remember(invocation: string, { call, openedAt, dispatch }: Attempt): void {
+    this.#forgetLeft();
+    if (this.#left.size >= MAX_KEPT) return;
+    const leftAt = performance.now();
+    this.#left.set(invocation, { call, openedAt, leftAt, isCancelled: dispatch.isCancelled });
+  }
+
+  #forgetLeft(): void {
+    const before = performance.now() - COMES_AGAIN_MS;
+    for (const [invocation, { leftAt }] of this.#left) {
+      if (leftAt > before) return;
+      this.#left.delete(invocation);
+    }
   }
 
   /** Gives up every call that has not begun, and cancels the others. */

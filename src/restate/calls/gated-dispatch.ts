@@ -45,6 +45,7 @@ export class GatedDispatch {
   readonly #cancelling = new AbortController();
   readonly #answers: Answered[] = [];
   #isAbandoned = false;
+  #isCancelled = false;
   #mayBegin = false;
   #hasBegun = false;
   #ended: Stop | undefined;
@@ -93,6 +94,7 @@ export class GatedDispatch {
 
   /** Cancels the call: it goes on to its end, if it has begun. */
   cancel(): void {
+    this.#isCancelled = true;
     this.#cancelling.abort();
   }
 
@@ -109,9 +111,9 @@ export class GatedDispatch {
     return this.#hasBegun;
   }
 
-  /** Whether the call has begun, and not ended. */
-  get isRunning(): boolean {
-    return this.#hasBegun && this.#ended === undefined;
+  /** Whether the call was cancelled, and not only given up. */
+  get isCancelled(): boolean {
+    return this.#isCancelled;
   }
 
   /** Whether it can go on from where it is. One that waits for a person begins again when the answer is there. */

@@ -32,9 +32,9 @@ export class CancelWatch {
 
   async #ask(): Promise<void> {
     const bySession = new Map<string, Set<string>>();
-    for (const { call } of this.#attempts.running(ASK_EVERY_MS)) {
-      const turns = bySession.get(call.sessionId) ?? new Set();
-      bySession.set(call.sessionId, turns.add(call.turnId));
+    for (const { sessionId, turnId } of this.#attempts.running(ASK_EVERY_MS)) {
+      const turns = bySession.get(sessionId) ?? new Set();
+      bySession.set(sessionId, turns.add(turnId));
     }
     for (const [sessionId, turnIds] of bySession) {
       try {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { Attempts } from "../../../src/restate/calls/attempts.ts";
 import type { GatedDispatchOptions } from "../../../src/restate/calls/gated-dispatch.ts";
@@ -14,6 +15,15 @@ const asking = (): GatedDispatchOptions => ({
     const cancelled = new Promise((resolve) => signal.addEventListener("abort", resolve));
     await Promise.race([cancelled, inquiries.ask(question as never)]);
     return executionOf("call");
+  },
+});
+
+/** A call that begins, and has ended as soon as its effect has. */
+const beginning = (): GatedDispatchOptions => ({
+  ...asking(),
+  start: async ({ begin, signal }) => {
+    await begin({ isRepeatable: false });
+    return { ...executionOf("call"), success: !signal.aborted };
   },
 });
 
@@ -40,5 +50,64 @@ describe("The attempts of a process", () => {
     second.leave();
     await turn();
     expect(await second.dispatch.advance([])).toMatchObject({ kind: "ended" });
+  });
+
+  test("drain until Restate has the result of a call that has begun, and not only until it has ended", async () => {
+    const attempts = new Attempts();
+    const { dispatch } = attempts.open("i", call, beginning());
+    await dispatch.advance([]);
+    await dispatch.run([]);
+    let isDrained = false;
+    const drained = attempts.drain(60_000).then(() => {
+      isDrained = true;
+    });
+    await sleep(100);
+    expect(isDrained).toBe(false);
+    attempts.end("i");
+    await drained;
+  });
+
+  test("drain at once if no call has begun", async () => {
+    const attempts = new Attempts();
+    const { dispatch } = attempts.open("i", call, beginning());
+    await dispatch.advance([]);
+    await attempts.drain(60_000);
+  });
+
+  test("cancel a call of a turn that was cancelled before Restate has come again with it", async () => {
+    const attempts = new Attempts();
+    const first = attempts.open("i", call, {
+      ...beginning(),
+      start: async () => {
+        throw new Error("the session cannot be read");
+      },
+    });
+    await expect(first.dispatch.advance([])).rejects.toThrow("cannot be read");
+    first.leave();
+    attempts.cancel("s", ["t"]);
+    const others = ["i", "another"].map((invocation) => attempts.open(invocation, call, beginning()));
+    const results = await Promise.all(
+      others.map(async ({ dispatch }) => {
+        await dispatch.advance([]);
+        return dispatch.run([]);
+      }),
+    );
+    expect(results.map((result) => result?.success)).toEqual([false, true]);
+  });
+
+  test("count a call that Restate comes again with as one that is dispatched since it first came", async () => {
+    const attempts = new Attempts();
+    const failing = {
+      ...beginning(),
+      start: async () => {
+        throw new Error("the session cannot be read");
+      },
+    };
+    const first = attempts.open("i", call, failing);
+    await expect(first.dispatch.advance([])).rejects.toThrow("cannot be read");
+    first.leave();
+    await sleep(60);
+    attempts.open("i", call, beginning());
+    expect(attempts.running(50)).toEqual([call]);
   });
 });
