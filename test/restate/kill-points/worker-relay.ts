@@ -35,7 +35,7 @@ export class WorkerRelay {
       session.on("error", () => {});
       session.once("close", () => this.#sessions.delete(session));
     });
-    this.#server.on("stream", (stream, headers) => this.#relay(stream, headers));
+    this.#server.on("stream", (stream: ServerHttp2Stream, headers) => this.#relay(stream, headers));
   }
 
   /** Begins to listen. Returns its URL. */
@@ -63,7 +63,10 @@ export class WorkerRelay {
   #relay(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const target = this.#target;
     stream.on("error", () => {});
-    if (target === undefined) return stream.close();
+    if (target === undefined) {
+      stream.destroy();
+      return;
+    }
     const path = headers[":path"] as string;
     const handler = path.split("/").at(-1) as string;
     const take = (step: string): boolean =>
