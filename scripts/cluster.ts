@@ -6,10 +6,13 @@
  * `--control=none` and `--control=sqlite` put the same load on one server without Restate, which keeps nothing or a file:
  * what breaks there is counted, and is no failure. `--no-kills` kills nothing, `--servers=COUNT` and `--nodes=COUNT` choose a
  * cluster, `--rate=CALLS` how many calls a second are posted, `--seconds=SECONDS` for how long, and `--seed=NUMBER` what happens.
+ *
+ * `--points` kills a server at each step of a message, one after the other, for each kind of tools: about 15 minutes.
  */
 import { parseArgs } from "node:util";
 import { startCluster } from "../test/restate/cluster/cluster.ts";
 import { runCluster } from "../test/restate/cluster/run.ts";
+import { killAtEachPoint } from "../test/restate/kill-points/each-point.ts";
 
 const LEAST_KILLS = 40;
 
@@ -23,8 +26,14 @@ const { values: options } = parseArgs({
     rate: { type: "string" },
     seconds: { type: "string" },
     seed: { type: "string" },
+    points: { type: "boolean" },
   },
 });
+if (options.points === true) {
+  const wrong = await killAtEachPoint((line) => console.log(line));
+  console.log(`went wrong ${wrong}`);
+  process.exit(wrong > 0 ? 1 : 0);
+}
 const isLong = options.long === true;
 const isControl = options.control !== undefined;
 const seed = Number(options.seed ?? "1");

@@ -93,7 +93,7 @@ function faultOf(
   { success, error }: ToolExecution,
   lines: readonly Effect[],
 ): string | undefined {
-  const isRepeatable = tool === "put" || tool === "read";
+  const isRepeatable = ["put", "read", "pure"].includes(tool);
   if (!isRepeatable && lines.length > 1) return `had its effect ${lines.length} times`;
   if (new Set(lines.map(({ key }) => key)).size > 1) return "had its effect under different keys";
   if (success) return lines.length === 0 ? "succeeded without an effect" : undefined;

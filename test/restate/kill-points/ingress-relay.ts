@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { isStep } from "./step-names.ts";
+import { nameOf } from "./step-names.ts";
 import type { Steps } from "./steps.ts";
 
 /** Where requests for `/steps/NAME` are a step, too: those of tools. */
@@ -39,15 +39,14 @@ export class IngressRelay {
       if (this.#take(path.slice(STEPS.length))) response.end();
       return;
     }
-    const handler = path.split("/").at(-1) as string;
-    const counts = method === "POST" && isStep(path, handler);
+    const name = method === "POST" ? nameOf(path) : undefined;
     const body = await buffer(given);
-    if (counts && !this.#take(`${handler} is sent`)) return;
+    if (name !== undefined && !this.#take(`${name} is sent`)) return;
     const forwarded = request(`${this.#ingress}${path}`, { method, headers, agent: this.#agent });
     forwarded.on("error", () => response.destroy());
     forwarded.on("response", async (answer) => {
       const text = await buffer(answer);
-      if (counts && !this.#take(`${handler} is answered`)) return;
+      if (name !== undefined && !this.#take(`${name} is answered`)) return;
       response.writeHead(answer.statusCode as number, answer.headers).end(text);
     });
     forwarded.end(body);

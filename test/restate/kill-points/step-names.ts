@@ -4,7 +4,10 @@ const READS = [
   ...["messages", "calls", "execution"],
 ];
 
-/** Whether calling a handler is a step of a message. */
-export function isStep(path: string, handler: string): boolean {
-  return path.includes("/Sandgate") && !READS.includes(handler);
+/** Names the calling of a handler, a step of a message: `accept`, `Inquiry.add`. Returns `undefined` if it is none. */
+export function nameOf(path: string): string | undefined {
+  const service = /\/Sandgate(\w+)\//.exec(path)?.[1];
+  const handler = path.split("/").at(-1) as string;
+  if (service === undefined || READS.includes(handler)) return undefined;
+  return service === "Session" ? handler : `${service}.${handler}`;
 }

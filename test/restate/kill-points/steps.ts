@@ -1,17 +1,19 @@
 /** The steps that a server takes, at one of which it is killed. */
 export class Steps {
-  /** The steps that were taken, in order. The last one is that at which the server was killed, if it was. */
+  /** The steps that were taken, in order: `NAME 1`, `NAME 2`. The last one is that at which the server was killed, if it was. */
   readonly taken: string[] = [];
-  readonly #killAt: number;
+  readonly #isLast: (step: string, number: number) => boolean;
   readonly #kill: () => void;
+  readonly #counts = new Map<string, number>();
+  #last = "";
   #isKilled = false;
 
   /**
-   * @param killAt The number of the step at which the server is killed, from 1.
+   * @param isLast Whether the server is killed at a step, whose number among all is from 1.
    * @param kill Ends the process at once.
    */
-  constructor(killAt: number, kill: () => void) {
-    this.#killAt = killAt;
+  constructor(isLast: (step: string, number: number) => boolean, kill: () => void) {
+    this.#isLast = isLast;
     this.#kill = kill;
   }
 
@@ -21,12 +23,16 @@ export class Steps {
   }
 
   /** Returns whether the step is taken. Nothing of a server that was killed arrives any more. */
-  take(step: string): boolean {
+  take(name: string): boolean {
     if (this.#isKilled) return false;
     // What Restate sends at once arrives in several pieces.
-    if (step.endsWith("<") && this.taken.at(-1) === step) return true;
+    if (name.endsWith("<") && this.#last === name) return true;
+    this.#last = name;
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    const step = `${name} ${count}`;
     this.taken.push(step);
-    this.#isKilled = this.taken.length === this.#killAt;
+    this.#isKilled = this.#isLast(step, this.taken.length);
     if (this.#isKilled) this.#kill();
     return !this.#isKilled;
   }

@@ -8,7 +8,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { isStep } from "./step-names.ts";
+import { nameOf } from "./step-names.ts";
 import type { Steps } from "./steps.ts";
 
 /** The server that Restate reaches. */
@@ -21,7 +21,7 @@ export interface Target {
 
 /**
  * Stands between Restate and the workers of the servers, of which it reaches one at a time. Each message of the protocol,
- * in either direction, is a step.
+ * in either direction, is a step: `HANDLER <` to the server, `HANDLER >` from it.
  */
 export class WorkerRelay {
   readonly #server = createServer();
@@ -67,10 +67,9 @@ export class WorkerRelay {
       stream.destroy();
       return;
     }
-    const path = headers[":path"] as string;
-    const handler = path.split("/").at(-1) as string;
-    const take = (step: string): boolean =>
-      !isStep(path, handler) || (target.steps?.take(`${handler} ${step}`) ?? true);
+    const name = nameOf(headers[":path"] as string);
+    const take = (direction: "<" | ">"): boolean =>
+      name === undefined || (target.steps?.take(`${name} ${direction}`) ?? true);
     const worker = this.#workerOf(target).request(headers, { endStream: false });
     worker.on("error", () => {});
     worker.on("close", () => {

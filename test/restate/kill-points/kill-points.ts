@@ -1,11 +1,11 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
-import type { AnswerOutcome } from "../../../src/sessions/confirmations/answer.ts";
+import { Approvers } from "../cluster/approvers.ts";
+import { check } from "../cluster/check.ts";
 import { Client } from "../cluster/client.ts";
-import { type Effect, readEffects } from "../cluster/effects.ts";
+import { readEffects } from "../cluster/effects.ts";
 import { ServerProcess } from "../cluster/process.ts";
 import type { PostedMessage } from "../cluster/server.ts";
 import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
@@ -18,13 +18,9 @@ export interface KilledMessage {
   /** The steps up to that at which the server was killed. */
   readonly steps: readonly string[];
   readonly isKilled: boolean;
-  /** What the client was told that posted the message, and what it is told when it asks again. */
-  readonly results: readonly (readonly ToolExecution[])[];
-  readonly effects: readonly Effect[];
-  /** The inquiries that people saw. */
-  readonly inquiries: readonly string[];
-  /** What became of their answers. */
-  readonly outcomes: readonly AnswerOutcome["outcome"][];
+  readonly result: ToolExecution | null | undefined;
+  /** The promises that were broken. */
+  readonly faults: readonly string[];
 }
 
 interface Server {
@@ -34,10 +30,11 @@ interface Server {
 }
 
 const MEMORY = "/dev/shm";
-const POLL_EVERY_MS = 50;
+/** Has approvers allow everything, and answer once. */
+const ALLOWS = 0.99;
 
 /** A node of Restate and one server after the other: when one is killed, another one is ready. */
-export class KillPoints {
+export class KillPoints implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "sandgate-kills-"));
   readonly #effects = join(this.#folder, "effects.jsonl");
   readonly #worker = new WorkerRelay();
@@ -64,31 +61,33 @@ export class KillPoints {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Posts a message of one call, and kills the server at a step; answers all questions with yes. */
-  async run(tool: string, killAt: number): Promise<KilledMessage> {
+  /**
+   * Posts a message of one call, and posts it again when it has its results. People allow what is asked.
+   *
+   * @param isLast Whether the server is killed at a step, whose number among all is from 1.
+   */
+  async run(tool: string, isLast: (step: string, number: number) => boolean): Promise<KilledMessage> {
     const [server, next] = [this.#current as Server, (await this.#next) as Server];
-    const steps = new Steps(killAt, () => {
+    const steps = new Steps(isLast, () => {
       void server.process.kill();
       this.#worker.use({ workerPort: next.workerPort, steps: undefined });
     });
     const id = `${tool}-${this.#count++}`;
+    const name = `${id}/c`;
+    const calls = [{ id: "c", name: tool, arguments: { name } }];
+    const message: PostedMessage = { sessionId: `session-${id}`, principal: id, messageId: id, calls };
     const client = new Client([server.process.url, next.process.url], () => 0);
-    const message: PostedMessage = {
-      ...{ sessionId: `session-${id}`, principal: id, messageId: id },
-      calls: [{ id: "c", name: tool, arguments: { name: id } }],
-    };
+    const people = new Approvers(client, () => ALLOWS);
     this.#worker.use({ workerPort: server.workerPort, steps });
     server.relay.steps = steps;
-    const ended = new AbortController();
-    const people = this.#answer(client, id, ended.signal);
     try {
-      const results = [await client.message(message)];
-      results.push(await client.message(message));
-      ended.abort();
-      const effects = readEffects(this.#effects).filter(({ name }) => name === id);
-      return { steps: steps.taken, isKilled: steps.isKilled, results, effects, ...(await people) };
+      const reads = [await client.message(message), await client.message(message)];
+      await people.close();
+      const effects = readEffects(this.#effects).filter((effect) => effect.name === name);
+      const { faults } = check({ messages: [{ messageId: id, calls, reads }], effects, told: people.told });
+      return { steps: steps.taken, isKilled: steps.isKilled, result: reads[0]?.[0], faults };
     } finally {
-      ended.abort();
+      await people.close();
       server.relay.steps = undefined;
       await client.close();
       if (steps.isKilled) {
@@ -97,29 +96,6 @@ export class KillPoints {
         this.#next = this.#startServer();
       }
     }
-  }
-
-  async #answer(
-    client: Client,
-    messageId: string,
-    signal: AbortSignal,
-  ): Promise<Pick<KilledMessage, "inquiries" | "outcomes">> {
-    const inquiries: string[] = [];
-    const outcomes: AnswerOutcome["outcome"][] = [];
-    while (!signal.aborted) {
-      try {
-        for (const { id, digest, ...inquiry } of await client.confirmations(signal)) {
-          if (inquiry.messageId !== messageId || inquiries.includes(id)) continue;
-          inquiries.push(id);
-          const answer = { decision: "allow", digest, by: "ann" } as const;
-          outcomes.push((await client.answer(id, answer, signal)).outcome);
-        }
-        await sleep(POLL_EVERY_MS, undefined, { signal });
-      } catch (error) {
-        if (!signal.aborted) throw error;
-      }
-    }
-    return { inquiries, outcomes };
   }
 
   async #startServer(): Promise<Server> {
