@@ -14,6 +14,14 @@ export type ObjectAddress = Required<Omit<HandlerAddress, "handler">>;
 /** Over how many objects an index is spread, since each takes one change at a time. Never changes. */
 const SHARDS = 8;
 
+/** The longest id in UTF-16 units. A key is part of a URL, which ends at 64 KB, and up to nine of its bytes are one unit. */
+const MAX_ID_LENGTH = 4_000;
+
+/** Whether an object can have an id in its key. Nothing has any other one. */
+export function canBeInKey(id: string): boolean {
+  return id.length <= MAX_ID_LENGTH && id.isWellFormed();
+}
+
 /** Where the objects of a store are. Handlers receive it, so that they find the other objects of the same store. */
 export interface StorePlace {
   /** What the keys of all its objects begin with. */

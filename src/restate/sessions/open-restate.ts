@@ -20,7 +20,7 @@ import { register } from "../connection/registration.ts";
 import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
 import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
 import { defineObject } from "../objects/define-object.ts";
-import { type ObjectAddress, type StorePlace, sessionObject } from "../objects/object-keys.ts";
+import { canBeInKey, type ObjectAddress, type StorePlace, sessionObject } from "../objects/object-keys.ts";
 import { storeServices } from "../objects/services.ts";
 import { programServices } from "../programs/program-services.ts";
 import { RestateSuspensionStore } from "../programs/suspension-store.ts";
@@ -160,7 +160,8 @@ class SessionRuntime implements RestateRuntime {
     this.#cancelWatch.start();
   }
 
-  session(id: string): Promise<SessionRecord | undefined> {
+  async session(id: string): Promise<SessionRecord | undefined> {
+    if (!canBeInKey(id)) return undefined;
     return this.#read(this.#session(id), "read");
   }
 

@@ -11,6 +11,7 @@ import { RestateHandlerError } from "../connection/restate-error.ts";
 import { TOO_MANY } from "../objects/call-object.ts";
 import {
   approvalsObject,
+  canBeInKey,
   indexObject,
   inquiryObject,
   ledgerObject,
@@ -142,11 +143,13 @@ export class RestateSessionStore implements SessionStore {
     return this.#session(inquiry.sessionId, "addInquiry", { store: this.#store, inquiry, place });
   }
 
-  resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
+  async resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
+    if (!canBeInKey(id)) return undefined;
     return this.#client.write(inquiryObject(this.#store, id), "resolve", resolution);
   }
 
-  inquiry(id: string): Promise<InquiryRecord | undefined> {
+  async inquiry(id: string): Promise<InquiryRecord | undefined> {
+    if (!canBeInKey(id)) return undefined;
     return this.#client.read(inquiryObject(this.#store, id), "read");
   }
 

@@ -4,7 +4,7 @@ import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import type { Ingress } from "../connection/ingress.ts";
 import { RestateError, RestateHandlerError } from "../connection/restate-error.ts";
 import { REFUSED, TOO_MANY } from "../objects/call-object.ts";
-import type { ObjectAddress } from "../objects/object-keys.ts";
+import { canBeInKey, type ObjectAddress } from "../objects/object-keys.ts";
 import { SEVERAL } from "../objects/several.ts";
 import { OperationQueue } from "./operation-queue.ts";
 import { isTooLong } from "./too-long.ts";
@@ -50,7 +50,8 @@ export class StoreClient {
   }
 
   /** Runs an operation that changes an object, after those that came before. Throws like {@link read}. */
-  write<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+  async write<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    checkKey(object);
     const name = `${object.service}/${object.key}`;
     let queue = this.#queues.get(name);
     if (queue === undefined) {
@@ -63,10 +64,11 @@ export class StoreClient {
   /**
    * Runs an operation that reads an object.
    *
-   * @throws {SessionStoreError} if the handler refuses it, and {@link RestateError} if it may not have run. Both are
-   *   rejections.
+   * @throws {SessionStoreError} if the handler refuses it, {@link RestateError} if it may not have run, and {@link TypeError}
+   *   if no object can have the key. All are rejections.
    */
-  read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+  async read<Result>(object: ObjectAddress, handler: string, input?: unknown): Promise<Result> {
+    checkKey(object);
     // Reading twice does no harm.
     return this.#call(object, handler, input, undefined);
   }
@@ -139,4 +141,9 @@ export class StoreClient {
       }
     }
   }
+}
+
+function checkKey({ service, key }: ObjectAddress): void {
+  if (!canBeInKey(key))
+    throw new TypeError(`no key of '${service}' is so long, or has half of a surrogate pair`);
 }
