@@ -232,9 +232,9 @@ export class Sessions implements AsyncDisposable {
     return [...this.#table.all()];
   }
 
-  /** Why the store cannot write, for operators: no call runs meanwhile. `undefined` if it can. */
+  /** Why the store cannot write, or a durable runtime accepts no messages, for operators: no call runs meanwhile. */
   get problem(): string | undefined {
-    return this.#shared.table.problem;
+    return this.#shared.table.problem ?? this.#shared.durable?.problem;
   }
 
   /** The calls of all sessions that are suspended while they wait, the oldest first: see the option `suspensions`. */

@@ -24,9 +24,15 @@ interface Deployment {
   readonly services: readonly { readonly name: string }[];
 }
 
+/** What the admin API says of all services. */
+interface AllServices {
+  readonly services: readonly { readonly name: string; readonly deployment_id: string }[];
+}
+
 /**
  * Registers workers. Registering the same URL again, as each server does that starts, changes nothing.
  *
+ * @returns the id of their deployment.
  * @throws {RestateError} as a rejection, if no node answers, the registration is refused, or other code is registered under
  *   the name of one of the services: the calls would go there.
  */
@@ -35,7 +41,7 @@ export async function register({
   advertise,
   services,
   retryMs = DEFAULT_RETRY_MS,
-}: Registration): Promise<void> {
+}: Registration): Promise<string> {
   const until = performance.now() + retryMs;
   const { id, services: known } = await retried(until, admin, (url) =>
     request<Deployment>(`${url}/deployments`, { uri: advertise, use_http_11: false }),
@@ -47,16 +53,39 @@ export async function register({
       `Restate has other code registered at ${advertise}, without ${missing.join(", ")}: remove its deployment ${id}, or advertise another URL`,
     );
   }
+  const left = Math.max(until - performance.now(), 0);
+  const problem = await problemOf({ admin, advertise, services, retryMs: left }, id);
+  if (problem !== undefined) throw new RestateError(problem);
+  return id;
+}
+
+/**
+ * Returns why Restate does not give all calls of some services to the workers; `undefined` if it does.
+ *
+ * @param deployment The id of their deployment. It may have another one by now: if it was removed, and registered again.
+ * @throws {RestateError} as a rejection, if no node answers.
+ */
+export async function problemOf(
+  { admin, advertise, services, retryMs = DEFAULT_RETRY_MS }: Registration,
+  deployment: string,
+): Promise<string | undefined> {
+  const until = performance.now() + retryMs;
+  const all = await retried(until, admin, (url) => request<AllServices>(`${url}/services`));
+  const deployments = new Map(all.services.map((service) => [service.name, service.deployment_id]));
+  const own = new Set([deployment]);
   for (const name of services) {
-    const service = await retried(until, admin, (url) =>
-      request<{ readonly deployment_id: string }>(`${url}/services/${encodeURIComponent(name)}`),
+    const id = deployments.get(name);
+    if (id === undefined)
+      return `Restate has no code registered as '${name}' any longer: restart a server, which registers it`;
+    if (own.has(id)) continue;
+    const { uri } = await retried(until, admin, (url) =>
+      request<{ readonly uri?: string }>(`${url}/deployments/${id}`),
     );
-    if (service.deployment_id !== id) {
-      throw new RestateError(
-        `Restate has other code registered as '${name}' (deployment ${service.deployment_id}), which would get the calls: remove that deployment`,
-      );
-    }
+    if (uri !== new URL(advertise).href)
+      return `Restate has other code registered as '${name}' (deployment ${id}), which would get the calls: remove that deployment`;
+    own.add(id);
   }
+  return undefined;
 }
 
 class PassingError extends Error {}
@@ -98,5 +127,5 @@ async function request<Answer>(url: string, body?: unknown): Promise<Answer> {
   const problem = `${response.status} ${text.slice(0, 500)}`;
   // Without a leader, or while it changes, the admin API answers with 5xx.
   if (response.status >= 500) throw new PassingError(problem);
-  throw new RestateError(`Restate refused the registration of ${url}: ${problem}`);
+  throw new RestateError(`Restate refused ${url}: ${problem}`);
 }

@@ -17,6 +17,7 @@ import { Attempts } from "../calls/attempts.ts";
 import type { CallProcess } from "../calls/durable-call.ts";
 import { Ingress, type IngressCall } from "../connection/ingress.ts";
 import { register } from "../connection/registration.ts";
+import { RegistrationWatch } from "../connection/registration-watch.ts";
 import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
 import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
 import { defineObject } from "../objects/define-object.ts";
@@ -77,6 +78,7 @@ class SessionRuntime implements RestateRuntime {
   #started: DurableHost | undefined;
   #inquiries: RestateInquiries | undefined;
   #worker: RestateWorker | undefined;
+  #registration: RegistrationWatch | undefined;
   #lastPlace = 0;
   #isClosing = false;
 
@@ -99,7 +101,17 @@ class SessionRuntime implements RestateRuntime {
     const worker = await openWorker({ services, host, port, reusePort, identityKeys });
     this.#worker = worker;
     const own = `http://${host.includes(":") ? `[${host}]` : host}:${worker.port}`;
-    await register({ admin, advertise: advertise ?? own, services: services.map(({ name }) => name) });
+    const registration = {
+      ...{ admin, advertise: advertise ?? own },
+      services: services.map(({ name }) => name),
+    };
+    const deployment = await register(registration);
+    this.#registration = new RegistrationWatch(registration, deployment, warn);
+    this.#registration.start();
+  }
+
+  get problem(): string | undefined {
+    return this.#registration?.problem;
   }
 
   #services(): readonly RestateService[] {
@@ -165,7 +177,8 @@ class SessionRuntime implements RestateRuntime {
     return this.#read(this.#session(id), "read");
   }
 
-  accept(message: DurableMessage): Promise<MessageRecord | undefined> {
+  async accept(message: DurableMessage): Promise<MessageRecord | undefined> {
+    if (this.problem !== undefined) throw new SessionStoreError(this.problem);
     this.#lastPlace = Math.max(this.#lastPlace + 1, Date.now() * 1_000);
     const input = { store: this.#place, message, place: this.#lastPlace, places: this.#placesOf(message) };
     return this.#call(this.#session(message.sessionId), "accept", input);
@@ -204,6 +217,7 @@ class SessionRuntime implements RestateRuntime {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#cancelWatch.close();
+    this.#registration?.close();
     await this.#attempts.drain(this.#settings.drainMs);
     this.#attempts.close();
     await this.#worker?.[Symbol.asyncDispose]();
@@ -232,4 +246,13 @@ class SessionRuntime implements RestateRuntime {
       throw new SessionStoreError(describeThrown(cause).message, { cause });
     }
   }
+}
+
+/** Warns operators with a warning of the process. */
+function warn(problem: string | undefined): void {
+  const message =
+    problem === undefined
+      ? "Restate has this code registered again, so that messages are accepted"
+      : `No message is accepted: ${problem}`;
+  process.emitWarning(message, { code: "SANDGATE_RESTATE_REGISTRATION" });
 }

@@ -12,6 +12,8 @@ import type { CallGates } from "./call-gates.ts";
 export interface DurableRuntime {
   /** Keeps the sessions. The runtime closes it. */
   readonly store: SessionStore;
+  /** Why no messages are accepted now, for operators, unless that is the problem of the store; `undefined` if they are. */
+  readonly problem: string | undefined;
   /** Returns a session as it is now; `undefined` if there is none. */
   session(id: string): Promise<SessionRecord | undefined>;
   /** Counts a call of a session, unless that would exceed a limit. */

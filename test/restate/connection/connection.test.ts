@@ -2,6 +2,7 @@ import type { Context, ObjectContext, Serde } from "@restatedev/restate-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Ingress, storedKeyOf } from "../../../src/restate/connection/ingress.ts";
 import { register } from "../../../src/restate/connection/registration.ts";
+import { RegistrationWatch } from "../../../src/restate/connection/registration-watch.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { type RestateNodes, startRestate } from "../restate-nodes.ts";
@@ -145,6 +146,51 @@ describe("Registering", () => {
   test("fails if no node answers", async () => {
     const registration = { admin: ["http://127.0.0.1:1"], advertise: "http://127.0.0.1:2", services: [] };
     await expect(register({ ...registration, retryMs: 10 })).rejects.toThrow(/cannot be reached/);
+  });
+});
+
+describe("A registration that is watched", () => {
+  test("has a problem, which names the deployment, from when other code takes over a name until it is gone", async () => {
+    await using worker = await serve(await counter("watched"));
+    await using other = await serve(await counter("watched"));
+    const registration = { admin: [node().admin], services: ["watched"], advertise: at(worker.port) };
+    const deployment = await register(registration);
+    const told: (string | undefined)[] = [];
+    const watch = new RegistrationWatch(registration, deployment, (problem) => told.push(problem));
+    await watch.look();
+    expect(watch.problem).toBeUndefined();
+    const foreign = await register({ ...registration, advertise: at(other.port) });
+    await watch.look();
+    await watch.look();
+    expect(watch.problem).toBe(
+      `Restate has other code registered as 'watched' (deployment ${foreign}), which would get the calls: remove that deployment`,
+    );
+    await fetch(`${node().admin}/deployments/${foreign}?force=true`, { method: "DELETE" });
+    await watch.look();
+    expect(told).toEqual([expect.stringContaining(foreign), undefined]);
+  });
+
+  test("has a problem while its own deployment is removed, until another server registers it again", async () => {
+    await using worker = await serve(await counter("removed"));
+    const registration = { admin: [node().admin], services: ["removed"], advertise: at(worker.port) };
+    const deployment = await register(registration);
+    const told: (string | undefined)[] = [];
+    const watch = new RegistrationWatch(registration, deployment, (problem) => told.push(problem));
+    await fetch(`${node().admin}/deployments/${deployment}?force=true`, { method: "DELETE" });
+    await watch.look();
+    // The same URL, under another id.
+    expect(await register(registration)).not.toBe(deployment);
+    await watch.look();
+    expect(told).toEqual([expect.stringContaining("no code registered as 'removed'"), undefined]);
+  });
+
+  test("has no other problem than before while no node answers", async () => {
+    const told: unknown[] = [];
+    const admin = ["http://127.0.0.1:1"];
+    const registration = { admin, advertise: "http://127.0.0.1:2", services: ["watched"], retryMs: 10 };
+    const watch = new RegistrationWatch(registration, "dp_1", (problem) => told.push(problem));
+    await watch.look();
+    expect([told, watch.problem]).toEqual([[], undefined]);
   });
 });
 
