@@ -56,8 +56,8 @@ const RETENTION = { days: 1 };
 const LONGEST_RUN = { days: 7 };
 
 /** The key under which Restate runs a message once. */
-export function messageKeyOf({ sessionId, turnId, messageId }: MessagePlace): string {
-  return JSON.stringify([sessionId, turnId, messageId]);
+export function messageKeyOf({ sessionId, turnId, messageId, receivedAt }: MessagePlace): string {
+  return JSON.stringify([sessionId, turnId, messageId, receivedAt]);
 }
 
 /**
@@ -108,7 +108,7 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
       runOptions,
       async (ctx: ObjectSharedContext, input: MessageInput): Promise<readonly (ToolExecution | null)[]> => {
         const { store, message, after } = input;
-        const { sessionId, turnId, messageId, calls, userText, receivedAt: readAt } = message;
+        const { sessionId, turnId, messageId, calls, userText, receivedAt } = message;
         if (after !== undefined) await waitFor(sdk, ctx, after);
         const turn = await ctx.get<KeptTurn>(turnKey(turnId));
         // The session was closed, or the turn was removed.
@@ -120,13 +120,13 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
           const parameter: DurableCall = {
             ...{ sessionId, turnId, messageId, call },
             // The session can have changed before a call that waited for a place.
-            ...(isFirst && { session: { record: session, readAt } }),
+            ...(isFirst && { session: { record: session, readAt: receivedAt } }),
             ...(userText !== undefined && { userText }),
             ...(input.unattended && { unattended: input.unattended }),
           };
           return ctx.genericCall<unknown, ToolExecution | null>({
             ...sessionObject(store, sessionId),
-            ...{ method: "call", parameter, idempotencyKey: keyOf(parameter) },
+            ...{ method: "call", parameter, idempotencyKey: JSON.stringify([keyOf(parameter), receivedAt]) },
             inputSerde: sdk.serde.json as Serde<unknown>,
             outputSerde: sdk.serde.json as Serde<ToolExecution | null>,
           });

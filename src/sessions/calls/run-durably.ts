@@ -41,7 +41,8 @@ export async function runDurably(
     throw new MessageConflictError(`the turn has another message with the id '${messageId}'`);
   }
   onKept?.();
-  const results = (await runtime.results(message)) ?? (await storedResults(runtime, message));
+  const place = { ...message, receivedAt: (known ?? message).receivedAt };
+  const results = (await runtime.results(place)) ?? (await storedResults(runtime, message));
   const byId = new Map(message.calls.map(({ id }, index) => [id, results[index]]));
   return calls.map((call) => {
     const result = byId.get(call.id);

@@ -45,6 +45,8 @@ export interface MessagePlace {
   readonly sessionId: string;
   readonly turnId: string;
   readonly messageId: string;
+  /** When it was accepted, in ms since the epoch: a turn that was forgotten can begin again, with messages of the same ids. */
+  readonly receivedAt: number;
 }
 
 /** A message whose calls are to run. Their ids differ. */

@@ -129,6 +129,21 @@ describe.each(TARGETS)("A session store $name", ({ open }) => {
       expect(await known()).toEqual([false, false, false]);
     });
 
+    test("keeps nothing of a turn that was removed for one that begins again under its id", async () => {
+      await addMessage();
+      await store.claim(CALL);
+      await store.end(CALL, executionOf("call_0"));
+      await store.removeTurn("s1", "t1");
+      const later = { ...MESSAGE, receivedAt: MESSAGE.receivedAt + 1 };
+      expect(await store.addMessage(later)).toBeUndefined();
+      store = await reopen(store);
+      expect(await store.messages("s1", "t1")).toEqual([later]);
+      expect((await store.calls("s1", "t1", "m1")).map(({ state }) => state)).toEqual(
+        MESSAGE.calls.map(() => "not-begun"),
+      );
+      expect(await store.claim(CALL)).toEqual({ state: "fresh" });
+    });
+
     test("knows of the latest 1,000 turns of a session that they were removed", async () => {
       await store.addSession(SESSION);
       await store.addSession({ ...SESSION, id: "s2" });
