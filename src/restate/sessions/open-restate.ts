@@ -160,7 +160,7 @@ class SessionRuntime implements RestateRuntime {
   openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
     this.#inquiries = new RestateInquiries({
       now: this.#now,
-      ...{ store: this.store, list: new OpenInquiryList(this.#ingress, this.#place), timeoutMs },
+      ...{ store: this.store, list: new OpenInquiryList(this.store.client, this.#place), timeoutMs },
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });
     return this.#inquiries;

@@ -32,22 +32,27 @@ import { readSessions, readWaiting } from "./waiting.ts";
  */
 export class RestateSessionStore implements SessionStore {
   readonly ledger: LedgerTable;
-  readonly #client: StoreClient;
+  /**
+   * Calls the objects of the store.
+   *
+   * @internal
+   */
+  readonly client: StoreClient;
   readonly #store: StorePlace;
 
   constructor({ ingress, prefix = "", timeoutMs = DEFAULT_TIMEOUT_MS }: RestateStoreOptions) {
     this.#store = { prefix };
-    this.#client = new StoreClient({ ingress, timeoutMs, pinged: indexObject(this.#store, "") });
-    this.ledger = new RestateLedgerTable(this.#client, ledgerObject(this.#store));
+    this.client = new StoreClient({ ingress, timeoutMs, pinged: indexObject(this.#store, "") });
+    this.ledger = new RestateLedgerTable(this.client, ledgerObject(this.#store));
   }
 
   get problem(): string | undefined {
-    return this.#client.problem;
+    return this.client.problem;
   }
 
   /** @throws {TooManySessionsError} as a rejection, if the principal has 1,000 open sessions, on all servers. */
   async addSession(record: SessionRecord): Promise<boolean> {
-    const added = { store: this.#store, record, place: this.#client.nextPlace() };
+    const added = { store: this.#store, record, place: this.client.nextPlace() };
     try {
       return await this.#session(record.id, "add", added);
     } catch (error) {
@@ -65,11 +70,11 @@ export class RestateSessionStore implements SessionStore {
   }
 
   sessions(): Promise<readonly SessionRecord[]> {
-    return readSessions(this.#client, this.#store);
+    return readSessions(this.client, this.#store);
   }
 
   addMessage(message: MessageRecord): Promise<MessageRecord | undefined> {
-    return this.#session(message.sessionId, "addMessage", { message, place: this.#client.nextPlace() });
+    return this.#session(message.sessionId, "addMessage", { message, place: this.client.nextPlace() });
   }
 
   messages(sessionId: string, turnId: string): Promise<readonly MessageRecord[]> {
@@ -81,7 +86,7 @@ export class RestateSessionStore implements SessionStore {
   }
 
   async unfinishedMessages(): Promise<readonly MessageRecord[]> {
-    const { messages } = await readWaiting(this.#client, this.#store);
+    const { messages } = await readWaiting(this.client, this.#store);
     return messages.map(({ message }) => message);
   }
 
@@ -139,22 +144,22 @@ export class RestateSessionStore implements SessionStore {
   }
 
   addInquiry(inquiry: Inquiry): Promise<void> {
-    const place = this.#client.nextPlace();
+    const place = this.client.nextPlace();
     return this.#session(inquiry.sessionId, "addInquiry", { store: this.#store, inquiry, place });
   }
 
   async resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
     if (!canBeInKey(id)) return undefined;
-    return this.#client.write(inquiryObject(this.#store, id), "resolve", resolution);
+    return this.client.write(inquiryObject(this.#store, id), "resolve", resolution);
   }
 
   async inquiry(id: string): Promise<InquiryRecord | undefined> {
     if (!canBeInKey(id)) return undefined;
-    return this.#client.read(inquiryObject(this.#store, id), "read");
+    return this.client.read(inquiryObject(this.#store, id), "read");
   }
 
   async pendingInquiries(): Promise<readonly InquiryRecord[]> {
-    const { inquiries } = await readWaiting(this.#client, this.#store);
+    const { inquiries } = await readWaiting(this.client, this.#store);
     const records = await mapSome(inquiries, async ({ id, isListedIfResolved }) => {
       const record = await this.inquiry(id);
       return record?.resolution === undefined || isListedIfResolved ? record : undefined;
@@ -163,35 +168,35 @@ export class RestateSessionStore implements SessionStore {
   }
 
   addApproval(approval: Approval): Promise<void> {
-    const place = this.#client.nextPlace();
+    const place = this.client.nextPlace();
     if (approval.for === "workspace") {
-      return this.#client.write(approvalsObject(this.#store), "add", { approval, place });
+      return this.client.write(approvalsObject(this.#store), "add", { approval, place });
     }
     return this.#session(approval.sessionId, "addApproval", { store: this.#store, approval, place });
   }
 
   approvals(): Promise<readonly StoredApproval[]> {
-    return this.#client.read(approvalsObject(this.#store), "list");
+    return this.client.read(approvalsObject(this.#store), "list");
   }
 
   useApproval(id: string): Promise<boolean> {
-    return this.#client.write(approvalsObject(this.#store), "use", id);
+    return this.client.write(approvalsObject(this.#store), "use", id);
   }
 
   removeApproval(id: string): Promise<boolean> {
-    return this.#client.write(approvalsObject(this.#store), "remove", id);
+    return this.client.write(approvalsObject(this.#store), "remove", id);
   }
 
   close(): void {
-    this.#client.close();
+    this.client.close();
   }
 
   #readSession<Result>(sessionId: string, handler: string, input?: unknown): Promise<Result> {
-    return this.#client.read(sessionObject(this.#store, sessionId), handler, input);
+    return this.client.read(sessionObject(this.#store, sessionId), handler, input);
   }
 
   #session<Result>(sessionId: string, handler: string, input?: unknown): Promise<Result> {
-    return this.#client.write(sessionObject(this.#store, sessionId), handler, input);
+    return this.client.write(sessionObject(this.#store, sessionId), handler, input);
   }
 }
 

@@ -55,8 +55,9 @@ const TARGETS: readonly BrokerTarget[] = [
       restate ??= startRestateStores();
       const { ingress, newPrefix } = await restate;
       const prefix = newPrefix();
-      const store = await withSession(new RestateSessionStore({ ingress, prefix }));
-      const list = new OpenInquiryList(ingress, { prefix });
+      const kept = new RestateSessionStore({ ingress, prefix });
+      const store = await withSession(kept);
+      const list = new OpenInquiryList(kept.client, { prefix });
       return new RestateInquiries({
         now: Date.now,
         store,

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Ingress } from "../../../src/restate/connection/ingress.ts";
+import { listed } from "../../../src/restate/sessions/open-inquiry-handlers.ts";
+import { OpenInquiryList } from "../../../src/restate/sessions/open-inquiry-list.ts";
+import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
+import { INQUIRY } from "../../sessions/store/records.ts";
+import { type RestateStores, startRestateStores } from "../store/restate-stores.ts";
+
+let restate: RestateStores;
+beforeAll(async () => {
+  restate = await startRestateStores();
+});
+afterAll(() => restate[Symbol.asyncDispose]());
+
+/** The list as one server has it, beside its store. */
+function openList(prefix: string) {
+  const ingress = new Ingress({ urls: [restate.node.ingress], retryMs: 100 });
+  const store = new RestateSessionStore({ ingress, prefix });
+  return {
+    ...{ store, list: new OpenInquiryList(store.client, { prefix }) },
+    [Symbol.asyncDispose]: async () => {
+      store.close();
+      await ingress.close();
+    },
+  };
+}
+
+const inquiry = (id: string, principal = "ann") => listed({ ...INQUIRY, id, principal });
+
+describe("The list of open inquiries", () => {
+  test("is the same on every server", async () => {
+    const prefix = restate.newPrefix();
+    await using one = openList(prefix);
+    await using other = openList(prefix);
+    expect(await one.list.put(inquiry("q1"))).toBe(true);
+    expect(await other.list.put(inquiry("q2"))).toBe(true);
+    expect(await one.list.list()).toEqual([inquiry("q1"), inquiry("q2")]);
+    await other.list.remove(["q1", "unknown"]);
+    expect(await one.list.list()).toEqual([inquiry("q2")]);
+  });
+
+  test("takes 32 of one principal, whichever were put at once", async () => {
+    await using opened = openList(restate.newPrefix());
+    const { list } = opened;
+    const put = await Promise.all(Array.from({ length: 40 }, (_, index) => list.put(inquiry(`q${index}`))));
+    expect(put).toEqual(put.map((_, index) => index < 32));
+    expect(await list.put(inquiry("q40", "bob"))).toBe(true);
+  });
+
+  test("shows that Restate cannot be reached, also where nothing else asks for it", async () => {
+    await using opened = openList(restate.newPrefix());
+    const { list, store } = opened;
+    await list.list();
+    await restate.node.kill();
+    await expect(list.list()).rejects.toMatchObject({ code: "restate_failed" });
+    expect(store.problem).toMatch(/Restate cannot be reached/);
+    await restate.node.start();
+    await expect.poll(() => store.problem, { timeout: 30_000 }).toBeUndefined();
+    expect(await list.list()).toEqual([]);
+  });
+});
