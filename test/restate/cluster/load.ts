@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
-import type { Client } from "./client.ts";
+import { type Client, FinalAnswer, type PostedMessage } from "./client.ts";
+import { PRINCIPALS } from "./project.ts";
 import { pick, type Random } from "./random.ts";
-import type { PostedMessage } from "./server.ts";
 
 /** A message, and what each of those who asked has read. */
 export interface AskedMessage extends PostedMessage {
@@ -22,9 +22,8 @@ export interface LoadOptions {
 const SESSIONS = 100;
 /** After so many messages, a session is replaced by another one. */
 const MESSAGES_OF_SESSION = 20;
-const PRINCIPALS = 25;
 /** How many messages are under way at most. */
-const MAX_UNDER_WAY = 64;
+const MAX_UNDER_WAY = 256;
 /** How often a message is posted twice at once. */
 const TWICE = 0.05;
 const MAX_CALLS = 4;
@@ -35,7 +34,7 @@ const TOOLS = ["note", "note", "note", "put", "put", "put", "read", "read", "rea
 export class Load {
   readonly messages: AskedMessage[] = [];
   readonly #options: LoadOptions;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new Set<Promise<unknown>>();
   #isEnding = false;
   #ended = 0;
 
@@ -84,7 +83,9 @@ export class Load {
     const left = this.messages.filter(({ reads }) => reads.length > 0).values();
     const { client } = this.#options;
     const work = async (): Promise<void> => {
-      for (const message of left) message.reads.push(await client.message(messageOf(message)));
+      for (const message of left) {
+        message.reads.push((await client.message(messageOf(message)).catch(ignoreFinal)) ?? []);
+      }
     };
     await Promise.all(Array.from({ length: width }, work));
   }
@@ -110,7 +111,8 @@ export class Load {
       if (message.reads.length === 0) this.#ended += calls.length;
       message.reads.push(executions);
     };
-    const ended = Promise.all(Array.from({ length: askers }, read)).then(() => {});
+    // A message without results is lost: see `check`.
+    const ended = Promise.all(Array.from({ length: askers }, () => read().catch(ignoreFinal)));
     this.#underWay.add(ended);
     void ended.finally(() => this.#underWay.delete(ended));
     return calls.length;
@@ -119,4 +121,8 @@ export class Load {
 
 function messageOf({ reads: _reads, ...message }: AskedMessage): PostedMessage {
   return message;
+}
+
+function ignoreFinal(error: unknown): undefined {
+  if (!(error instanceof FinalAnswer)) throw error;
 }
