@@ -76,6 +76,7 @@ if (killed === 0) {
 console.log(
   `  interrupted: ${counts.unknown} unknown (${counts.unknownWithEffect} had their effect), ${counts.repeated} run again under their key`,
 );
+console.log(`  programs: ${counts.programs}`);
 console.log(`  confirmations: ${counts.confirmations}, with ${counts.answers} answers`);
 console.log(`  other failures: ${JSON.stringify(counts.failed)}`);
 if (run.problem !== undefined) console.log(`  last refusal: ${run.problem}`);

@@ -83,6 +83,7 @@ export class Approvers {
   }
 }
 
+/** The call itself, or the program that makes it. */
 function nameOf({ messageId, callId }: ListedInquiry): string {
-  return `${messageId}/${callId}`;
+  return `${messageId}/${callId.split("/")[0]}`;
 }

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ToolCall } from "../../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { type Client, FinalAnswer, type PostedMessage } from "./client.ts";
+import { programOf } from "./programs.ts";
 import { PRINCIPALS } from "./project.ts";
 import { pick, type Random } from "./random.ts";
 
@@ -29,6 +31,8 @@ const TWICE = 0.05;
 const MAX_CALLS = 4;
 /** Each as often as it stands here. */
 const TOOLS = ["note", "note", "note", "put", "put", "put", "read", "read", "read", "asks"];
+/** How often a message is a program. */
+const PROGRAMS = 0.04;
 
 /** Posts messages of 1 to 4 calls at a rate. */
 export class Load {
@@ -90,6 +94,13 @@ export class Load {
     await Promise.all(Array.from({ length: width }, work));
   }
 
+  #calls(messageId: string): readonly ToolCall[] {
+    const { random } = this.#options;
+    return Array.from({ length: 1 + Math.floor(random() * MAX_CALLS) }, (_, index) => ({
+      ...{ id: `c${index}`, name: pick(random, TOOLS), arguments: { name: `${messageId}/c${index}` } },
+    }));
+  }
+
   /** Returns how many calls were posted. */
   #post(): number {
     const { client, random, prefix } = this.#options;
@@ -97,9 +108,7 @@ export class Load {
     const place = Math.floor(random() * SESSIONS);
     const generation = Math.floor(number / (SESSIONS * MESSAGES_OF_SESSION));
     const messageId = `${prefix}m${number}`;
-    const calls = Array.from({ length: 1 + Math.floor(random() * MAX_CALLS) }, (_, index) => ({
-      ...{ id: `c${index}`, name: pick(random, TOOLS), arguments: { name: `${messageId}/c${index}` } },
-    }));
+    const calls = random() < PROGRAMS ? [programCall(messageId)] : this.#calls(messageId);
     const message: AskedMessage = {
       ...{ sessionId: `${prefix}s${generation}-${place}`, principal: `p${place % PRINCIPALS}` },
       ...{ messageId, calls, reads: [] },
@@ -117,6 +126,10 @@ export class Load {
     void ended.finally(() => this.#underWay.delete(ended));
     return calls.length;
   }
+}
+
+function programCall(messageId: string): ToolCall {
+  return { id: "c0", name: "run_program", arguments: programOf(`${messageId}/c0`) };
 }
 
 function messageOf({ reads: _reads, ...message }: AskedMessage): PostedMessage {

@@ -43,15 +43,27 @@ export function writeProject(folder: string, { restate, timeoutMs }: ProjectOpti
     return { id, token: { file: id }, ...more };
   };
   const callers = Array.from({ length: PRINCIPALS }, (_, index) => `p${index}`);
+  const names = TOOLS.map(({ name }) => name);
   // Each start of a server would strip the types again.
   const tools = readFileSync(join(import.meta.dirname, "tools.ts"), "utf8");
   writeFileSync(join(folder, "tools.mjs"), stripTypeScriptTypes(tools));
+  writeFileSync(join(folder, "programs.keys"), `k1 ${"07".repeat(32)}\n`, { mode: 0o600 });
   const config = {
     tools: TOOLS.map((tool) => ({
       ...{ description: "Writes a line.", inputSchema: { type: "object" }, ...tool },
       host: { module: "tools.mjs", export: tool.name, thread: false },
     })),
-    policy: { rules: [{ tools: ["*"], effect: "allow", sandboxes: ["host"] }] },
+    toolsets: ["programs"],
+    policy: {
+      rules: [
+        {
+          ...{ tools: ["run_program"], effect: "allow", sandboxes: ["quickjs"] },
+          capabilities: { tools: names },
+        },
+        { tools: names, effect: "allow", sandboxes: ["host"] },
+      ],
+    },
+    sessions: { programs: { keys: "programs.keys" } },
     server: {
       sessions: true,
       credentials: [
@@ -59,7 +71,10 @@ export function writeProject(folder: string, { restate, timeoutMs }: ProjectOpti
         ...PEOPLE.map((id) => credential(id, { roles: ["approver"], approves: ["*"] })),
       ],
     },
-    ...(timeoutMs !== undefined && { confirmations: { timeout: `${timeoutMs}ms` } }),
+    confirmations: {
+      tools: { run_program: "auto" },
+      ...(timeoutMs !== undefined && { timeout: `${timeoutMs}ms` }),
+    },
     ...(restate && {
       durable: {
         restate: {
