@@ -3,23 +3,28 @@
  * post messages and people answer. Checks what clients were told against what the tools have done. 20 seconds, or with
  * `--long` 3 minutes and at least 40 kills.
  *
- * `--control=none` and `--control=sqlite` put the same load on one server without Restate, which keeps nothing or a file:
- * what breaks there is counted, and is no failure. `--no-kills` kills nothing, `--servers=COUNT` and `--nodes=COUNT` choose a
+ * The servers are `sandgate serve` of the package that `npm run build` has built.
+ *
+ * `--control` puts the same load on one server without Restate, which keeps its sessions in a file: what breaks there is
+ * counted, and is no failure. `--no-kills` kills nothing, `--servers=COUNT` and `--nodes=COUNT` choose a
  * cluster, `--rate=CALLS` how many calls a second are posted, `--seconds=SECONDS` for how long, and `--seed=NUMBER` what happens.
  *
  * `--points` kills a server at each step of a message, one after the other, for each kind of tools: about 15 minutes.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startCluster } from "../test/restate/cluster/cluster.ts";
 import { runCluster } from "../test/restate/cluster/run.ts";
 import { killAtEachPoint } from "../test/restate/kill-points/each-point.ts";
 
 const LEAST_KILLS = 40;
+const MAIN = join(import.meta.dirname, "../dist/cli/main.js");
 
 const { values: options } = parseArgs({
   options: {
     long: { type: "boolean" },
-    control: { type: "string" },
+    control: { type: "boolean" },
     "no-kills": { type: "boolean" },
     servers: { type: "string" },
     nodes: { type: "string" },
@@ -35,40 +40,43 @@ if (options.points === true) {
   process.exit(wrong > 0 ? 1 : 0);
 }
 const isLong = options.long === true;
-const isControl = options.control !== undefined;
+const isControl = options.control === true;
 const seed = Number(options.seed ?? "1");
 const rate = Number(options.rate ?? "50");
 const seconds = Number(options.seconds ?? (isLong ? 180 : 20));
 const servers = Number(options.servers ?? (isControl ? 1 : 3));
 const nodes = Number(options.nodes ?? (isControl ? 0 : 3));
 
-await using cluster = await startCluster({ nodes, servers, hasStore: options.control === "sqlite" });
+if (!existsSync(MAIN)) throw new Error("there is no dist/cli/main.js: run `npm run build` first");
+await using cluster = await startCluster({ nodes, servers, main: MAIN });
 const run = await runCluster({
   ...{ cluster, seed, rate, durationMs: seconds * 1_000, kills: options["no-kills"] !== true },
 });
 const { counts, kills } = run;
 const faults = [...run.faults];
-const killed = kills.nodes + kills.servers;
+const { node: nodeMs, server: serverMs } = kills.restartsMs;
+const killed = nodeMs.length + serverMs.length;
 if (isLong && !isControl && killed < LEAST_KILLS) faults.push(`only ${killed} processes were killed`);
 
-const what = isControl
-  ? `1 server without Restate (store: ${options.control})`
-  : `${nodes} nodes, ${servers} servers`;
+const what = isControl ? "1 server without Restate" : `${nodes} nodes, ${servers} servers`;
 console.log(`${what}, seed ${seed}, ${run.seconds.toFixed(0)} s:`);
 console.log(
   `  ${counts.calls} calls, ${run.callsPerSecond.toFixed(1)} calls/s, ${run.retries} requests sent again`,
 );
-console.log(`  killed (-9): ${kills.nodes} nodes, ${kills.servers} servers`);
+console.log(`  killed (-9): ${nodeMs.length} nodes, ${serverMs.length} servers`);
 if (killed === 0) {
   const perCall = (cpu: number): string => `${((cpu * 1_000) / counts.calls).toFixed(1)} ms`;
   console.log(`  CPU for a call: nodes ${perCall(run.cpu.nodes)}, servers ${perCall(run.cpu.servers)}`);
 } else {
   console.log(`  from a kill to the result of a call sent then: ${quantiles(kills.probesMs)}`);
-  console.log(`  from a kill until the process serves again: ${quantiles(kills.restartsMs)}`);
+  console.log(
+    `  from a kill until a node serves again: ${quantiles(nodeMs)}; a server: ${quantiles(serverMs)}`,
+  );
 }
 console.log(
   `  interrupted: ${counts.unknown} unknown (${counts.unknownWithEffect} had their effect), ${counts.repeated} run again under their key`,
 );
+console.log(`  programs: ${counts.programs}`);
 console.log(`  confirmations: ${counts.confirmations}, with ${counts.answers} answers`);
 console.log(`  other failures: ${JSON.stringify(counts.failed)}`);
 if (run.problem !== undefined) console.log(`  last refusal: ${run.problem}`);

@@ -146,7 +146,7 @@ class SessionRuntime implements RestateRuntime {
         const host = await this.#host.promise;
         // Restate gives it to another process.
         if (this.#isClosing) throw new Error("the process is ending");
-        return host.dispatch(call, gates);
+        return host.dispatch(call, this.#cancelWatch.gates(call, gates));
       },
       isSuspended: async (call) => (await this.#host.promise).isSuspended(call),
       openInquiry: (ctx, question, options) => openInquiry(place, ctx, question, options),

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
-import type { Client } from "./client.ts";
+import type { Client, ListedInquiry, PostedAnswer } from "./client.ts";
 import type { Random } from "./random.ts";
-import type { PostedAnswer } from "./server.ts";
 
 /** What one approver was told about an answer. */
 export interface ToldAnswer {
@@ -57,9 +55,9 @@ export class Approvers {
     }
   }
 
-  #see(inquiry: Inquiry): void {
-    if (this.#seen.has(inquiry.id)) return;
-    this.#seen.add(inquiry.id);
+  #see(inquiry: ListedInquiry): void {
+    if (this.#seen.has(inquiry.requestId)) return;
+    this.#seen.add(inquiry.requestId);
     const decision = this.#random() < DENIED ? "deny" : "allow";
     this.#answer(inquiry, { decision, digest: inquiry.digest, by: "ann" });
     if (this.#random() > BOTH) return;
@@ -69,12 +67,12 @@ export class Approvers {
     });
   }
 
-  #answer(inquiry: Inquiry, answer: PostedAnswer): void {
-    const told = this.#client.answer(inquiry.id, answer).then((outcome) => {
+  #answer(inquiry: ListedInquiry, answer: PostedAnswer): void {
+    const told = this.#client.answer(inquiry, answer).then((outcome) => {
       const { by, decision } = answer;
       this.told.push({
-        ...{ inquiryId: inquiry.id, name: nameOf(inquiry), by, decision, outcome: outcome.outcome },
-        ...("resolution" in outcome && {
+        ...{ inquiryId: inquiry.requestId, name: nameOf(inquiry), by, decision, outcome: outcome.outcome },
+        ...(outcome.resolution !== undefined && {
           ...(outcome.resolution.by !== undefined && { winner: outcome.resolution.by }),
           won: outcome.resolution.decision,
         }),
@@ -85,6 +83,7 @@ export class Approvers {
   }
 }
 
-function nameOf({ messageId, callId }: Inquiry): string {
-  return `${messageId}/${callId}`;
+/** The call itself, or the program that makes it. */
+function nameOf({ messageId, callId }: ListedInquiry): string {
+  return `${messageId}/${callId.split("/")[0]}`;
 }

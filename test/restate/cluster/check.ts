@@ -5,6 +5,7 @@ import type { JsonValue } from "../../../src/json/value.ts";
 import type { ToldAnswer } from "./approvers.ts";
 import type { Effect } from "./effects.ts";
 import type { AskedMessage } from "./load.ts";
+import { faultOfProgram, INNER_TOOLS, innerName } from "./programs.ts";
 
 /** What a run has left behind. */
 export interface Outcome {
@@ -28,6 +29,8 @@ export interface Counts {
   repeated: number;
   /** Calls that failed with no effect, by the code of their error. */
   failed: Record<string, number>;
+  /** Programs that have their result. */
+  programs: number;
   confirmations: number;
   answers: number;
 }
@@ -46,7 +49,7 @@ export function check({ messages, effects, told }: Outcome): Checked {
   const answers = groupBy(told, ({ name }) => name);
   const counts: Counts = {
     ...{ calls: messages.reduce((sum, { calls }) => sum + calls.length, 0), lost: 0, doubled: 0 },
-    ...{ unknown: 0, unknownWithEffect: 0, repeated: 0, failed: {} },
+    ...{ unknown: 0, unknownWithEffect: 0, repeated: 0, failed: {}, programs: 0 },
     ...{ confirmations: groupBy(told, ({ inquiryId }) => inquiryId).size, answers: told.length },
   };
   const known = new Set<string>();
@@ -65,7 +68,12 @@ export function check({ messages, effects, told }: Outcome): Checked {
         continue;
       }
       count(counts, result, lines);
-      const fault = faultOf(call.name, result, lines) ?? faultOfAnswer(call.name, result, lines, winner);
+      const isProgram = call.name === "run_program";
+      if (isProgram) for (const tool of INNER_TOOLS) known.add(innerName(name, tool));
+      const fault = isProgram
+        ? faultOfProgram(name, result, (inner) => done.get(inner) ?? [], winner)
+        : (faultOf(call.name, result, lines) ?? faultOfAnswer(call.name, result, lines, winner));
+      if (isProgram) counts.programs++;
       if (fault === undefined) continue;
       if (lines.length > 1) counts.doubled++;
       faults.push(`${name}: '${call.name}' ${fault}`);

@@ -1,19 +1,76 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
+import type { ToolCall } from "../../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
-import type { AnswerOutcome } from "../../../src/sessions/confirmations/answer.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import { PEOPLE, tokenOf } from "./project.ts";
 import { pick, type Random } from "./random.ts";
-import type { PostedAnswer, PostedMessage } from "./server.ts";
+
+/** A message of a session, which is opened with its first one. */
+export interface PostedMessage {
+  /** The client's own name of the session. */
+  readonly sessionId: string;
+  readonly principal: string;
+  /** Also the id of its turn. */
+  readonly messageId: string;
+  readonly calls: readonly ToolCall[];
+}
+
+/** An inquiry as approvers see it in the list. */
+export interface ListedInquiry {
+  readonly requestId: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly messageId: string;
+  readonly callId: string;
+  readonly digest: string;
+  readonly expiresAt: number;
+}
+
+/** An answer of one of {@link PEOPLE}. */
+export interface PostedAnswer {
+  readonly decision: "allow" | "deny";
+  readonly digest: string;
+  readonly by: string;
+}
+
+/** What an approver is told. */
+export interface ToldOutcome {
+  readonly outcome: "resolved" | "lost" | "gone" | "unknown";
+  /** Who was first, and with what. */
+  readonly resolution?: { readonly decision: string; readonly by?: string };
+}
+
+/** Thrown if a server has answered what no other one would answer differently. */
+export class FinalAnswer extends Error {
+  override readonly name = "FinalAnswer";
+  readonly status: number;
+  readonly body: { readonly error?: { readonly code: string } } & Record<string, unknown>;
+
+  constructor(status: number, body: FinalAnswer["body"]) {
+    super(`${status} ${JSON.stringify(body).slice(0, 300)}`);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+interface Request {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly as: string;
+  readonly body?: unknown;
+  readonly accept?: string;
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** Milliseconds between two attempts, at most. */
 const LONGEST_WAIT_MS = 400;
 
-/** Speaks with any of the servers. What fails is sent again to another one. */
+/** Speaks with any of the servers, as all principals and people. What fails is sent again to another one. */
 export class Client {
   readonly #urls: readonly string[];
   readonly #random: Random;
   readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connections: 512, pipelining: 1 });
+  readonly #sessions = new Map<string, Promise<string>>();
   /** How many requests were sent again, and what servers said last why they refused one. */
   retries = 0;
   problem: string | undefined;
@@ -23,45 +80,87 @@ export class Client {
     this.#random = random;
   }
 
-  /** Posts a message until its results are there. */
-  message(message: PostedMessage, signal?: AbortSignal): Promise<readonly ToolExecution[]> {
-    return this.#request("POST", "/messages", message, signal);
+  /** Posts a message until its results are there. @throws {FinalAnswer} if they never will be. */
+  async message({
+    sessionId: name,
+    principal,
+    messageId,
+    calls,
+  }: PostedMessage): Promise<readonly ToolExecution[]> {
+    const session = await this.session(name, principal);
+    const request: Request = {
+      ...{
+        method: "POST",
+        path: `/v1/sessions/${session}/turns`,
+        as: principal,
+        accept: "text/event-stream",
+      },
+      body: { turnId: messageId, messageId, calls },
+    };
+    try {
+      return await this.#request(request, (text) => executionsOf(text, messageId));
+    } catch (error) {
+      // A server that has lost its sessions: the next message opens another one.
+      if (error instanceof FinalAnswer) this.#sessions.delete(name);
+      throw error;
+    }
   }
 
-  confirmations(signal?: AbortSignal): Promise<readonly Inquiry[]> {
-    return this.#request("GET", "/confirmations", undefined, signal);
+  /** Returns the server's id of a session, which is opened if it is new. */
+  session(name: string, principal: string): Promise<string> {
+    const known = this.#sessions.get(name);
+    if (known !== undefined) return known;
+    const request = { method: "POST", path: "/v1/sessions", as: principal, body: {} } as const;
+    const opened = this.#request(request, (text) => (JSON.parse(text) as { id: string }).id);
+    this.#sessions.set(name, opened);
+    opened.catch(() => this.#sessions.delete(name));
+    return opened;
   }
 
-  answer(id: string, answer: PostedAnswer, signal?: AbortSignal): Promise<AnswerOutcome> {
-    return this.#request("POST", `/confirmations/${id}`, answer, signal);
+  confirmations(signal?: AbortSignal): Promise<readonly ListedInquiry[]> {
+    const request = { method: "GET", path: "/v1/confirmations", as: PEOPLE[0], signal } as const;
+    return this.#request(
+      request,
+      (text) => (JSON.parse(text) as { confirmations: readonly ListedInquiry[] }).confirmations,
+    );
+  }
+
+  async answer(inquiry: ListedInquiry, { by, ...body }: PostedAnswer): Promise<ToldOutcome> {
+    const { sessionId, turnId, requestId } = inquiry;
+    const path = `/v1/sessions/${sessionId}/turns/${turnId}/confirmations/${requestId}`;
+    try {
+      const resolution = await this.#request({ method: "POST", path, as: by, body }, (text) =>
+        JSON.parse(text),
+      );
+      return { outcome: "resolved", resolution };
+    } catch (error) {
+      if (!(error instanceof FinalAnswer)) throw error;
+      const { decision, by: winner, error: told } = error.body as never as Lost;
+      if (told?.code === "already_answered") return { outcome: "lost", resolution: { decision, by: winner } };
+      if (error.status === 410) return { outcome: "gone" };
+      if (error.status === 404) return { outcome: "unknown" };
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 
-  async #request<Result>(
-    method: "GET" | "POST",
-    path: string,
-    body: unknown,
-    signal?: AbortSignal,
-  ): Promise<Result> {
+  /** @param read Returns `undefined` for an answer that was cut off. */
+  async #request<Result>(request: Request, read: (text: string) => Result | undefined): Promise<Result> {
+    const { signal } = request;
     let url = pick(this.#random, this.#urls);
     for (let waitMs = 20; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
       try {
-        const response = await this.#agent.request({
-          ...{ origin: url, path, method },
-          ...(body !== undefined && {
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify(body),
-          }),
-          signal: signal ?? null,
-        });
-        const text = await response.body.text();
-        if (response.statusCode === 200) return JSON.parse(text) as Result;
-        this.problem = text.slice(0, 300);
-      } catch {
+        const { status, text } = await this.#send(url, request);
+        const result = status < 300 ? read(text) : undefined;
+        if (result !== undefined) return result;
+        if (status >= 300) this.problem = text.slice(0, 300);
+        if (isFinal(status)) throw new FinalAnswer(status, JSON.parse(text));
+      } catch (error) {
         signal?.throwIfAborted();
+        if (error instanceof FinalAnswer) throw error;
       }
       this.retries++;
       await sleep(waitMs, undefined, { ...(signal && { signal }) });
@@ -69,4 +168,45 @@ export class Client {
       url = this.#urls[(at + 1) % this.#urls.length] as string;
     }
   }
+
+  async #send(
+    url: string,
+    { method, path, as, body, accept, signal }: Request,
+  ): Promise<{ readonly status: number; readonly text: string }> {
+    const response = await this.#agent.request({
+      ...{ origin: url, path, method, signal: signal ?? null },
+      headers: {
+        authorization: `Bearer ${tokenOf(as)}`,
+        ...(accept !== undefined && { accept }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    return { status: response.statusCode, text: await response.body.text() };
+  }
+}
+
+interface Lost {
+  readonly error?: { readonly code: string };
+  readonly decision: string;
+  readonly by: string;
+}
+
+/** Whether every server would answer the same. */
+function isFinal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 429;
+}
+
+/** Reads the results of a message out of the events of its session. */
+function executionsOf(events: string, messageId: string): readonly ToolExecution[] | undefined {
+  for (const event of events.split("\n\n").reverse()) {
+    if (!event.includes("event: turn.ended")) continue;
+    const data = event.split("\n").find((line) => line.startsWith("data: "));
+    const ended = JSON.parse(data?.slice("data: ".length) ?? "{}") as {
+      readonly messageId?: string;
+      readonly executions?: readonly ToolExecution[];
+    };
+    if (ended.messageId === messageId) return ended.executions;
+  }
+  return undefined;
 }

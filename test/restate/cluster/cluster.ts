@@ -3,18 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePorts, startRestate } from "../restate-nodes.ts";
 import { ServerProcess, type Victim } from "./process.ts";
+import { writeProject } from "./project.ts";
 
 /** What a cluster consists of. */
 export interface ClusterShape {
   /** How many nodes of Restate; none for a control. */
   readonly nodes: number;
   readonly servers: number;
-  /** Whether servers without Restate keep their sessions in a file. */
-  readonly hasStore?: boolean;
   /** How long a person is waited for, in ms. Default: as sessions have it. */
   readonly timeoutMs?: number;
   /** By how much the clock of each server is wrong, in ms. Default: they are right. */
   readonly clocksMs?: readonly number[];
+  /** The program of the command `sandgate`. Default: the sources. */
+  readonly main?: string;
 }
 
 /** Nodes of Restate and servers, in processes of this machine. */
@@ -32,9 +33,9 @@ const MEMORY = "/dev/shm";
 export async function startCluster({
   nodes: count,
   servers,
-  hasStore = false,
   timeoutMs,
   clocksMs = [],
+  main,
 }: ClusterShape): Promise<Cluster> {
   // A process that is killed loses nothing that the kernel has: the disk of the machine is not what is tested.
   const within = existsSync(MEMORY) ? MEMORY : tmpdir();
@@ -42,24 +43,26 @@ export async function startCluster({
   const effects = join(folder, "effects.jsonl");
   const restate = count === 0 ? undefined : await startRestate(count, { within });
   const [workerPort = 0, ...ports] = await freePorts(servers + 1);
-  const started = ports.map(
-    (port, index) =>
-      new ServerProcess(
-        {
-          ...{ port, effects, clockMs: clocksMs[index] ?? 0 },
-          ...(timeoutMs !== undefined && { timeoutMs }),
-          ...(restate && {
-            restate: {
-              ingress: restate.nodes.map(({ ingress }) => ingress),
-              admin: restate.nodes.map(({ admin }) => admin),
-              port: workerPort,
-            },
-          }),
-          ...(hasStore && { store: join(folder, `store-${index}.sqlite`) }),
-        },
-        join(folder, `server-${index}.log`),
-      ),
-  );
+  const config = writeProject(join(folder, "project"), {
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(restate && {
+      restate: {
+        ingress: restate.nodes.map(({ ingress }) => ingress),
+        admin: restate.nodes.map(({ admin }) => admin),
+        port: workerPort,
+      },
+    }),
+  });
+  const started = ports.map((port, index) => {
+    const options = {
+      port,
+      config,
+      effects,
+      clockMs: clocksMs[index] ?? 0,
+      ...(main !== undefined && { main }),
+    };
+    return new ServerProcess(options, join(folder, `server-${index}.log`));
+  });
   const dispose = async (): Promise<void> => {
     await Promise.all(started.map((server) => server.kill()));
     await restate?.[Symbol.asyncDispose]();

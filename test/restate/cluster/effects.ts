@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 /** What a tool has done outside. */
 export interface Effect {
@@ -9,11 +9,6 @@ export interface Effect {
   readonly key?: string;
   /** The process that did it. */
   readonly pid: number;
-}
-
-/** Adds a line to the file of effects. The kernel has it as soon as this returns, whatever becomes of the process. */
-export function writeEffect(file: string, effect: Effect): void {
-  appendFileSync(file, `${JSON.stringify(effect)}\n`);
 }
 
 /** Reads what all processes have done. */

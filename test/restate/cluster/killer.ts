@@ -14,10 +14,8 @@ export interface KillOptions {
 
 /** What was killed. */
 export interface Kills {
-  readonly nodes: number;
-  readonly servers: number;
   /** How long a victim took to serve again, and a probe that was sent at the kill to have its result; in ms. */
-  readonly restartsMs: readonly number[];
+  readonly restartsMs: Readonly<Record<Victim["kind"], readonly number[]>>;
   readonly probesMs: readonly number[];
 }
 
@@ -26,8 +24,7 @@ const LONGEST_PAUSE_MS = 300;
 
 /** Kills (-9) one process after the other, each as soon as the last one serves again. */
 export async function killAtRandom({ victims, random, until, probe }: KillOptions): Promise<Kills> {
-  const killed = { node: 0, server: 0 };
-  const restartsMs: number[] = [];
+  const restartsMs: Record<Victim["kind"], number[]> = { node: [], server: [] };
   const probes: Promise<number>[] = [];
   const kinds = [...new Set(victims.map(({ kind }) => kind))];
   while (performance.now() < until) {
@@ -39,10 +36,9 @@ export async function killAtRandom({ victims, random, until, probe }: KillOption
     );
     const at = performance.now();
     await victim.kill();
-    killed[kind]++;
     probes.push(probe());
     await victim.start();
-    restartsMs.push(performance.now() - at);
+    restartsMs[kind].push(performance.now() - at);
   }
-  return { nodes: killed.node, servers: killed.server, restartsMs, probesMs: await Promise.all(probes) };
+  return { restartsMs, probesMs: await Promise.all(probes) };
 }

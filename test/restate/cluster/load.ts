@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ToolCall } from "../../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
-import type { Client } from "./client.ts";
+import { type Client, FinalAnswer, type PostedMessage } from "./client.ts";
+import { programOf } from "./programs.ts";
+import { PRINCIPALS } from "./project.ts";
 import { pick, type Random } from "./random.ts";
-import type { PostedMessage } from "./server.ts";
 
 /** A message, and what each of those who asked has read. */
 export interface AskedMessage extends PostedMessage {
@@ -22,20 +24,21 @@ export interface LoadOptions {
 const SESSIONS = 100;
 /** After so many messages, a session is replaced by another one. */
 const MESSAGES_OF_SESSION = 20;
-const PRINCIPALS = 25;
 /** How many messages are under way at most. */
-const MAX_UNDER_WAY = 64;
+const MAX_UNDER_WAY = 256;
 /** How often a message is posted twice at once. */
 const TWICE = 0.05;
 const MAX_CALLS = 4;
 /** Each as often as it stands here. */
 const TOOLS = ["note", "note", "note", "put", "put", "put", "read", "read", "read", "asks"];
+/** How often a message is a program. */
+const PROGRAMS = 0.04;
 
 /** Posts messages of 1 to 4 calls at a rate. */
 export class Load {
   readonly messages: AskedMessage[] = [];
   readonly #options: LoadOptions;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new Set<Promise<unknown>>();
   #isEnding = false;
   #ended = 0;
 
@@ -84,9 +87,18 @@ export class Load {
     const left = this.messages.filter(({ reads }) => reads.length > 0).values();
     const { client } = this.#options;
     const work = async (): Promise<void> => {
-      for (const message of left) message.reads.push(await client.message(messageOf(message)));
+      for (const message of left) {
+        message.reads.push((await client.message(messageOf(message)).catch(ignoreFinal)) ?? []);
+      }
     };
     await Promise.all(Array.from({ length: width }, work));
+  }
+
+  #calls(messageId: string): readonly ToolCall[] {
+    const { random } = this.#options;
+    return Array.from({ length: 1 + Math.floor(random() * MAX_CALLS) }, (_, index) => ({
+      ...{ id: `c${index}`, name: pick(random, TOOLS), arguments: { name: `${messageId}/c${index}` } },
+    }));
   }
 
   /** Returns how many calls were posted. */
@@ -96,9 +108,7 @@ export class Load {
     const place = Math.floor(random() * SESSIONS);
     const generation = Math.floor(number / (SESSIONS * MESSAGES_OF_SESSION));
     const messageId = `${prefix}m${number}`;
-    const calls = Array.from({ length: 1 + Math.floor(random() * MAX_CALLS) }, (_, index) => ({
-      ...{ id: `c${index}`, name: pick(random, TOOLS), arguments: { name: `${messageId}/c${index}` } },
-    }));
+    const calls = random() < PROGRAMS ? [programCall(messageId)] : this.#calls(messageId);
     const message: AskedMessage = {
       ...{ sessionId: `${prefix}s${generation}-${place}`, principal: `p${place % PRINCIPALS}` },
       ...{ messageId, calls, reads: [] },
@@ -110,13 +120,22 @@ export class Load {
       if (message.reads.length === 0) this.#ended += calls.length;
       message.reads.push(executions);
     };
-    const ended = Promise.all(Array.from({ length: askers }, read)).then(() => {});
+    // A message without results is lost: see `check`.
+    const ended = Promise.all(Array.from({ length: askers }, () => read().catch(ignoreFinal)));
     this.#underWay.add(ended);
     void ended.finally(() => this.#underWay.delete(ended));
     return calls.length;
   }
 }
 
+function programCall(messageId: string): ToolCall {
+  return { id: "c0", name: "run_program", arguments: programOf(`${messageId}/c0`) };
+}
+
 function messageOf({ reads: _reads, ...message }: AskedMessage): PostedMessage {
   return message;
+}
+
+function ignoreFinal(error: unknown): undefined {
+  if (!(error instanceof FinalAnswer)) throw error;
 }

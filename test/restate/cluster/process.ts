@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClusterServerOptions } from "./server.ts";
 
 /** What can be killed and started again. */
 export interface Victim {
@@ -14,19 +13,35 @@ export interface Victim {
   start(): Promise<void>;
 }
 
+/** What a server is told. */
+export interface ServerOptions {
+  readonly port: number;
+  /** The config: see `writeProject`. */
+  readonly config: string;
+  /** The file of effects. */
+  readonly effects: string;
+  /** Where tools ask before and after each effect, which may kill the process. Default: they ask nothing. */
+  readonly steps?: string;
+  /** By how much the clock of the process is wrong, in ms. Default: it is right. */
+  readonly clockMs?: number;
+  /** The program of the command `sandgate`. Default: the sources. */
+  readonly main?: string;
+}
+
+const SOURCES = resolve(import.meta.dirname, "../../../src/cli/main.ts");
 const CLOCK = join(import.meta.dirname, "wrong-clock.ts");
 const HEALTHY_WITHIN_MS = 60_000;
 
-/** One server of the cluster, in a process of its own. */
+/** A process of `sandgate serve`. */
 export class ServerProcess implements Victim {
   readonly kind = "server";
   readonly url: string;
-  readonly #options: ClusterServerOptions;
+  readonly #options: ServerOptions;
   readonly #log: string;
   #process: ChildProcess | undefined;
 
   /** @param log Where the process writes what it says. */
-  constructor(options: ClusterServerOptions, log: string) {
+  constructor(options: ServerOptions, log: string) {
     this.#options = options;
     this.#log = log;
     this.url = `http://127.0.0.1:${options.port}`;
@@ -46,19 +61,17 @@ export class ServerProcess implements Victim {
 
   async start(): Promise<void> {
     const output = openSync(this.#log, "a");
-    const file = join(import.meta.dirname, "server.ts");
-    const started = spawn(
-      process.execPath,
-      ["--expose-gc", "--import", CLOCK, file, JSON.stringify(this.#options)],
-      {
-        stdio: ["ignore", output, output],
-        // So that a restart takes as long as with code that is built.
-        env: {
-          ...{ ...process.env, NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled") },
-          SANDGATE_CLOCK_MS: `${this.#options.clockMs ?? 0}`,
-        },
+    const { port, config, effects, steps, clockMs = 0, main = SOURCES } = this.#options;
+    const clock = clockMs === 0 ? [] : ["--import", CLOCK];
+    const args = ["serve", "--config", config, "--listen", `127.0.0.1:${port}`];
+    const started = spawn(process.execPath, [...clock, main, ...args], {
+      stdio: ["ignore", output, output],
+      env: {
+        ...{ ...process.env, NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled") },
+        ...{ SANDGATE_CLOCK_MS: `${clockMs}`, SANDGATE_TEST_EFFECTS: effects },
+        ...(steps !== undefined && { SANDGATE_TEST_STEPS: steps }),
       },
-    );
+    });
     this.#process = started;
     const until = performance.now() + HEALTHY_WITHIN_MS;
     while (!(await this.#isHealthy())) {
@@ -71,7 +84,7 @@ export class ServerProcess implements Victim {
 
   async #isHealthy(): Promise<boolean> {
     try {
-      return (await fetch(`${this.url}/health`, { signal: AbortSignal.timeout(2_000) })).ok;
+      return (await fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok;
     } catch {
       return false;
     }

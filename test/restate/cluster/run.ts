@@ -35,7 +35,7 @@ export interface ClusterRun extends Checked {
 
 const SETTLE_MS = 60_000;
 const READERS = 32;
-const NO_KILLS: Kills = { nodes: 0, servers: 0, restartsMs: [], probesMs: [] };
+const NO_KILLS: Kills = { restartsMs: { node: [], server: [] }, probesMs: [] };
 
 /** Runs a load on a cluster whose processes are killed, and checks all promises at the end. */
 export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun> {
@@ -59,7 +59,7 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
     const number = probes++;
     const name = { name: `probe${number}/c` };
     await client.message({
-      ...{ sessionId: `probe-${number}`, principal: "probe", messageId: `probe${number}` },
+      ...{ sessionId: `probe-${number}`, principal: "p0", messageId: `probe${number}` },
       calls: [{ id: "c", name: "read", arguments: name }],
     });
     return performance.now() - at;

@@ -1,40 +1,45 @@
+/**
+ * The tools of the servers: each adds a line to the file of effects. It has no imports of the sources, since a server loads it
+ * from its project.
+ */
+import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { HostFunction } from "../../../src/tool/implementations/host-implementation.ts";
-import { writeEffect } from "./effects.ts";
+import type { Effect } from "./effects.ts";
 
 /** The longest time that a tool takes before its effect, and again after it, in ms: it is killed at any point. */
 const LONGEST_MS = 25;
 
-/**
- * The tools of the servers, whose effects are lines in a file. Calls can wait longer after their effect: `waitMs`.
- *
- * @param steps A URL that is asked before and after each effect.
- */
-export function clusterTools(file: string, steps?: string): readonly Tool[] {
-  const pass = async (step: string): Promise<void> => {
-    if (steps !== undefined) await fetch(`${steps}/${step}`);
-  };
-  const run: HostFunction<JsonObject> = async ({ tool, name, waitMs = 0 }, { idempotencyKey }) => {
+const {
+  SANDGATE_TEST_EFFECTS: file = "",
+  /** A URL that is asked before and after each effect. */
+  SANDGATE_TEST_STEPS: steps,
+} = process.env;
+
+async function pass(step: string): Promise<void> {
+  if (steps !== undefined) await fetch(`${steps}/${step}`);
+}
+
+type Tool = HostFunction<JsonObject>;
+
+/** A tool whose calls can wait longer after their effect: `waitMs`. */
+function toolOf(tool: string): Tool {
+  return async ({ name, waitMs = 0 }, { idempotencyKey }) => {
     await sleep(Math.random() * LONGEST_MS);
     await pass("before-effect");
     const key = idempotencyKey === undefined ? {} : { key: idempotencyKey };
-    writeEffect(file, { tool: String(tool), name: String(name), pid: process.pid, ...key });
+    const effect: Effect = { tool, name: String(name), pid: process.pid, ...key };
+    // The kernel has it as soon as this returns, whatever becomes of the process.
+    appendFileSync(file, `${JSON.stringify(effect)}\n`);
     await pass("after-effect");
     await sleep(Number(waitMs) + Math.random() * LONGEST_MS);
     return `done ${String(name)}`;
   };
-  const tool = (name: string, more: Partial<Tool>): Tool => ({
-    ...{ name, description: "Writes a line.", inputSchema: { type: "object" } },
-    ...more,
-    host: ((input, context) => run({ ...input, tool: name }, context)) as HostFunction<JsonObject>,
-  });
-  return [
-    tool("note", { sideEffects: "write", confirm: "auto" }),
-    tool("put", { sideEffects: "write", confirm: "auto", idempotent: true }),
-    tool("read", { sideEffects: "read" }),
-    tool("pure", { sideEffects: "none" }),
-    tool("asks", { sideEffects: "write", alwaysConfirm: true }),
-  ];
 }
+
+export const note: Tool = toolOf("note");
+export const put: Tool = toolOf("put");
+export const read: Tool = toolOf("read");
+export const pure: Tool = toolOf("pure");
+export const asks: Tool = toolOf("asks");

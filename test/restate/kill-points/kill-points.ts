@@ -4,10 +4,10 @@ import { join } from "node:path";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { Approvers } from "../cluster/approvers.ts";
 import { check } from "../cluster/check.ts";
-import { Client } from "../cluster/client.ts";
+import { Client, type PostedMessage } from "../cluster/client.ts";
 import { readEffects } from "../cluster/effects.ts";
 import { ServerProcess } from "../cluster/process.ts";
-import type { PostedMessage } from "../cluster/server.ts";
+import { writeProject } from "../cluster/project.ts";
 import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
 import { IngressRelay } from "./ingress-relay.ts";
 import { Steps } from "./steps.ts";
@@ -43,6 +43,7 @@ export class KillPoints implements AsyncDisposable {
   #current: Server | undefined;
   #next: Promise<Server> | undefined;
   #count = 0;
+  #projects = 0;
 
   async start(): Promise<void> {
     this.#restate = await startRestate(1, { within: this.#folder });
@@ -75,7 +76,7 @@ export class KillPoints implements AsyncDisposable {
     const id = `${tool}-${this.#count++}`;
     const name = `${id}/c`;
     const calls = [{ id: "c", name: tool, arguments: { name } }];
-    const message: PostedMessage = { sessionId: `session-${id}`, principal: id, messageId: id, calls };
+    const message: PostedMessage = { sessionId: `session-${id}`, principal: "p0", messageId: id, calls };
     const client = new Client([server.process.url, next.process.url], () => 0);
     const people = new Approvers(client, () => ALLOWS);
     this.#worker.use({ workerPort: server.workerPort, steps });
@@ -103,13 +104,11 @@ export class KillPoints implements AsyncDisposable {
     const [port = 0, workerPort = 0] = await freePorts(2);
     const relay = new IngressRelay(node.ingress);
     const ingress = await relay.listen();
+    const config = writeProject(join(this.#folder, `project-${++this.#projects}`), {
+      restate: { ingress: [ingress], admin: [node.admin], port: workerPort, advertise: this.#advertise },
+    });
     const process = new ServerProcess(
-      {
-        ...{ port, effects: this.#effects, steps: `${ingress}/steps` },
-        restate: {
-          ...{ ingress: [ingress], admin: [node.admin], port: workerPort, advertise: this.#advertise },
-        },
-      },
+      { port, config, effects: this.#effects, steps: `${ingress}/steps` },
       join(this.#folder, "servers.log"),
     );
     const server = { process, relay, workerPort };

@@ -27,9 +27,12 @@ export class WorkerRelay {
   readonly #server = createServer();
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #workers = new Map<number, ClientHttp2Session>();
+  readonly #delayMs: number;
   #target: Target | undefined;
 
-  constructor() {
+  /** @param options.delayMs How long each message of a server is on its way to Restate. Default: 0. */
+  constructor({ delayMs = 0 }: { readonly delayMs?: number } = {}) {
+    this.#delayMs = delayMs;
     this.#server.on("session", (session) => {
       this.#sessions.add(session);
       session.on("error", () => {});
@@ -72,6 +75,8 @@ export class WorkerRelay {
       name === undefined || (target.steps?.take(`${name} ${direction}`) ?? true);
     const worker = this.#workerOf(target).request(headers, { endStream: false });
     worker.on("error", () => {});
+    // Nothing that is on its way arrives any more.
+    worker.on("aborted", () => stream.destroy());
     worker.on("close", () => {
       if (!worker.readableEnded) stream.destroy();
     });
@@ -84,9 +89,17 @@ export class WorkerRelay {
     stream.on("end", () => worker.end());
     stream.on("close", () => worker.destroy());
     worker.on("data", (chunk: Buffer) => {
-      if (take(">")) stream.write(chunk);
+      if (take(">")) this.#later(stream, () => stream.write(chunk));
     });
-    worker.on("end", () => stream.end());
+    worker.on("end", () => this.#later(stream, () => stream.end()));
+  }
+
+  #later(stream: ServerHttp2Stream, send: () => void): void {
+    if (this.#delayMs === 0) send();
+    else
+      setTimeout(() => {
+        if (!stream.destroyed) send();
+      }, this.#delayMs);
   }
 
   #workerOf({ workerPort }: Target): ClientHttp2Session {

@@ -37,8 +37,8 @@ beforeAll(async () => {
   const hooksOf = (by: number): AgentHooks => ({
     onToolCall: async ({ name, arguments: given }) => {
       const { text } = given as JsonObject;
-      if (text === "late") {
-        effects.push({ text: "decides", by });
+      if (String(text).startsWith("late")) {
+        effects.push({ text: `decides on ${String(text)}`, by });
         await sleep(500);
       }
       return name === "read" ? "abort" : "continue";
@@ -126,13 +126,28 @@ describe("Sessions on Restate, when they are closed or cancelled elsewhere", () 
     const session = await server(0).open();
     const results = session.turn({ id: "t" }).dispatchAll([call("asks", "late")], { messageId: "m" });
     const deciding = await vi.waitFor(() => {
-      const found = effects.find(({ text }) => text === "decides");
+      const found = effects.find(({ text }) => text === "decides on late");
       if (found === undefined) throw new Error("is not decided on");
       return found;
     }, 10_000);
     await (await (await server(1 - deciding.by).find(session.id))?.findTurn("t"))?.cancel();
     expect((await results)[0]).toMatchObject({ error: { code: "cancelled", effect: "none" } });
     expect(await listed()).not.toContain(session.id);
+  });
+
+  test("begin no call whose turn was cancelled by another server while it was decided on", async () => {
+    const session = await server(0).open();
+    const results = session
+      .turn({ id: "t" })
+      .dispatchAll([call("single", "late to begin")], { messageId: "m" });
+    const deciding = await vi.waitFor(() => {
+      const found = effects.find(({ text }) => text === "decides on late to begin");
+      if (found === undefined) throw new Error("is not decided on");
+      return found;
+    }, 10_000);
+    await (await (await server(1 - deciding.by).find(session.id))?.findTurn("t"))?.cancel();
+    expect((await results)[0]).toMatchObject({ error: { code: "cancelled", effect: "none" } });
+    expect(effects.map(({ text }) => text)).not.toContain("late to begin");
   });
 
   test("report a call as unknown whose invocation was killed", async () => {

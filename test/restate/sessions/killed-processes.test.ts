@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { Client } from "../cluster/client.ts";
+import { Client, type PostedMessage } from "../cluster/client.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { type Effect, readEffects } from "../cluster/effects.ts";
-import type { PostedMessage } from "../cluster/server.ts";
+import { tokenOf } from "../cluster/project.ts";
 
 let cluster: Cluster;
 let client: Client;
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 const messageOf = (id: string, tool: string, more: JsonObject = {}): PostedMessage => ({
-  ...{ sessionId: `session-${id}`, principal: "ann", messageId: id },
+  ...{ sessionId: `session-${id}`, principal: "p0", messageId: id },
   calls: [{ id: "c", name: tool, arguments: { name: id, ...more } }],
 });
 const effectsOf = (id: string): readonly Effect[] =>
@@ -68,12 +68,10 @@ describe("A call that waits for a person", () => {
     const before = await inquiryOf("asked");
     await Promise.all([...cluster.servers, ...cluster.nodes].map((each) => each.kill()));
     for (const each of [...cluster.nodes, ...cluster.servers]) await each.start();
-    const { id, digest, expiresAt } = await inquiryOf("asked");
-    expect({ id, digest, expiresAt }).toEqual({
-      ...{ id: before.id, digest: before.digest, expiresAt: before.expiresAt },
-    });
-    const answer = { digest, decision: "allow", by: "bob" } as const;
-    expect(await client.answer(id, answer)).toMatchObject({ outcome: "resolved" });
+    const inquiry = await inquiryOf("asked");
+    expect(inquiry).toEqual(before);
+    const answer = { digest: inquiry.digest, decision: "allow", by: "bob" } as const;
+    expect(await client.answer(inquiry, answer)).toMatchObject({ outcome: "resolved" });
     expect((await results)[0]).toMatchObject({ success: true, confirmation: { by: "bob" } });
     expect(effectsOf("asked")).toHaveLength(1);
   });
@@ -84,15 +82,18 @@ describe("A node that is down", () => {
     const [node] = cluster.nodes;
     const [server] = cluster.servers;
     // The session is known here, so that it is the message that cannot be kept.
-    await client.message({ ...messageOf("first", "read"), sessionId: "session-refused" });
+    const session = await client.session("session-refused", "p0");
+    const { sessionId: _, principal: __, ...message } = messageOf("refused", "note");
     await node?.kill();
-    const message = messageOf("refused", "note");
-    const body = JSON.stringify(message);
-    const response = await fetch(`${server?.url}/messages`, { method: "POST", body });
+    const response = await fetch(`${server?.url}/v1/sessions/${session}/turns`, {
+      ...{ method: "POST", body: JSON.stringify({ turnId: "refused", ...message }) },
+      headers: { authorization: `Bearer ${tokenOf("p0")}`, "content-type": "application/json" },
+    });
     expect(response.status).toBe(503);
     expect(effectsOf("refused")).toEqual([]);
     await node?.start();
-    expect((await client.message(message))[0]).toMatchObject({ success: true });
+    const again = { ...messageOf("refused", "note"), sessionId: "session-refused" };
+    expect((await client.message(again))[0]).toMatchObject({ success: true });
     expect(effectsOf("refused")).toHaveLength(1);
   });
 });

@@ -12,15 +12,27 @@ export interface ServerOptions extends Partial<SessionsOptions> {
   readonly node: Pick<RestateNode, "ingress" | "admin">;
   readonly port: number;
   readonly tools: readonly Tool[];
+  /** The URL under which Restate reaches the server. Default: that of the port. */
+  readonly advertise?: string;
+  /** For how many milliseconds calls may go on when the server ends. Default: 100. */
+  readonly drainMs?: number;
 }
 
 /** Opens the sessions of one server on a node of Restate. Servers on the same port share them. */
-export async function openServer({ node, port, tools, ...more }: ServerOptions): Promise<Sessions> {
+export async function openServer({
+  node,
+  port,
+  tools,
+  advertise,
+  drainMs = 100,
+  ...more
+}: ServerOptions): Promise<Sessions> {
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
   const durable = await openRestate({
-    ...{ ingress: node.ingress, admin: node.admin, drainMs: 100 },
+    ...{ ingress: node.ingress, admin: node.admin, drainMs },
     listen: { port, reusePort: true },
+    ...(advertise !== undefined && { advertise }),
   });
   return openSessions({
     registry,

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
-import { Client } from "../cluster/client.ts";
+import { Client, type ListedInquiry } from "../cluster/client.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { readEffects } from "../cluster/effects.ts";
 
@@ -23,10 +22,10 @@ afterAll(async () => {
 
 const ask = (id: string, client: Client) =>
   client.message({
-    ...{ sessionId: `session-${id}`, principal: "ann", messageId: id },
+    ...{ sessionId: `session-${id}`, principal: "p0", messageId: id },
     calls: [{ id: "c", name: "asks", arguments: { name: id } }],
   });
-const inquiryOf = (id: string, client: Client): Promise<Inquiry> =>
+const inquiryOf = (id: string, client: Client): Promise<ListedInquiry> =>
   vi.waitFor(async () => {
     const found = (await client.confirmations()).find(({ messageId }) => messageId === id);
     if (found === undefined) throw new Error("not asked");
@@ -42,10 +41,10 @@ describe("A server whose clock is an hour wrong", () => {
       // Every server has read the list meanwhile.
       const inquiries = await Promise.all(clients.map((client) => inquiryOf(id, client)));
       await sleep(1_500);
-      const [inquiry] = inquiries as [Inquiry];
+      const [inquiry] = inquiries as [ListedInquiry];
       const answer = { digest: inquiry.digest, decision: "allow", by: "bob" } as const;
       const other = clients[(index + 1) % clients.length] as Client;
-      expect(await other.answer(inquiry.id, answer)).toMatchObject({ outcome: "resolved" });
+      expect(await other.answer(inquiry, answer)).toMatchObject({ outcome: "resolved" });
       expect((await results)[0]).toMatchObject({ success: true, confirmation: { by: "bob" } });
     }
   });
@@ -58,7 +57,7 @@ describe("A server whose clock is an hour wrong", () => {
       expect((await results)[0]?.error).toMatchObject({ code: "confirmation_timeout", effect: "none" });
       const answer = { digest: inquiry.digest, decision: "allow", by: "bob" } as const;
       for (const client of clients) {
-        expect(await client.answer(inquiry.id, answer)).toMatchObject({ outcome: "gone" });
+        expect(await client.answer(inquiry, answer)).toMatchObject({ outcome: "gone" });
       }
       expect(effectsOf(id)).toEqual([]);
     }
