@@ -1,8 +1,9 @@
 /**
  * `npm run test:suspend`: programs whose processes are killed with -9 while they wait, suspended programs that were changed,
  * and many that are suspended at the same time: a sample, or with `--long` 10,000 programs and 100,000 changes.
- * `--restate` only kills processes, whose stores are on a node of Restate. `--programs=COUNT` and `--changes=COUNT` choose other numbers, `SANDGATE_SUSPEND_SEED` other programs. Needs `--expose-gc`
- * to measure memory.
+ * `--restate` only kills processes, whose stores are on a node of Restate, `--kills` only kills processes. `--programs=COUNT`
+ * and `--changes=COUNT` choose other numbers, `SANDGATE_SUSPEND_SEED` the seed of the first program: 10,000 programs are
+ * also four runs with `--kills --programs=2500` and the seeds 1, 2501, 5001 and 7501. Needs `--expose-gc` to measure memory.
  */
 import { parseArgs } from "node:util";
 import { type FuzzReport, fuzzHeaps, fuzzStored } from "../test/programs/suspension/fuzz.ts";
@@ -19,6 +20,7 @@ const { values: options } = parseArgs({
     programs: { type: "string" },
     changes: { type: "string" },
     restate: { type: "boolean" },
+    kills: { type: "boolean" },
   },
 });
 const isLong = options.long === true;
@@ -34,10 +36,18 @@ function report(faults: readonly string[]): void {
 }
 
 async function kill(count: number, moment: KillMoment, restate?: string): Promise<void> {
-  const { kills, interrupted, faults } = await runKills(count, seed, moment, restate);
+  const { kills, interruptions, interrupted, faults } = await runKills(count, seed, moment, {
+    restate,
+    onProgress: ({ programs: ended, interruptions, faults: wrong }) => {
+      const seconds = Math.round(process.uptime());
+      console.log(
+        `  ${ended} of ${count} after ${seconds} s: ${interruptions} interruptions, ${wrong.length} went wrong`,
+      );
+    },
+  });
   const where = restate === undefined ? "" : " with stores on Restate";
   console.log(
-    `${count} programs${where}, killed (-9) ${moment}: ${kills} kills, ${interrupted} interrupted, ${faults.length} went wrong`,
+    `${count} programs${where}, killed (-9) ${moment}: ${kills} processes killed, ${interruptions} times a waiting program in them, ${interrupted} ended as interrupted, ${faults.length} went wrong`,
   );
   report(faults);
 }
@@ -58,6 +68,7 @@ if (options.restate === true) {
 }
 await kill(programs, "at every await");
 if (isLong) await kill(Math.ceil(programs / 50), "at any moment");
+if (options.kills === true) process.exit(faultCount > 0 ? 1 : 0);
 tell("changes of what is stored", await fuzzStored(changes, seed));
 tell("heaps that were changed with the key", await fuzzHeaps(Math.ceil(changes / 10), seed));
 const { storedBytes, memoryBytes } = await suspendMany(many);

@@ -83,6 +83,7 @@ const start: Question = {
       "openCalling",
       16,
     ),
+    peerCase("AI SDK code mode: runCodeMode() with one inner call", "ai-sdk-code-mode", "openCalling"),
   ],
 };
 

@@ -238,3 +238,8 @@ export function limitExceededText(limit: LimitName, limits: ResourceLimits): str
 export function limitUnenforceableText(limit: LimitName, tool: string, sandbox: SandboxMode): string {
   return `Tool ${quote(tool)} was not run: its ${LIMIT_WORDS[limit]} limit cannot be enforced in the '${sandbox}' sandbox`;
 }
+
+/** The text of a nested call whose sandbox does not support a capability that its caller passes on. */
+export function inheritedCapabilityText(tool: string, capability: string, sandbox: SandboxMode): string {
+  return `Tool ${quote(tool)} cannot run: the calling tool has the capability '${capability}', which the '${sandbox}' sandbox does not support`;
+}

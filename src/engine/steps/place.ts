@@ -8,7 +8,7 @@ import { boundLimits } from "../bounds/upper-bound.ts";
 import { narrowLimits } from "../call/nested.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { GrantedCall } from "../call/state.ts";
-import { limitUnenforceableText, ungrantedText } from "../failure/errors.ts";
+import { inheritedCapabilityText, limitUnenforceableText, ungrantedText } from "../failure/errors.ts";
 import { Refusal, unavailable } from "../failure/refusal.ts";
 import type { Placement, RegisteredTool } from "../registered-tool.ts";
 
@@ -79,6 +79,7 @@ function checkSandbox(sandbox: Sandbox | undefined, call: GrantedCall): Sandbox 
   // A checked grant has no members but the capabilities that it grants.
   for (const name in capabilities) {
     if (!given.has(name as CapabilityName)) {
+      refuseInherited(call, name as CapabilityName);
       const which = sandbox.isolation === undefined ? "" : ` with the isolation '${sandbox.isolation}'`;
       throw unavailable(
         shownName(call),
@@ -92,6 +93,15 @@ function checkSandbox(sandbox: Sandbox | undefined, call: GrantedCall): Sandbox 
     throw new Refusal("permission_denied", ungrantedText(shownName(call), required));
   }
   return sandbox;
+}
+
+/** Names a capability that only the caller's grant has: the model cannot know that it restricts the called tool. */
+function refuseInherited(call: GrantedCall, name: CapabilityName): void {
+  if (call.caller === undefined || call.granted.capabilities[name] !== undefined) return;
+  const message = inheritedCapabilityText(shownName(call), name, call.grant.sandbox);
+  throw new Refusal("sandbox_unavailable", message, {
+    detail: `the sandbox does not support the capability '${name}' of the calling tool`,
+  });
 }
 
 function refuseUnenforceable(call: GrantedCall, sandbox: Sandbox): void {

@@ -45,6 +45,12 @@ export interface CodeExecutorOptions
   readonly limits?: ResourceLimits;
 }
 
+/** A function by the name of its tool. */
+interface Member {
+  readonly name: string;
+  readonly run: CodeFunctions[string];
+}
+
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 const MAX_CALLS = 1_000;
 
@@ -57,6 +63,8 @@ export class CodeExecutor {
   readonly #options: CodeExecutorOptions;
   /** One for all executions, whose check starts a thread. */
   readonly #program = runProgramTool("destructive", new ProgramChecker(), "");
+  /** The registry of the last execution, whose tools are compiled. Executions mostly have the same functions. */
+  #last: { readonly members: readonly Member[]; readonly registry: ToolRegistry } | undefined;
   #executions = 0;
 
   constructor(options: CodeExecutorOptions) {
@@ -83,7 +91,7 @@ export class CodeExecutor {
   }
 
   async #run(code: string, providers: readonly CodeProvider[]): Promise<CodeResult> {
-    const registry = registryOf(providers, this.#program);
+    const registry = this.#registryOf(providers);
     const { limits, policy = allowing(limits), ...context } = this.#options;
     const id = `execution-${++this.#executions}`;
     const call = { id, name: RUN_PROGRAM, arguments: { code: programOf(code, providers) } };
@@ -98,21 +106,39 @@ export class CodeExecutor {
       ? { result: output, ...logs }
       : { result: undefined, error: error.message, ...logs };
   }
+
+  #registryOf(providers: readonly CodeProvider[]): ToolRegistry {
+    const members = membersOf(providers);
+    if (this.#last === undefined || !areSame(this.#last.members, members))
+      this.#last = { members, registry: registryOf(members, this.#program) };
+    return this.#last.registry;
+  }
 }
 
-function registryOf(providers: readonly CodeProvider[], program: Tool): ToolRegistry {
-  const registry = new ToolRegistry();
-  for (const { name, fns } of providers) {
+function membersOf(providers: readonly CodeProvider[]): readonly Member[] {
+  return providers.flatMap(({ name, fns }) => {
     if (!IDENTIFIER.test(name))
       throw new TypeError(`the name of a provider must be an identifier, not '${name}'`);
-    for (const [member, run] of Object.entries(fns)) {
-      registry.register({
-        ...{ name: `${name}.${member}`, description: "", sideEffects: "destructive" },
-        // A call has any number of arguments.
-        inputSchema: { type: "array" },
-        host: (args: unknown[]) => run(...args),
-      });
-    }
+    return Object.entries(fns).map(([member, run]): Member => ({ name: `${name}.${member}`, run }));
+  });
+}
+
+function areSame(some: readonly Member[], others: readonly Member[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every(({ name, run }, index) => name === others[index]?.name && run === others[index]?.run)
+  );
+}
+
+function registryOf(members: readonly Member[], program: Tool): ToolRegistry {
+  const registry = new ToolRegistry();
+  for (const { name, run } of members) {
+    registry.register({
+      ...{ name, description: "", sideEffects: "destructive" },
+      // A call has any number of arguments.
+      inputSchema: { type: "array" },
+      host: (args: unknown[]) => run(...args),
+    });
   }
   return registry.register(program);
 }

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import type { CallSuspensions } from "../../../src/engine/call/suspension.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { JournalHistory } from "../../../src/journal/history/journal-history.ts";
@@ -35,6 +36,8 @@ export interface SceneOptions {
   readonly tools?: readonly Tool[];
   /** The registry to use in place of one with the tools of a scene. */
   readonly registry?: ToolRegistry;
+  /** Keeps programs while they wait. Default: they wait in memory. */
+  readonly suspensions?: CallSuspensions;
 }
 
 /** A server with a console, everything behind it, and what happens there. It is closed when the test finishes. */
@@ -91,6 +94,7 @@ export class Scene {
         store: new SqliteSessionStore(join(this.folder, "sessions.db")),
         workspaces: [this.workspace],
       },
+      ...(this.#options.suspensions && { suspensions: this.#options.suspensions }),
       limits: { drainMs: 500, queued: 1_000 },
     });
     this.#server = server;

@@ -88,6 +88,11 @@ export function rulesFor(workspace: string): string {
     sandboxes: [quickjs]
     limits: { wallTime: 2s }
     capabilities: { tools: [inner_tool] }
+  - name: programs
+    tools: [waits]
+    effect: allow
+    sandboxes: [quickjs]
+    capabilities: { tools: [write_note] }
   - name: notes
     tools: [write_note, rename]
     effect: allow

@@ -1,7 +1,8 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { generateText, stepCountIs } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { toAiSdkTool } from "../../../src/programs/adapters/ai-sdk-tool.ts";
 import { readAllowedCallers, withAllowedCallers } from "../../../src/programs/adapters/allowed-callers.ts";
 import { CodeExecutor } from "../../../src/programs/adapters/code-executor.ts";
@@ -128,4 +129,19 @@ describe("CodeExecutor", () => {
     expect((await executor.execute("() => 1", [{ name: "a-b", fns }])).error).toContain("identifier");
     expect((await executor.execute("() => 1", { "a b": fns.fail })).error).toContain("a b");
   });
+});
+
+test("CodeExecutor compiles the same functions once, and sees functions that were replaced", async () => {
+  const register = vi.spyOn(ToolRegistry.prototype, "register");
+  onTestFinished(() => register.mockRestore());
+  const executor = new CodeExecutor({ sandboxes });
+  const code = "async () => await codemode.count()";
+  const fns = { count: async () => 1 };
+  expect(await executor.execute(code, fns)).toEqual({ result: 1 });
+  const registered = register.mock.calls.length;
+  expect(registered).toBeGreaterThan(0);
+  expect(await executor.execute(code, { ...fns })).toEqual({ result: 1 });
+  expect(register.mock.calls.length).toBe(registered);
+  fns.count = async () => 2;
+  expect(await executor.execute(code, fns)).toEqual({ result: 2 });
 });

@@ -1,5 +1,5 @@
 /**
- * A process with the sessions of many programs. It says when all of them wait, and answers one question of each for each
+ * A process with the sessions of many programs. It says when all of them wait, and how many those are, and answers one question of each for each
  * line that it reads. At the end it writes the results, and exits.
  */
 import { appendFileSync, writeFileSync, writeSync } from "node:fs";
@@ -104,8 +104,9 @@ async function answer({ id, digest, sessionId, shown }: Inquiry): Promise<void> 
 }
 
 async function next(): Promise<void> {
-  if ((await settle()) > 0) {
-    writeSync(1, "waiting\n");
+  const waiting = await settle();
+  if (waiting > 0) {
+    writeSync(1, `waiting ${waiting}\n`);
     return;
   }
   writeFileSync(join(folder, "results.json"), JSON.stringify(Object.fromEntries([...results].sort())));
