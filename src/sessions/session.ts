@@ -112,13 +112,13 @@ export class Session extends SessionBase implements TurnSession {
     if (this.#isClosed) throw new TypeError("the session is closed");
     checkId(id, "turn");
     if (this.#turns.has(id)) throw new TypeError(`the session has a turn with the id '${id}' already`);
-    return this.#addTurn(id, userText, true, unattended);
+    return this.#addTurn(id, userText, true, { unattended });
   }
 
   /** Returns a turn that the session remembers, also one of an earlier process. */
   async findTurn(id: string): Promise<Turn | undefined> {
     const turn = this.#turns.get(id);
-    if (turn !== undefined) return turn;
+    if (turn?.isUnread === false) return turn;
     const [message] = (await this.store?.messages(this.id, id)) ?? [];
     return message && (this.#turns.get(id) ?? this.#addTurn(id, message.userText, false));
   }
@@ -129,7 +129,17 @@ export class Session extends SessionBase implements TurnSession {
    * @internal
    */
   turnOf({ id, userText, unattended }: Pick<TurnCore, "id" | "userText" | "unattended">): Turn {
-    return this.#turns.get(id) ?? this.#addTurn(id, userText, false, unattended);
+    return this.#turns.get(id) ?? this.#addTurn(id, userText, false, { unattended });
+  }
+
+  /**
+   * Returns a turn for a message of it. Whether the runtime has the turn, or has forgotten it, is known when the message is
+   * kept: reading it first would be two more requests for each message.
+   *
+   * @internal
+   */
+  turnToRead(id: string, userText: string | undefined): Turn {
+    return this.#turns.get(id) ?? this.#addTurn(id, userText, false, { unattended: false, isUnread: true });
   }
 
   /**
@@ -141,11 +151,16 @@ export class Session extends SessionBase implements TurnSession {
     if (this.currentMode.takeOver(mode)) this.#tellMode(undefined);
   }
 
-  #addTurn(id: string, userText: string | undefined, isNew: boolean, unattended = false): Turn {
+  #addTurn(
+    id: string,
+    userText: string | undefined,
+    isNew: boolean,
+    more: { readonly unattended: boolean; readonly isUnread?: boolean } = { unattended: false },
+  ): Turn {
     // Made before the first turn is added, from which on calls could be missing.
     const { provenance } = this;
     if (typeof userText === "string") provenance?.hear(userText);
-    const turn = new Turn(this, id, userText, isNew, unattended);
+    const turn = new Turn(this, id, userText, isNew, more);
     const forgotten = this.#turns.add(turn, (each) => this.#active?.has(each) === true);
     if (forgotten !== undefined) void this.shared.table.removeTurn(this.id, forgotten);
     return turn;

@@ -58,6 +58,7 @@ export class Turn implements TurnCore {
   #waiting = 0;
   #kept: KeptMessages | undefined;
   #isNew: boolean;
+  #isUnread: boolean;
   #ledger: LedgerScope | undefined;
   #history: CallHistory | undefined;
   #messageCount = 0;
@@ -70,13 +71,23 @@ export class Turn implements TurnCore {
     id: string,
     userText: string | undefined,
     isNew: boolean,
-    unattended: boolean,
+    { unattended, isUnread = false }: { readonly unattended: boolean; readonly isUnread?: boolean },
   ) {
     this.unattended = unattended;
+    this.#isUnread = isUnread;
     this.session = session;
     this.id = id;
     this.userText = userText;
     this.#isNew = isNew;
+  }
+
+  /**
+   * Whether it is not known yet if the runtime has the turn, or has forgotten it.
+   *
+   * @internal
+   */
+  get isUnread(): boolean {
+    return this.#isUnread;
   }
 
   /** @internal */
@@ -176,7 +187,13 @@ export class Turn implements TurnCore {
 
   #once(id: string, calls: readonly MessageCall[], onKept?: () => void): Promise<Results> {
     const { durable } = this.session;
-    if (durable !== undefined) return runDurably(durable, this, id, calls, { onKept });
+    if (durable !== undefined) {
+      const kept = (): void => {
+        this.#isUnread = false;
+        onKept?.();
+      };
+      return runDurably(durable, this, id, calls, { onKept: kept, refusesForgotten: this.#isUnread });
+    }
     return this.#messages.once(id, calls, () => this.#run(id, calls), onKept);
   }
 

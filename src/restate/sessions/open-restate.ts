@@ -177,7 +177,7 @@ class SessionRuntime implements RestateRuntime {
     return this.#read(this.#session(id), "read");
   }
 
-  async accept(message: DurableMessage): Promise<MessageRecord | undefined> {
+  async accept(message: DurableMessage): Promise<MessageRecord | "forgotten" | undefined> {
     if (this.problem !== undefined) throw new SessionStoreError(this.problem);
     this.#lastPlace = Math.max(this.#lastPlace + 1, Date.now() * 1_000);
     const input = { store: this.#place, message, place: this.#lastPlace, places: this.#placesOf(message) };

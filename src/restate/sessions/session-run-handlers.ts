@@ -79,9 +79,9 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
     accept: async (
       ctx: ObjectContext,
       input: { store: StorePlace; message: DurableMessage; place: number; places: ToolPlaces },
-    ): Promise<MessageRecord | undefined> => {
-      const { unattended, isAlone, ...message } = input.message;
-      const kept = await keepMessage(sdk, ctx, { message, place: input.place });
+    ): Promise<MessageRecord | "forgotten" | undefined> => {
+      const { unattended, isAlone, refusesForgotten, ...message } = input.message;
+      const kept = await keepMessage(sdk, ctx, { message, place: input.place, refusesForgotten });
       if (kept.known !== undefined) return kept.known;
       const { head, session } = kept;
       const after = isAlone ? undefined : await underWay(ctx, head.last);

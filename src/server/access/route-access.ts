@@ -7,6 +7,10 @@ export interface RouteAccess {
   readonly roles: readonly Role[];
   /** What the client must be to the session of the path; a session that it does not see is not found. Default: the path has none. */
   readonly session?: "sees" | "owns" | "approves";
+  /**
+   * How long ago the session may have been read, if another server can change it, in ms. Default: 500.
+   */
+  readonly sessionAgeMs?: number;
   /** Whether a client with the role `caller` is refused, whatever its other roles. Default: `false`. */
   readonly refusesCallers?: boolean;
   /** What a client reads that may not use the route. */
@@ -58,7 +62,11 @@ export const ROUTE_ACCESS = Object.freeze({
   [`DELETE ${SESSION}`]: owner("only the caller of a session can close it"),
   [`GET ${SESSION}/definitions`]: SEES,
   [`GET ${SESSION}/events`]: SEES,
-  [`POST ${SESSION}/turns`]: owner("only the caller of a session can dispatch calls in it"),
+  [`POST ${SESSION}/turns`]: {
+    ...owner("only the caller of a session can dispatch calls in it"),
+    // Its caller never changes, its calls read its mode, and no message is kept of one that was closed.
+    sessionAgeMs: 60_000,
+  },
   [`GET ${TURN}`]: SEES,
   [`POST ${TURN}/cancel`]: owner("only the caller of a session can cancel its turns"),
   [`GET ${INQUIRY}`]: SEES,

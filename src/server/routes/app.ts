@@ -42,14 +42,15 @@ export function sessionApp(service: SessionService): App {
   return app;
 }
 
-/** How long ago a session of another server may have been read, in ms. A message to one that is closed is refused all the same. */
+/** See {@link RouteAccess.sessionAgeMs}. */
 const RECENT_MS = 500;
 
 /** Passes on the requests of clients that may use a route. */
 function guard(access: RouteAccess, service: SessionService): MiddlewareHandler<AppBindings> {
   return async ({ env: { client }, req }, next) => {
     // Another server may have opened or changed it.
-    if (access.session) await service.sessions.find(req.param("id") ?? "", { maxAgeMs: RECENT_MS });
+    if (access.session)
+      await service.sessions.find(req.param("id") ?? "", { maxAgeMs: access.sessionAgeMs ?? RECENT_MS });
     admit(access, client, access.session && service.session(client, req.param("id") ?? ""));
     return next();
   };

@@ -4,8 +4,10 @@ import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
 import { MessageConflictError } from "../../sessions/calls/kept-messages.ts";
+import { ForgottenTurnError } from "../../sessions/calls/run-durably.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";
+import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
 import { eventStream, type FinalEvent } from "../events/event-stream.ts";
 import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
@@ -52,9 +54,16 @@ export function messageRoutes(app: App, service: SessionService): void {
     } catch (error) {
       held?.drop();
       end();
-      throw service.sessions.get(session.id) === undefined ? sessionClosed() : error;
+      throw (await isClosed(service, session, error)) ? sessionClosed() : error;
     }
   });
+}
+
+/** Whether a message was not accepted since its session is closed, perhaps by another server. */
+async function isClosed({ sessions }: SessionService, { id }: Session, error: unknown): Promise<boolean> {
+  if (sessions.get(id) === undefined) return true;
+  if (!(error instanceof SessionStoreError)) return false;
+  return (await sessions.find(id).catch(() => "unknown")) === undefined;
 }
 
 function sessionClosed(): RouteRefusal {
@@ -86,6 +95,7 @@ function readMessage(message: unknown, format: Format | undefined, session: Sess
 
 /** @throws {RouteRefusal} 409 if the session is being closed, and 410 if the turn was forgotten. */
 async function turnOf(session: Session, id: string, userText: string | undefined): Promise<Turn> {
+  if (session.durable !== undefined) return session.turnToRead(id, userText);
   const known = await session.findTurn(id);
   if (known !== undefined) return known;
   // Its messages must not run again.
@@ -129,6 +139,7 @@ async function accept(
     return { turn, accepted: await turn.accept(calls, { messageId }) };
   } catch (error) {
     if (error instanceof MessageConflictError) throw conflict("message_conflict", error.message);
+    if (error instanceof ForgottenTurnError) throw forgotten();
     throw error;
   }
 }

@@ -15,28 +15,38 @@ export interface DurableRunOptions {
   readonly onKept?: (() => void) | undefined;
   /** Whether it does not wait for the messages that came before. Default: it does. */
   readonly isAlone?: boolean;
+  /** Whether it is refused if its turn was forgotten. Default: the turn begins again. */
+  readonly refusesForgotten?: boolean;
+}
+
+/** Thrown if a message was refused since its turn was forgotten. */
+export class ForgottenTurnError extends Error {
+  override readonly name = "ForgottenTurnError";
 }
 
 /**
  * Has a durable runtime run a message, once.
  *
  * @returns one result for each call, in order.
- * @throws {MessageConflictError} as a rejection, if the turn has another message with this id. Also what the runtime throws.
+ * @throws {MessageConflictError} as a rejection, if the turn has another message with this id, and {@link ForgottenTurnError}
+ *   if it was forgotten. Also what the runtime throws.
  */
 export async function runDurably(
   runtime: DurableRuntime,
   { id: turnId, userText, session, unattended }: TurnCore,
   messageId: string,
   calls: readonly MessageCall[],
-  { onKept, isAlone = false }: DurableRunOptions = {},
+  { onKept, isAlone = false, refusesForgotten = false }: DurableRunOptions = {},
 ): Promise<Results> {
   const message: DurableMessage = {
     ...{ sessionId: session.id, turnId, messageId, calls: keptCalls(calls), receivedAt: Date.now() },
     ...(userText !== undefined && { userText }),
     ...(unattended && { unattended }),
     ...(isAlone && { isAlone }),
+    ...(refusesForgotten && { refusesForgotten }),
   };
   const known = await runtime.accept(message);
+  if (known === "forgotten") throw new ForgottenTurnError(`the turn '${turnId}' was forgotten`);
   if (known !== undefined && textOf(known.calls) !== textOf(message.calls)) {
     throw new MessageConflictError(`the turn has another message with the id '${messageId}'`);
   }

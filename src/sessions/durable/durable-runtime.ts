@@ -24,11 +24,11 @@ export interface DurableRuntime {
   start(host: DurableHost): Promise<void>;
   /**
    * Keeps a message and has its calls run. Returns the earlier message if the turn has one with this id, which stays as it
-   * is, and otherwise `undefined`.
+   * is, `"forgotten"` if the message is refused since its turn was forgotten, and otherwise `undefined`.
    *
    * @throws as a rejection, if it cannot be kept: none of its calls runs then, unless the same message comes again.
    */
-  accept(message: DurableMessage): Promise<MessageRecord | undefined>;
+  accept(message: DurableMessage): Promise<MessageRecord | "forgotten" | undefined>;
   /**
    * Waits for the results of a message that was accepted, in the order of its calls; `null` for a call that a hook aborted.
    *
@@ -55,10 +55,13 @@ export interface DurableMessage extends MessageRecord {
   readonly unattended?: true;
   /** Set if the message does not wait for those of its session that came before. */
   readonly isAlone?: true;
+  /** Set if the message is refused if its turn was forgotten: it may have run. */
+  readonly refusesForgotten?: true;
 }
 
 /** A call of a message. */
-export interface DurableCall extends Omit<DurableMessage, "calls" | "receivedAt" | "isAlone"> {
+export interface DurableCall
+  extends Omit<DurableMessage, "calls" | "receivedAt" | "isAlone" | "refusesForgotten"> {
   readonly call: ToolCall;
   /**
    * The session, and a time before which it was not read, in milliseconds since the epoch. Default: it is read when the call is

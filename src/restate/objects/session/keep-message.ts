@@ -5,6 +5,7 @@ import { refusal } from "../call-object.ts";
 import { readValues } from "../read-values.ts";
 import {
   callsKey,
+  forgottenKey,
   HEAD_KEY,
   type KeptCalls,
   type KeptHead,
@@ -17,15 +18,23 @@ import {
   turnKey,
 } from "./session-state.ts";
 
-/** A message that was known before, or what it was added to. */
+/** A message that was known before or is refused, or what it was added to. */
 export type KeptMessage =
-  | { readonly known: MessageRecord }
+  | { readonly known: MessageRecord | "forgotten" }
   | {
       readonly known?: undefined;
       readonly session: SessionRecord;
       /** The head of the session with this message, for the caller to set. */
       readonly head: KeptHead;
     };
+
+/** A message that is to be kept. */
+export interface NewMessage {
+  readonly message: MessageRecord;
+  readonly place: number;
+  /** Whether it is refused if its turn was forgotten. Default: `false`. */
+  readonly refusesForgotten?: boolean | undefined;
+}
 
 /**
  * Keeps a message of a session, unless its turn has one with this id. Each value of an object that a handler reads costs
@@ -34,7 +43,7 @@ export type KeptMessage =
 export async function keepMessage(
   sdk: RestateSdk,
   ctx: ObjectContext,
-  { message, place: given }: { readonly message: MessageRecord; readonly place: number },
+  { message, place: given, refusesForgotten = false }: NewMessage,
 ): Promise<KeptMessage> {
   const { turnId, messageId } = message;
   const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
@@ -43,6 +52,9 @@ export async function keepMessage(
   if (turn?.messageIds.includes(messageId)) {
     const known = await ctx.get<MessageRecord>(messageKey(turnId, messageId));
     if (known !== null) return { known };
+  }
+  if (turn === null && refusesForgotten && (await ctx.get(forgottenKey(turnId))) !== null) {
+    return { known: "forgotten" };
   }
   const place = nextPlace(given, head);
   const { messageIds, ...rest } = turn ?? newTurn(turnId, place);

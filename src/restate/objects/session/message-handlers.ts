@@ -30,7 +30,7 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
     addMessage: async (
       ctx: ObjectContext,
       { message, place: given }: { message: MessageRecord; place: number },
-    ): Promise<MessageRecord | undefined> => {
+    ): Promise<MessageRecord | "forgotten" | undefined> => {
       const kept = await keepMessage(sdk, ctx, { message, place: given });
       if (kept.known === undefined) ctx.set<KeptHead>(HEAD_KEY, kept.head);
       return kept.known;
