@@ -48,10 +48,10 @@ export async function runDurableCall(
   process: CallProcess,
 ): Promise<ToolExecution | null> {
   const { id, attemptCompletedSignal } = ctx.request();
-  let goesOn = false;
   const { token, dispatch, leave } = process.attempts.open(id, call, {
     idempotencyKey: keyOf(call),
-    start: (gates) => process.dispatch(goesOn ? { ...call, isSuspended: true } : call, gates),
+    start: (gates, isSuspended) =>
+      process.dispatch(isSuspended ? { ...call, isSuspended: true } : call, gates),
     inquiries: process.inquiries,
   });
   attemptCompletedSignal.addEventListener("abort", leave, { once: true });
@@ -77,9 +77,9 @@ export async function runDurableCall(
   return end(
     await ctx.run("effect", async () => {
       const isBegunHere = holder === token;
-      goesOn = !isBegunHere && (await process.isSuspended(call));
+      const goesOn = !isBegunHere && (await process.isSuspended(call));
       if (!isBegunHere && !isRepeatable && !goesOn) return interruptedExecution(receiveCall(call.call));
-      return kept(await dispatch.run(answers));
+      return kept(await dispatch.run(answers, goesOn));
     }),
   );
 

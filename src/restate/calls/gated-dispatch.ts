@@ -22,8 +22,12 @@ export interface Answered {
   readonly resolution?: Resolution;
 }
 
-/** Dispatches a call between its gates. Rejects only if the call could not be dispatched here. */
-export type StartDispatch = (gates: CallGates) => Promise<ToolExecution | null>;
+/**
+ * Dispatches a call between its gates. Rejects only if the call could not be dispatched here.
+ *
+ * @param isSuspended Whether an earlier process suspended the call, so that it goes on from there.
+ */
+export type StartDispatch = (gates: CallGates, isSuspended: boolean) => Promise<ToolExecution | null>;
 
 /** What a {@link GatedDispatch} needs. */
 export interface GatedDispatchOptions {
@@ -47,6 +51,7 @@ export class GatedDispatch {
   #isAbandoned = false;
   #isCancelled = false;
   #mayBegin = false;
+  #isSuspended = false;
   #hasBegun = false;
   #ended: Stop | undefined;
   #hasFailed = false;
@@ -80,9 +85,14 @@ export class GatedDispatch {
     return this.#stop.promise;
   }
 
-  /** Goes on to the end, with the effect. Throws like {@link advance}. */
-  async run(answers: readonly Answered[]): Promise<ToolExecution | null> {
+  /**
+   * Goes on to the end, with the effect. Throws like {@link advance}.
+   *
+   * @param isSuspended Whether an earlier process suspended the call. Without effect if it was dispatched here before.
+   */
+  async run(answers: readonly Answered[], isSuspended: boolean): Promise<ToolExecution | null> {
     this.#mayBegin = true;
+    this.#isSuspended = isSuspended;
     const stop = await this.advance(answers);
     if (stop.kind === "asks") {
       // The policy or the tool has changed since the decision that was kept. Nothing has begun.
@@ -122,7 +132,7 @@ export class GatedDispatch {
   }
 
   #start(): void {
-    const end = this.#options.start(this.#gates());
+    const end = this.#options.start(this.#gates(), this.#isSuspended);
     this.#end = end;
     end.then(
       (execution) => {

@@ -56,7 +56,7 @@ describe("The attempts of a process", () => {
     const attempts = new Attempts();
     const { dispatch } = attempts.open("i", call, beginning());
     await dispatch.advance([]);
-    await dispatch.run([]);
+    await dispatch.run([], false);
     let isDrained = false;
     const drained = attempts.drain(60_000).then(() => {
       isDrained = true;
@@ -89,7 +89,7 @@ describe("The attempts of a process", () => {
     const results = await Promise.all(
       others.map(async ({ dispatch }) => {
         await dispatch.advance([]);
-        return dispatch.run([]);
+        return dispatch.run([], false);
       }),
     );
     expect(results.map((result) => result?.success)).toEqual([false, true]);
@@ -109,5 +109,21 @@ describe("The attempts of a process", () => {
     await sleep(60);
     attempts.open("i", call, beginning());
     expect(attempts.running(50)).toEqual([call]);
+  });
+
+  test("go on with a suspended call when Restate comes twice before it is known to be suspended", async () => {
+    const attempts = new Attempts();
+    const started: boolean[] = [];
+    const remembering = {
+      ...beginning(),
+      start: async (_: unknown, isSuspended: boolean) => {
+        started.push(isSuspended);
+        return executionOf("call");
+      },
+    };
+    attempts.open("i", call, remembering);
+    const again = attempts.open("i", call, remembering);
+    await again.dispatch.run([], true);
+    expect(started).toEqual([true]);
   });
 });

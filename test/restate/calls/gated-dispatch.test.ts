@@ -35,7 +35,7 @@ describe("A gated dispatch", () => {
     expect(await dispatch.advance([])).toEqual({ kind: "asks", question, timeoutMs: 1_000 });
     expect(await dispatch.advance([answered()])).toEqual({ kind: "begins", isRepeatable: false });
     expect([steps, dispatch.hasBegun]).toEqual([["allow"], false]);
-    expect(await dispatch.run([answered()])).toBe(EXECUTION);
+    expect(await dispatch.run([answered()], false)).toBe(EXECUTION);
     expect([steps, dispatch.hasBegun]).toEqual([["allow", "effect"], true]);
   });
 
@@ -45,7 +45,7 @@ describe("A gated dispatch", () => {
       await gates.begin({ isRepeatable: true });
       return EXECUTION;
     });
-    expect(await dispatch.run([answered()])).toBe(EXECUTION);
+    expect(await dispatch.run([answered()], false)).toBe(EXECUTION);
   });
 
   test("that begins anew does not use an answer to another question", async () => {
@@ -54,7 +54,7 @@ describe("A gated dispatch", () => {
       const resolution = await gates.inquiries.ask(other);
       return resolution === "nobody" ? EXECUTION : null;
     });
-    expect(await dispatch.run([answered()])).toBe(EXECUTION);
+    expect(await dispatch.run([answered()], false)).toBe(EXECUTION);
   });
 
   test("ends if it is cancelled while a person is asked, also when the answer comes later", async () => {
@@ -78,7 +78,7 @@ describe("A gated dispatch", () => {
     });
     await dispatch.advance([]);
     dispatch.abandon();
-    await expect(dispatch.run([])).rejects.toThrow("goes on in another process");
+    await expect(dispatch.run([], false)).rejects.toThrow("goes on in another process");
     expect(hasRun).toBe(false);
   });
 

@@ -38,13 +38,17 @@ describe("The check of a cluster", () => {
 
   test("finds a program that ran a line twice, or was told something else than was done", () => {
     const inner = (tool: string) => ({ tool, name: `m/c/${tool}`, pid: 1 });
-    const denied = { ...success, output: { put: "done m/c/put", asks: "user_denied" } };
+    const denied = {
+      ...success,
+      output: { read: "done m/c/read", note: "done m/c/note", asks: "user_denied" },
+    };
     const program = message("run_program", denied);
-    expect(faultsOf([program], [inner("read"), inner("put")])).toEqual([]);
+    expect(faultsOf([program], [inner("read"), inner("note")])).toEqual([]);
+    expect(faultsOf([program], [inner("read"), inner("read"), inner("note")])).toEqual([]);
     expect(faultsOf([program], [inner("read")])).toHaveLength(1);
-    expect(faultsOf([program], [inner("read"), inner("read"), inner("put")])).toHaveLength(1);
+    expect(faultsOf([program], [inner("read"), inner("note"), inner("note")])).toHaveLength(1);
     // No person has allowed it.
-    expect(faultsOf([program], [inner("read"), inner("put"), inner("asks")])).toHaveLength(1);
+    expect(faultsOf([program], [inner("read"), inner("note"), inner("asks")])).toHaveLength(1);
     expect(faultsOf([message("run_program", unknown)], [inner("read")])).toEqual([]);
   });
 });

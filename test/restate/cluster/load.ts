@@ -4,7 +4,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { type Client, FinalAnswer, type PostedMessage } from "./client.ts";
 import { programOf } from "./programs.ts";
 import { PRINCIPALS } from "./project.ts";
-import { pick, type Random } from "./random.ts";
+import { pickWeighted, type Random } from "./random.ts";
 
 /** A message, and what each of those who asked has read. */
 export interface AskedMessage extends PostedMessage {
@@ -29,10 +29,10 @@ const MAX_UNDER_WAY = 256;
 /** How often a message is posted twice at once. */
 const TWICE = 0.05;
 const MAX_CALLS = 4;
-/** Each as often as it stands here. */
-const TOOLS = ["note", "note", "note", "put", "put", "put", "read", "read", "read", "asks"];
+/** Which tools are called, and how often of a hundred times. */
+const TOOLS = { note: 32, put: 32, read: 31, asks: 5 };
 /** How often a message is a program. */
-const PROGRAMS = 0.04;
+const PROGRAMS = 0.02;
 
 /** Posts messages of 1 to 4 calls at a rate. */
 export class Load {
@@ -97,7 +97,11 @@ export class Load {
   #calls(messageId: string): readonly ToolCall[] {
     const { random } = this.#options;
     return Array.from({ length: 1 + Math.floor(random() * MAX_CALLS) }, (_, index) => ({
-      ...{ id: `c${index}`, name: pick(random, TOOLS), arguments: { name: `${messageId}/c${index}` } },
+      ...{
+        id: `c${index}`,
+        name: pickWeighted(random, TOOLS),
+        arguments: { name: `${messageId}/c${index}` },
+      },
     }));
   }
 

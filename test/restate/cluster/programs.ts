@@ -4,15 +4,15 @@ import type { ToldAnswer } from "./approvers.ts";
 import type { Effect } from "./effects.ts";
 
 /** The tools that a program calls, each once. A person is asked about the last one, and the program waits for the answer. */
-export const INNER_TOOLS = ["read", "put", "asks"] as const;
+export const INNER_TOOLS = ["read", "note", "asks"] as const;
 
 /** The arguments of `run_program` for the call of a name. */
 export function programOf(name: string): JsonObject {
   const code = `
-    const call = (tool) => tools[tool]({ name: ${JSON.stringify(name)} + "/" + tool });
-    await call("read");
-    const asked = call("asks").catch(({ code }) => code);
-    return { put: await call("put"), asks: await asked };`;
+    const call = (tool) => tools[tool]({ name: ${JSON.stringify(name)} + "/" + tool }).catch(({ code }) => code);
+    const read = await call("read");
+    const asks = call("asks");
+    return { read, note: await call("note"), asks: await asks };`;
   return { code };
 }
 
@@ -33,18 +33,26 @@ export function faultOfProgram(
   done: (name: string) => readonly Effect[],
   winner: ToldAnswer | undefined,
 ): string | undefined {
-  const counts = INNER_TOOLS.map((tool) => done(innerName(name, tool)).length);
-  if (counts.some((count) => count > 1)) return `ran a line twice: ${INNER_TOOLS} had ${counts} effects`;
-  const [read = 0, put = 0, asks = 0] = counts;
-  const isAllowed = winner?.won === "allow";
-  if (asks > 0 && !isAllowed) return "had a tool run that was not allowed";
+  const [read = 0, note = 0, asks = 0] = INNER_TOOLS.map((tool) => done(innerName(name, tool)).length);
+  // A call that a lost process has begun is made again only if its tool reads.
+  if (note > 1 || asks > 1) return `ran a line twice: ${INNER_TOOLS} had ${read}, ${note}, ${asks} effects`;
+  if (asks > 0 && winner?.won !== "allow") return "had a tool run that was not allowed";
   if (!success) {
-    if (error?.effect === "unknown") return undefined;
-    return read + put + asks > 0 ? `failed with ${error?.code} and had effects` : undefined;
+    const isTold = error?.effect === "unknown" || read + note + asks === 0;
+    return isTold ? undefined : `failed with ${error?.code} and had effects`;
   }
-  if (read + put < 2) return `succeeded, and ${INNER_TOOLS} had ${counts} effects`;
-  const told = (output as { readonly asks?: unknown }).asks;
-  const ended = asks > 0 ? `done ${innerName(name, "asks")}` : "user_denied";
-  // What the tool has done may be unknown inside the program, too.
-  return told === ended || told === "execution_error" ? undefined : `was told ${told}, and not ${ended}`;
+  const told = output as Readonly<Record<string, unknown>>;
+  const faults = [
+    faultOfLine(told["read"], innerName(name, "read"), read),
+    faultOfLine(told["note"], innerName(name, "note"), note),
+    faultOfLine(told["asks"], innerName(name, "asks"), asks),
+  ];
+  return faults.find((fault) => fault !== undefined);
+}
+
+/** What a program was told of a call is what the tool has done, unless that is not known. */
+function faultOfLine(told: unknown, name: string, effects: number): string | undefined {
+  if (told === "execution_error") return undefined;
+  const isDone = told === `done ${name}`;
+  return isDone === effects > 0 ? undefined : `was told '${told}' of ${name}, which had ${effects} effects`;
 }

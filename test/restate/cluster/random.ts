@@ -16,3 +16,9 @@ export function randomOf(seed: number): Random {
 export function pick<Value>(random: Random, values: readonly Value[]): Value {
   return values[Math.floor(random() * values.length)] as Value;
 }
+
+/** Picks a name as often as its weight says. */
+export function pickWeighted(random: Random, weights: Readonly<Record<string, number>>): string {
+  const names = Object.entries(weights).flatMap(([name, weight]) => Array<string>(weight).fill(name));
+  return pick(random, names);
+}

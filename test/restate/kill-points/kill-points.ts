@@ -7,6 +7,7 @@ import { check } from "../cluster/check.ts";
 import { Client, type PostedMessage } from "../cluster/client.ts";
 import { readEffects } from "../cluster/effects.ts";
 import { ServerProcess } from "../cluster/process.ts";
+import { programOf } from "../cluster/programs.ts";
 import { writeProject } from "../cluster/project.ts";
 import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
 import { IngressRelay } from "./ingress-relay.ts";
@@ -75,7 +76,8 @@ export class KillPoints implements AsyncDisposable {
     });
     const id = `${tool}-${this.#count++}`;
     const name = `${id}/c`;
-    const calls = [{ id: "c", name: tool, arguments: { name } }];
+    const given = tool === "run_program" ? programOf(name) : { name };
+    const calls = [{ id: "c", name: tool, arguments: given }];
     const message: PostedMessage = { sessionId: `session-${id}`, principal: "p0", messageId: id, calls };
     const client = new Client([server.process.url, next.process.url], () => 0);
     const people = new Approvers(client, () => ALLOWS);
@@ -84,7 +86,7 @@ export class KillPoints implements AsyncDisposable {
     try {
       const reads = [await client.message(message), await client.message(message)];
       await people.close();
-      const effects = readEffects(this.#effects).filter((effect) => effect.name === name);
+      const effects = readEffects(this.#effects).filter((effect) => `${effect.name}/`.startsWith(`${name}/`));
       const { faults } = check({ messages: [{ messageId: id, calls, reads }], effects, told: people.told });
       return { steps: steps.taken, isKilled: steps.isKilled, result: reads[0]?.[0], faults };
     } finally {
