@@ -20,14 +20,14 @@ import { type InquiryListener, InquiryListeners } from "../../sessions/confirmat
 import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
 import { isBelow } from "../../sessions/confirmations/restored-inquiries.ts";
 import { newId } from "../../sessions/ids.ts";
-import type { SessionStore } from "../../sessions/store/store.ts";
 import { mapSome } from "../store/map-some.ts";
+import type { RestateSessionStore } from "../store/session-store.ts";
 import { type ListedInquiry, listed } from "./open-inquiry-handlers.ts";
 import type { OpenInquiryList } from "./open-inquiry-list.ts";
 
 /** The options of {@link RestateInquiries}. */
 export interface RestateInquiriesOptions {
-  readonly store: SessionStore;
+  readonly store: RestateSessionStore;
   readonly list: OpenInquiryList;
   /** How long an inquiry waits for an answer, in ms. */
   readonly timeoutMs: number;
@@ -179,14 +179,20 @@ export class RestateInquiries implements InquiryBroker {
     else await list.remove([id]);
   }
 
-  /** What an earlier process has asked about the same call, which goes on here. */
+  /**
+   * What an earlier process has asked about the same call, which goes on here. A person may have answered while no process
+   * waited for it, and is not asked again.
+   */
   async #earlier(question: NewInquiry): Promise<OpenInquiry | undefined> {
     if (question.parent === undefined || question.kind === "question") return undefined;
-    const { list, store } = this.#options;
-    const same = (await list.list()).find(
-      (each) => each.digest === question.digest && isSameCall(each, question),
+    const { store } = this.#options;
+    const ids = await store.inquiriesOf(question);
+    const records = await mapSome(ids.toReversed(), (id) => store.inquiry(id));
+    const known = records.find(
+      (record) =>
+        record?.inquiry.digest === question.digest &&
+        (record.resolution === undefined || isByPerson(record.resolution)),
     );
-    const known = same && (await store.inquiry(same.id));
     if (known === undefined) return undefined;
     const entry = this.#open.get(known.inquiry.id) ?? new OpenInquiry(known.inquiry, known.resolution);
     if (known.resolution === undefined) this.#open.set(known.inquiry.id, entry);
@@ -246,14 +252,7 @@ export class RestateInquiries implements InquiryBroker {
   }
 }
 
-function isSameCall(
-  one: Omit<CallKey, "messageId"> & { readonly messageId?: string },
-  other: NewInquiry,
-): boolean {
-  return (
-    one.sessionId === other.sessionId &&
-    one.turnId === other.turnId &&
-    one.messageId === other.messageId &&
-    one.callId === other.callId
-  );
+/** Whether a person has decided, and not the time or the end of the call. */
+function isByPerson({ decision }: Resolution): boolean {
+  return decision !== "timeout" && decision !== "cancelled";
 }

@@ -1,6 +1,6 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
-import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { Inquiry, InquiryRecord, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import type { CountShared, SharedCount } from "../../sessions/deciding/quotas.ts";
 import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
@@ -156,6 +156,11 @@ export class RestateSessionStore implements SessionStore {
   async inquiry(id: string): Promise<InquiryRecord | undefined> {
     if (!canBeInKey(id)) return undefined;
     return this.client.read(inquiryObject(this.#store, id), "read");
+  }
+
+  /** Returns the ids of the inquiries about a call, in the order in which they were asked. */
+  inquiriesOf({ sessionId, turnId, messageId, callId }: NewInquiry): Promise<readonly string[]> {
+    return this.#readSession(sessionId, "inquiriesOf", { turnId, messageId, callId });
   }
 
   async pendingInquiries(): Promise<readonly InquiryRecord[]> {

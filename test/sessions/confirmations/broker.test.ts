@@ -176,3 +176,30 @@ describe.each(TARGETS)("A broker of inquiries $name", ({ open }) => {
     broker.close();
   });
 });
+
+test("A broker on Restate does not ask about a nested call again that a person answered while its process was gone", async () => {
+  restate ??= startRestateStores();
+  const { ingress, newPrefix } = await restate;
+  const prefix = newPrefix();
+  const kept = new RestateSessionStore({ ingress, prefix });
+  const store = await withSession(kept);
+  const openBroker = () =>
+    new RestateInquiries({
+      ...{ now: Date.now, store, list: new OpenInquiryList(kept.client, { prefix }), timeoutMs: 60_000 },
+      checkArguments: async () => "no",
+    });
+  const nested = { ...aboutCall("call_1/1"), parent: { callId: "call_1", toolName: "run_program" } } as never;
+  const [lost, other, next] = [openBroker(), openBroker(), openBroker()];
+  const { id } = await ask(lost, nested);
+  expect(await other.answer(id, { decision: "allow", digest, by: "ann" })).toMatchObject({
+    outcome: "resolved",
+  });
+  const again = await ask(next, nested);
+  expect(again.id).toBe(id);
+  expect(await again.answer).toMatchObject({ decision: "allow", by: "ann" });
+  // Nor one that is still open.
+  const open = { ...aboutCall("call_1/2"), parent: { callId: "call_1", toolName: "run_program" } } as never;
+  const asked = await ask(lost, open);
+  expect((await ask(next, open)).id).toBe(asked.id);
+  for (const broker of [lost, other, next]) broker.close();
+});

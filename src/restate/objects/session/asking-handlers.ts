@@ -1,4 +1,4 @@
-import type { ObjectContext } from "@restatedev/restate-sdk";
+import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Approval } from "../../../sessions/approvals/approval.ts";
 import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
@@ -6,6 +6,7 @@ import { callObject, refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.ts";
 import { readValues } from "../read-values.ts";
+import { reader } from "../readers.ts";
 import {
   HEAD_KEY,
   type KeptHead,
@@ -57,6 +58,20 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
         ],
       });
     },
+
+    /** Returns the ids of the inquiries about a call, in the order in which they were asked. */
+    inquiriesOf: reader(
+      sdk,
+      async (
+        ctx: ObjectSharedContext,
+        { turnId, messageId, callId }: { turnId: string; messageId?: string; callId: string },
+      ): Promise<readonly string[]> => {
+        const { inquiries = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
+        return inquiries
+          .filter((each) => each.callId === callId && each.messageId === messageId)
+          .map(({ id }) => id);
+      },
+    ),
 
     /** Adds an approval for this session. */
     addApproval: async (
