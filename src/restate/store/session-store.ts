@@ -158,7 +158,11 @@ export class RestateSessionStore implements SessionStore {
     return this.client.read(inquiryObject(this.#store, id), "read");
   }
 
-  /** Returns the ids of the inquiries about a call, in the order in which they were asked. */
+  /**
+   * Returns the ids of the inquiries about a call, in the order in which they were asked.
+   *
+   * @internal
+   */
   inquiriesOf({ sessionId, turnId, messageId, callId }: NewInquiry): Promise<readonly string[]> {
     return this.#readSession(sessionId, "inquiriesOf", { turnId, messageId, callId });
   }
