@@ -9,7 +9,7 @@
  * counted, and is no failure. `--no-kills` kills nothing, `--servers=COUNT` and `--nodes=COUNT` choose a
  * cluster, `--rate=CALLS` how many calls a second are posted, `--seconds=SECONDS` for how long, and `--seed=NUMBER` what happens.
  *
- * `--points` kills a server at each step of a message, one after the other, for each kind of tools: about 15 minutes.
+ * `--points` kills a server at each step of a message, one after the other, for each kind of tools: about 20 minutes.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 import { type KilledMessage, KillPoints } from "./kill-points.ts";
 
-/** One of each kind: changes nothing, reads, may be called again, must not, and asks a person first. */
-const TOOLS = ["pure", "read", "put", "note", "asks"];
+/** One of each kind: changes nothing, reads, may be called again, must not, asks a person first, and a program. */
+const TOOLS = ["pure", "read", "put", "note", "asks", "run_program"];
 
 /** How many messages of a server about a call Restate has when it has kept that the call begins. */
 const BEGINS_AFTER = 2;

@@ -81,3 +81,17 @@ describe("A server that is killed (-9) at a step of a call that a person is aske
     expect(result).toMatchObject(UNKNOWN);
   });
 });
+
+describe("A server that is killed (-9) while it runs a program", () => {
+  test("leaves it to another one, which goes on where it is suspended, and asks once", async () => {
+    const { isKilled, result, faults } = await run("run_program", "Program.put is answered 1");
+    expect([isKilled, result?.success, faults]).toEqual([true, true, []]);
+    expect(result?.output).toMatchObject({ asks: expect.stringMatching(/^done /) });
+  });
+
+  test("leaves it as unknown before it is suspended, and nothing of it runs again", async () => {
+    const { isKilled, result, faults } = await run("run_program", "after-effect 1");
+    expect([isKilled, faults]).toEqual([true, []]);
+    expect(result).toMatchObject(UNKNOWN);
+  });
+});
