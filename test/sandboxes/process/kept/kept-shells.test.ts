@@ -170,8 +170,10 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
   });
 
   test("ends when it was idle for long enough", async () => {
-    const scene = await openScene({ shellIdleMs: 200 });
+    const scene = await openScene({ shellIdleMs: 1_500 });
     await scene.run(`${scene.sleep} & x=1`);
+    // The shell forks it, and the command ends before it is there.
+    await vi.waitFor(() => expect(scene.sleeping).toBe(1), { timeout: 20_000, interval: 5 });
     await vi.waitFor(() => expect(scene.sleeping).toBe(0), { timeout: 20_000 });
     expect((await scene.run("echo [$x]")).output).toMatchObject({ stdout: "[]\n", note: NEW });
   });
