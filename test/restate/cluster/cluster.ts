@@ -26,8 +26,8 @@ export interface Cluster extends AsyncDisposable {
   readonly effects: string;
 }
 
-/** A file system in memory. */
-const MEMORY = "/dev/shm";
+/** A file system in memory, if there is one: a process that is killed loses nothing that the kernel has. */
+export const MEMORY: string = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** Starts a cluster, and waits until all of it is healthy. */
 export async function startCluster({
@@ -37,11 +37,9 @@ export async function startCluster({
   clocksMs = [],
   main,
 }: ClusterShape): Promise<Cluster> {
-  // A process that is killed loses nothing that the kernel has: the disk of the machine is not what is tested.
-  const within = existsSync(MEMORY) ? MEMORY : tmpdir();
-  const folder = mkdtempSync(join(within, "sandgate-cluster-"));
+  const folder = mkdtempSync(join(MEMORY, "sandgate-cluster-"));
   const effects = join(folder, "effects.jsonl");
-  const restate = count === 0 ? undefined : await startRestate(count, { within });
+  const restate = count === 0 ? undefined : await startRestate(count, { within: MEMORY });
   const [workerPort = 0, ...ports] = await freePorts(servers + 1);
   const config = writeProject(join(folder, "project"), {
     ...(timeoutMs !== undefined && { timeoutMs }),

@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { Approvers } from "../cluster/approvers.ts";
 import { check } from "../cluster/check.ts";
 import { Client, type PostedMessage } from "../cluster/client.ts";
+import { MEMORY } from "../cluster/cluster.ts";
 import { readEffects } from "../cluster/effects.ts";
 import { ServerProcess } from "../cluster/process.ts";
 import { programOf } from "../cluster/programs.ts";
@@ -30,13 +30,12 @@ interface Server {
   readonly workerPort: number;
 }
 
-const MEMORY = "/dev/shm";
 /** Has approvers allow everything, and answer once. */
 const ALLOWS = 0.99;
 
 /** A node of Restate and one server after the other: when one is killed, another one is ready. */
 export class KillPoints implements AsyncDisposable {
-  readonly #folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "sandgate-kills-"));
+  readonly #folder = mkdtempSync(join(MEMORY, "sandgate-kills-"));
   readonly #effects = join(this.#folder, "effects.jsonl");
   readonly #worker = new WorkerRelay();
   #advertise = "";

@@ -15,6 +15,7 @@ import { wholeReader } from "../readers.ts";
 import {
   CALLS_PREFIX,
   type CallState,
+  hasEnded,
   type KeptCalls,
   type KeptInquiry,
   type KeptSession,
@@ -88,9 +89,7 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
 
     waiting: wholeReader(sdk, async (ctx: ObjectSharedContext): Promise<WaitingInSession> => {
       const { turns, calls } = await readAll(sdk, ctx);
-      const unfinished = calls.filter((message) =>
-        message.callIds.some((callId) => stateOf(message, callId)?.isEnded !== true),
-      );
+      const unfinished = calls.filter((message) => !hasEnded(message));
       const keys = unfinished.map(({ turnId, messageId }) => messageKey(turnId, messageId));
       const records = await readValues<MessageRecord[]>(sdk, ctx, keys);
       const messages = unfinished.flatMap(({ place }, index) => {
