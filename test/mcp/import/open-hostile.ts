@@ -68,6 +68,8 @@ export async function open(
   const notices: McpNotice[] = [];
   const waiting = new Set<() => void>();
   const onNotice = (notice: McpNotice): void => {
+    // Says of the machine, not of a server, that it has no bubblewrap.
+    if (notice.message.startsWith("Programs are confined with Landlock")) return;
     notices.push(notice);
     for (const wake of waiting) wake();
   };
