@@ -6,7 +6,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Session } from "../src/sessions/session.ts";
 import { hostTool } from "../test/engine/helpers.ts";
-import { freePorts, type RestateNode, startRestate } from "../test/restate/restate-nodes.ts";
+import { freePorts } from "../test/restate/free-ports.ts";
+import { type RestateNode, startRestate } from "../test/restate/restate-nodes.ts";
 import { openServer } from "../test/restate/sessions/servers.ts";
 
 /** What a node has done. */

@@ -5,7 +5,8 @@ import { Ingress, openRestate } from "sandgate/restate";
 import { openSessions } from "sandgate/sessions";
 import { register } from "../../src/restate/connection/registration.ts";
 import { openWorker, type RestateService } from "../../src/restate/connection/worker.ts";
-import { freePorts, type RestateNode, startRestate } from "../../test/restate/restate-nodes.ts";
+import { freePorts } from "../../test/restate/free-ports.ts";
+import { type RestateNode, startRestate } from "../../test/restate/restate-nodes.ts";
 import type { OpenCase } from "../harness/case.ts";
 
 const INPUT = { text: "x".repeat(100) };

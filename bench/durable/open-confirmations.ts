@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineTool, HostPolicy, openSandboxes, ToolRegistry } from "sandgate";
 import { openRestate } from "sandgate/restate";
 import { openSessions } from "sandgate/sessions";
-import { freePorts, type RestateNode, startRestate } from "../../test/restate/restate-nodes.ts";
+import { freePorts } from "../../test/restate/free-ports.ts";
+import { type RestateNode, startRestate } from "../../test/restate/restate-nodes.ts";
 
 const PER_PRINCIPAL = 32;
 const count = Math.min(Number(process.argv[2] ?? "640"), 960);

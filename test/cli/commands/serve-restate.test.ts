@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../../restate/restate-nodes.ts";
+import { freePorts } from "../../restate/free-ports.ts";
+import { type RestateNode, type RestateNodes, startRestate } from "../../restate/restate-nodes.ts";
 import { createFolder } from "../sandgate.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../../src/cli/main.ts");

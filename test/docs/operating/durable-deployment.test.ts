@@ -10,7 +10,8 @@ import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { Authority } from "../../certificates.ts";
 import { createFolder } from "../../cli/sandgate.ts";
 import { start } from "../../cli/serve.ts";
-import { freePorts, restateServer, startRestate } from "../../restate/restate-nodes.ts";
+import { freePorts } from "../../restate/free-ports.ts";
+import { restateServer, startRestate } from "../../restate/restate-nodes.ts";
 
 const FOLDER = "deploy/kubernetes/durable";
 const files = readdirSync(FOLDER).map((file) => ({ file, text: readFileSync(join(FOLDER, file), "utf8") }));

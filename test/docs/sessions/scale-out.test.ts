@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { createFolder } from "../../cli/sandgate.ts";
-import { freePorts, restateServer } from "../../restate/restate-nodes.ts";
+import { freePorts } from "../../restate/free-ports.ts";
+import { restateServer } from "../../restate/restate-nodes.ts";
 import { blocksOf } from "../snippets.ts";
 
 const [config = "", settings = ""] = blocksOf("docs/scale-out.md", "yaml");

@@ -1,7 +1,8 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts, startRestate } from "../restate-nodes.ts";
+import { freePorts } from "../free-ports.ts";
+import { startRestate } from "../restate-nodes.ts";
 import { ServerProcess, type Victim } from "./process.ts";
 import { writeProject } from "./project.ts";
 

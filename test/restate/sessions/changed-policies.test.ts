@@ -7,7 +7,8 @@ import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";
-import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
+import { freePorts } from "../free-ports.ts";
+import { type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
 import { openServer } from "./servers.ts";
 
 let restate: RestateNodes;

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { hostTool } from "../../engine/helpers.ts";
-import { freePorts, type RestateNode, startRestate } from "../restate-nodes.ts";
+import { freePorts } from "../free-ports.ts";
+import { type RestateNode, startRestate } from "../restate-nodes.ts";
 import { openServer } from "./servers.ts";
 
 const rule = { tools: ["pay"], effect: "allow", sandboxes: ["host"] } as const;

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { hostTool } from "../../engine/helpers.ts";
+import { freePorts } from "../free-ports.ts";
 import { WorkerRelay } from "../kill-points/worker-relay.ts";
-import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
+import { type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
 import { openServer } from "./servers.ts";
 
 let restate: RestateNodes;

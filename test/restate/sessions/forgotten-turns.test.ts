@@ -5,7 +5,8 @@ import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { hostTool } from "../../engine/helpers.ts";
-import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
+import { freePorts } from "../free-ports.ts";
+import { type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
 import { openServer } from "./servers.ts";
 
 let effects = 0;

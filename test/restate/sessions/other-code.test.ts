@@ -3,7 +3,8 @@ import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { hostTool } from "../../engine/helpers.ts";
-import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
+import { freePorts } from "../free-ports.ts";
+import { type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
 import { openServer } from "./servers.ts";
 
 let restate: RestateNodes;

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { hostTool } from "../../engine/helpers.ts";
-import { freePorts, startRestate } from "../restate-nodes.ts";
+import { freePorts } from "../free-ports.ts";
+import { startRestate } from "../restate-nodes.ts";
 import { openServer } from "./servers.ts";
 
 test("Sessions on Restate keep to a limit of calls on all servers together", async () => {

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Session } from "../../../src/sessions/session.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";
-import { freePorts, type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
+import { freePorts } from "../free-ports.ts";
+import { type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";
 import { openServer } from "./servers.ts";
 
 let restate: RestateNodes;
