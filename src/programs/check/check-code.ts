@@ -1,25 +1,18 @@
-import { type Node, type Options, type Program, parse } from "acorn";
+import type { Node, Program } from "acorn";
 import type { SyntaxNode } from "../../sandboxes/quickjs/check/walk.ts";
 import { TypeStrippingError } from "../../sandboxes/quickjs/thread/type-stripper.ts";
 import { stripCodeTypes } from "../../sandboxes/quickjs/thread/typed-code.ts";
 import type { CheckedCode, CheckTask, CodePosition } from "./checked-code.ts";
+import { parseProgram } from "./parse-program.ts";
 import { findToolUses } from "./tool-uses.ts";
-
-/** The body of an asynchronous function. */
-const PARSING: Options = {
-  ecmaVersion: "latest",
-  sourceType: "script",
-  allowAwaitOutsideFunction: true,
-  allowReturnOutsideFunction: true,
-  locations: true,
-};
 
 /** Parses a program and finds the tools that it names. Runs nothing. */
 export function checkCode({ code, language }: CheckTask): CheckedCode {
   try {
     const script = language === "ts" ? stripCodeTypes(code) : code;
     const { program, linesBefore } = parseProgram(script);
-    return { uses: findToolUses(program, wholeFunction(program), (node) => positionOf(node, linesBefore)) };
+    const uses = findToolUses(program, wholeFunction(program), (node) => positionOf(node, linesBefore));
+    return { isExpression: linesBefore > 0, uses };
   } catch (error) {
     return { problem: problemOf(error) };
   }
@@ -29,23 +22,6 @@ export function checkCode({ code, language }: CheckTask): CheckedCode {
 function wholeFunction({ body }: Program): Node | undefined {
   const [only, ...others] = body;
   return only?.type === "ExpressionStatement" && others.length === 0 ? only.expression : undefined;
-}
-
-/** Parses a program as it is evaluated: as an expression, or else as the body of a function. */
-function parseProgram(code: string): { readonly program: Program; readonly linesBefore: number } {
-  try {
-    return { program: parse(`(\n${withoutEnd(code)}\n)`, PARSING), linesBefore: 1 };
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return { program: parse(code, PARSING), linesBefore: 0 };
-  }
-}
-
-/** Removes white space and semicolons from the end of code, in linear time. */
-function withoutEnd(code: string): string {
-  let end = code.length;
-  while (end > 0 && /[\s;]/.test(code.charAt(end - 1))) end--;
-  return code.slice(0, end);
 }
 
 function positionOf({ loc }: SyntaxNode, linesBefore: number): CodePosition {

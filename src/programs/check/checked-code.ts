@@ -14,10 +14,16 @@ export interface CheckTask {
   readonly language: "js" | "ts";
 }
 
-/** What the thread found: why the code does not parse, or the tools that it names. */
-export type CheckedCode =
-  | { readonly problem: CodePosition & { readonly message: string } }
-  | { readonly uses: readonly ToolUse[] };
+/** What the thread found: why the code does not parse, or what it is. */
+export type CheckedCode = { readonly problem: CodePosition & { readonly message: string } } | ParsedCode;
+
+/** A program that parses. */
+export interface ParsedCode {
+  /** Whether it is an expression, and not the body of an asynchronous function. */
+  readonly isExpression: boolean;
+  /** Where it names tools. */
+  readonly uses: readonly ToolUse[];
+}
 
 /** A place where a program names a tool as a member of `tools`. */
 export interface ToolUse extends CodePosition {
