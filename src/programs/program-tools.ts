@@ -3,8 +3,10 @@ import type { Tool } from "../engine/tool.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
 import { catalogueTools } from "./catalogue/catalogue-tools.ts";
+import { declare } from "./catalogue/describe-tools.ts";
 import { ProgramChecker } from "./check/program-checker.ts";
 import { RUN_PROGRAM, runProgramTool } from "./run/run-program.ts";
+import { type ProgramTypes, TypeChecker } from "./types/type-checker.ts";
 
 /** Options of the toolset `programs`. */
 export interface ProgramOptions {
@@ -15,7 +17,16 @@ export interface ProgramOptions {
    * grant of each call says which of them it may call. Default: all tools.
    */
   readonly tools?: readonly string[];
+  /**
+   * Whether TypeScript's compiler checks the types of programs in TypeScript before they run. Needs `typescript` 7 or later,
+   * and a machine on which the sandbox `process` is available; where it is not, programs in TypeScript are refused. Default:
+   * false, the literal parts of inputs are checked against the schemas of the tools.
+   */
+  readonly typeCheck?: boolean;
 }
+
+/** What the declaration of `tools` has besides the tools that a program names. */
+const ANY_TOOL = "[name: string]: (input?: any) => Promise<any>;";
 
 /**
  * Returns the tools with which a model runs programs over the tools of a registry: `run_program`, `search_tools` and
@@ -23,10 +34,22 @@ export interface ProgramOptions {
  */
 export function programTools(
   registry: ToolRegistry<never>,
-  { tools = ["*"], prefix = "" }: ProgramOptions = {},
+  { tools = ["*"], prefix = "", typeCheck = false }: ProgramOptions = {},
 ): readonly Tool[] {
-  const runProgram = runProgramTool(worstOf(registry, tools), new ProgramChecker(), prefix);
+  const checker = new ProgramChecker(typeCheck ? typesOf(registry) : undefined);
+  const runProgram = runProgramTool(worstOf(registry, tools), checker, prefix);
   return [runProgram, ...catalogueTools(registry, prefix, [RUN_PROGRAM])];
+}
+
+/** @throws {TypeError} if TypeScript 7 is not installed. */
+function typesOf(registry: ToolRegistry<never>): ProgramTypes {
+  return {
+    checker: new TypeChecker(),
+    declare: (names) => {
+      const named = names.filter((name) => registry.has(name)).map((name) => registry.get(name));
+      return declare(named, "full", ANY_TOOL);
+    },
+  };
 }
 
 /** The worst class of the tools whose names match one of the patterns; `read` if there are none, as programs can search. */

@@ -37,9 +37,17 @@ export function describe(
   return declare(named, style);
 }
 
-/** Writes the declarations of these tools. */
-export function declare(tools: readonly Tool<never, never>[], style: "full" | "names"): string {
-  const lines: string[] = [];
+/**
+ * Writes the declarations of these tools.
+ *
+ * @param others A declaration of further members. Default: none.
+ */
+export function declare(
+  tools: readonly Tool<never, never>[],
+  style: "full" | "names",
+  others?: string,
+): string {
+  const lines: string[] = others === undefined ? [] : [`  ${others}`];
   let length = 0;
   for (const tool of tools) {
     const line = style === "full" ? fullLine(tool) : nameLine(tool);

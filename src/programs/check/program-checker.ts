@@ -2,7 +2,9 @@ import { entryFile } from "../../base/entry-file.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import { WorkerPool } from "../../sandboxes/threads/worker-pool.ts";
 import type { PreflightContext } from "../../tool/preflight.ts";
-import type { CheckedCode, CheckTask } from "./checked-code.ts";
+import type { ProgramTypes } from "../types/type-checker.ts";
+import type { CheckedCode, CheckTask, ParsedCode } from "./checked-code.ts";
+import { withoutEnd } from "./parse-program.ts";
 import { useProblems } from "./use-problems.ts";
 
 /** How long a program may be parsed, in ms. */
@@ -17,9 +19,15 @@ const SILENT: TaskObserver = { output: () => {}, log: () => {} };
 
 /** Checks programs before they run, in a thread that is started for the first one. It does not keep a process alive. */
 export class ProgramChecker {
+  readonly #types: ProgramTypes | undefined;
   #pool: WorkerPool | undefined;
   #running = 0;
   #idle: NodeJS.Timeout | undefined;
+
+  /** @param types Default: types are not checked. */
+  constructor(types?: ProgramTypes) {
+    this.#types = types;
+  }
 
   /** Returns what is wrong with a program, as `/code line:column: message`. */
   async problemsOf(task: CheckTask, context: PreflightContext): Promise<readonly string[]> {
@@ -29,7 +37,27 @@ export class ProgramChecker {
       const { line, column, message } = checked.problem;
       return [`/code ${line}:${column}: ${message}`];
     }
-    return useProblems(checked.uses, context);
+    const problems = useProblems(checked.uses, context);
+    return problems.length > 0 || task.language === "js"
+      ? problems
+      : this.#typeProblems(task, checked, context);
+  }
+
+  async #typeProblems(
+    { code }: CheckTask,
+    { isExpression, uses }: ParsedCode,
+    { signal }: PreflightContext,
+  ): Promise<readonly string[]> {
+    if (this.#types === undefined) return [];
+    const { checker, declare } = this.#types;
+    const declarations = declare([...new Set(uses.map(({ name }) => name))]);
+    this.#begin();
+    try {
+      const program = { code: isExpression ? withoutEnd(code) : code, isExpression, declarations };
+      return await checker.problemsOf(program, signal);
+    } finally {
+      this.#end();
+    }
   }
 
   async #check(task: CheckTask, signal: AbortSignal | undefined): Promise<CheckedCode | "timeout"> {
@@ -59,6 +87,7 @@ export class ProgramChecker {
       const pool = this.#pool;
       this.#pool = undefined;
       void pool?.close();
+      void this.#types?.checker.close();
     }, IDLE_MS).unref();
   }
 }

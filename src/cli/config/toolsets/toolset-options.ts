@@ -110,6 +110,10 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
       { type: "array", items: { type: "string" } },
       "Patterns of the names of the tools that programs are meant to call, by which the class of `run_program` is found. Default: all tools.",
     ),
+    typeCheck: described(
+      { type: "boolean" },
+      "Whether TypeScript's compiler checks the types of programs in TypeScript before they run: see docs/code-mode.md. Default: false.",
+    ),
   }),
   settings: {
     members: {

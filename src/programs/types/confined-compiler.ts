@@ -1,0 +1,121 @@
+import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
+import type { ConfinedProgram } from "../../sandboxes/process/long-running/confined-program.ts";
+import type { ProcessSandbox } from "../../sandboxes/process/process-sandbox.ts";
+import { findCompiler } from "./find-compiler.ts";
+
+/** How long a program may be compiled, in ms: on an idle machine, it takes less than 100. */
+const WALL_TIME_MS = 10_000;
+
+/** The compiler reserves about half a GiB of addresses before it starts. */
+const LIMITS = Object.freeze({ cpuMs: WALL_TIME_MS, processMemoryBytes: 1_536 * 1_024 * 1_024 });
+
+/** The most that is read of what the compiler says, in bytes. */
+const MAX_OUTPUT_BYTES = 256 * 1_024;
+
+/** No file can name another one, and none is written. What a program catches are errors with `code` and `message`. */
+const OPTIONS = [
+  ...["--noEmit", "--noResolve", "--pretty", "false", "--types", "", "--skipLibCheck", "--target", "esnext"],
+  ...["--lib", "esnext,webworker", "--strict", "--noImplicitAny", "false"],
+  ...["--useUnknownInCatchVariables", "false", "--singleThreaded"],
+];
+
+/** What the compiler said; or why it said nothing. */
+export type CompilerEnd =
+  | { readonly status: "checked"; readonly output: string }
+  | { readonly status: "timeout" | "crashed" | "cancelled" };
+
+/**
+ * Runs TypeScript's compiler in the sandbox `process`, since the code that it reads is hostile: it has no network, sees no
+ * other files, and ends when its time or memory is used up.
+ */
+export class ConfinedCompiler {
+  /** Its absolute path. Its libraries are in the same folder. */
+  readonly #compiler: string;
+  #sandbox: Promise<ProcessSandbox> | undefined;
+
+  /** @throws {TypeError} if TypeScript is not installed. */
+  constructor() {
+    this.#compiler = findCompiler();
+  }
+
+  /**
+   * Checks the types in files, which see each other's global declarations.
+   *
+   * @param files The texts by their names.
+   * @throws {ToolPreparationError} if programs cannot be confined here, or with these limits.
+   */
+  async check(
+    files: Readonly<Record<string, string>>,
+    signal: AbortSignal | undefined,
+  ): Promise<CompilerEnd> {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "sandgate-types-")));
+    try {
+      await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text)));
+      this.#sandbox ??= openSandbox();
+      const compiler = await realpath(this.#compiler);
+      await using program = await (await this.#sandbox).start({
+        command: compiler,
+        args: [...OPTIONS, ...Object.keys(files)],
+        // At their own paths, since Landlock shows nothing anywhere else.
+        fs: [folder, dirname(compiler)].map((directory) => ({ directory, at: directory })),
+        limits: LIMITS,
+        warn: (text) => process.emitWarning(text, { code: "SANDGATE_CONFINEMENT" }),
+      });
+      return await endOf(program, signal);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** Closes the sandbox. The next check opens another one. */
+  async close(): Promise<void> {
+    const opened = this.#sandbox;
+    this.#sandbox = undefined;
+    await (await opened?.catch(() => undefined))?.close();
+  }
+}
+
+/** Loaded when it is needed: most processes check no types. */
+async function openSandbox(): Promise<ProcessSandbox> {
+  const { ProcessSandbox } = await import("../../sandboxes/process/process-sandbox.ts");
+  return ProcessSandbox.open(() => {
+    throw new Error("the compiler has no network");
+  });
+}
+
+async function endOf(program: ConfinedProgram, signal: AbortSignal | undefined): Promise<CompilerEnd> {
+  program.stdin.on("error", () => {}).end();
+  program.stderr.resume();
+  const timeout = AbortSignal.timeout(WALL_TIME_MS);
+  const stop = (): void => void program.stop(0);
+  const signals = signal === undefined ? [timeout] : [timeout, signal];
+  for (const each of signals) {
+    if (each.aborted) stop();
+    each.addEventListener("abort", stop, { once: true });
+  }
+  try {
+    const output = await textOf(program.stdout);
+    const { code, hasBegun, problem } = await program.ended;
+    if (signal?.aborted === true) return { status: "cancelled" };
+    if (timeout.aborted) return { status: "timeout" };
+    if (!hasBegun) throw new Error(problem ?? "the compiler did not start");
+    // 0: no errors, 1 and 2: errors.
+    return code !== undefined && code <= 2 ? { status: "checked", output } : { status: "crashed" };
+  } finally {
+    for (const each of signals) each.removeEventListener("abort", stop);
+  }
+}
+
+/** Reads a stream to its end, and keeps its beginning. */
+async function textOf(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (length < MAX_OUTPUT_BYTES) chunks.push(chunk);
+    length += chunk.length;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_OUTPUT_BYTES).toString();
+}

@@ -1,0 +1,58 @@
+import { BulkheadRejectedError, bulkhead } from "cockatiel";
+import { ConfinedCompiler } from "./confined-compiler.ts";
+import { filesOf, readDiagnostics, type TypedProgram } from "./typed-program.ts";
+
+/** How many compilers run at once, and how many programs can wait for one. */
+const AT_ONCE = 2;
+const MAX_WAITING = 16;
+
+/** What checks the types of programs that are written in TypeScript. */
+export interface ProgramTypes {
+  readonly checker: TypeChecker;
+  /** Returns the declaration of `tools` with these, whose names exist. Any other name is a tool of any type. */
+  readonly declare: (names: readonly string[]) => string;
+}
+
+/** Checks the types of programs with TypeScript's compiler. */
+export class TypeChecker {
+  readonly #compiler: ConfinedCompiler;
+  readonly #bulkhead = bulkhead(AT_ONCE, MAX_WAITING);
+
+  /** @throws {TypeError} if TypeScript 7 is not installed. */
+  constructor() {
+    this.#compiler = new ConfinedCompiler();
+  }
+
+  /**
+   * Returns what is wrong with a program, as `/code line:column: message`.
+   *
+   * @throws if the types cannot be checked here. The message says why, for operators.
+   */
+  async problemsOf(program: TypedProgram, signal: AbortSignal | undefined): Promise<readonly string[]> {
+    try {
+      return await this.#bulkhead.execute(async () => this.#check(program, signal));
+    } catch (error) {
+      if (!(error instanceof BulkheadRejectedError)) throw error;
+      return ["/code types cannot be checked while many other programs are: run it again later"];
+    }
+  }
+
+  async #check(program: TypedProgram, signal: AbortSignal | undefined): Promise<readonly string[]> {
+    if (signal?.aborted === true) return [];
+    const end = await this.#compiler.check(filesOf(program), signal);
+    switch (end.status) {
+      case "checked":
+        return readDiagnostics(end.output);
+      case "cancelled":
+        return [];
+      case "timeout":
+      case "crashed":
+        return ["/code types take too much time or memory to check: use simpler types, or language 'js'"];
+    }
+  }
+
+  /** Releases what is held between checks. The next check opens it again. */
+  async close(): Promise<void> {
+    await this.#compiler.close();
+  }
+}
