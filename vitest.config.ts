@@ -5,30 +5,7 @@ process.env["NODE_COMPILE_CACHE"] ??= `${import.meta.dirname}/node_modules/.cach
 
 const ALL = "test/**/*.test.ts";
 
-const inFolders = (folders: readonly string[]): string[] =>
-  folders.map((folder) => `test/${folder}/**/*.test.ts`);
-
-/** The folders with tests that start processes, build programs or try thousands of inputs. */
-const HEAVY = inFolders([
-  ...["changes", "cli", "console", "contract", "docs", "escapes", "examples"],
-  ...["executor", "journal", "main-thread", "mcp", "races", "rendering", "sandboxes"],
-  ...["programs", "restate", "scripts", "supervisor"],
-]);
-
-/** The folders with tests that take as long, and leave their process as it was. */
-const SHARED = inFolders([
-  "agents",
-  "base",
-  "engine",
-  "entry",
-  "log",
-  "server",
-  "sessions",
-  "toolsets",
-  "workspace",
-]);
-
-/** Files of these folders that fake timers, listen to what their process does, or measure it: they need one of their own. */
+/** Files that fake timers, listen to what their process does, or measure it: they need a process of their own. */
 const ALONE = [
   ...["base/timers/*", "engine/hung-decisions", "engine/mixed-load", "log/logged-warnings"],
   ...["server/notifying/notifying", "server/store", "sessions/cancelling", "sessions/ledger/conditions"],
@@ -51,24 +28,13 @@ const config: ViteUserConfig = {
     maxWorkers: 3,
     projects: [
       {
-        extends: true,
-        // They change nothing outside themselves, so that the files of a worker can share the modules they load.
-        test: {
-          name: "light",
-          include: [ALL],
-          exclude: [...HEAVY, ...SHARED],
-          testTimeout: 20_000,
-          isolate: false,
-        },
-      },
-      {
         // A process for each file would load the same modules again: about half a second of a processor.
         extends: true,
-        test: { name: "shared", include: SHARED, exclude: ALONE, isolate: false, ...LIMITS },
+        test: { name: "shared", include: [ALL], exclude: ALONE, isolate: false, ...LIMITS },
       },
       {
         extends: true,
-        test: { name: "heavy", include: [...HEAVY, ...ALONE], ...LIMITS },
+        test: { name: "alone", include: ALONE, ...LIMITS },
       },
     ],
   },

@@ -1,6 +1,6 @@
 import { deepStrictEqual, strictEqual } from "node:assert";
 import { allow, openSandboxes, type Tool, ToolDispatchEngine, ToolRegistry } from "sandgate";
-import { CodeExecutor, registerPrograms } from "sandgate/programs";
+import { CodeExecutor, type ProgramOptions, registerPrograms } from "sandgate/programs";
 import { ToolIndex } from "../../src/programs/catalogue/tool-index.ts";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 import { peerCase } from "../peer-case.ts";
@@ -37,10 +37,14 @@ function registryOf(count: number): ToolRegistry {
 }
 
 /** A program with one inner call among so many tools, from the model's call to its result. */
-async function openProgram(count: number, language: "js" | "ts" = "js"): Promise<OpenCase> {
+async function openProgram(
+  count: number,
+  language: "js" | "ts" = "js",
+  options: ProgramOptions = {},
+): Promise<OpenCase> {
   const sandboxes = await openSandboxes({ workers: { threads: 1 } });
   const registry = registryOf(count);
-  registerPrograms(registry);
+  registerPrograms(registry, options);
   const program = allow({ sandbox: "quickjs", capabilities: { tools: ["*"] } });
   const host = allow({ sandbox: "host" });
   const policy = {
@@ -76,6 +80,10 @@ const start: Question = {
     { name: "ours: a program with one inner host call, 10 typed tools", open: () => openProgram(10) },
     { name: "ours: the same with 1,000 typed tools", open: () => openProgram(1_000) },
     { name: "ours: the same in TypeScript, 10 typed tools", open: () => openProgram(10, "ts") },
+    {
+      name: "ours: the same in TypeScript, whose types are checked",
+      open: () => openProgram(10, "ts", { typeCheck: true }),
+    },
     { name: "ours: execute() as codemode has it, with one inner call", open: openExecutor },
     peerCase(
       "codemode on workerd: execute() with one inner call, 16 in a request",
