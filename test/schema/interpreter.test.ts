@@ -145,6 +145,10 @@ describe("the interpreter of large schemas reports the same as the compiler of s
         const root = { ...schema, $defs: { d: { type: ["object", "string", "number"], maxProperties: 2 } } };
         // What ajv does not count as evaluated, see test/corpora/known/schema-misses.ts.
         fc.pre(!/"if".*"unevaluated|"unevaluated.*"if"/.test(JSON.stringify(root)));
+        // What ajv compiles to code that throws: `patternProperties` around `anyOf` with `unevaluatedProperties`.
+        fc.pre(
+          !/"patternProperties".*"unevaluated|"unevaluated.*"patternProperties"/.test(JSON.stringify(root)),
+        );
         expect(interpret(root, value) === undefined).toBe(compiled(root, value) === undefined);
       }),
       { numRuns: 1_000 },
