@@ -161,11 +161,11 @@ test("Grants and their ends are recorded, and hold for calls that begin later", 
   const agent = await scene.start("loop", { capabilities: EVERYTHING, id: "granted" });
   const denied = async () => (await scene.records()).some(({ type }) => type === "tool.call.denied");
   await expect
-    .poll(async () => (await scene.records()).some(({ type }) => type === "tool.call.ended"))
+    .poll(async () => (await scene.records()).some(({ type }) => type === "tool.call.ended"), { timeout: 20_000 })
     .toBe(true);
   expect(await denied()).toBe(false);
   scene.kernel.revoke("granted", { tools: ["*"] });
-  await expect.poll(denied).toBe(true);
+  await expect.poll(denied, { timeout: 20_000 }).toBe(true);
   await agent.stop(0);
   const changes = (await scene.records()).filter(({ type }) => String(type).startsWith("agent."));
   expect(changes).toMatchObject([
