@@ -10,6 +10,12 @@ const LINES_BEFORE = 1;
 /** The longest message of the compiler that is passed on, in UTF-16 code units. */
 const MAX_MESSAGE_LENGTH = 400;
 
+/** The most problems that are passed on. */
+const MAX_PROBLEMS = 10;
+
+/** A line about a problem of the program. */
+const DIAGNOSTIC = /^program\.ts\((\d+),(\d+)\): error TS\d+: (.*)$/;
+
 /** A function that is the whole program is called with `tools`, so that its parameter needs no type. */
 const RUN = `declare function sandgateRun(program: (given: typeof tools) => unknown): unknown;
 declare function sandgateRun(value: unknown): unknown;
@@ -37,20 +43,22 @@ export function filesOf({
 }
 
 /**
- * Reads what the compiler said, and returns the problems of the program as `/code line:column: message`.
+ * Reads what the compiler said, and returns the first problems of the program as `/code line:column: message`.
  *
+ * @param output Its last line is ignored unless it ends: what the compiler says is cut when it is too long.
  * @throws {Error} if it said anything about something else, such as its options.
  */
 export function readDiagnostics(output: string): readonly string[] {
   const problems: string[] = [];
-  for (const line of output.split("\n")) {
+  for (const line of output.split("\n").slice(0, -1)) {
+    if (problems.length === MAX_PROBLEMS) break;
     // The lines that explain a problem further are indented.
-    if (line === "" || line.startsWith(" ")) continue;
-    const [, at = "", column, message = ""] =
-      /^program\.ts\((\d+),(\d+)\): error TS\d+: (.*)$/.exec(line) ?? [];
+    if (line.startsWith(" ")) continue;
+    const [, at = "", column, message = ""] = DIAGNOSTIC.exec(line) ?? [];
     if (at === "") throw new Error(`the compiler said: ${beginning(line, MAX_MESSAGE_LENGTH)}`);
-    const text = beginning(message.trim().replace(UNPRINTABLE, "\ufffd"), MAX_MESSAGE_LENGTH);
+    const text = beginning(message.trim(), MAX_MESSAGE_LENGTH).replace(UNPRINTABLE, "\ufffd");
     problems.push(`/code ${Math.max(Number(at) - LINES_BEFORE, 1)}:${column}: ${text}`);
   }
+  if (problems.length === 0 && output !== "") return ["/code types do not fit"];
   return problems;
 }

@@ -95,6 +95,13 @@ describe("A TypeScript program whose types are checked", () => {
     expect(message).toContain("/code ");
   });
 
+  test("reads few of many problems, however long they are", async () => {
+    const wrong = `{ const a: 'x' = '${"y".repeat(500)}'; }\n`;
+    const { message = "" } = await run(wrong.repeat(100));
+    expect(message.match(/\/code \d+:9: /g)).toHaveLength(10);
+    expect(message.length).toBeLessThan(6_000);
+  });
+
   test("are many at once, and each has its result", async () => {
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
