@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -56,5 +56,10 @@ test("sandgate programs finds the store by a config, and makes no new one", asyn
   const without = await sandgate(["programs", "list", "--config", config]);
   expect(without.code).toBe(2);
   expect(without.stderr).toContain("has no 'sessions.programs'");
-  expect((await sandgate(["programs", "cancel", "a", "--file", join(folder, "other.db")])).code).toBe(2);
+  for (const command of [["list"], ["show", "a"], ["cancel", "a"]]) {
+    const missing = await sandgate(["programs", ...command, "--file", join(folder, "other.db")]);
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain("other.db' does not exist: sandgate serve creates it");
+  }
+  expect(existsSync(join(folder, "other.db"))).toBe(false);
 });
