@@ -41,6 +41,7 @@ test("sandgate programs lists, shows and cancels programs, also while a server h
   expect(JSON.parse(json.stdout)).toMatchObject([{ id: PROGRAM.id, open: [{ toolName: "pay" }] }]);
   const show = await sandgate(["programs", "show", "a1a1", "--file", file]);
   expect(show.stdout).toContain("waits for: pay (c1/1)");
+  expect(show.stdout).toContain("(suspension 1 of this program)");
   expect((await sandgate(["programs", "show", "ffff", "--file", file])).code).toBe(2);
   const cancel = await sandgate(["programs", "cancel", "a1a1", "--file", file]);
   expect(cancel.code).toBe(0);
