@@ -20,7 +20,7 @@ export async function openPrograms(place: ProgramsPlace, readOnly: boolean): Pro
   const file = "file" in place ? place.file : await fileOf(place.config);
   if (!existsSync(file)) {
     throw new UsageError(
-      shown`the store of programs '${file}' does not exist: sandgate serve creates it when it starts with 'sessions.programs'`,
+      shown`the store of programs '${file}' does not exist: a server creates it when it starts with 'sessions.programs' in its config`,
     );
   }
   try {

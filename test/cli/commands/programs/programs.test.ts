@@ -60,7 +60,7 @@ test("sandgate programs finds the store by a config, and makes no new one", asyn
   for (const command of [["list"], ["show", "a"], ["cancel", "a"]]) {
     const missing = await sandgate(["programs", ...command, "--file", join(folder, "other.db")]);
     expect(missing.code).toBe(2);
-    expect(missing.stderr).toContain("other.db' does not exist: sandgate serve creates it");
+    expect(missing.stderr).toContain("other.db' does not exist: a server creates it");
   }
   expect(existsSync(join(folder, "other.db"))).toBe(false);
 });
