@@ -1,6 +1,6 @@
 /**
  * Installs the packed package in an empty folder, as a user would, and runs the library and the command there, in
- * every sandbox, on the current Node.js and on Node.js 24.
+ * every sandbox and with a program that waits, on the current Node.js and on Node.js 24.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -42,7 +42,7 @@ try {
   }
   copyFileSync(await contractComponent(), join(folder, "component.wasm"));
   for (const node of [process.execPath, join(folder, "node_modules/node/bin/node")]) {
-    for (const script of ["library.mjs", "command.mjs"]) {
+    for (const script of ["library.mjs", "programs.mjs", "command.mjs"]) {
       execFileSync(node, [script], { cwd: folder, stdio: "inherit" });
     }
   }

@@ -95,7 +95,7 @@ function readOptions(values: Values, { options, alternatives = [] }: CommandDesc
     Object.entries(options).map(([name, option]) => {
       const value = values[name];
       if (value === undefined && option.required)
-        throw new UsageError(shown`--${name} is missing: ${option.help}`);
+        throw new UsageError(shown`--${name} ${option.value ?? "VALUE"} is missing: ${option.help}`);
       if (typeof value === "string") checkChoice(`--${name}`, value, option.choices);
       return [name, value ?? (option.type === "boolean" ? false : option.multiple ? [] : undefined)];
     }),

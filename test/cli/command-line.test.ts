@@ -115,8 +115,11 @@ test.each([
   [[], "the command is missing"],
   [["run"], "unknown command 'run'"],
   [["--verbose"], "unknown option '--verbose'"],
-  [["dispatch"], "--config is missing"],
-  [["check"], "--config is missing"],
+  [
+    ["dispatch"],
+    "--config sandgate.yaml is missing: the config, with the tools, the policy and the sandboxes",
+  ],
+  [["check"], "--config sandgate.yaml is missing"],
   [["dispatch", "--config"], "argument missing"],
   [["dispatch", "-c", "c", "--confirm", "--dry-run"], "--confirm and --dry-run cannot be used together"],
   [["version", "a"], "unexpected argument 'a'"],

@@ -42,6 +42,10 @@ async function foreseeCall(
   let decision: PolicyDecision | undefined;
   let isReady = false;
   const policy: RuntimePolicy = {
+    // Read for each call, as the engine reads it. With it, recorded calls can be decided again.
+    get revision() {
+      return context.policy.revision;
+    },
     check: async (request) => {
       decision = await context.policy.check(request);
       return decision;

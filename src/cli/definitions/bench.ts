@@ -6,19 +6,19 @@ export const bench: Command = defineCommand({
   name: "bench",
   summary: "measures the calls of a message with your tools and your policy",
   details: [
-    "The calls are made over and over, in their order. At a rate, a call's time counts from when it was to begin. Nothing is written to the journal, and no person is asked.",
+    "The calls are repeated in order. With --rate, the time of a call counts from the moment at which it should have begun. Nothing is written to the journal, and no person is asked.",
   ],
   arguments: { "FILE|-": { isOptional: true, help: "the message; default: -, which is standard input" } },
   options: {
     ...REQUIRED_CONFIG,
     concurrency: { type: "string", value: "N", help: "how many calls run at any time; default: 1" },
     rate: { type: "string", value: "N", help: "how many calls begin each second, however long others take" },
-    duration: { type: "string", value: "TIME", help: "how long calls begin; default: 10s" },
+    duration: { type: "string", value: "TIME", help: "how long new calls are begun; default: 10s" },
     calls: { type: "string", value: "N", help: "the most calls; default: as many as begin in the time" },
     "warm-up": {
       type: "string",
       value: "TIME",
-      help: "how long calls are made first that do not count; default: 1s; 0 for none",
+      help: "how long to make calls first that are not measured; default: 1s; 0 for none",
     },
     "max-p50": { type: "string", value: "TIME", help: "the longest median" },
     "max-p99": { type: "string", value: "TIME", help: "the longest 99th percentile" },

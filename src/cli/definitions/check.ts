@@ -20,13 +20,13 @@ export const check: Command = defineCommand({
 export const doctor: Command = defineCommand({
   name: "doctor",
   endsAtOnce: true,
-  summary: "prints which sandboxes and limits hold on this machine, and how others can be had",
+  summary: "prints which sandboxes and limits work on this machine, and how to get the others",
   arguments: {},
   options: {
-    config: { ...CONFIG, help: "also prints what this config uses that does not hold" },
+    config: { ...CONFIG, help: "also prints what this config uses and this machine does not have" },
     ...JSON_OUTPUT,
   },
-  exitCodes: { 1: "the config uses what does not hold here" },
+  exitCodes: { 1: "the config uses something that does not work here" },
   read: ({ config, json }) => ({ config, json }),
   run: async (options, terminal) => (await import("../commands/doctor/doctor.ts")).doctor(options, terminal),
 });

@@ -8,7 +8,7 @@ export const REQUIRED_CONFIG = {
     short: "c",
     value: "sandgate.yaml",
     required: true,
-    help: "the config: it has the tools, the policy and the sandboxes",
+    help: "the config, with the tools, the policy and the sandboxes",
   },
 } as const;
 

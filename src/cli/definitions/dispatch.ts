@@ -22,7 +22,7 @@ export const dispatch: Command = defineCommand({
       type: "string",
       value: "OUTPUT",
       choices: ["table", "json", "messages"],
-      help: "what is printed; default: table. messages are to send back to the provider",
+      help: "what is printed; default: table. messages prints what to send back to the provider",
     },
     events: { type: "boolean", help: "also writes the operator's log of the calls to standard error" },
     confirm: { type: "boolean", help: "asks on the terminal about the calls that need a confirmation" },

@@ -76,7 +76,7 @@ const tail = defineCommand({
   options: {
     ...PLACE,
     ...SELECTION,
-    follow: { type: "boolean", short: "f", help: "also prints those that follow, until interrupted" },
+    follow: { type: "boolean", short: "f", help: "also prints records as they are added, until interrupted" },
   },
   alternatives: [ONE_PLACE],
   read: ({ json: isJson, follow: follows, ...options }) => ({

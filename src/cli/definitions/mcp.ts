@@ -36,7 +36,7 @@ const serve = defineCommand({
     ...REQUIRED_CONFIG,
     workspace: {
       ...{ type: "string", value: "DIR" },
-      help: "the folder in which the tools work; default: there is none",
+      help: "the folder in which the tools work; default: none",
     },
   },
   read: ({ config, workspace }) => ({ config, workspace }),

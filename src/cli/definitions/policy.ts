@@ -4,7 +4,7 @@ import { CONFIG, JSON_OUTPUT, REQUIRED_CONFIG } from "./common-options.ts";
 const explain = defineCommand({
   name: "policy explain",
   endsAtOnce: true,
-  summary: "prints what is decided on a call, and why",
+  summary: "prints what the policy decides on a call, and why",
   arguments: {},
   options: {
     ...REQUIRED_CONFIG,
@@ -37,7 +37,7 @@ const explain = defineCommand({
 const test = defineCommand({
   name: "policy test",
   endsAtOnce: true,
-  summary: "decides on the calls of a file, and compares with what it expects",
+  summary: "decides on the calls of a file, and compares the decisions with the expected ones",
   arguments: {
     "CASES.yaml": {
       isOptional: true,
@@ -81,7 +81,7 @@ const diff = defineCommand({
 const prove = defineCommand({
   name: "policy prove",
   endsAtOnce: true,
-  summary: "prints which invariants hold for every call, and calls that violate others",
+  summary: "prints which invariants hold for every call, and calls that violate the others",
   arguments: {},
   options: REQUIRED_CONFIG,
   exitCodes: { 1: "an invariant is not proved" },

@@ -23,7 +23,7 @@ const list = defineCommand({
 const show = defineCommand({
   name: "programs show",
   endsAtOnce: true,
-  summary: "prints what is readable of a suspended program",
+  summary: "prints what can be read of a suspended program",
   arguments: { ID: { help: "the id of the program, or the beginning of it" } },
   options: PLACE,
   alternatives: [ONE_PLACE],
@@ -33,7 +33,7 @@ const show = defineCommand({
 
 const cancel = defineCommand({
   name: "programs cancel",
-  summary: "removes a suspended program, which then goes on nowhere",
+  summary: "removes a suspended program, which then cannot continue",
   arguments: { ID: { help: "the id of the program, or the beginning of it" } },
   options: PLACE,
   alternatives: [ONE_PLACE],

@@ -17,7 +17,7 @@ export const serve: Command = defineCommand({
     },
     restate: {
       ...{ type: "string", value: "URL" },
-      help: "has sessions outlive the server, on Restate with this ingress; default: the config's durable.restate",
+      help: "keeps sessions on Restate, with this ingress, so that they outlive the server; default: the config's durable.restate",
     },
   },
   read: ({ config, listen, restate }) => ({ config, listen, restate }),
@@ -101,9 +101,9 @@ export const supervise: Command = defineCommand({
 /** `sandgate confirm` */
 export const confirm: Command = defineCommand({
   name: "confirm",
-  summary: "lists the questions that wait on a server of sessions, and has you answer them",
+  summary: "lists the open questions of a server of sessions, and takes your answers",
   details: ["Without a terminal, it only lists them. See docs/sessions.md."],
-  arguments: { URL: { help: "that of the server, such as http://127.0.0.1:7420" } },
+  arguments: { URL: { help: "the URL of the server, such as http://127.0.0.1:7420" } },
   options: {
     "token-file": {
       ...{ type: "string", value: "FILE" },

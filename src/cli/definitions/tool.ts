@@ -60,9 +60,7 @@ const check = defineCommand({
   name: "tool check",
   endsAtOnce: true,
   summary: "loads tools without calling them, and reports their problems",
-  details: [
-    "Problems are also globals and imports that a JavaScript tool uses and the sandbox does not have.",
-  ],
+  details: ["It also reports globals and imports that a JavaScript tool uses and the sandbox does not have."],
   arguments: { FILE: { ...FILE, isMultiple: true } },
   options: {
     export: EXPORT,
@@ -73,7 +71,7 @@ const check = defineCommand({
     },
     value: {
       ...{ type: "string", multiple: true, value: "CAPABILITY=VALUE" },
-      help: "names what that policy grants: net=https://api.example.com, keyValue=notes, tools=read_*, fs=DIRECTORY; may be repeated",
+      help: "says what that policy grants: net=https://api.example.com, keyValue=notes, tools=read_*, fs=DIRECTORY; may be repeated",
     },
   },
   read: ({ value: values, ...options }, { FILE: files }) => {
@@ -120,8 +118,8 @@ const create = defineCommand({
       ...{ type: "string", short: "l", value: "LANGUAGE", choices: LANGUAGES },
       help: "javascript (default) and typescript run in QuickJS; c, assemblyscript and rust are components. rust needs the target wasm32-unknown-unknown",
     },
-    wasm: { type: "boolean", help: "a component, also in javascript" },
-    "key-value": { type: "boolean", help: "a tool that keeps values, in assemblyscript" },
+    wasm: { type: "boolean", help: "makes a component, even in javascript" },
+    "key-value": { type: "boolean", help: "makes a tool that keeps values, in assemblyscript" },
   },
   read: ({ language, wasm, "key-value": keyValue }, { DIR: directory }) => ({
     ...{ name: "tool new" as const, directory },

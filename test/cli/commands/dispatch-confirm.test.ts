@@ -149,6 +149,19 @@ describe("sandgate dispatch --dry-run", () => {
     });
   });
 
+  test("records calls that can be decided again", async () => {
+    const folder = await createFolder({
+      "sandgate.yaml": `${CONFIG}journal: { directory: records }\n`,
+      "tools.mjs": TOOLS,
+      "message.json": CALLS,
+    });
+    const config = ["--config", join(folder, "sandgate.yaml")];
+    await sandgate(["dispatch", join(folder, "message.json"), "--dry-run", ...config]);
+    const { stdout } = await sandgate(["journal", "replay", ...config]);
+    expect(stdout).toContain("decided as recorded, 0 otherwise");
+    expect(stdout).not.toContain("policy in code");
+  });
+
   test("is refused together with --confirm", async () => {
     expect((await dispatch(CALLS, ["--dry-run", "--confirm"])).code).toBe(2);
   });

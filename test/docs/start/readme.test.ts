@@ -35,6 +35,16 @@ describe("README", () => {
     expect(install).toContain(`sandgate-${version}.tgz`);
   });
 
+  test("says that the package is not on npm, and no page installs a package of that name from there", () => {
+    expect(text).toContain("Sandgate is not on npm yet");
+    for (const page of ["README.md", ...globSync("{docs,examples}/**/*.md")]) {
+      for (const [line] of readFileSync(page, "utf8").matchAll(
+        /npm install (?:.* )?(?:sandgate|\S+\.tgz)(?= |$)/gm,
+      ))
+        expect(line, page).toMatch(new RegExp(`/sandgate-${version.replaceAll(".", "\\.")}\\.tgz$`));
+    }
+  });
+
   test("leads to every page of docs/, directly or by way of one of them", () => {
     const reached = new Set(["README.md"]);
     for (const document of reached) {

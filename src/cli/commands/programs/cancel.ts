@@ -2,7 +2,7 @@ import { shown } from "../../../rendering/shown.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { findProgram, openPrograms, type ProgramsPlace } from "./place.ts";
 
-/** Removes a suspended program: it goes on nowhere, and its call ends as interrupted when it would. */
+/** Removes a suspended program: it cannot continue, and its call ends as interrupted when it would. */
 export async function cancel(
   { place, id }: { readonly place: ProgramsPlace; readonly id: string },
   { stdout }: Terminal,

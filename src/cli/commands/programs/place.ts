@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { ConfigError } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/read-file.ts";
 import { SqliteSuspensionStore } from "../../../programs/stores/sqlite-store.ts";
@@ -17,9 +18,14 @@ export type ProgramsPlace = { readonly file: string } | { readonly config: strin
  */
 export async function openPrograms(place: ProgramsPlace, readOnly: boolean): Promise<SqliteSuspensionStore> {
   const file = "file" in place ? place.file : await fileOf(place.config);
+  if (!existsSync(file)) {
+    throw new UsageError(
+      shown`the store of programs '${file}' does not exist: a server creates it when it starts with 'sessions.programs' in its config`,
+    );
+  }
   try {
     if (readOnly) return new SqliteSuspensionStore(file, { readOnly });
-    // A mistyped name must not make a new file.
+    // What is not a store must not become one.
     new SqliteSuspensionStore(file, { readOnly: true }).close();
     return new SqliteSuspensionStore(file);
   } catch (error) {

@@ -22,7 +22,7 @@ export async function show(
           shown`  tool: ${toolName}`,
           shown`  principal: ${principal}`,
           shown`  call: session ${sessionId}, turn ${turnId}, message ${messageId}, call ${callId}`,
-          shown`  suspended: ${new Date(suspendedAt).toISOString()}, for the ${String(program.revision)}. time`,
+          shown`  suspended: ${new Date(suspendedAt).toISOString()} (suspension ${String(program.revision)} of this program)`,
           shown`  state: ${program.state}, ${leftText(program)}`,
           shown`  calls with a result: ${String(ended)}`,
           ...program.open.map(

@@ -161,6 +161,6 @@ rules:
     const noJournal = await diff(config, config, "--journal", folder);
     expect(noJournal).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be read") });
     expect((await diff(config)).stderr).toContain("NEW is missing");
-    expect((await diff(config, config)).stderr).toContain("--journal is missing");
+    expect((await diff(config, config)).stderr).toContain("--journal DIR|FILE is missing");
   });
 });

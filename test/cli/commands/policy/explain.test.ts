@@ -106,6 +106,8 @@ describe("sandgate policy", () => {
     expect(stderr).toContain("'policy' must be followed by one of explain, ");
     expect(code).toBe(2);
     expect((await sandgate(["policy", "--help"])).stdout).toContain("policy explain  prints");
-    expect((await sandgate(["policy", "explain", "--config", "x"])).stderr).toContain("--call is missing");
+    expect((await sandgate(["policy", "explain", "--config", "x"])).stderr).toContain(
+      "--call JSON is missing",
+    );
   });
 });

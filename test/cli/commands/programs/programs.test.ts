@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -41,6 +41,7 @@ test("sandgate programs lists, shows and cancels programs, also while a server h
   expect(JSON.parse(json.stdout)).toMatchObject([{ id: PROGRAM.id, open: [{ toolName: "pay" }] }]);
   const show = await sandgate(["programs", "show", "a1a1", "--file", file]);
   expect(show.stdout).toContain("waits for: pay (c1/1)");
+  expect(show.stdout).toContain("(suspension 1 of this program)");
   expect((await sandgate(["programs", "show", "ffff", "--file", file])).code).toBe(2);
   const cancel = await sandgate(["programs", "cancel", "a1a1", "--file", file]);
   expect(cancel.code).toBe(0);
@@ -56,5 +57,10 @@ test("sandgate programs finds the store by a config, and makes no new one", asyn
   const without = await sandgate(["programs", "list", "--config", config]);
   expect(without.code).toBe(2);
   expect(without.stderr).toContain("has no 'sessions.programs'");
-  expect((await sandgate(["programs", "cancel", "a", "--file", join(folder, "other.db")])).code).toBe(2);
+  for (const command of [["list"], ["show", "a"], ["cancel", "a"]]) {
+    const missing = await sandgate(["programs", ...command, "--file", join(folder, "other.db")]);
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain("other.db' does not exist: a server creates it");
+  }
+  expect(existsSync(join(folder, "other.db"))).toBe(false);
 });

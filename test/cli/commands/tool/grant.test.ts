@@ -238,7 +238,7 @@ describe("sandgate tool component", () => {
       expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(reason) });
     }
     expect(await sandgate(["tool", "component", core])).toMatchObject({
-      stderr: expect.stringContaining("--out is missing"),
+      stderr: expect.stringContaining("--out FILE.wasm is missing"),
     });
     expect(await sandgate(["tool", "component", join(folder, "no.wasm"), "-o", out])).toMatchObject({
       stderr: expect.stringContaining("cannot be read"),
