@@ -8,10 +8,10 @@ import {
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import { elapsedMs } from "../call/execution.ts";
-import { linkProgress } from "../call/progress.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { CallState, ParsedCall } from "../call/state.ts";
 import { denial, type Refusal } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { CallState, ParsedCall } from "../in-flight/state.ts";
+import { linkProgress } from "../reporting/progress.ts";
 import { decide, type Question } from "./decide.ts";
 
 /**

@@ -3,8 +3,8 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Changes } from "../../tool/changes.ts";
 import type { ExecutionReceipt } from "../call/execution.ts";
 import type { DeniedRecord } from "../call/journal.ts";
-import type { CallState } from "../call/state.ts";
 import type { DispatchFailure } from "../failure/errors.ts";
+import type { CallState } from "../in-flight/state.ts";
 import { callRecord, decidedRecord } from "./record.ts";
 
 /**

@@ -9,12 +9,12 @@ import {
   sealExecution,
   type ToolExecution,
 } from "../call/execution.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { CallState, StartedCall } from "../call/state.ts";
-import { placeOf } from "../call/suspendable.ts";
 import { redactedText } from "../failure/errors.ts";
 import { newReference } from "../failure/reference.ts";
 import { failureOf } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { CallState, StartedCall } from "../in-flight/state.ts";
+import { placeOf } from "../in-flight/suspendable.ts";
 import type { Work } from "../work/work.ts";
 import type { WorkReport } from "../work/work-report.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";

@@ -1,8 +1,8 @@
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import { changesNothing, type SideEffects } from "../../tool/side-effects.ts";
+import type { ToolExecution } from "../call/execution.ts";
 import type { ErrorCode } from "../failure/errors.ts";
 import type { NestedWork } from "../work/work.ts";
-import type { ToolExecution } from "./execution.ts";
 
 /**
  * Returns what became of a call.

@@ -7,15 +7,15 @@ import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import type { Display } from "../../tool/display.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import type { ToolCall } from "../call/call.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { DispatchEvent, DispatchEventBody, EventStream } from "../call/events.ts";
+import type { ToolExecution } from "../call/execution.ts";
+import type { CallTrace, TracedDecision } from "../call/trace.ts";
 import type { DispatchFailure } from "../failure/errors.ts";
-import type { ToolCall } from "./call.ts";
-import type { DispatchContext } from "./context.ts";
-import type { DispatchEvent, DispatchEventBody, EventStream } from "./events.ts";
-import type { ToolExecution } from "./execution.ts";
 import { follow } from "./follow.ts";
 import { type CallProgress, linkProgress } from "./progress.ts";
 import { redactEvent } from "./redacted.ts";
-import type { CallTrace, TracedDecision } from "./trace.ts";
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 

@@ -1,9 +1,9 @@
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
+import type { ReceivedCall } from "../call/call.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { CallSuspension } from "../call/suspension.ts";
 import { interruptedText } from "../failure/errors.ts";
-import type { ReceivedCall } from "./call.ts";
-import type { DispatchContext } from "./context.ts";
-import type { CallSuspension } from "./suspension.ts";
 
 /** How a call that an earlier process made goes on: with the result that it had, or by a dispatch. */
 type Again =

@@ -1,8 +1,8 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import { callDigest } from "./call-digest.ts";
+import { callDigest } from "../call/call-digest.ts";
+import type { CallPlace, SuspendableCall } from "../call/suspension.ts";
 import type { CallState, PlacedCall } from "./state.ts";
-import type { CallPlace, SuspendableCall } from "./suspension.ts";
 
 /** Returns where a call was made. */
 export function placeOf({ received, ctx }: CallState): CallPlace {

@@ -8,20 +8,20 @@ import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { DeclaredPath } from "../arguments/declared-paths.ts";
-import type { NestedBudget } from "../bounds/nested-budget.ts";
+import type { ReceivedCall } from "../call/call.ts";
+import type { Confirmation } from "../call/confirmation.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { AnsweredQuestion } from "../call/question.ts";
+import type { CallSuspension } from "../call/suspension.ts";
+import type { CallTrace } from "../call/trace.ts";
+import type { Caller, DispatchNested } from "../nested/nested.ts";
+import type { NestedBudget } from "../nested/nested-budget.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
+import { beginTrace } from "../reporting/follow.ts";
+import { CallProgress } from "../reporting/progress.ts";
+import { Reporter } from "../reporting/reporter.ts";
 import type { WorkReport } from "../work/work-report.ts";
-import type { ReceivedCall } from "./call.ts";
-import type { Confirmation } from "./confirmation.ts";
-import type { DispatchContext } from "./context.ts";
-import { beginTrace } from "./follow.ts";
-import type { Caller, DispatchNested } from "./nested.ts";
 import type { PartialOutput } from "./partial-output.ts";
-import { CallProgress } from "./progress.ts";
-import type { AnsweredQuestion } from "./question.ts";
-import { Reporter } from "./reporter.ts";
-import type { CallSuspension } from "./suspension.ts";
-import type { CallTrace } from "./trace.ts";
 
 /**
  * State of one call through the dispatch steps. A step takes the stage of the call that it needs, one of the types

@@ -1,8 +1,8 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { Question } from "../../tool/questions/question.ts";
-import type { QuestionRequest } from "./question.ts";
-import type { PlacedCall } from "./state.ts";
+import type { QuestionRequest } from "../call/question.ts";
+import type { PlacedCall } from "../in-flight/state.ts";
 
 /**
  * Returns what a person is asked for a tool, frozen.

@@ -1,7 +1,7 @@
 import type { Redaction } from "../../redaction/redaction.ts";
 import { withPaths } from "../../tool/changes.ts";
-import type { ConfirmationRequested, DispatchEvent } from "./events.ts";
-import type { ToolExecution } from "./execution.ts";
+import type { ConfirmationRequested, DispatchEvent } from "../call/events.ts";
+import type { ToolExecution } from "../call/execution.ts";
 
 /** Returns an event without secrets. The digest of the arguments is still that of what runs. */
 export function redactEvent(event: DispatchEvent, redaction: Redaction): DispatchEvent {

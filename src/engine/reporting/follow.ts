@@ -1,7 +1,7 @@
 import type { TraceHeaders } from "../../base/trace-headers.ts";
-import type { ReceivedCall } from "./call.ts";
-import type { DispatchContext } from "./context.ts";
-import type { CallTrace, CallTracer } from "./trace.ts";
+import type { ReceivedCall } from "../call/call.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { CallTrace, CallTracer } from "../call/trace.ts";
 
 /** Begins the trace of a call. Returns `undefined` if the tracer fails. */
 export function beginTrace(

@@ -10,18 +10,18 @@ import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { CallTool, NestedCallOptions, NestedResult } from "../../sandboxes/contract/task.ts";
 import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
-import type { NestedBudget } from "../bounds/nested-budget.ts";
+import { type ReceivedCall, receiveCall } from "../call/call.ts";
+import { callDigest } from "../call/call-digest.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { ToolExecution } from "../call/execution.ts";
+import type { CallSuspension } from "../call/suspension.ts";
+import type { CallTrace } from "../call/trace.ts";
 import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
 import type { WorkReport } from "../work/work-report.ts";
-import { type ReceivedCall, receiveCall } from "./call.ts";
-import { callDigest } from "./call-digest.ts";
-import type { DispatchContext } from "./context.ts";
-import type { ToolExecution } from "./execution.ts";
 import { nestedAgain } from "./nested-again.ts";
+import type { NestedBudget } from "./nested-budget.ts";
 import { earlierWork, nestedWork } from "./nested-work.ts";
-import type { CallSuspension } from "./suspension.ts";
-import type { CallTrace } from "./trace.ts";
 
 /** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
 export const MAX_NESTING = 3;

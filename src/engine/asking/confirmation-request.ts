@@ -1,7 +1,7 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonObject } from "../../json/value.ts";
-import type { ConfirmationRequest } from "./confirmation.ts";
-import type { PlacedCall } from "./state.ts";
+import type { ConfirmationRequest } from "../call/confirmation.ts";
+import type { PlacedCall } from "../in-flight/state.ts";
 
 /** Returns what a person is asked about a call, frozen. */
 export function confirmationRequest(
