@@ -7,12 +7,12 @@ import {
   type PolicyDecision,
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import { decide, type Question } from "../asking/decide.ts";
 import { elapsedMs } from "../call/execution.ts";
 import { denial, type Refusal } from "../failure/refusal.ts";
 import { shownName } from "../in-flight/shown-name.ts";
 import type { CallState, ParsedCall } from "../in-flight/state.ts";
 import { linkProgress } from "../reporting/progress.ts";
-import { decide, type Question } from "./decide.ts";
 
 /**
  * Asks the policy, and sets `decision`, `policyRevision` and `granted`. A decision to ask a person passes with the grant that it has, if

@@ -3,6 +3,7 @@ import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
+import { questionAsker } from "../asking/ask.ts";
 import type { DispatchContext } from "../call/context.ts";
 import { canHold, type Holding } from "../call/holding.ts";
 import type { CallTrace } from "../call/trace.ts";
@@ -14,7 +15,6 @@ import { suspendable } from "../in-flight/suspendable.ts";
 import { toolCaller } from "../nested/nested.ts";
 import { NestedBudget } from "../nested/nested-budget.ts";
 import { WorkReport } from "../work/work-report.ts";
-import { questionAsker } from "./ask.ts";
 import { callableNames, canCall } from "./lookup.ts";
 
 /**

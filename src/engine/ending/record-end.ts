@@ -5,7 +5,7 @@ import type { ExecutionReceipt } from "../call/execution.ts";
 import type { DeniedRecord } from "../call/journal.ts";
 import type { DispatchFailure } from "../failure/errors.ts";
 import type { CallState } from "../in-flight/state.ts";
-import { callRecord, decidedRecord } from "./record.ts";
+import { callRecord, decidedRecord } from "../steps/record.ts";
 
 /**
  * Records how a call ended, or that it did not run. Never throws.

@@ -12,9 +12,9 @@ import {
 } from "../../tool/questions/question-failures.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
-import { questionRequest } from "../asking/question-request.ts";
 import type { AskUser, QuestionReply, QuestionRequest } from "../call/question.ts";
 import type { PlacedCall } from "../in-flight/state.ts";
+import { questionRequest } from "./question-request.ts";
 
 /** The most answers of a call that its execution names. */
 const MAX_ANSWERS = 100;
