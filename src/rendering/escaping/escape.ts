@@ -1,10 +1,10 @@
+import { count, note, type Segment } from "../segment.ts";
 import { markCharacters } from "./characters.ts";
 import { markStacks } from "./combining.ts";
 import { markDecomposed } from "./composition.ts";
 import { markReordering } from "./direction.ts";
 import { Marks } from "./marks.ts";
 import { markNames } from "./names.ts";
-import { count, note, type Segment } from "./segment.ts";
 
 /** Options of {@link escapeText}. */
 export interface EscapeOptions {
