@@ -5,10 +5,10 @@ import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts
 import { type HostModule, isHostModule } from "../../tool/implementations/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
-import { loadExport } from "../config/load-export.ts";
-import { unapprovedTools } from "../config/load-lock.ts";
-import type { ConfiguredTool } from "../config/load-tools.ts";
 import { loadServer, type ServerConfig } from "../config/server/load-server.ts";
+import { loadExport } from "../config/tools/load-export.ts";
+import { unapprovedTools } from "../config/tools/load-lock.ts";
+import type { ConfiguredTool } from "../config/tools/load-tools.ts";
 import { showProblems } from "../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,

@@ -1,6 +1,6 @@
-import { DURATION, described, FLAG, PATH } from "../../../config/described.ts";
-import { mapOf, TEXT } from "../../../config/shape.ts";
-import type { JsonObject } from "../../../json/value.ts";
+import { DURATION, described, FLAG, PATH } from "../../../../config/described.ts";
+import { mapOf, TEXT } from "../../../../config/shape.ts";
+import type { JsonObject } from "../../../../json/value.ts";
 
 /** The schema of a tool's `remote.http`. Its templates are checked when the tool is registered. */
 export const HTTP: JsonObject = mapOf(

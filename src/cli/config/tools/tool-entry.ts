@@ -1,15 +1,15 @@
-import { DURATION, described, FLAG } from "../../config/described.ts";
-import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
-import type { JsonObject } from "../../json/value.ts";
-import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
-import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
+import { DURATION, described, FLAG } from "../../../config/described.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../../config/shape.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import { DIALECTS, type SchemaDialect } from "../../../schema/dialects/type-names.ts";
+import type { MicrovmImplementation } from "../../../tool/implementations/microvm-implementation.ts";
 import type {
   ArgumentReference,
   ProcessImplementation,
-} from "../../tool/implementations/process-implementation.ts";
-import type { RemoteImplementation } from "../../tool/implementations/remote-implementation.ts";
-import type { WasmImplementation } from "../../tool/implementations/wasm-implementation.ts";
-import type { ToolTraits } from "../../tool/tool-traits.ts";
+} from "../../../tool/implementations/process-implementation.ts";
+import type { RemoteImplementation } from "../../../tool/implementations/remote-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
+import type { ToolTraits } from "../../../tool/tool-traits.ts";
 import { IMPLEMENTATIONS } from "./shapes/implementations.ts";
 import { type ConfigTrait, TRAITS } from "./shapes/tool-traits.ts";
 

@@ -1,13 +1,13 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { described, PATH } from "../../config/described.ts";
-import type { ConfigProblem } from "../../config/problem.ts";
-import { mapOf, TEXT } from "../../config/shape.ts";
-import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
-import type { JsonObject } from "../../json/value.ts";
-import type { OAuthOptions } from "../../mcp/oauth/oauth-options.ts";
-import { absolutePathBeside } from "./config-path.ts";
-import { readToken, TOKEN, type TokenEntry } from "./server/token.ts";
+import { described, PATH } from "../../../config/described.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { mapOf, TEXT } from "../../../config/shape.ts";
+import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import type { OAuthOptions } from "../../../mcp/oauth/oauth-options.ts";
+import { absolutePathBeside } from "../config-path.ts";
+import { readToken, TOKEN, type TokenEntry } from "../server/token.ts";
 
 /** The JSON Schema of a list of origins. */
 export const ORIGINS: JsonObject = {

@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
-import { described, PATH } from "../../config/described.ts";
-import { ConfigError } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
-import { type ConfigPath, ConfigSource } from "../../config/source.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import type { CedarPolicy } from "../../policy/cedar/cedar-policy.ts";
-import type { PolicyTool } from "../../policy/file/policy-tool.ts";
-import { readUnproved } from "../../policy/file/read.ts";
-import { type AllowedUse, usedBy } from "../../policy/rule/rule.ts";
-import { pathBeside } from "./config-path.ts";
+import { described, PATH } from "../../../config/described.ts";
+import { ConfigError } from "../../../config/problem.ts";
+import { type CompiledShape, compileShape, mapOf } from "../../../config/shape.ts";
+import { type ConfigPath, ConfigSource } from "../../../config/source.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import type { CedarPolicy } from "../../../policy/cedar/cedar-policy.ts";
+import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
+import { readUnproved } from "../../../policy/file/read.ts";
+import { type AllowedUse, usedBy } from "../../../policy/rule/rule.ts";
+import { pathBeside } from "../config-path.ts";
 
 /** The shape of a policy in Cedar. */
 export const CEDAR_SHAPE: CompiledShape = compileShape(
@@ -54,7 +54,7 @@ export async function loadCedar(
     const message = `cannot read '${cedar}': ${error.code ?? error.message}`;
     throw new ConfigError([source.problem([...path, "cedar"], message, "error")]);
   });
-  const { openCedarPolicy } = await import("../../policy/cedar/cedar-policy.ts");
+  const { openCedarPolicy } = await import("../../../policy/cedar/cedar-policy.ts");
   return openCedarPolicy({ policies, tools, grants: readGrants(grants, source, path), file });
 }
 

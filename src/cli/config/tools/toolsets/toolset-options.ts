@@ -1,15 +1,15 @@
-import type { MaybePromise } from "../../../base/promises.ts";
-import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
-import { DURATION, described, FLAG, PATH } from "../../../config/described.ts";
-import type { ConfigProblem } from "../../../config/problem.ts";
-import { mapOf, TEXT } from "../../../config/shape.ts";
-import type { ConfigEntry } from "../../../config/source.ts";
-import type { JsonObject } from "../../../json/value.ts";
-import type { GitOptions } from "../../../toolsets/git/git-tools.ts";
-import type { SettingsOptions } from "../../../toolsets/settings/settings-tools.ts";
-import type { ShellOptions } from "../../../toolsets/shell/shell-tools.ts";
-import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
-import { absolutePathBeside } from "../config-path.ts";
+import type { MaybePromise } from "../../../../base/promises.ts";
+import { DURATION_FORM, parseDuration } from "../../../../base/units.ts";
+import { DURATION, described, FLAG, PATH } from "../../../../config/described.ts";
+import type { ConfigProblem } from "../../../../config/problem.ts";
+import { mapOf, TEXT } from "../../../../config/shape.ts";
+import type { ConfigEntry } from "../../../../config/source.ts";
+import type { JsonObject } from "../../../../json/value.ts";
+import type { GitOptions } from "../../../../toolsets/git/git-tools.ts";
+import type { SettingsOptions } from "../../../../toolsets/settings/settings-tools.ts";
+import type { ShellOptions } from "../../../../toolsets/shell/shell-tools.ts";
+import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../../toolsets/toolsets.ts";
+import { absolutePathBeside } from "../../config-path.ts";
 import { loadExport } from "../load-export.ts";
 import { HTTP } from "../shapes/implementations.ts";
 

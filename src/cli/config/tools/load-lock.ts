@@ -1,10 +1,10 @@
-import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
-import type { ConfigSource } from "../../config/source.ts";
-import type { ToolRegistry } from "../../engine/registry.ts";
-import type { DefinitionLock } from "../../pins/definition-lock.ts";
-import { LOCK_NAME, readLock } from "../../pins/lock-file.ts";
-import { LockPins } from "../../pins/lock-pins.ts";
-import { pathBeside } from "./config-path.ts";
+import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigSource } from "../../../config/source.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import type { DefinitionLock } from "../../../pins/definition-lock.ts";
+import { LOCK_NAME, readLock } from "../../../pins/lock-file.ts";
+import { LockPins } from "../../../pins/lock-pins.ts";
+import { pathBeside } from "../config-path.ts";
 import type { ConfiguredTool } from "./load-tools.ts";
 
 /** Where the lock of a config is, and what it has. */

@@ -1,22 +1,22 @@
-import { described, FLAG, PATH } from "../../config/described.ts";
-import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
-import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
-import type { ToolRegistry } from "../../engine/registry.ts";
-import type { JsonObject } from "../../json/value.ts";
+import { described, FLAG, PATH } from "../../../config/described.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../../config/shape.ts";
+import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/source.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import type { JsonObject } from "../../../json/value.ts";
 import {
   ASKS,
   checkServer,
   type ImportedServerOptions,
   type StdioServerOptions,
-} from "../../mcp/import/server-options.ts";
-import type { ToolClasses } from "../../mcp/import/tool-class.ts";
-import type { FsGrant } from "../../policy/grant/fs-grant.ts";
-import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
-import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
-import { absolutePathBeside } from "./config-path.ts";
+} from "../../../mcp/import/server-options.ts";
+import type { ToolClasses } from "../../../mcp/import/tool-class.ts";
+import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
+import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
+import { absolutePathBeside } from "../config-path.ts";
+import { readToken, TOKEN, type TokenEntry } from "../server/token.ts";
 import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
-import { readToken, TOKEN, type TokenEntry } from "./server/token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
 const BYTES: JsonObject = { ...COUNT, title: "bytes" };

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { loadToolset } from "../../../../src/cli/config/toolsets/load-toolset.ts";
-import { ConfigError } from "../../../../src/config/problem.ts";
-import { ConfigSource } from "../../../../src/config/source.ts";
-import { ToolRegistry } from "../../../../src/engine/registry.ts";
-import { TOOLSET_NAMES } from "../../../../src/toolsets/toolsets.ts";
+import { loadToolset } from "../../../../../src/cli/config/tools/toolsets/load-toolset.ts";
+import { ConfigError } from "../../../../../src/config/problem.ts";
+import { ConfigSource } from "../../../../../src/config/source.ts";
+import { ToolRegistry } from "../../../../../src/engine/registry.ts";
+import { TOOLSET_NAMES } from "../../../../../src/toolsets/toolsets.ts";
 
 async function load(item: string, folder = ""): Promise<readonly string[]> {
   const source = ConfigSource.parse(`toolsets:\n  - ${item}\n`, join(folder, "sandgate.yaml"));

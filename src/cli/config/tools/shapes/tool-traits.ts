@@ -1,8 +1,8 @@
-import { described, FLAG, TEXTS } from "../../../config/described.ts";
-import { mapOf, TEXT } from "../../../config/shape.ts";
-import type { JsonObject } from "../../../json/value.ts";
-import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
-import type { ToolTraits } from "../../../tool/tool-traits.ts";
+import { described, FLAG, TEXTS } from "../../../../config/described.ts";
+import { mapOf, TEXT } from "../../../../config/shape.ts";
+import type { JsonObject } from "../../../../json/value.ts";
+import { SIDE_EFFECTS } from "../../../../tool/side-effects.ts";
+import type { ToolTraits } from "../../../../tool/tool-traits.ts";
 
 /** The name of a trait that is copied from a config as it is. */
 export type ConfigTrait = Exclude<

@@ -1,16 +1,16 @@
-import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
-import { readConfigFile } from "../../config/read-file.ts";
-import type { ConfigPath, ConfigSource } from "../../config/source.ts";
-import { isJsonObject } from "../../json/value.ts";
-import { proofProblems } from "../../policy/file/invariant-checks.ts";
-import { loadPolicyFile } from "../../policy/file/load.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
-import type { PolicyTool } from "../../policy/file/policy-tool.ts";
-import { type LoadedPolicy, readUnproved } from "../../policy/file/read.ts";
-import type { RuntimePolicy } from "../../policy/policy.ts";
-import type { Proof } from "../../policy/proof/proof.ts";
-import { strictest } from "../../policy/strictest.ts";
-import { pathBeside } from "./config-path.ts";
+import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import { readConfigFile } from "../../../config/read-file.ts";
+import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
+import { isJsonObject } from "../../../json/value.ts";
+import { proofProblems } from "../../../policy/file/invariant-checks.ts";
+import { loadPolicyFile } from "../../../policy/file/load.ts";
+import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
+import { type LoadedPolicy, readUnproved } from "../../../policy/file/read.ts";
+import type { RuntimePolicy } from "../../../policy/policy.ts";
+import type { Proof } from "../../../policy/proof/proof.ts";
+import { strictest } from "../../../policy/strictest.ts";
+import { pathBeside } from "../config-path.ts";
 import { isCedarEntry, loadCedar } from "./load-cedar.ts";
 
 /** A policy, unless it has errors, and its problems. */

@@ -1,15 +1,15 @@
-import { DURATION_FORM, parseDuration } from "../../base/units.ts";
-import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
-import { readConfigFile } from "../../config/read-file.ts";
-import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
-import { TEXT_SCHEMA, type Tool } from "../../engine/tool.ts";
-import { parsePointer } from "../../json/pointer.ts";
-import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import { normalizeSchema } from "../../schema/dialects/normalize.ts";
-import { SchemaError } from "../../schema/schema-error.ts";
-import type { HostImplementation } from "../../tool/implementations/host-implementation.ts";
-import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
-import { absolutePathBeside, pathBeside } from "./config-path.ts";
+import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
+import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import { readConfigFile } from "../../../config/read-file.ts";
+import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/source.ts";
+import { TEXT_SCHEMA, type Tool } from "../../../engine/tool.ts";
+import { parsePointer } from "../../../json/pointer.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { normalizeSchema } from "../../../schema/dialects/normalize.ts";
+import { SchemaError } from "../../../schema/schema-error.ts";
+import type { HostImplementation } from "../../../tool/implementations/host-implementation.ts";
+import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import { absolutePathBeside, pathBeside } from "../config-path.ts";
 import { loadExport } from "./load-export.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 

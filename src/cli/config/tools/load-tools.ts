@@ -1,9 +1,9 @@
-import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
-import type { ConfigPath, ConfigSource } from "../../config/source.ts";
-import { ToolRegistry } from "../../engine/registry.ts";
-import { ToolRegistrationError } from "../../engine/registry-errors.ts";
-import type { Tool } from "../../engine/tool.ts";
-import type { JsonValue } from "../../json/value.ts";
+import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
+import { ToolRegistry } from "../../../engine/registry.ts";
+import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
+import type { Tool } from "../../../engine/tool.ts";
+import type { JsonValue } from "../../../json/value.ts";
 import { loadTool } from "./load-tool.ts";
 import { isPrograms, loadToolset } from "./toolsets/load-toolset.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createFolder, sandgate } from "../sandgate.ts";
+import { createFolder, sandgate } from "../../sandgate.ts";
 
 async function check(mcp: string): Promise<string> {
   const folder = await createFolder({

@@ -1,10 +1,10 @@
-import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
-import { compileShape, mapOf } from "../../../config/shape.ts";
-import { ConfigEntry, type ConfigPath, type ConfigSource } from "../../../config/source.ts";
-import type { ToolRegistry } from "../../../engine/registry.ts";
-import type { Tool } from "../../../engine/tool.ts";
-import { isJsonObject, type JsonObject } from "../../../json/value.ts";
-import { TOOLSET_NAMES, type ToolsetName, toolsOf } from "../../../toolsets/toolsets.ts";
+import { ConfigError, type ConfigProblem } from "../../../../config/problem.ts";
+import { compileShape, mapOf } from "../../../../config/shape.ts";
+import { ConfigEntry, type ConfigPath, type ConfigSource } from "../../../../config/source.ts";
+import type { ToolRegistry } from "../../../../engine/registry.ts";
+import type { Tool } from "../../../../engine/tool.ts";
+import { isJsonObject, type JsonObject } from "../../../../json/value.ts";
+import { TOOLSET_NAMES, type ToolsetName, toolsOf } from "../../../../toolsets/toolsets.ts";
 import { OPTIONS_READERS } from "./toolset-options.ts";
 
 /**
