@@ -1,14 +1,14 @@
-import type { ConfigPath } from "../../config/source.ts";
-import type { Tool } from "../../engine/tool.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
-import { namedBy } from "../../policy/file/tool-checks.ts";
-import { type Capabilities, commonCapabilities } from "../../policy/grant/capabilities.ts";
-import { mostOf } from "../../policy/grant/grant-template.ts";
-import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
-import { concernedTools } from "../../policy/rule/concerned-tools.ts";
-import { type AllowedUse, isConditional, type PolicyRule, usedBy } from "../../policy/rule/rule.ts";
-import { sandboxesOf } from "../../tool/implementations/implementations.ts";
-import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import type { ConfigPath } from "../../../config/source.ts";
+import type { Tool } from "../../../engine/tool.ts";
+import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import { namedBy } from "../../../policy/file/tool-checks.ts";
+import { type Capabilities, commonCapabilities } from "../../../policy/grant/capabilities.ts";
+import { mostOf } from "../../../policy/grant/grant-template.ts";
+import { type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
+import { concernedTools } from "../../../policy/rule/concerned-tools.ts";
+import { type AllowedUse, isConditional, type PolicyRule, usedBy } from "../../../policy/rule/rule.ts";
+import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
+import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
 
 /** What a part of a policy grants to a tool's calls, together with the rules that always apply to them. */
 export interface LocatedGrant {

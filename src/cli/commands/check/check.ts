@@ -1,15 +1,15 @@
-import type { ConfigProblem } from "../../config/problem.ts";
-import { toPrintableJson } from "../../rendering/printable-json.ts";
-import { shown } from "../../rendering/shown.ts";
-import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import { type HostModule, isHostModule } from "../../tool/implementations/host-implementation.ts";
-import { sandboxesOf } from "../../tool/implementations/implementations.ts";
-import { type Config, loadConfig } from "../config/load-config.ts";
-import { loadServer, type ServerConfig } from "../config/server/load-server.ts";
-import { loadExport } from "../config/tools/load-export.ts";
-import { unapprovedTools } from "../config/tools/load-lock.ts";
-import type { ConfiguredTool } from "../config/tools/load-tools.ts";
-import { showProblems } from "../terminal/problems.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { toPrintableJson } from "../../../rendering/printable-json.ts";
+import { shown } from "../../../rendering/shown.ts";
+import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import { type HostModule, isHostModule } from "../../../tool/implementations/host-implementation.ts";
+import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
+import { type Config, loadConfig } from "../../config/load-config.ts";
+import { loadServer, type ServerConfig } from "../../config/server/load-server.ts";
+import { loadExport } from "../../config/tools/load-export.ts";
+import { unapprovedTools } from "../../config/tools/load-lock.ts";
+import type { ConfiguredTool } from "../../config/tools/load-tools.ts";
+import { showProblems } from "../../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
@@ -17,11 +17,11 @@ import {
   type ExitCode,
   print,
   type Terminal,
-} from "../terminal/terminal.ts";
+} from "../../terminal/terminal.ts";
+import { ConfiguredServers } from "../mcp/servers.ts";
 import { checkGrants } from "./check-grants.ts";
 import { checkPrincipals, principalIds } from "./check-principals.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
-import { ConfiguredServers } from "./mcp/servers.ts";
 
 /** Options of `sandgate check`. */
 interface CheckOptions {

@@ -1,12 +1,12 @@
-import type { ConfigPath } from "../../config/source.ts";
-import type { Tool } from "../../engine/tool.ts";
-import { WRITTEN_NAMES } from "../../policy/file/written-limits.ts";
-import type { CapabilityName } from "../../policy/grant/capabilities.ts";
-import type { LimitName } from "../../policy/grant/limits.ts";
-import { isWithinOrigin, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
-import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import { remoteNeeds } from "../../tool/checks/remote-needs.ts";
-import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
+import type { ConfigPath } from "../../../config/source.ts";
+import type { Tool } from "../../../engine/tool.ts";
+import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
+import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
+import type { LimitName } from "../../../policy/grant/limits.ts";
+import { isWithinOrigin, originOf, parseOrigin } from "../../../policy/grant/net-grant.ts";
+import type { Sandbox } from "../../../sandboxes/contract/sandbox.ts";
+import { remoteNeeds } from "../../../tool/checks/remote-needs.ts";
+import { workspaceIsSupported } from "../../../workspace/paths/fd-path.ts";
 import type { LocatedGrant } from "./located-grants.ts";
 
 /** Why calls of a tool fail under a grant. */

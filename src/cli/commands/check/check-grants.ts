@@ -1,7 +1,7 @@
-import type { ConfigProblem } from "../../config/problem.ts";
-import type { Tool } from "../../engine/tool.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
-import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import type { Tool } from "../../../engine/tool.ts";
+import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import type { SandboxRouter } from "../../../sandboxes/contract/sandbox.ts";
 import { type GrantFlaw, grantFlaws } from "./grant-flaws.ts";
 import { grantsOf, type LocatedGrant } from "./located-grants.ts";
 

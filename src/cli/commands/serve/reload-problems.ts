@@ -1,5 +1,5 @@
-import type { ConfigProblem } from "../../config/problem.ts";
-import type { ConfigSource } from "../../config/source.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigSource } from "../../../config/source.ts";
 
 /** The parts of a server that are on if they are there. */
 interface ServedParts {

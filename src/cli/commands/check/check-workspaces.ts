@@ -1,7 +1,7 @@
-import type { ConfigProblem } from "../../config/problem.ts";
-import type { ConfigPath } from "../../config/source.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
-import { type AllowedUse, usedBy } from "../../policy/rule/rule.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigPath } from "../../../config/source.ts";
+import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import { type AllowedUse, usedBy } from "../../../policy/rule/rule.ts";
 
 /** Finds grants of the session's workspace, for configs under which no session has one. */
 export function checkWorkspaces(policies: readonly LocatedPolicy[]): readonly ConfigProblem[] {

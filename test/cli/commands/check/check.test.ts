@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createFolder, type Outcome, PROJECT, sandgate } from "../sandgate.ts";
+import { createFolder, type Outcome, PROJECT, sandgate } from "../../sandgate.ts";
 
 /** Checks a config. Paths in its output are relative to the config's folder. */
 async function check(files: Record<string, string>): Promise<Outcome> {

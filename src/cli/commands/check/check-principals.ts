@@ -1,8 +1,8 @@
-import type { ConfigProblem } from "../../config/problem.ts";
-import { DEFAULT_TOKEN_NAME, LOCAL_ID } from "../../executor/http/authentication.ts";
-import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
-import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import type { ServerConfig } from "../config/server/load-server.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { DEFAULT_TOKEN_NAME, LOCAL_ID } from "../../../executor/http/authentication.ts";
+import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
+import type { ServerConfig } from "../../config/server/load-server.ts";
 
 /** Returns the ids of all principals that a server authenticates. */
 export function principalIds({

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createFolder, type Outcome, PROJECT, sandgate } from "../sandgate.ts";
+import { createFolder, type Outcome, PROJECT, sandgate } from "../../sandgate.ts";
 
 /** Checks a config with one program, which is declared on line 5. */
 async function check(program: string): Promise<Outcome> {
