@@ -1,4 +1,3 @@
-import { race } from "../base/timers/race.ts";
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { CallHistory } from "../policy/history/call-history.ts";
@@ -10,9 +9,7 @@ import { runDurably } from "./calls/run-durably.ts";
 import { checkId, newId } from "./ids.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
-
-/** Milliseconds for which a cancelled call is waited for. */
-const ABANDONED_AFTER_MS = 30_000;
+import { MessagesUnderWay } from "./messages-under-way.ts";
 
 type Results = (ToolExecution | null)[];
 
@@ -53,7 +50,7 @@ export class Turn implements TurnCore {
   /** `undefined` while nothing could be cancelled. */
   #cancelling: AbortController | undefined;
   /** The messages with calls under way; `undefined` if there is none. */
-  #underWay: Set<UnderWay> | undefined;
+  #underWay: MessagesUnderWay | undefined;
   /** How many messages wait for those that came before. */
   #waiting = 0;
   #kept: KeptMessages | undefined;
@@ -62,8 +59,6 @@ export class Turn implements TurnCore {
   #ledger: LedgerScope | undefined;
   #history: CallHistory | undefined;
   #messageCount = 0;
-  /** Resolves when no call is under way; `undefined` unless the turn is being cancelled. */
-  #idle: PromiseWithResolvers<void> | undefined;
 
   /** @internal */
   constructor(
@@ -268,19 +263,12 @@ export class Turn implements TurnCore {
     // A process that ends leaves the calls to the others.
     if (durable !== undefined && !isSuspended) await durable.cancelTurn(this.session.id, this.id);
     if (this.#underWay === undefined || (durable !== undefined && isSuspended)) return;
-    this.#idle ??= Promise.withResolvers();
-    const { promise: idle } = this.#idle;
-    if ((await race(idle, { timeoutMs: ABANDONED_AFTER_MS })) !== "timeout") return;
-    for (const message of this.#underWay ?? []) message.abandon();
-    if (durable === undefined) await idle;
+    await this.#underWay.ended(durable === undefined);
   }
 
   /** Whether the model made a call in a message of the turn, which has no result yet. @internal */
   isRunning(messageId: string, callId: string): boolean {
-    for (const message of this.#underWay ?? []) {
-      if (message.id === messageId && message.isRunning(callId)) return true;
-    }
-    return false;
+    return this.#underWay?.isRunning(messageId, callId) === true;
   }
 
   /**
@@ -290,10 +278,7 @@ export class Turn implements TurnCore {
    * @internal
    */
   lendPlace(callId: string): () => Promise<void> {
-    const reclaims = Array.from(this.#underWay ?? [], (message) => message.lendPlace?.(callId));
-    return async () => {
-      await Promise.all(reclaims.map((reclaim) => reclaim?.()));
-    };
+    return this.#underWay?.lendPlace(callId) ?? (async () => {});
   }
 
   /** @internal */
@@ -315,7 +300,7 @@ export class Turn implements TurnCore {
   /** @internal */
   begin(message: UnderWay): void {
     if (this.#underWay === undefined) {
-      this.#underWay = new Set();
+      this.#underWay = new MessagesUnderWay();
       this.session.begin(this);
     }
     this.#underWay.add(message);
@@ -325,11 +310,9 @@ export class Turn implements TurnCore {
   end(message: UnderWay): void {
     this.#underWay?.delete(message);
     this.#kept?.end(message.id);
-    if (this.#underWay === undefined || this.#underWay.size > 0) return;
+    if (this.#underWay?.isEmpty !== true) return;
     this.#underWay = undefined;
     this.session.end(this);
-    this.#idle?.resolve();
-    this.#idle = undefined;
   }
 
   /** The id of the turn cannot be guessed, so that those of its messages need not be random. */
