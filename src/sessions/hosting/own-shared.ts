@@ -6,11 +6,11 @@ import type { SteadyClock } from "../confirmations/steady-clock.ts";
 import { Ledgers } from "../ledger/ledgers.ts";
 import { ModeListeners } from "../modes/mode-changes.ts";
 import type { Settings } from "../options.ts";
-import { RestingTurn } from "../resting-turn.ts";
 import type { Shared } from "../shared.ts";
 import { GuardedStore } from "../store/guarded-store.ts";
 import { MemorySessionStore } from "../store/memory-store.ts";
 import type { SessionStore } from "../store/store.ts";
+import { RestingTurn } from "../turns/resting-turn.ts";
 
 /** Returns what the sessions of this process share, without a durable runtime. */
 export function ownShared(

@@ -1,14 +1,14 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import type { ToolExecution } from "../engine/call/execution.ts";
-import type { CallHistory } from "../policy/history/call-history.ts";
-import type { SessionCore, TurnCore, UnderWay } from "./calls/core.ts";
-import { type KeptMessage, KeptMessages } from "./calls/kept-messages.ts";
-import { type MessageCall, messageCall, messageCalls } from "./calls/message-calls.ts";
-import { MessageRun } from "./calls/message-run.ts";
-import { runDurably } from "./calls/run-durably.ts";
-import { checkId, newId } from "./ids.ts";
-import type { Ledger } from "./ledger/ledger.ts";
-import { LedgerScope } from "./ledger/ledger-scope.ts";
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { CallHistory } from "../../policy/history/call-history.ts";
+import type { SessionCore, TurnCore, UnderWay } from "../calls/core.ts";
+import { type KeptMessage, KeptMessages } from "../calls/kept-messages.ts";
+import { type MessageCall, messageCall, messageCalls } from "../calls/message-calls.ts";
+import { MessageRun } from "../calls/message-run.ts";
+import { runDurably } from "../calls/run-durably.ts";
+import { checkId, newId } from "../ids.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { LedgerScope } from "../ledger/ledger-scope.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
 
 type Results = (ToolExecution | null)[];
