@@ -9,7 +9,7 @@ import { runDurably } from "../calls/run-durably.ts";
 import { checkId, newId } from "../ids.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { LedgerScope } from "../ledger/ledger-scope.ts";
-import { MessagesUnderWay } from "./messages-under-way.ts";
+import { UnfinishedMessages } from "./unfinished-messages.ts";
 
 type Results = (ToolExecution | null)[];
 
@@ -50,7 +50,7 @@ export class Turn implements TurnCore {
   /** `undefined` while nothing could be cancelled. */
   #cancelling: AbortController | undefined;
   /** The messages with calls under way; `undefined` if there is none. */
-  #underWay: MessagesUnderWay | undefined;
+  #underWay: UnfinishedMessages | undefined;
   /** How many messages wait for those that came before. */
   #waiting = 0;
   #kept: KeptMessages | undefined;
@@ -300,7 +300,7 @@ export class Turn implements TurnCore {
   /** @internal */
   begin(message: UnderWay): void {
     if (this.#underWay === undefined) {
-      this.#underWay = new MessagesUnderWay();
+      this.#underWay = new UnfinishedMessages();
       this.session.begin(this);
     }
     this.#underWay.add(message);

@@ -5,7 +5,7 @@ import type { UnderWay } from "../calls/core.ts";
 const ABANDONED_AFTER_MS = 30_000;
 
 /** The messages of a turn that have calls without a result. A turn has these only while there are some. */
-export class MessagesUnderWay {
+export class UnfinishedMessages {
   readonly #messages = new Set<UnderWay>();
   /** Resolves when none is left; `undefined` unless that is waited for. */
   #idle: PromiseWithResolvers<void> | undefined;
