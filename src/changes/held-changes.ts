@@ -9,18 +9,11 @@ import { HELD_LIMITS, HeldRoom } from "../workspace/held/held-room.ts";
 import { HeldStore } from "../workspace/held/held-store.ts";
 import type { AcceptedChanges, AcceptOptions, ChangeConflict } from "./accepted-changes.ts";
 import { acceptRecords, recover } from "./accepting/accept.ts";
-import { conflictOf } from "./disk-entry.ts";
+import { conflictAt, conflictsOf } from "./accepting/conflicts.ts";
 import { folderName, OWN_FOLDER, otherFolders, ownFolder, removeOwnFolder } from "./own-folder.ts";
 import { digestOfAll } from "./pending/digest-of-all.ts";
 import { DiffBudget } from "./pending/file-diff.ts";
-import {
-  describe,
-  digestOf,
-  hashAll,
-  hashContents,
-  type ListedChanges,
-  type PendingChange,
-} from "./pending/pending.ts";
+import { describe, digestOf, hashAll, type ListedChanges, type PendingChange } from "./pending/pending.ts";
 import { RecordsByPath, rejectedWith } from "./pending/related.ts";
 import { WorkspacePlaces } from "./workspace-places.ts";
 
@@ -230,36 +223,19 @@ export class HeldChanges {
     records: readonly HeldRecord[],
     hashes: ReadonlyMap<string, string>,
   ): Promise<AcceptedChanges> {
-    const conflicts: ChangeConflict[] = [];
-    for (const record of records) {
-      const reason = await conflictOf(this.#places, record);
-      if (reason !== undefined) conflicts.push({ path: record.path, reason });
-    }
+    const conflicts = await conflictsOf(this.#places, records);
     if (conflicts.length > 0 || records.length === 0) return { accepted: [], conflicts };
     const before = this.#store.amount();
     try {
       const changed = await acceptRecords(this.#places, this.#store, records, hashes);
-      if (changed !== undefined)
-        return { accepted: [], conflicts: [await this.#conflictAt(changed, records, hashes)] };
+      if (changed !== undefined) {
+        const conflict = await conflictAt(changed, this.#places, this.#store, records, hashes);
+        return { accepted: [], conflicts: [conflict] };
+      }
     } finally {
       this.#recount(before);
     }
     return { accepted: records.map(({ path }) => path).sort(), conflicts: [] };
-  }
-
-  /** Names what was found out only while the change was being made. */
-  async #conflictAt(
-    path: string,
-    records: readonly HeldRecord[],
-    hashes: ReadonlyMap<string, string>,
-  ): Promise<ChangeConflict> {
-    const record = records.find((each) => each.path === path) as HeldRecord;
-    const reason = await conflictOf(this.#places, record);
-    const { now, was } = record;
-    const isWritten =
-      now.kind === "file" && (await hashContents(this.#store, now.content)) !== hashes.get(path);
-    const otherwise = isWritten ? "not-shown" : was?.kind === "directory" ? "not-empty" : "changed";
-    return { path, reason: reason ?? otherwise };
   }
 
   #forget(records: readonly HeldRecord[]): readonly string[] {

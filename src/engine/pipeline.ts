@@ -3,10 +3,11 @@ import type { OneShotThenable } from "../base/promises.ts";
 import type { ReceivedCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
-import type { Caller } from "./call/nested.ts";
-import type { ProgressPhase } from "./call/progress.ts";
-import { CallState } from "./call/state.ts";
+import { type CallEnd, conclude, fail } from "./ending/result.ts";
 import type { Refusal } from "./failure/refusal.ts";
+import { CallState } from "./in-flight/state.ts";
+import type { Caller } from "./nested/nested.ts";
+import type { ProgressPhase } from "./reporting/progress.ts";
 import { readArguments } from "./steps/arguments.ts";
 import { authorise } from "./steps/authorise.ts";
 import { confirm } from "./steps/confirm.ts";
@@ -20,7 +21,6 @@ import { place } from "./steps/place.ts";
 import { preflight } from "./steps/preflight.ts";
 import { record } from "./steps/record.ts";
 import { reopen } from "./steps/reopen.ts";
-import { type CallEnd, conclude, fail } from "./steps/result.ts";
 import { run } from "./steps/run.ts";
 
 /** What a step returns: how the call ends, or `undefined` to go on with the next step. */

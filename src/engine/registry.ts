@@ -1,29 +1,14 @@
-import { PackageFileError } from "../base/package/package-file-error.ts";
-import { copyJson } from "../json/copy.ts";
-import type { DuplicateKeys } from "../json/duplicate-keys.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import type { JsonValue } from "../json/value.ts";
 import type { PolicySubject } from "../policy/policy.ts";
 import type { ArgumentProblem } from "../schema/argument-problem.ts";
-import {
-  type ArgumentRules,
-  argumentRuleProblems,
-  DEFAULT_ARGUMENT_RULES,
-} from "../schema/argument-rules.ts";
-import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
-import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
-import { sandboxesOf } from "../tool/implementations/implementations.ts";
-import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
-import { accessTo } from "../tool/tool-traits.ts";
 import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/check-arguments.ts";
-import { declaredArguments } from "./arguments/declared-arguments.ts";
 import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";
-import { ToolDefinitionDigest } from "./definition.ts";
 import type { DefinitionPins } from "./definition-pins.ts";
+import { registeredTool } from "./register-tool.ts";
 import { type RegisteredTool, type ToolDefinition, toToolDefinition } from "./registered-tool.ts";
-import { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "./registry-errors.ts";
-import { type Tool, toolProblems } from "./tool.ts";
-
-const NO_TAGS: readonly string[] = Object.freeze([]);
+import { ToolNotFoundError } from "./registry-errors.ts";
+import { checkRegistryOptions, type ToolRegistryOptions } from "./registry-options.ts";
+import type { Tool } from "./tool.ts";
 
 /** What {@link ToolRegistry.validate} returns: the arguments as the tool gets them, or everything that is wrong with them. */
 export type ValidatedArguments =
@@ -32,23 +17,6 @@ export type ValidatedArguments =
 
 /** Whether a view of a registry has a tool. */
 type IsVisible = (tool: Tool<never, never>) => boolean;
-
-/** Options of {@link ToolRegistry}. The argument rules are defaults for its tools. */
-export interface ToolRegistryOptions extends ArgumentRules {
-  /**
-   * Trusted schemas, by URI, that the tools' schemas may refer to. Nothing is ever fetched. Default: none.
-   */
-  readonly schemas?: Readonly<Record<string, JsonObject>>;
-  /**
-   * How to treat arguments, as JSON text, in which an object has several members of one name. What looked at the text
-   * before may have read another one of them. Default: `"refuse"`; `"last"`: the last one counts, as in ECMAScript.
-   */
-  readonly duplicateKeys?: DuplicateKeys;
-  /** Whether to refuse a tool that does not declare `sideEffects`. Default: `false`; it counts as `"destructive"`. */
-  readonly requireSideEffects?: boolean;
-  /** Which definitions were approved. Default: all of them. */
-  readonly pins?: DefinitionPins;
-}
 
 /**
  * The tools that a dispatch can find, by name. Tools can be registered and unregistered at any time: a dispatch looks
@@ -66,12 +34,7 @@ export class ToolRegistry<in Embedder = unknown> {
 
   /** @throws {TypeError} if an option is invalid. */
   constructor(options: ToolRegistryOptions = {}) {
-    const [problem] = argumentRuleProblems(options);
-    if (problem !== undefined) throw new TypeError(problem);
-    const { duplicateKeys } = options;
-    if (duplicateKeys !== undefined && duplicateKeys !== "refuse" && duplicateKeys !== "last") {
-      throw new TypeError('duplicateKeys must be "refuse" or "last"');
-    }
+    checkRegistryOptions(options);
     this.#options = Object.freeze({ ...options });
     this.#pinned = { pins: options.pins };
   }
@@ -96,68 +59,14 @@ export class ToolRegistry<in Embedder = unknown> {
    */
   register(tool: Tool<never, Embedder>, options: { readonly replace?: boolean } = {}): this {
     this.#refuseView();
-    const reasons = [...toolProblems(tool)];
-    const name = typeof tool?.name === "string" ? tool.name : "?";
-    const isTaken = this.#tools.has(name) && !options.replace;
-    if (isTaken) reasons.push("the name is taken");
-    if (this.#options.requireSideEffects && isJsonObject(tool) && tool.sideEffects === undefined) {
-      reasons.push(`the tool must declare sideEffects: one of ${SIDE_EFFECTS.join(", ")}`);
-    }
-    const input = this.#compile(tool?.inputSchema, "input", reasons);
-    const output = this.#compile(tool?.outputSchema, "output", reasons);
-    if (reasons.length > 0 || input === undefined) {
-      throw new (isTaken ? DuplicateToolError : ToolRegistrationError)(name, reasons);
-    }
-    const { sideEffects = UNDECLARED_SIDE_EFFECTS, tags = NO_TAGS } = tool;
-    const inputSchema = input.schema;
-    const kept = Object.freeze({ ...tool, inputSchema, ...(output && { outputSchema: output.schema }) });
-    const definition = new ToolDefinitionDigest(kept);
-    const subject: PolicySubject = Object.freeze({
-      ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema, definition },
-      tags: Object.freeze([...tags]),
-      ...accessTo(tool),
-    });
-    const registered: RegisteredTool<Embedder> = {
-      tool: kept,
-      schema: input.compiled,
-      rules: this.#rulesOf(tool),
-      duplicateKeys: this.#options.duplicateKeys,
-      outputSchema: output?.compiled,
-      declared: declaredArguments(tool),
-      subject,
-      definition,
-      last: {},
-    };
-    this.#tools.set(name, Object.freeze(registered));
+    const registered = registeredTool(
+      tool,
+      this.#options,
+      (name) => !options.replace && this.#tools.has(name),
+    );
+    this.#tools.set(registered.subject.name, registered);
     this.#changes.count++;
     return this;
-  }
-
-  /** Compiles a schema of a tool. Adds to `reasons`, and returns `undefined`, if there is none or it does not compile. */
-  #compile(
-    given: unknown,
-    which: "input" | "output",
-    reasons: string[],
-  ): { readonly schema: JsonObject; readonly compiled: CompiledSchema } | undefined {
-    if (!isJsonObject(given)) return undefined;
-    try {
-      // A copy, so models and policies get the schema that was compiled.
-      const schema = copyJson(given, SCHEMA_BOUNDS) as JsonObject;
-      return { schema, compiled: compileSchema(schema, this.#options.schemas) };
-    } catch (error) {
-      if (error instanceof PackageFileError) throw error;
-      reasons.push(`the ${which} schema does not compile: ${error instanceof Error ? error.message : error}`);
-      return undefined;
-    }
-  }
-
-  /** The tool's own rules, else the registry's, else the defaults. */
-  #rulesOf({ nullForOptional, coerce }: ArgumentRules): Required<ArgumentRules> {
-    return Object.freeze({
-      nullForOptional:
-        nullForOptional ?? this.#options.nullForOptional ?? DEFAULT_ARGUMENT_RULES.nullForOptional,
-      coerce: coerce ?? this.#options.coerce ?? DEFAULT_ARGUMENT_RULES.coerce,
-    });
   }
 
   /** Removes a tool and returns whether it was registered. Calls that already found it continue. */

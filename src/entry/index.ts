@@ -76,8 +76,9 @@ export type { LogLevel } from "../tool/log-level.ts";
 
 export type { DefinitionPins } from "../engine/definition-pins.ts";
 export { type ToolDefinition, toToolDefinition } from "../engine/registered-tool.ts";
-export { ToolRegistry, type ToolRegistryOptions, type ValidatedArguments } from "../engine/registry.ts";
+export { ToolRegistry, type ValidatedArguments } from "../engine/registry.ts";
 export { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "../engine/registry-errors.ts";
+export type { ToolRegistryOptions } from "../engine/registry-options.ts";
 export { defineTool, type FreeformToolDeclaration, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
 export { FileFailure, WorkspaceEscapeError } from "../tool/file-failure.ts";

@@ -12,7 +12,7 @@ export {
   openSessions,
   type Sessions,
 } from "../sessions/sessions.ts";
-export type { DispatchMessageOptions, Turn } from "../sessions/turn.ts";
+export type { DispatchMessageOptions, Turn } from "../sessions/turns/turn.ts";
 
 // Changes that wait
 

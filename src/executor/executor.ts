@@ -1,20 +1,12 @@
 import type { Server } from "node:http";
-import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { FairBudget } from "../base/fair-budget.ts";
 import { FrameUpgrades } from "./frames/frame-upgrades.ts";
 import { Authentication, type Credentials } from "./http/authentication.ts";
 import { BASE_PATH_FORM, isBasePath } from "./http/base-path.ts";
-import { HostCheck, loopbackNames } from "./http/host-check.ts";
-import { listen } from "./http/listen.ts";
-import {
-  isLocal,
-  LISTEN_FORM,
-  ListenError,
-  parseListenAddress,
-  refuseUnprotected,
-  writeAuthority,
-} from "./http/listen-address.ts";
+import { bind } from "./http/bind.ts";
+import { refuseUnprotected } from "./http/listen-address.ts";
 import type { Guards, MoreRoutes } from "./http/more-routes.ts";
 import { openServer } from "./http/open-server.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
@@ -161,40 +153,15 @@ export class Executor implements AsyncDisposable {
   }
 
   async #listen(where: string, hosts: readonly string[], authentication: Authentication): Promise<void> {
-    const isProtected = authentication.isRequired;
-    const address = parseListenAddress(where);
-    if (address === undefined) throw new ListenError(`listen must be ${LISTEN_FORM}`);
-    if (!isLocal(address)) this.#refuseUnprotected(isProtected);
-    await listen(this.#server, address, this.#backlog);
-    // A string is the path of a unix socket, which a descriptor can also refer to.
-    const bound = this.#server.address() as AddressInfo | string | null;
-    if (typeof bound !== "object" || bound === null) {
-      if (this.#tls?.asksClients) {
-        this.#server.close();
-        throw new ListenError(
-          "tls.clientCa cannot be used on a unix socket, which only this user can connect to",
-        );
-      }
-      this.#address = where;
-      this.#routes.hostCheck = new HostCheck(undefined);
-      this.#isLocal = true;
-      authentication.assumeLocal();
-      return;
-    }
-    const { address: host, port } = bound;
-    this.#isLocal = isLocal({ kind: "tcp", host, port });
-    if (!this.#isLocal) {
-      try {
-        this.#refuseUnprotected(isProtected);
-      } catch (error) {
-        this.#server.close();
-        throw error;
-      }
-    }
-    this.#address = writeAuthority(host, port);
-    const own = address.kind === "tcp" ? [writeAuthority(address.host, port)] : [];
-    const names = [...hosts, ...own, this.#address, ...loopbackNames(port)];
-    this.#routes.hostCheck = new HostCheck(names.map((name) => name.toLowerCase()));
+    const { isRequired: isProtected } = authentication;
+    const bound = await bind(this.#server, where, {
+      ...{ hosts, backlog: this.#backlog, asksClients: this.#tls?.asksClients === true },
+      refuseUnprotected: () => this.#refuseUnprotected(isProtected),
+    });
+    this.#address = bound.address;
+    this.#isLocal = bound.isLocal;
+    this.#routes.hostCheck = bound.hostCheck;
+    if (bound.isUnixSocket) authentication.assumeLocal();
   }
 
   #refuseUnprotected(hasCredentials: boolean): void {

@@ -12,9 +12,7 @@ import type { KernelChange } from "../policy/kernel/capability-kernel.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { withPaths } from "../tool/changes.ts";
 import { changesNothing } from "../tool/side-effects.ts";
-import { Anchors } from "./checkpoints/anchors.ts";
-import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
-import { PeerCheckpoints } from "./checkpoints/peers.ts";
+import { BesideFiles } from "./beside-files.ts";
 import { JournalError } from "./journal-error.ts";
 import { KeptInputs } from "./kept-inputs.ts";
 import {
@@ -30,11 +28,10 @@ import type { RecordParts } from "./line/record-parts.ts";
 import type { JournalNotice } from "./notice.ts";
 import { type CheckedOptions, checkOptions, type JournalOptions } from "./options.ts";
 import { findCalls } from "./read/find-calls.ts";
-import { SealedArguments } from "./sealed/sealed-arguments.ts";
 import { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { DirectoryLock } from "./storage/directory-lock.ts";
-import { besideFile, journalFile } from "./storage/file-names.ts";
+import { journalFile } from "./storage/file-names.ts";
 import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
 import { type ChainHead, type RecoveredJournal, recover } from "./write/recover.ts";
 
@@ -59,9 +56,7 @@ export class Journal implements CallJournal, AsyncDisposable {
   readonly #kept: KeptInputs;
   readonly #keys: SessionKeys;
   readonly #writer: GroupWriter;
-  readonly #resources = new AsyncDisposableStack();
-  #sealed: SealedArguments | undefined;
-  #checkpoints: CheckpointWriter | undefined;
+  readonly #beside = new BesideFiles();
   #closed: Promise<void> | undefined;
 
   private constructor(options: CheckedOptions, lock: DirectoryLock, { file, head, open }: RecoveredJournal) {
@@ -70,8 +65,8 @@ export class Journal implements CallJournal, AsyncDisposable {
     this.#kept = new KeptInputs(options.directory);
     this.#keys = new SessionKeys(options.directory);
     this.#writer = new GroupWriter(file, head, open, options.sync === "group", {
-      beforeGroup: () => this.#sealed?.write(),
-      afterGroup: (end) => this.#checkpoints?.follow(end),
+      beforeGroup: () => this.#beside.write(),
+      afterGroup: (end) => this.#beside.follow(end),
       nextFile: (end, current) => (current.size < options.maxBytes ? undefined : this.#openNext(end)),
       onUnhealthy: (reason) =>
         this.#tell("unhealthy", `the journal cannot write, so no call runs: ${reason}`),
@@ -204,28 +199,11 @@ export class Journal implements CallJournal, AsyncDisposable {
   }
 
   async #begin({ file, head, open, torn }: RecoveredJournal): Promise<void> {
-    const { key, anchors, peers } = this.#options;
-    if (this.#options.arguments === "sealed") {
-      const sealed = await AppendFile.open(besideFile(file.path, "sealed"));
-      this.#sealed = this.#resources.use(new SealedArguments(this.#keys, sealed));
-      // Ends a line that a crash left half-written.
-      if (sealed.size > 0) await sealed.append(Buffer.from("\n"));
-    }
-    if (key !== undefined) {
-      const copies = new Anchors(anchors, (reason) =>
-        this.#tell("anchor", `a checkpoint was not copied: ${reason}`),
-      );
-      this.#checkpoints = this.#resources.use(
-        await CheckpointWriter.open(besideFile(file.path, "checkpoints"), key, head, {
-          anchors: copies,
-          peers:
-            peers &&
-            new PeerCheckpoints(peers.directory, key, peers.keys, (reason) => this.#tell("peer", reason)),
-          sync: () => this.#writer.sync(),
-          onFailed: (reason) => this.#tell("checkpoint", `a checkpoint could not be kept: ${reason}`),
-        }),
-      );
-    }
+    await this.#beside.open(file.path, head, this.#options, {
+      keys: this.#keys,
+      sync: () => this.#writer.sync(),
+      tell: (kind, message) => this.#tell(kind, message),
+    });
     if (torn !== undefined) {
       this.#tell(
         "torn",
@@ -253,13 +231,10 @@ export class Journal implements CallJournal, AsyncDisposable {
   async #close(): Promise<void> {
     try {
       await this.flush();
-      if (this.problem === undefined) {
-        await this.#sealed?.sync();
-        await this.#checkpoints?.signNow();
-      }
+      if (this.problem === undefined) await this.#beside.finish();
       await this.#writer.close();
     } finally {
-      await this.#resources.disposeAsync();
+      await this.#beside[Symbol.asyncDispose]();
       this.#lock[Symbol.dispose]();
     }
   }
@@ -283,9 +258,8 @@ export class Journal implements CallJournal, AsyncDisposable {
   }
 
   #show(canonical: CanonicalJson, sessionId: string): ShownArguments {
-    if (this.#sealed !== undefined) return this.#sealed.seal(canonical, sessionId);
     const { redaction } = this.#options;
-    return canonical.shownAs((value) => redaction.json(value));
+    return this.#beside.seal(canonical, sessionId) ?? canonical.shownAs((value) => redaction.json(value));
   }
 
   async #openNext({ seq }: ChainHead): Promise<AppendFile> {
@@ -294,8 +268,7 @@ export class Journal implements CallJournal, AsyncDisposable {
     try {
       // An attempt that failed may have left something.
       if (file.size > 0) await file.cutBack(0);
-      await this.#checkpoints?.continueIn(besideFile(path, "checkpoints"));
-      await this.#sealed?.continueIn(besideFile(path, "sealed"));
+      await this.#beside.continueIn(path);
       // Everything in the file before is durable: what follows is the end of the journal.
       await this.#writer.sync();
       return file;

@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import { beginning, wellFormed } from "../base/text.ts";
 import { Redaction } from "../redaction/redaction.ts";
-import { escapeText } from "../rendering/escape.ts";
+import { escapeText } from "../rendering/escaping/escape.ts";
 import { textOf } from "../rendering/render.ts";
 import type { LogLevel } from "../tool/log-level.ts";
 import { LINE_FORMATS, type LogFormat } from "./line-format.ts";

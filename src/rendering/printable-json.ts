@@ -1,4 +1,4 @@
-import { escapeText } from "./escape.ts";
+import { escapeText } from "./escaping/escape.ts";
 import { textOf } from "./render.ts";
 import { ShownText } from "./shown-text.ts";
 

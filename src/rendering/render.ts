@@ -1,5 +1,5 @@
 import { cutMiddle } from "./cut.ts";
-import { type EscapeOptions, escapeText } from "./escape.ts";
+import { type EscapeOptions, escapeText } from "./escaping/escape.ts";
 import { count, note, type Segment } from "./segment.ts";
 
 /** Options of {@link render}. */

@@ -4,7 +4,7 @@ import type { EventStream } from "../engine/call/events.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
-import type { AcceptedMessage, Turn } from "../sessions/turn.ts";
+import type { AcceptedMessage, Turn } from "../sessions/turns/turn.ts";
 import type { Client } from "./access/client.ts";
 import type { Admin } from "./admin.ts";
 import type { Console } from "./console/console.ts";

@@ -1,6 +1,6 @@
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { DispatchEventBase, DispatchEventBody } from "../engine/call/events.ts";
-import { redactEvent } from "../engine/call/redacted.ts";
+import { redactEvent } from "../engine/reporting/redacted.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { InquiryEvent, InquiryListener } from "./confirmations/inquiry-listeners.ts";
 

@@ -9,11 +9,11 @@ import { holdsChanges } from "./deciding/levels.ts";
 import { checkId, newId } from "./ids.ts";
 import type { SessionMode } from "./modes/mode.ts";
 import { ProvenanceLedger } from "./provenance/ledger.ts";
-import { RememberedTurns } from "./remembered-turns.ts";
 import { SessionBase, type SessionState } from "./session-base.ts";
 import type { Shared } from "./shared.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
-import { type AcceptedMessage, Turn, type TurnSession } from "./turn.ts";
+import { RememberedTurns } from "./turns/remembered-turns.ts";
+import { type AcceptedMessage, Turn, type TurnSession } from "./turns/turn.ts";
 
 /** Options of {@link Session.turn}. */
 export interface TurnOptions {

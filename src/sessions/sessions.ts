@@ -1,6 +1,5 @@
 import type { MaybePromise } from "../base/promises.ts";
 import type { WaitingCall } from "../engine/call/suspension.ts";
-import { Redaction } from "../redaction/redaction.ts";
 import { AgentSession } from "./agents/agent-session.ts";
 import {
   type AgentCall,
@@ -9,39 +8,33 @@ import {
   recordOfAgent,
   stateOfAgent,
 } from "./agents/open-agent.ts";
-import { Approvals } from "./approvals/approvals.ts";
-import { type ChangeListener, ChangeListeners } from "./changes/change-events.ts";
+import type { ChangeListener } from "./changes/change-events.ts";
 import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { BothBrokers } from "./confirmations/both-brokers.ts";
-import { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
 import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
-import { Quotas } from "./deciding/quotas.ts";
 import type { DurableRuntime } from "./durable/durable-runtime.ts";
+import { createSession } from "./hosting/create-session.ts";
 import { durableHost } from "./hosting/durable-host.ts";
 import { LoadedSessions } from "./hosting/loaded-sessions.ts";
+import { ownShared } from "./hosting/own-shared.ts";
 import { sharedDurably } from "./hosting/shared-durably.ts";
-import { Ledgers } from "./ledger/ledgers.ts";
 import type { CustomMode } from "./modes/mode.ts";
-import { type ModeListener, ModeListeners } from "./modes/mode-changes.ts";
+import type { ModeListener } from "./modes/mode-changes.ts";
 import type { Modes } from "./modes/modes.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
-import { RestingTurn } from "./resting-turn.ts";
 import { restoreSessions } from "./restoring/restore-sessions.ts";
-import { type ResumedMessage, Session } from "./session.ts";
+import type { ResumedMessage, Session } from "./session.ts";
 import { SessionExistsError } from "./session-errors.ts";
 import { type OpenSessionOptions, recordOf } from "./session-record.ts";
 import { openShadow, type SessionShadow } from "./session-shadow.ts";
 import { SessionTable } from "./session-table.ts";
 import type { SessionsObserver, Shared } from "./shared.ts";
-import { GuardedStore } from "./store/guarded-store.ts";
-import { MemorySessionStore } from "./store/memory-store.ts";
 import type { SessionRecord } from "./store/records.ts";
 import type { SessionStore } from "./store/store.ts";
-import { isTrusted, realPath } from "./trusted-workspaces.ts";
 
 /**
  * Opens sessions over a registry, a policy and sandboxes. With a store that has sessions, they are opened again, and what
@@ -77,22 +70,11 @@ export class Sessions implements AsyncDisposable {
 
   /** @internal */
   constructor(settings: Settings, store: SessionStore | undefined, durable: DurableRuntime | undefined) {
-    const table = new GuardedStore(store ?? new MemorySessionStore());
     const clock = new SteadyClock();
-    const { timeoutMs } = settings;
-    this.#own = {
-      ...{ settings, table, store: store && table, durable: undefined, isSuspended: false },
-      redaction: settings.context.redaction ?? new Redaction(),
-      inquiries: new Inquiries({ store: table, timeoutMs, clock }),
-      approvals: new Approvals(table, () => clock.now()),
-      modeListeners: new ModeListeners(),
-      changeListeners: new ChangeListeners(),
-      heldRoom: { held: undefined },
-      resting: new RestingTurn(),
-      ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
+    this.#own = ownShared(settings, store, clock, {
       onIdle: () => this.#observer?.onIdle(),
       remove: (session) => this.#remove(session),
-    };
+    });
     this.#shared = durable === undefined ? this.#own : sharedDurably(durable, this.#own, () => clock.now());
     this.#inquiries =
       durable === undefined
@@ -170,19 +152,8 @@ export class Sessions implements AsyncDisposable {
     return openShadow(session, taskId, options, (record) => this.open(record));
   }
 
-  async #create(record: SessionRecord): Promise<Session> {
-    const shared = this.#sharedOf(record);
-    const { settings } = shared;
-    const store = record.durable === false ? undefined : shared.store;
-    const { trustedWorkspaces, trustedClasses } = settings;
-    const { workspace } = record;
-    const realWorkspace = workspace === undefined ? undefined : await realPath(workspace);
-    const trusted = (await isTrusted(realWorkspace, trustedWorkspaces)) ? trustedClasses : undefined;
-    const quotas = Quotas.isUnlimited(settings)
-      ? undefined
-      : new Quotas(settings, store, store && (await store.counts(record.id)), shared.durable?.count);
-    const turnIds = store === undefined ? [] : await store.turnIds(record.id);
-    return new Session(shared, record, { quotas, trusted, realWorkspace, turnIds });
+  #create(record: SessionRecord): Promise<Session> {
+    return createSession(this.#sharedOf(record), record);
   }
 
   /**

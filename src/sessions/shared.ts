@@ -7,8 +7,8 @@ import type { DurableRuntime } from "./durable/durable-runtime.ts";
 import type { Ledgers } from "./ledger/ledgers.ts";
 import type { ModeListeners } from "./modes/mode-changes.ts";
 import type { Settings } from "./options.ts";
-import type { RestingTurn } from "./resting-turn.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
+import type { RestingTurn } from "./turns/resting-turn.ts";
 
 /** What all sessions share. */
 export interface Shared {

@@ -56,7 +56,7 @@ describe("the command loads", () => {
     expect(dispatch).toContain("cli/commands/dispatch.ts");
     expect(dispatch.filter((path) => path.startsWith("executor/"))).toEqual([]);
     const check = await modulesOf("check", "--config", "/nowhere.yaml");
-    expect(check).toContain("cli/commands/check.ts");
+    expect(check).toContain("cli/commands/check/check.ts");
     expect(check.filter((path) => path.startsWith("protocols/"))).toEqual([FORMATS]);
   });
 });

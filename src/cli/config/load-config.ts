@@ -13,14 +13,14 @@ import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadJournalOptions } from "./load-journal.ts";
-import { type LocatedLock, loadLock } from "./load-lock.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
-import { type ImportTools, loadMcp } from "./load-mcp.ts";
-import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
-import { type ConfiguredTool, loadTools } from "./load-tools.ts";
+import { type ImportTools, loadMcp } from "./mcp/load-mcp.ts";
+import { type LocatedProof, loadPolicy, loadShadow } from "./policy/load-policy.ts";
 import { loadDurable } from "./server/load-durable.ts";
+import { type LocatedLock, loadLock } from "./tools/load-lock.ts";
+import { type ConfiguredTool, loadTools } from "./tools/load-tools.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 export const CONFIG_SHAPE: CompiledShape = compileShape({

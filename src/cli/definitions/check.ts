@@ -13,7 +13,7 @@ export const check: Command = defineCommand({
   options: { ...REQUIRED_CONFIG, ...JSON_OUTPUT },
   exitCodes: { 0: "there are no errors; there may be warnings" },
   read: ({ config, json }) => ({ config, isJson: json }),
-  run: async (options, terminal) => (await import("../commands/check.ts")).check(options, terminal),
+  run: async (options, terminal) => (await import("../commands/check/check.ts")).check(options, terminal),
 });
 
 /** `sandgate doctor` */

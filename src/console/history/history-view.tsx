@@ -4,6 +4,7 @@ import type { JournalInfo } from "../api/history.ts";
 import { get } from "../api/http.ts";
 import { hasRole, server } from "../api/session.ts";
 import { useKeys } from "../page/keys.ts";
+import { listKeys } from "../page/list-keys.ts";
 import { go, hashOf, route } from "../page/route.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Foreign } from "../parts/foreign.tsx";
@@ -11,6 +12,7 @@ import { duration, time } from "../parts/format.ts";
 import { brief } from "../parts/json.tsx";
 import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
+import { Titles } from "../parts/titles.tsx";
 import { type JournalFilter, useJournalList } from "./journal-list.ts";
 import { PolicyDiffForm } from "./policy-diff.tsx";
 import { RecordPanel } from "./record-panel.tsx";
@@ -36,13 +38,8 @@ function Journal(): JSX.Element {
   const filter = useSignal<JournalFilter>({ tool: "", session: "", code: "" });
   const { calls, problem, hasMore, loadOlder } = useJournalList(filter.value);
   const { id } = route.value;
-  const move = (step: number): void => {
-    const at = calls.value.findIndex(({ seq }) => String(seq) === id);
-    const next = calls.value[at < 0 ? 0 : at + step];
-    if (next !== undefined) go("history", String(next.seq));
-  };
   useKeys({
-    ...{ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) },
+    ...listKeys("history", id, () => calls.value.map(({ seq }) => String(seq))),
     Escape: () => go("history"),
   });
   return (
@@ -76,15 +73,7 @@ function Journal(): JSX.Element {
         {hasRole("admin") && <PolicyDiffForm />}
         <Problem of={problem} />
         <table class="wide">
-          <thead>
-            <tr>
-              {["At", "Tool", "Session", "Decision", "Code", "Effect", "Took"].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Titles of={["At", "Tool", "Session", "Decision", "Code", "Effect", "Took"]} />
           <tbody>
             {calls.value.map((call) => (
               <tr key={call.seq} {...(String(call.seq) === id && { class: "selected" })}>

@@ -7,6 +7,7 @@ import { Badge } from "../parts/badge.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { count } from "../parts/format.ts";
 import { Problem } from "../parts/problem.tsx";
+import { Titles } from "../parts/titles.tsx";
 
 /** The most recorded calls that are decided on again. */
 const MAX_LAST = 100_000;
@@ -102,15 +103,7 @@ function Result({ result }: { readonly result: PolicyDiff }): JSX.Element {
       ))}
       {changed.length > 0 && (
         <table>
-          <thead>
-            <tr>
-              {["Record", "Tool", "Was", "Would be", "Change", "Rules"].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Titles of={["Record", "Tool", "Was", "Would be", "Change", "Rules"]} />
           <tbody>
             {changed.map(({ seq, toolName, before, after, changes, rules }) => (
               <tr key={seq}>

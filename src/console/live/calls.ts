@@ -1,6 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CallSummary } from "../api/calls.ts";
-import { get, messageOf, retryLater, withQuery } from "../api/http.ts";
+import { get, messageOf, withQuery } from "../api/http.ts";
+import { rereading } from "../api/rereading.ts";
 import { type CallFilter, isEmpty, isOpen } from "./call-rows.ts";
 
 /** The calls that the page keeps, as many as the server does. */
@@ -38,31 +39,14 @@ export function takeCalls(changed: readonly CallSummary[]): void {
 
 /** The newest call of the latest complete reading; `""` if there was none, and `undefined` before the first reading. */
 let mark: string | undefined;
-let isReading = false;
-let isOutdated = false;
 
 /**
  * Reads the newest calls: one page at first. Later, it reads all that the page may have missed: calls that began, and calls
  * that ended. A call while it reads has it read once more.
  */
-export async function loadCalls(): Promise<void> {
-  isOutdated = true;
-  if (isReading) return;
-  isReading = true;
-  try {
-    while (isOutdated) {
-      isOutdated = false;
-      await readNewest();
-      callsProblem.value = "";
-    }
-    hasLoaded.value = true;
-  } catch (error) {
-    callsProblem.value = messageOf(error);
-    retryLater(loadCalls);
-  } finally {
-    isReading = false;
-  }
-}
+export const loadCalls: () => Promise<void> = rereading(readNewest, callsProblem, () => {
+  hasLoaded.value = true;
+});
 
 async function readNewest(): Promise<void> {
   const open = new Set([...known.values()].filter(isOpen).map(({ ref }) => ref));

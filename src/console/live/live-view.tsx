@@ -2,6 +2,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useKeys } from "../page/keys.ts";
+import { moveKeys } from "../page/list-keys.ts";
 import { go, route } from "../page/route.ts";
 import { count } from "../parts/format.ts";
 import { Problem } from "../parts/problem.tsx";
@@ -40,7 +41,7 @@ export function LiveView(): JSX.Element {
     return () => clearTimeout(timer);
   }, [filter.value]);
   useKeys({
-    ...{ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) },
+    ...moveKeys(move),
     Enter: () => {
       if (selected.value !== "") open(selected.value);
     },

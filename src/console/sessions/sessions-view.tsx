@@ -1,11 +1,13 @@
 import type { JSX } from "preact";
 import { readSessions } from "../api/sessions.ts";
 import { useKeys } from "../page/keys.ts";
+import { listKeys } from "../page/list-keys.ts";
 import { go, hashOf, route } from "../page/route.ts";
 import { Foreign } from "../parts/foreign.tsx";
 import { brief } from "../parts/json.tsx";
 import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
+import { Titles } from "../parts/titles.tsx";
 import { SessionPanel } from "./session-panel.tsx";
 
 const TITLES = ["Session", "Principal", "Kind", "Mode", "Above", "Running", "Inquiries", "Changes"];
@@ -15,13 +17,8 @@ export function SessionsView(): JSX.Element {
   const { value, problem, reload } = useLoaded("sessions", readSessions);
   const { id } = route.value;
   const sessions = value.value ?? [];
-  const move = (step: number): void => {
-    const at = sessions.findIndex((session) => session.id === id);
-    const next = sessions[at < 0 ? 0 : at + step];
-    if (next !== undefined) go("sessions", next.id);
-  };
   useKeys({
-    ...{ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) },
+    ...listKeys("sessions", id, () => sessions.map((session) => session.id)),
     Escape: () => go("sessions"),
   });
   return (
@@ -36,15 +33,7 @@ export function SessionsView(): JSX.Element {
         <Problem of={problem} />
         {value.value !== undefined && sessions.length === 0 && <p class="empty">No session is open.</p>}
         <table class="wide">
-          <thead>
-            <tr>
-              {TITLES.map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Titles of={TITLES} />
           <tbody>
             {sessions.map((session) => (
               <tr key={session.id} {...(session.id === id && { class: "selected" })}>

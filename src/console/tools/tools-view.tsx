@@ -2,11 +2,13 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { readTools } from "../api/tools.ts";
 import { useKeys } from "../page/keys.ts";
+import { listKeys } from "../page/list-keys.ts";
 import { go, hashOf, route } from "../page/route.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
+import { Titles } from "../parts/titles.tsx";
 import { ToolPanel } from "./tool-panel.tsx";
 
 /** The tools of the server, and whether they are what a person approved. */
@@ -16,13 +18,8 @@ export function ToolsView(): JSX.Element {
   const { id } = route.value;
   const tools = (value.value ?? []).filter(({ name }) => name.includes(wanted.value));
   const selected = value.value?.find(({ name }) => name === id);
-  const move = (step: number): void => {
-    const at = tools.findIndex(({ name }) => name === id);
-    const next = tools[at < 0 ? 0 : at + step];
-    if (next !== undefined) go("tools", next.name);
-  };
   useKeys({
-    ...{ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) },
+    ...listKeys("tools", id, () => tools.map(({ name }) => name)),
     Escape: () => go("tools"),
   });
   return (
@@ -52,15 +49,7 @@ export function ToolsView(): JSX.Element {
         </div>
         <Problem of={problem} />
         <table class="wide">
-          <thead>
-            <tr>
-              {["Tool", "Class", "Sandboxes", "Source", "Pin"].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Titles of={["Tool", "Class", "Sandboxes", "Source", "Pin"]} />
           <tbody>
             {tools.map(({ name, sideEffects, sandboxes, source, pin }) => (
               <tr key={name} {...(name === id && { class: "selected" })}>

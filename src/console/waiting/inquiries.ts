@@ -1,6 +1,6 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Inquiry, listInquiries, type Resolution, readInquiry } from "../api/confirmations.ts";
-import { messageOf, retryLater } from "../api/http.ts";
+import { rereading } from "../api/rereading.ts";
 import { visible } from "../parts/foreign.tsx";
 
 /** An inquiry of the list, and how it ended. */
@@ -30,27 +30,11 @@ export const openCount: ReadonlySignal<number> = computed(
   () => inquiries.value.filter(({ resolution }) => resolution === undefined).length,
 );
 
-let isReading = false;
-let isOutdated = false;
-
 /** Reads the open inquiries, and how those ended that were open. A call while it reads has it read once more. */
-export async function refreshInquiries(): Promise<void> {
-  isOutdated = true;
-  if (isReading) return;
-  isReading = true;
-  try {
-    while (isOutdated) {
-      isOutdated = false;
-      await merge(await listInquiries());
-      inquiriesProblem.value = "";
-    }
-  } catch (error) {
-    inquiriesProblem.value = messageOf(error);
-    retryLater(refreshInquiries);
-  } finally {
-    isReading = false;
-  }
-}
+export const refreshInquiries: () => Promise<void> = rereading(
+  async () => merge(await listInquiries()),
+  inquiriesProblem,
+);
 
 async function merge(open: readonly Inquiry[]): Promise<void> {
   const byId = new Map(open.map((inquiry) => [inquiry.requestId, inquiry]));

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useKeys } from "../page/keys.ts";
-import { go, hashOf, route } from "../page/route.ts";
+import { listKeys } from "../page/list-keys.ts";
+import { hashOf, route } from "../page/route.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { time } from "../parts/format.ts";
@@ -21,12 +22,7 @@ export function WaitingView(): JSX.Element {
   const items = inquiries.value;
   const { id } = route.value;
   const selected = items.find(({ inquiry }) => inquiry.requestId === id);
-  const move = (step: number): void => {
-    const at = items.findIndex(({ inquiry }) => inquiry.requestId === id);
-    const next = items[at < 0 ? 0 : at + step];
-    if (next !== undefined) go("waiting", next.inquiry.requestId);
-  };
-  useKeys({ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) });
+  useKeys(listKeys("waiting", id, () => items.map(({ inquiry }) => inquiry.requestId)));
   return (
     <div class={selected === undefined ? "split" : "split open wide"}>
       <section class="list" aria-labelledby="waiting-title">

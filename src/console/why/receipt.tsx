@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { Foreign } from "../parts/foreign.tsx";
 import { brief, Json } from "../parts/json.tsx";
+import { Titles } from "../parts/titles.tsx";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -24,15 +25,7 @@ export function Receipt({
         <Json value={receipt} label="Receipt" />
       ) : (
         <table>
-          <thead>
-            <tr>
-              {["Limit", "Asked", "Enforced", "Used"].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Titles of={["Limit", "Asked", "Enforced", "Used"]} />
           <tbody>
             {names.map((name) => (
               <tr key={name}>

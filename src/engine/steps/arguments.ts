@@ -1,8 +1,8 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import { checkArguments } from "../arguments/check-arguments.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { FoundCall } from "../call/state.ts";
 import { denial, invalid } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { FoundCall } from "../in-flight/state.ts";
 
 /**
  * Sets `input` to the arguments as the tool's schema and its own validation accept them, deeply frozen, and `canonical`.

@@ -7,12 +7,12 @@ import {
   type PolicyDecision,
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import { decide, type Question } from "../asking/decide.ts";
 import { elapsedMs } from "../call/execution.ts";
-import { linkProgress } from "../call/progress.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { CallState, ParsedCall } from "../call/state.ts";
 import { denial, type Refusal } from "../failure/refusal.ts";
-import { decide, type Question } from "./decide.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { CallState, ParsedCall } from "../in-flight/state.ts";
+import { linkProgress } from "../reporting/progress.ts";
 
 /**
  * Asks the policy, and sets `decision`, `policyRevision` and `granted`. A decision to ask a person passes with the grant that it has, if

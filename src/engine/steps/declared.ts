@@ -1,10 +1,10 @@
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
 import { shownPath } from "../../tool/file-failure.ts";
 import { checkDeclaredArguments, type DeclaredPath } from "../arguments/declared-paths.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { GrantedCall, ParsedCall } from "../call/state.ts";
 import { protectedPlaceText } from "../failure/errors.ts";
 import { Refusal } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { GrantedCall, ParsedCall } from "../in-flight/state.ts";
 
 /**
  * Checks the paths and URLs that the tool declares, and sets `declaredPaths`. Nobody is asked about a call whose paths lead

@@ -1,11 +1,11 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { decide, type Question } from "../asking/decide.ts";
 import type { ToolCall } from "../call/call.ts";
 import type { AgentHooks } from "../call/hooks.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { CallState } from "../call/state.ts";
 import { cancelled, denial } from "../failure/refusal.ts";
-import { decide, type Question } from "./decide.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { CallState } from "../in-flight/state.ts";
 
 /**
  * Asks the `onToolCall` hook, which sees the call as the model sent it.

@@ -1,8 +1,8 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { CallState } from "../call/state.ts";
 import { denial } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { CallState } from "../in-flight/state.ts";
 
 /**
  * Refuses a call whose context has a principal that is not valid: `principal` was not set for it.

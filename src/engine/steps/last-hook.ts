@@ -1,8 +1,8 @@
 import type { MaybePromise } from "../../base/promises.ts";
+import { decide, type Question } from "../asking/decide.ts";
 import type { AgentHooks, ToolStart } from "../call/hooks.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { PlacedCall } from "../call/state.ts";
-import { decide, type Question } from "./decide.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { PlacedCall } from "../in-flight/state.ts";
 import { readVerdict } from "./gate.ts";
 
 /**

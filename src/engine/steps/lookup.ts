@@ -1,9 +1,9 @@
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import { type Caller, mayCall } from "../call/nested.ts";
-import { aliasOf } from "../call/shown-name.ts";
-import type { CallState } from "../call/state.ts";
 import { deniedText, MAX_NAMES_LISTED, notFoundText } from "../failure/errors.ts";
 import { denial, invalid, Refusal } from "../failure/refusal.ts";
+import { aliasOf } from "../in-flight/shown-name.ts";
+import type { CallState } from "../in-flight/state.ts";
+import { type Caller, mayCall } from "../nested/nested.ts";
 import type { ToolRegistry } from "../registry.ts";
 
 /**

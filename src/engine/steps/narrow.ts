@@ -1,8 +1,8 @@
 import { boundGrant, boundSandbox } from "../bounds/upper-bound.ts";
-import { narrowGrant } from "../call/nested.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { AuthorisedCall, GrantedCall } from "../call/state.ts";
 import { denial } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { AuthorisedCall, GrantedCall } from "../in-flight/state.ts";
+import { narrowGrant } from "../nested/nested.ts";
 import { refuseProtected } from "./declared.ts";
 
 /**

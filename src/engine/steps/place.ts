@@ -5,11 +5,11 @@ import { checkLimits, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import { type ClassTimeouts, limitsOf } from "../bounds/timeouts.ts";
 import { boundLimits } from "../bounds/upper-bound.ts";
-import { narrowLimits } from "../call/nested.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { GrantedCall } from "../call/state.ts";
 import { inheritedCapabilityText, limitUnenforceableText, ungrantedText } from "../failure/errors.ts";
 import { Refusal, unavailable } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { GrantedCall } from "../in-flight/state.ts";
+import { narrowLimits } from "../nested/nested.ts";
 import type { Placement, RegisteredTool } from "../registered-tool.ts";
 
 /**

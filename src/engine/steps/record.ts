@@ -3,10 +3,10 @@ import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import { callDigest } from "../call/call-digest.ts";
 import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { CallState, PlacedCall } from "../call/state.ts";
 import { notRecordedText } from "../failure/errors.ts";
 import { cancelled, Refusal } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { CallState, PlacedCall } from "../in-flight/state.ts";
 
 /**
  * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares that it

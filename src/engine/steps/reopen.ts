@@ -1,10 +1,10 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { isWithinGrant } from "../../policy/grant/within.ts";
-import type { PlacedCall } from "../call/state.ts";
-import { definitionsOf, suspendable } from "../call/suspendable.ts";
 import type { EngineState, ReopenedSuspension } from "../call/suspension.ts";
 import { suspensionRefusedText } from "../failure/errors.ts";
 import { Refusal } from "../failure/refusal.ts";
+import type { PlacedCall } from "../in-flight/state.ts";
+import { definitionsOf, suspendable } from "../in-flight/suspendable.ts";
 import { decideAgain } from "./confirm.ts";
 
 /**

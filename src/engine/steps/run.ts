@@ -3,18 +3,18 @@ import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
-import { NestedBudget } from "../bounds/nested-budget.ts";
+import { questionAsker } from "../asking/ask.ts";
 import type { DispatchContext } from "../call/context.ts";
 import { canHold, type Holding } from "../call/holding.ts";
-import { toolCaller } from "../call/nested.ts";
-import { PartialOutput } from "../call/partial-output.ts";
-import { shownName } from "../call/shown-name.ts";
-import type { PlacedCall } from "../call/state.ts";
-import { suspendable } from "../call/suspendable.ts";
 import type { CallTrace } from "../call/trace.ts";
 import { cancelled, denial } from "../failure/refusal.ts";
+import { PartialOutput } from "../in-flight/partial-output.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { PlacedCall } from "../in-flight/state.ts";
+import { suspendable } from "../in-flight/suspendable.ts";
+import { toolCaller } from "../nested/nested.ts";
+import { NestedBudget } from "../nested/nested-budget.ts";
 import { WorkReport } from "../work/work-report.ts";
-import { questionAsker } from "./ask.ts";
 import { callableNames, canCall } from "./lookup.ts";
 
 /**

@@ -1,9 +1,9 @@
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { EventStream } from "../../engine/call/events.ts";
 import { elapsedMs, NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
-import { continueTrace } from "../../engine/call/follow.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { abortedByHookText, CANCELLED_TEXT } from "../../engine/failure/errors.ts";
+import { continueTrace } from "../../engine/reporting/follow.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { ExecutorMetrics } from "../load/metrics.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";

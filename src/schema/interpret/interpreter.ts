@@ -4,12 +4,10 @@ import { meter } from "../work-meter.ts";
 import { ASSERTIONS, assertPattern, matches, missingFor } from "./assertions.ts";
 import { causedBy, type Errors, error, inside, type ValidationError } from "./errors.ts";
 import { Evaluated } from "./evaluated.ts";
+import { MemberNames } from "./member-names.ts";
 
 /** A lowered schema that is an object. */
 type Schema = Readonly<Record<string, unknown>>;
-
-/** How many names take as long to look up as one keyword. Listing one takes as long as a keyword. */
-const NAMES_PER_WORK = 4;
 
 /** The work of a schema that is a boolean, of which an array can have one for each item. */
 const BOOLEAN_WORK = 0.2;
@@ -23,10 +21,7 @@ export class Interpreter {
   readonly #definitions: Readonly<Record<string, LoweredNode>>;
   readonly #patterns: LoweredSchema["patterns"];
   readonly #draft: LoweredSchema["draft"];
-  /** The names in objects of schemas, such as `properties`: listing thousands for each item would take too long. */
-  readonly #declared = new WeakMap<Schema, readonly string[]>();
-  /** The names of the last object, as many schemas can apply to the same one. */
-  #listed: { readonly of: JsonObject; readonly names: readonly string[] } | undefined;
+  readonly #names = new MemberNames();
 
   constructor({ schema, patterns, draft }: LoweredSchema) {
     this.#root = schema;
@@ -40,7 +35,7 @@ export class Interpreter {
     try {
       return this.#evaluate(this.#root, value, undefined);
     } finally {
-      this.#listed = undefined;
+      this.#names.forgetValue();
     }
   }
 
@@ -147,11 +142,11 @@ export class Interpreter {
   #checkMembers(name: string, schema: Schema, value: JsonObject, seen: Evaluated | undefined): Errors {
     const keyword = schema[name] as Schema;
     if (name === "properties") {
-      return firstErrors(this.#sharedNames(keyword, value), (key) =>
+      return firstErrors(this.#names.shared(keyword, value), (key) =>
         this.#member(keyword[key], value, key, seen),
       );
     }
-    return firstErrors(this.#namesOf(value), (key) => {
+    return firstErrors(this.#names.of(value), (key) => {
       meter.charge(1);
       switch (name) {
         case "patternProperties":
@@ -169,33 +164,6 @@ export class Interpreter {
         }
       }
     });
-  }
-
-  /** The properties of a schema that a value has. */
-  #sharedNames(properties: Schema, value: JsonObject): readonly string[] {
-    const names = this.#namesOf(value);
-    const declared = this.#declaredNames(properties);
-    const fewer = declared.length < names.length ? declared : names;
-    meter.charge(fewer.length / NAMES_PER_WORK);
-    return fewer.filter((name) => Object.hasOwn(properties, name) && Object.hasOwn(value, name));
-  }
-
-  #declaredNames(members: Schema): readonly string[] {
-    let names = this.#declared.get(members);
-    if (names === undefined) {
-      names = Object.keys(members);
-      this.#declared.set(members, names);
-    }
-    return names;
-  }
-
-  #namesOf(value: JsonObject): readonly string[] {
-    if (this.#listed?.of !== value) {
-      const names = Object.keys(value);
-      meter.charge(names.length);
-      this.#listed = { of: value, names };
-    }
-    return this.#listed.names;
   }
 
   #member(node: unknown, value: JsonObject, key: string, seen: Evaluated | undefined): Errors {
@@ -216,7 +184,8 @@ export class Interpreter {
 
   /** The schemas whose patterns match a name. */
   #matching(byPattern: Schema, name: string): readonly unknown[] {
-    return this.#declaredNames(byPattern)
+    return this.#names
+      .declaredIn(byPattern)
       .filter((source) => {
         const pattern = this.#patterns.get(source);
         return pattern !== undefined && matches(pattern, name);
@@ -274,7 +243,7 @@ export class Interpreter {
   #unevaluated(schema: Schema, value: JsonValue, seen: Evaluated): Errors {
     const { unevaluatedProperties: members, unevaluatedItems: items } = schema;
     if (members !== undefined && isJsonObject(value)) {
-      const errors = firstErrors(this.#namesOf(value), (key) => {
+      const errors = firstErrors(this.#names.of(value), (key) => {
         meter.charge(1);
         if (seen.hasMember(key)) return undefined;
         if (members !== false) return inside(key, this.#evaluate(members, value[key] ?? null, undefined));

@@ -1,3 +1,5 @@
+import { WaitingReaders } from "../waiting-readers.ts";
+
 /** An event of a session, as clients receive it. */
 export interface LoggedEvent {
   /** Counts the events of the session, from 1. */
@@ -20,7 +22,7 @@ export class EventLog {
   readonly #bounds: EventLogBounds;
   readonly #onBytes: (change: number) => void;
   readonly #events = new Map<number, LoggedEvent>();
-  readonly #waiting = new Set<() => void>();
+  readonly #readers = new WaitingReaders();
   #first = 1;
   #next = 1;
   #bytes = 0;
@@ -48,7 +50,7 @@ export class EventLog {
     this.#events.set(number, { number, ...event });
     this.#count(bytesOf(event));
     while (this.#events.size > this.#bounds.events || this.#bytes > this.#bounds.bytes) this.forgetOldest();
-    this.#wake();
+    this.#readers.wake();
     return number;
   }
 
@@ -73,29 +75,13 @@ export class EventLog {
    * @returns `true` if that took too long.
    */
   wait(signal: AbortSignal, maxMs: number): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const end = (isLate: boolean): void => {
-      clearTimeout(timer);
-      this.#waiting.delete(wake);
-      signal.removeEventListener("abort", wake);
-      resolve(isLate);
-    };
-    const wake = (): void => end(false);
-    const timer = setTimeout(() => end(true), maxMs);
-    this.#waiting.add(wake);
-    signal.addEventListener("abort", wake);
-    if (signal.aborted || this.#isClosed) wake();
-    return promise;
+    return this.#isClosed ? Promise.resolve(false) : this.#readers.wait(signal, maxMs);
   }
 
   close(): void {
     this.#isClosed = true;
     while (this.forgetOldest());
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const resolve of [...this.#waiting]) resolve();
+    this.#readers.wake();
   }
 
   #count(bytes: number): void {

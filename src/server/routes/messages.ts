@@ -8,7 +8,7 @@ import { ForgottenTurnError } from "../../sessions/calls/run-durably.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
-import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
+import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
 import { eventStream, type FinalEvent } from "../events/event-stream.ts";
 import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
 import type { HeldMessage } from "../keeping/kept-turns.ts";

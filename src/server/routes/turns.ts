@@ -3,7 +3,7 @@ import type { Format } from "../../protocols/formats.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { KeptMessage } from "../../sessions/calls/kept-messages.ts";
 import type { Session } from "../../sessions/session.ts";
-import type { Turn } from "../../sessions/turn.ts";
+import type { Turn } from "../../sessions/turns/turn.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { forgotten, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";

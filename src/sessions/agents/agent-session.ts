@@ -6,7 +6,7 @@ import { Session, type TurnOptions } from "../session.ts";
 import type { SessionState } from "../session-base.ts";
 import type { Shared } from "../shared.ts";
 import type { SessionRecord } from "../store/records.ts";
-import type { Turn } from "../turn.ts";
+import type { Turn } from "../turns/turn.ts";
 
 /**
  * The session of an agent that a call of another session runs. It shares with the session of a person above it what calls

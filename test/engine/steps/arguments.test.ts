@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { ToolRegistry, type ToolRegistryOptions } from "../../../src/engine/registry.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import type { ToolRegistryOptions } from "../../../src/engine/registry-options.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";

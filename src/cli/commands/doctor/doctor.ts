@@ -8,7 +8,7 @@ import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { type Config, loadConfig } from "../../config/load-config.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { checkGrants } from "../check-grants.ts";
+import { checkGrants } from "../check/check-grants.ts";
 import { describeMachine, describePlaces } from "./describe.ts";
 import { reasonOf } from "./holding.ts";
 import { reportPlaces } from "./places.ts";

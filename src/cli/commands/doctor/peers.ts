@@ -3,7 +3,7 @@ import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
 import { type PeerReport, reportExecutor, reportServer } from "../../../sandboxes/remote/peer-report.ts";
 import { type ExecutorAddress, parseExecutors } from "../../../tool/executor-address.ts";
 import { isExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
-import type { ConfiguredTool } from "../../config/load-tools.ts";
+import type { ConfiguredTool } from "../../config/tools/load-tools.ts";
 
 /** Asks each executor and each MCP server over HTTP of a config for a response. Calls no tool, and sends no tokens and signatures. */
 export async function reportPeers(

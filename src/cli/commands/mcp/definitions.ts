@@ -3,7 +3,7 @@ import { offerTools } from "../../../mcp/server/offers/offer-tools.ts";
 import type { DefinitionLock } from "../../../pins/definition-lock.ts";
 import { registeredDefinitions } from "../../../pins/registered-definitions.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import type { LocatedLock } from "../../config/load-lock.ts";
+import type { LocatedLock } from "../../config/tools/load-lock.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
 import { ConfiguredServers } from "./servers.ts";

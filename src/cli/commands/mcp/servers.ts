@@ -6,7 +6,7 @@ import type { McpServer } from "../../../mcp/server/mcp-server.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { McpNotice, OnMcpNotice } from "../../../sandboxes/remote/mcp-client/notice.ts";
 import type { McpCallIdentity } from "../../../tool/implementations/mcp-implementation.ts";
-import type { ImportTools } from "../../config/load-mcp.ts";
+import type { ImportTools } from "../../config/mcp/load-mcp.ts";
 
 /** The server of MCP before the servers of a config. */
 type Gateway = Pick<McpServer, "clientOf" | "toolsChanged" | "resourcesChanged" | "promptsChanged">;

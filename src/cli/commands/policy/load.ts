@@ -6,10 +6,10 @@ import { directoryOf } from "../../../journal/storage/file-names.ts";
 import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
-import { isCedarEntry, loadCedar } from "../../config/load-cedar.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { loadPolicy } from "../../config/load-policy.ts";
-import { loadTools } from "../../config/load-tools.ts";
+import { isCedarEntry, loadCedar } from "../../config/policy/load-cedar.ts";
+import { loadPolicy } from "../../config/policy/load-policy.ts";
+import { loadTools } from "../../config/tools/load-tools.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
 

@@ -4,19 +4,19 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 import { policyFileSchema } from "../../../policy/file/policy-file-shape.ts";
 import { TOOLSET_NAMES } from "../../../toolsets/toolsets.ts";
 import { AGENTS_SHAPE } from "../../config/load-agents.ts";
-import { CEDAR_SHAPE } from "../../config/load-cedar.ts";
 import { CONFIG_SHAPE } from "../../config/load-config.ts";
 import { RESULT_BUDGET_SHAPE, TIMEOUTS_SHAPE, UNHANDLED_ERRORS_SHAPE } from "../../config/load-context.ts";
 import { JOURNAL_SHAPE } from "../../config/load-journal.ts";
 import { LOG_SHAPE } from "../../config/load-log.ts";
-import { MCP_SHAPE } from "../../config/load-mcp.ts";
 import { REDACTION_SHAPE } from "../../config/load-redaction.ts";
 import { SANDBOXES_SHAPE } from "../../config/load-sandboxes.ts";
 import { CONFIRMATIONS_SHAPE, SESSIONS_SHAPE } from "../../config/load-sessions.ts";
+import { MCP_SHAPE } from "../../config/mcp/load-mcp.ts";
+import { CEDAR_SHAPE } from "../../config/policy/load-cedar.ts";
 import { DURABLE_SHAPE } from "../../config/server/load-durable.ts";
 import { SERVER_SHAPE } from "../../config/server/server-entry.ts";
-import { TOOL_SHAPE } from "../../config/tool-entry.ts";
-import { OPTIONS_READERS, TOOLSET_DESCRIPTIONS } from "../../config/toolsets/toolset-options.ts";
+import { TOOL_SHAPE } from "../../config/tools/tool-entry.ts";
+import { OPTIONS_READERS, TOOLSET_DESCRIPTIONS } from "../../config/tools/toolsets/toolset-options.ts";
 
 /** The parts of a config that are checked by shapes of their own. */
 const PARTS: Readonly<Record<string, JsonObject>> = {

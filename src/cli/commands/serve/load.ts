@@ -11,8 +11,8 @@ import type { LogSettings } from "../../config/load-log.ts";
 import type { SessionsConfig } from "../../config/load-sessions.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../../config/server/load-server.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
-import { reloadProblems } from "../reload-problems.ts";
 import { withShadow } from "./log-differences.ts";
+import { reloadProblems } from "./reload-problems.ts";
 
 export type Tools = Pick<ExecutorOptions, "registry" | "policy">;
 

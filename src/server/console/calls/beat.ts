@@ -1,10 +1,12 @@
+import { WaitingReaders } from "../../waiting-readers.ts";
+
 /** Milliseconds between two beats: readers get the changes of that time together. */
 const BEAT_MS = 100;
 
 /** Wakes readers some time after a change, so that many changes wake them once. A change costs the same for any number of them. */
 export class Beat {
   #version = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #readers = new WaitingReaders();
   #isScheduled = false;
 
   /** Counts the changes. */
@@ -15,7 +17,7 @@ export class Beat {
   /** Something has changed. */
   change(): void {
     this.#version++;
-    if (this.#waiting.size > 0) this.#schedule();
+    if (!this.#readers.isEmpty) this.#schedule();
   }
 
   /**
@@ -24,20 +26,9 @@ export class Beat {
    * @returns `true` if that took too long.
    */
   wait(since: number, signal: AbortSignal, maxMs: number): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const end = (isLate: boolean): void => {
-      clearTimeout(timer);
-      this.#waiting.delete(wake);
-      signal.removeEventListener("abort", wake);
-      resolve(isLate);
-    };
-    const wake = (): void => end(false);
-    const timer = setTimeout(() => end(true), maxMs);
-    this.#waiting.add(wake);
-    signal.addEventListener("abort", wake);
-    if (signal.aborted) wake();
-    else if (since !== this.#version) this.#schedule();
-    return promise;
+    const waiting = this.#readers.wait(signal, maxMs);
+    if (!signal.aborted && since !== this.#version) this.#schedule();
+    return waiting;
   }
 
   #schedule(): void {
@@ -45,7 +36,7 @@ export class Beat {
     this.#isScheduled = true;
     setTimeout(() => {
       this.#isScheduled = false;
-      for (const wake of [...this.#waiting]) wake();
+      this.#readers.wake();
     }, BEAT_MS).unref();
   }
 }

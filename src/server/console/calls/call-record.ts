@@ -1,7 +1,7 @@
 import type { DispatchEvent } from "../../../engine/call/events.ts";
 import type { ExecutionReceipt } from "../../../engine/call/execution.ts";
-import type { CallProgress } from "../../../engine/call/progress.ts";
 import type { ToolError } from "../../../engine/failure/errors.ts";
+import type { CallProgress } from "../../../engine/reporting/progress.ts";
 import type { CanonicalJson } from "../../../json/canonical.ts";
 import type { NearMiss } from "../../../policy/decision.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";

@@ -1,5 +1,5 @@
 import type { DispatchEvent } from "../../../engine/call/events.ts";
-import { type CallProgress, progressOf } from "../../../engine/call/progress.ts";
+import { type CallProgress, progressOf } from "../../../engine/reporting/progress.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
 import type { SideEffects } from "../../../tool/side-effects.ts";
 import { type CallOrigin, CallRecord } from "./call-record.ts";

@@ -1,4 +1,4 @@
-import type { CallProgress, ProgressPhase } from "../../../engine/call/progress.ts";
+import type { CallProgress, ProgressPhase } from "../../../engine/reporting/progress.ts";
 
 /** A part of the time that a call took, as far as its events tell. */
 export interface Phase {

@@ -1,5 +1,5 @@
 import type { DispatchEvent } from "../../../engine/call/events.ts";
-import type { CallProgress } from "../../../engine/call/progress.ts";
+import type { CallProgress } from "../../../engine/reporting/progress.ts";
 import type { CallOrigin, CallRecord } from "./call-record.ts";
 
 /** The names of a call, and what else tells it from another one that has the same. */

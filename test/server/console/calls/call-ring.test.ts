@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { DispatchEvent } from "../../../../src/engine/call/events.ts";
 import { NOTHING_RAN } from "../../../../src/engine/call/execution.ts";
-import { CallProgress, linkProgress } from "../../../../src/engine/call/progress.ts";
+import { CallProgress, linkProgress } from "../../../../src/engine/reporting/progress.ts";
 import type { JsonValue } from "../../../../src/json/value.ts";
 import { boundedJson } from "../../../../src/server/console/calls/bounded-json.ts";
 import { CallRing } from "../../../../src/server/console/calls/call-ring.ts";

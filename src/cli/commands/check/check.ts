@@ -1,0 +1,125 @@
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { toPrintableJson } from "../../../rendering/printable-json.ts";
+import { shown } from "../../../rendering/shown.ts";
+import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import { type HostModule, isHostModule } from "../../../tool/implementations/host-implementation.ts";
+import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
+import { type Config, loadConfig } from "../../config/load-config.ts";
+import { loadServer, type ServerConfig } from "../../config/server/load-server.ts";
+import { loadExport } from "../../config/tools/load-export.ts";
+import { unapprovedTools } from "../../config/tools/load-lock.ts";
+import type { ConfiguredTool } from "../../config/tools/load-tools.ts";
+import { showProblems } from "../../terminal/problems.ts";
+import {
+  EXIT_BAD_INPUT,
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  type ExitCode,
+  print,
+  type Terminal,
+} from "../../terminal/terminal.ts";
+import { ConfiguredServers } from "../mcp/servers.ts";
+import { checkGrants } from "./check-grants.ts";
+import { checkPrincipals, principalIds } from "./check-principals.ts";
+import { checkWorkspaces } from "./check-workspaces.ts";
+
+/** Options of `sandgate check`. */
+interface CheckOptions {
+  readonly config: string;
+  readonly isJson: boolean;
+}
+
+/**
+ * Loads everything that a config names, prepares each tool in each of its sandboxes, checks what the policy grants it,
+ * and prints every problem and a summary. MCP servers are started and list their tools. No tool runs.
+ *
+ * @throws {ConfigError} if the config's file cannot be read.
+ */
+export async function check({ config: file, isJson }: CheckOptions, terminal: Terminal): Promise<ExitCode> {
+  await using servers = new ConfiguredServers("error");
+  const config = await loadConfig(file, { policy: "optional", importTools: servers.importTools });
+  const { lock, registry, source, tools } = config;
+  const problems = [...config.problems, ...(await checkTools(config, terminal))];
+  if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));
+  const { options, served } = await loadServer(config.source, problems);
+  if (served === undefined) {
+    // The callers of sessions have credentials of their own, and workspaces.
+    problems.push(...principalProblems(config, options), ...checkWorkspaces(config.locatedPolicies));
+  }
+  problems.sort(byPosition);
+  const errors = problems.filter(({ severity }) => severity === "error").length;
+  if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
+  if (isJson) {
+    const report = { file, tools: config.toolCount, errors, warnings: problems.length - errors, problems };
+    await print(terminal.stdout, toPrintableJson(report));
+    return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+  }
+  await print(terminal.stderr, showProblems(problems));
+  const counts = [
+    count(config.toolCount, "tool"),
+    count(errors, "error"),
+    count(problems.length - errors, "warning"),
+  ];
+  await print(terminal.stdout, shown`${file}: ${counts.join(", ")}`);
+  return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+}
+
+/** Rules for principals that no caller of the server is. A config without a server is not for callers. */
+function principalProblems(
+  { source, locatedPolicies }: Config,
+  options: ServerConfig["options"],
+): readonly ConfigProblem[] {
+  if (source.at(["server"]) === undefined) return [];
+  return checkPrincipals(locatedPolicies, principalIds(options));
+}
+
+/** Prepares the tools, and checks that their sandboxes can hold what the policies grant. */
+async function checkTools(config: Config, { signal }: Terminal): Promise<readonly ConfigProblem[]> {
+  await using sandboxes = await openSandboxes(config.sandboxOptions);
+  sandboxes.ensureExit();
+  const problems: ConfigProblem[] = [];
+  for (const configured of config.tools) {
+    if (signal?.aborted) break;
+    problems.push(...(await prepareTool(configured, config, sandboxes)));
+  }
+  problems.push(...(await checkGrants(config.locatedPolicies, config.registry.tools, sandboxes)));
+  return problems;
+}
+
+/** Prepares a tool in each sandbox separately, so that each problem is reported with its position. */
+async function prepareTool(
+  { tool, path }: ConfiguredTool,
+  { source }: Config,
+  sandboxes: Sandboxes,
+): Promise<readonly ConfigProblem[]> {
+  const problems: ConfigProblem[] = [];
+  for (const mode of sandboxesOf(tool)) {
+    try {
+      const sandbox = await sandboxes.route(mode);
+      await sandbox?.prepare(tool);
+      if (mode === "host" && isHostModule(tool.host)) await checkExport(tool.host);
+    } catch (error) {
+      problems.push(source.problem([...path, mode], messageOf(error), "error", "key"));
+    }
+  }
+  return problems;
+}
+
+/** Imports a module, which the sandbox would do in a thread with the first call. */
+async function checkExport({ module, export: name }: HostModule): Promise<void> {
+  const exported = await loadExport(String(module), name);
+  if (typeof exported !== "function") throw new Error("the export of the module is not a function");
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** Sorts problems by file and position. */
+function byPosition(a: ConfigProblem, b: ConfigProblem): number {
+  return a.file.localeCompare(b.file) || a.line - b.line || a.column - b.column;
+}
+
+function count(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? "" : "s"}`;
+}

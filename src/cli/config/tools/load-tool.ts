@@ -1,0 +1,133 @@
+import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
+import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import { readConfigFile } from "../../../config/read-file.ts";
+import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/source.ts";
+import { TEXT_SCHEMA, type Tool } from "../../../engine/tool.ts";
+import { parsePointer } from "../../../json/pointer.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { normalizeSchema } from "../../../schema/dialects/normalize.ts";
+import { SchemaError } from "../../../schema/schema-error.ts";
+import type { HostImplementation } from "../../../tool/implementations/host-implementation.ts";
+import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import { absolutePathBeside, pathBeside } from "../config-path.ts";
+import { loadExport } from "./load-export.ts";
+import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
+
+/**
+ * Loads the tool that an entry of the config describes: checks the entry, then reads its schema, and imports its host
+ * function if that runs in this process.
+ *
+ * @throws {ConfigError} with every problem of the entry.
+ */
+export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<Tool> {
+  const problems: ConfigProblem[] = [];
+  const entry = source.read<ToolEntry>(TOOL_SHAPE, problems, path);
+  if (entry === undefined) throw new ConfigError(problems);
+  const inputSchema = await collect(problems, loadSchema(entry));
+  const host = await collect(problems, loadHost(entry));
+  const { timeout } = entry.value;
+  const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
+  if (timeout !== undefined && timeoutMs === undefined) {
+    problems.push(entry.problem(["timeout"], `must be ${DURATION_FORM}`));
+  }
+  const program = readProgram(entry, problems);
+  if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
+  const { name, description, freeform, nullForOptional, coerce, wasm, microvm, remote } = entry.value;
+  const absolute = (relative: string): string => absolutePathBeside(entry.file, relative);
+  return {
+    ...{ name, description, inputSchema },
+    ...(freeform !== undefined && { freeform }),
+    ...traitsOf(entry.value),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(nullForOptional && { nullForOptional }),
+    ...(coerce !== undefined && { coerce }),
+    ...(host !== undefined && { host }),
+    ...(wasm && { wasm: { ...wasm, component: absolute(wasm.component) } }),
+    ...quickJsOf(entry.value, absolute),
+    ...(program && { process: program }),
+    ...(microvm && { microvm: { ...microvm, image: absolute(microvm.image) } }),
+    ...(remote && { remote }),
+  };
+}
+
+function traitsOf(entry: ToolEntry): Partial<Tool> {
+  return Object.fromEntries(
+    CONFIG_TRAITS.flatMap((trait) => (entry[trait] === undefined ? [] : [[trait, entry[trait]]])),
+  );
+}
+
+/** Returns the program of a tool; adds a problem if its grace is no duration. */
+function readProgram(
+  entry: ConfigEntry<ToolEntry>,
+  problems: ConfigProblem[],
+): ProcessImplementation | undefined {
+  if (entry.value.process === undefined) return undefined;
+  const { killGrace, ...program } = entry.value.process;
+  if (killGrace === undefined) return program;
+  const killGraceMs = parseDuration(killGrace);
+  if (killGraceMs !== undefined) return { ...program, killGraceMs };
+  problems.push(entry.problem(["process", "killGrace"], `must be ${DURATION_FORM}`));
+  return undefined;
+}
+
+function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): Pick<Tool, "quickjs"> {
+  const { file, source, ...rest } = quickjs ?? {};
+  if (file !== undefined) return { quickjs: { ...rest, file: absolute(file) } };
+  return source === undefined ? {} : { quickjs: { ...rest, source } };
+}
+
+/** Returns the input schema as JSON Schema: of a free-form tool, inline, or in a file that the entry names. */
+async function loadSchema(entry: ConfigEntry<ToolEntry>): Promise<JsonObject> {
+  const { inputSchema = TEXT_SCHEMA, dialect } = entry.value;
+  if (typeof inputSchema !== "string") {
+    return toJsonSchema(inputSchema, dialect, (path, reason) =>
+      entry.problem(["inputSchema", ...path], reason),
+    );
+  }
+  const file = await readConfigFile(pathBeside(entry.file, inputSchema));
+  if (!isJsonObject(file.value)) throw new ConfigError([file.problem([], "a schema must be a map")]);
+  return toJsonSchema(file.value, dialect, (path, reason) => file.problem(path, reason));
+}
+
+/**
+ * Maps a schema in a dialect to JSON Schema.
+ *
+ * @param problem Locates a problem of the schema, for the {@link ConfigError} that is thrown.
+ */
+function toJsonSchema(
+  schema: JsonObject,
+  dialect: ToolEntry["dialect"],
+  problem: (path: ConfigPath, reason: string) => ConfigProblem,
+): JsonObject {
+  if (dialect === undefined) return schema;
+  try {
+    return normalizeSchema(schema, { dialect }).schema;
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    throw new ConfigError(error.problems.map(({ path, reason }) => problem(parsePointer(path), reason)));
+  }
+}
+
+async function loadHost(entry: ConfigEntry<ToolEntry>): Promise<HostImplementation | undefined> {
+  const { host } = entry.value;
+  if (host === undefined) return undefined;
+  const { thread = true, ...exported } = host;
+  const module = absolutePathBeside(entry.file, exported.module);
+  if (thread) return { ...exported, module };
+  try {
+    return (await loadExport(module, exported.export)) as HostImplementation;
+  } catch (error) {
+    throw new ConfigError([entry.problem(["host", "module"], (error as Error).message)]);
+  }
+}
+
+/** Awaits a step. If it rejects with a `ConfigError`, returns `undefined` and adds its problems to the others. */
+async function collect<T>(problems: ConfigProblem[], step: Promise<T>): Promise<T | undefined> {
+  try {
+    return await step;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
+    return undefined;
+  }
+}

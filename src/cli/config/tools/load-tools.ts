@@ -1,0 +1,78 @@
+import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
+import { ToolRegistry } from "../../../engine/registry.ts";
+import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
+import type { Tool } from "../../../engine/tool.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import { loadTool } from "./load-tool.ts";
+import { isPrograms, loadToolset } from "./toolsets/load-toolset.ts";
+
+/** A tool and its place in the config. */
+export interface ConfiguredTool {
+  readonly tool: Tool;
+  readonly path: ConfigPath;
+}
+
+/** The tools of a config. */
+export interface LoadedTools {
+  /** The number of tools in the file, and in its toolsets that could be loaded. */
+  readonly toolCount: number;
+  /** The tools that are registered. */
+  readonly tools: readonly ConfiguredTool[];
+  readonly registry: ToolRegistry;
+  /** Loads the toolsets whose tools call others: after those of MCP servers were imported. */
+  readonly loadLast: () => Promise<void>;
+}
+
+/**
+ * Loads the tools and toolsets of a config, and registers those that have no errors. Adds to `problems` what is wrong
+ * with the others.
+ */
+export async function loadTools(source: ConfigSource, problems: ConfigProblem[]): Promise<LoadedTools> {
+  const { length: entryCount } = listAt(source, "tools");
+  const { length: toolsetCount } = listAt(source, "toolsets");
+  const registry = new ToolRegistry({ requireSideEffects: source.at(["requireSideEffects"]) === true });
+  const tools: ConfiguredTool[] = [];
+  let toolCount = entryCount;
+  const add = (tool: Tool, path: ConfigPath): void => {
+    registry.register(tool);
+    tools.push({ tool, path });
+  };
+  for (let index = 0; index < entryCount; index++) {
+    const path = ["tools", index];
+    try {
+      add(await loadTool(source, path), path);
+    } catch (error) {
+      problems.push(...problemsOf(error, source, path));
+    }
+  }
+  const loadSet = async (path: ConfigPath): Promise<number> => {
+    try {
+      const loaded = await loadToolset(source, path, registry);
+      for (const tool of loaded) add(tool, path);
+      return loaded.length;
+    } catch (error) {
+      problems.push(...problemsOf(error, source, path));
+      return 0;
+    }
+  };
+  const paths = Array.from({ length: toolsetCount }, (_, index): ConfigPath => ["toolsets", index]);
+  const last = paths.filter((path) => isPrograms(source.at(path)));
+  for (const path of paths) if (!last.includes(path)) toolCount += await loadSet(path);
+  const loadLast = async (): Promise<void> => {
+    for (const path of last) await loadSet(path);
+  };
+  return { toolCount, tools, registry, loadLast };
+}
+
+/** The list under a key of the config; an empty one if there is none, or if it is no list, which its shape reports. */
+function listAt(source: ConfigSource, key: string): readonly JsonValue[] {
+  const value = source.at([key]);
+  return Array.isArray(value) ? value : [];
+}
+
+function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {
+  if (error instanceof ConfigError) return error.problems;
+  if (!(error instanceof ToolRegistrationError)) throw error;
+  return error.reasons.map((reason) => source.problem(path, reason));
+}

@@ -1,0 +1,191 @@
+import type { Redaction } from "../../redaction/redaction.ts";
+import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
+import { type Changes, withPaths } from "../../tool/changes.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
+import {
+  type ExecutionReceipt,
+  elapsedMs,
+  NOTHING_RAN,
+  sealExecution,
+  type ToolExecution,
+} from "../call/execution.ts";
+import { redactedText } from "../failure/errors.ts";
+import { newReference } from "../failure/reference.ts";
+import { failureOf } from "../failure/refusal.ts";
+import { shownName } from "../in-flight/shown-name.ts";
+import type { CallState, StartedCall } from "../in-flight/state.ts";
+import { placeOf } from "../in-flight/suspendable.ts";
+import type { Work } from "../work/work.ts";
+import type { WorkReport } from "../work/work-report.ts";
+import { type ReadOutcome, readOutcome } from "./outcome.ts";
+import { recordDenial, recordEnd } from "./record-end.ts";
+
+/** How a step ends a call: a hook aborted it, or its sandbox returned an outcome. */
+export type CallEnd = "abort" | SandboxOutcome;
+
+/** The result of a call that a step ended: `null` if a hook aborted it. Never throws. */
+export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
+  try {
+    if (end !== "abort") return finish(call as StartedCall, end);
+    recordDenial(call, { code: "aborted" });
+    forget(call);
+    call.reporter.aborted();
+    return null;
+  } catch (thrown) {
+    return fail(call, thrown);
+  }
+}
+
+function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
+  const { enforced: held = call.task.limits } = outcome;
+  // A task that did not start was held to no limit.
+  const hasRun = outcome.status !== "unavailable" && outcome.status !== "refused";
+  const enforced = hasRun ? held : NOTHING_RAN.enforced;
+  const used = Object.freeze(useOf(call, outcome));
+  const { grant } = call.task;
+  const ran = hasRun && outcome.isolation !== undefined ? { grant, isolation: outcome.isolation } : { grant };
+  const receipt = Object.freeze(
+    wasStopped(outcome) ? { enforced, used, ...endOf(outcome), ...ran } : { enforced, used, ...ran },
+  );
+  const { outputSchema } = call.registered;
+  const read = withEffect(
+    call,
+    outcome,
+    readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema),
+  );
+  const { changes, endedAt } = outcome;
+  return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, endedAt, changes);
+}
+
+/**
+ * A host tool of the class `none` or `read` changes nothing, also when it fails: its effect is `none` once it has ended.
+ * The embedder declares the class, and the tool is code of the embedder. Changes that were seen count more. Sandboxes
+ * that confine a tool know by themselves what it could have changed.
+ */
+function withEffect(call: StartedCall, outcome: SandboxOutcome, read: ReadOutcome): ReadOutcome {
+  const { failure } = read;
+  if (failure === undefined || failure.effect === "none" || call.grant.sandbox !== "host") return read;
+  if (!changesNothing(call.registered.subject.sideEffects) || !hasEnded(outcome)) return read;
+  if (outcome.changes !== undefined && outcome.changes.files.length > 0) return read;
+  return { ...read, failure: { ...failure, effect: "none" } };
+}
+
+function hasEnded({ status, mayStillRun }: SandboxOutcome): boolean {
+  return mayStillRun !== true && status !== "timeout" && status !== "cancelled";
+}
+
+/** Whether a task was ended before it returned, or may not have ended at all. */
+function wasStopped({ status, mayStillRun }: SandboxOutcome): boolean {
+  return (
+    mayStillRun === true || status === "timeout" || status === "cancelled" || status === "limit_exceeded"
+  );
+}
+
+function endOf({ mayStillRun, ended }: SandboxOutcome): Pick<ExecutionReceipt, "mayStillRun" | "ended"> {
+  return mayStillRun ? { mayStillRun, ended: ended ?? "unknown" } : { ended: ended ?? "confirmed" };
+}
+
+/** Whether a function of the embedder threw what it did not mean for the model. */
+function isUnhandled(outcome: SandboxOutcome): boolean {
+  return outcome.status === "failed" && outcome.unhandled === true;
+}
+
+/** Replaces what a tool threw by a reference, under which the event has it, if the tool or the context says so. */
+function redact({ ctx, registered }: StartedCall, read: ReadOutcome): ReadOutcome {
+  const { unhandledErrors = ctx.unhandledErrors ?? "message" } = registered.tool;
+  const { failure } = read;
+  if (unhandledErrors === "message" || failure === undefined) return read;
+  const reference = newReference();
+  const message = redactedText(reference);
+  return { ...read, failure: { ...failure, message, userVisible: true, reference } };
+}
+
+/** What the call used. Its sandbox counts the calls that the tool made, not those that they made in turn. */
+function useOf({ nestedBudget }: CallState, { used }: SandboxOutcome): ResourceUse {
+  if (nestedBudget === undefined || nestedBudget.used === 0) return used;
+  return { ...used, nestedCalls: nestedBudget.used };
+}
+
+/** The result of a call in which a step threw: a refusal, or anything else. Never throws. */
+export function fail(call: CallState, thrown: unknown): ToolExecution {
+  const { task } = call;
+  const { used } = NOTHING_RAN;
+  const receipt =
+    task === undefined ? NOTHING_RAN : Object.freeze({ enforced: task.limits, used, grant: task.grant });
+  const failure = failureOf(thrown, task === undefined ? "none" : "unknown");
+  // What ran before the call was suspended may have had an effect.
+  const hasBegun = call.received.isSuspended === true && call.task === undefined;
+  return seal(call, receipt, {
+    output: null,
+    failure: hasBegun ? { ...failure, effect: "unknown" } : failure,
+  });
+}
+
+/** Forgets a call that was suspended. The result does not wait for it: what is not forgotten cannot go on. */
+function forget(call: CallState): void {
+  if (call.suspension !== undefined) void call.suspension.close();
+  else if (call.received.isSuspended === true) void call.ctx.suspensions?.forget(placeOf(call));
+}
+
+function seal(
+  call: CallState,
+  receipt: ExecutionReceipt,
+  read: ReadOutcome,
+  endedAt?: number,
+  seen?: Changes,
+): ToolExecution {
+  const { id: callId, name: toolName } = call.received;
+  const { redaction, resultBudget } = call.ctx;
+  const { output, failure, metadata } = redaction === undefined ? read : withoutSecrets(read, redaction);
+  const { confirmation, questions } = call;
+  const changes = seen && frozenChanges(seen, redaction);
+  const execution = sealExecution(
+    {
+      callId,
+      toolName,
+      arguments: call.input,
+      success: failure === undefined,
+      output,
+      durationMs: elapsedMs(call.startedAt, endedAt),
+      sandbox: call.grant?.sandbox ?? null,
+      receipt: recordEnd(call, receipt, output, failure, changes),
+    },
+    failure,
+    metadata,
+    confirmation,
+    resultBudget,
+    failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
+    changes,
+    questions,
+    call.workReport && workOf(call.workReport, redaction),
+  );
+  forget(call);
+  call.reporter.ended(execution, failure, call.decision?.rules);
+  return execution;
+}
+
+/** Changes arrive as a copy of a thread or an executor, or from a sandbox of the embedder. */
+function frozenChanges(changes: Changes, redaction: Redaction | undefined): Changes {
+  return withPaths(changes, (path) => (redaction?.results ? redaction.text(path) : path));
+}
+
+/** Returns what a tool did, without secrets; `undefined` if it did nothing. */
+function workOf({ work }: WorkReport, redaction: Redaction | undefined): Work | undefined {
+  if (work.calls.length + work.log.length === 0) return undefined;
+  const log = redaction === undefined ? work.log : work.log.map((line) => redaction.text(line));
+  return { ...work, calls: Object.freeze(work.calls), log: Object.freeze(log) };
+}
+
+function streamed({ partialOutput, ctx }: CallState): string | undefined {
+  return ctx.partialOutput && partialOutput?.text(ctx.partialOutput);
+}
+
+/** The secrets in what a tool threw never pass; those in an output do, unless the redaction says otherwise. */
+function withoutSecrets(read: ReadOutcome, redaction: Redaction): ReadOutcome {
+  const { output, failure, metadata } = read;
+  return {
+    output: redaction.results ? redaction.json(output) : output,
+    ...(failure && { failure: { ...failure, message: redaction.text(failure.message) } }),
+    ...(metadata && { metadata: redaction.results ? redaction.json(metadata) : metadata }),
+  };
+}

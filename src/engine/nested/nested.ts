@@ -1,0 +1,180 @@
+import { commonCapabilities } from "../../policy/grant/capabilities.ts";
+import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import {
+  LIMIT_NAMES,
+  type LimitName,
+  type ResourceLimits,
+  strictestLimits,
+} from "../../policy/grant/limits.ts";
+import { compileNamePattern } from "../../policy/match/name-pattern.ts";
+import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
+import type { CallTool, NestedCallOptions, NestedResult } from "../../sandboxes/contract/task.ts";
+import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
+import { type ReceivedCall, receiveCall } from "../call/call.ts";
+import { callDigest } from "../call/call-digest.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { ToolExecution } from "../call/execution.ts";
+import type { CallSuspension } from "../call/suspension.ts";
+import type { CallTrace } from "../call/trace.ts";
+import { abortedByHookText } from "../failure/errors.ts";
+import type { RegisteredTool } from "../registered-tool.ts";
+import type { WorkReport } from "../work/work-report.ts";
+import { nestedAgain } from "./nested-again.ts";
+import type { NestedBudget } from "./nested-budget.ts";
+import { earlierWork, nestedWork } from "./nested-work.ts";
+
+/** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
+export const MAX_NESTING = 3;
+
+/** A call whose tool calls another tool. It cannot pass on more authority than it has. */
+export interface Caller {
+  readonly callId: string;
+  readonly depth: number;
+  readonly grant: ExecutionGrant;
+  /** Its remaining limits. */
+  readonly limits: ResourceLimits;
+  readonly budget: NestedBudget;
+  /** The call whose tool makes this one; `undefined` for a call of the model. */
+  readonly parent: Caller | undefined;
+  /** Follows the calling call; `undefined` if the context has no tracer. */
+  readonly trace?: CallTrace | undefined;
+  /** Stops the wall time of the call and of its own callers; `undefined` if one of them cannot be stopped. */
+  readonly pause?: PauseWallTime | undefined;
+  /** Lets the call outlive its process; `undefined` if it cannot. */
+  readonly suspension?: CallSuspension | undefined;
+  /** Under what the nested call is claimed in `suspension`. */
+  readonly claim?: NestedClaim;
+  /** Lets the call and its own callers outlive their process; `undefined` if none of them can. */
+  readonly keep?: (() => Promise<unknown>) | undefined;
+}
+
+/** How a call of a tool is claimed. */
+export interface NestedClaim {
+  /** Counts the calls of the tool, from 1. */
+  readonly number: number;
+  /** Whether the call runs again after it was begun. */
+  readonly isAgain: boolean;
+}
+
+/** Dispatches a nested call like any other. */
+export type DispatchNested = (
+  call: ReceivedCall,
+  ctx: DispatchContext,
+  caller: Caller,
+) => Promise<ToolExecution | null>;
+
+/** Whether the caller's grant lets it call the tool of that name. */
+export function mayCall({ grant }: Pick<Caller, "grant">, name: string): boolean {
+  return grant.capabilities.tools?.some((pattern) => compileNamePattern(pattern).matches(name)) === true;
+}
+
+/**
+ * Returns the function through which a tool calls other tools, or `undefined` if it may not call any.
+ *
+ * @param report Receives every call. Default: the calls are not reported.
+ */
+export function toolCaller(
+  caller: Caller,
+  ctx: DispatchContext,
+  dispatch: DispatchNested,
+  report?: WorkReport,
+): CallTool | undefined {
+  if (caller.grant.capabilities.tools === undefined || caller.depth >= MAX_NESTING) return undefined;
+  const { budget, suspension } = caller;
+  let count = 0;
+  return async ({ name, input }, options) => {
+    const { signal, wallTimeMs, pause, number = ++count, isResumed = false } = options;
+    // A call that an earlier process made is counted.
+    if (!isResumed && !budget.take()) return { error: BUDGET_USED_UP };
+    const received = receiveCall({ id: `${caller.callId}/${number}`, name, arguments: input });
+    const again = isResumed ? await nestedAgain(received, number, suspension, ctx) : NEW;
+    if ("result" in again) {
+      report?.called(earlierWork(name, again.result, ctx.registry.find(name)?.subject.sideEffects));
+      return again.result;
+    }
+    const call = again.isSuspended ? { ...received, isSuspended: true as const } : received;
+    const signals = ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]);
+    const { left } = budget;
+    const limits = {
+      ...caller.limits,
+      ...(wallTimeMs !== undefined && { wallTimeMs: Math.max(Math.ceil(wallTimeMs), 1) }),
+      ...(Number.isFinite(left) && { nestedCalls: left }),
+    };
+    const nestedCaller: Caller = {
+      ...{ ...caller, limits, pause: pauseAll(pause, caller.parent), keep: keepAll(options, caller.parent) },
+      claim: { number, isAgain: again.isAgain },
+    };
+    const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
+    report?.called(nestedWork(name, execution, ctx.registry.find(name)?.subject.sideEffects));
+    const result = readResult(execution);
+    if (suspension !== undefined) await suspension.end({ number, digest: callDigest(received) }, result);
+    return result;
+  };
+}
+
+const NEW = Object.freeze({ isAgain: false, isSuspended: false });
+
+/** Joins what lets a call outlive its process with the same of its callers: those above first. */
+function keepAll({ keep }: NestedCallOptions, parent: Caller | undefined): Caller["keep"] {
+  const above = parent?.keep;
+  if (above === undefined || keep === undefined) return keep;
+  return () => above().then(keep);
+}
+
+/** Joins the pause of a call with that of its callers. */
+function pauseAll(own: PauseWallTime | undefined, parent: Caller | undefined): PauseWallTime | undefined {
+  if (own === undefined || parent === undefined) return own;
+  const { pause: others } = parent;
+  return others && pauseBoth(own, others);
+}
+
+const BUDGET_USED_UP = Object.freeze({
+  code: "limit_exceeded",
+  message: "the call made as many nested calls as it may, including those that its nested calls made",
+  effect: "none",
+} as const);
+
+function readResult(execution: ToolExecution | null): NestedResult {
+  if (execution === null) {
+    return { error: { code: "permission_denied", message: abortedByHookText(), effect: "none" } };
+  }
+  return execution.error === undefined ? { output: execution.output } : { error: execution.error };
+}
+
+/** Narrows a grant to the authority of the caller. */
+export function narrowGrant(
+  { sandbox, isolation, limits, capabilities }: ExecutionGrant,
+  { grant, limits: left }: Caller,
+): ExecutionGrant {
+  const { tools, ...common } = commonCapabilities(grant.capabilities, capabilities);
+  const isSpent = left.nestedCalls !== undefined && left.nestedCalls < 1;
+  return checkGrant({
+    sandbox,
+    ...(isolation && { isolation }),
+    limits: strictestLimits(limits, left.wallTimeMs === undefined ? {} : { wallTimeMs: left.wallTimeMs }),
+    capabilities: { ...common, ...(tools !== undefined && !isSpent && { tools }) },
+  });
+}
+
+/**
+ * The limits of a nested call: for each limit, the lower one of its own and its caller's remaining one. A limit of the
+ * caller that has no meaning in the nested call's sandbox is left out, since the caller's sandbox enforces it.
+ */
+export function narrowLimits(
+  own: ResourceLimits,
+  { capabilities }: ExecutionGrant,
+  { limits: left }: Caller,
+  sandbox: Sandbox,
+  { tool }: RegisteredTool,
+): ResourceLimits {
+  const inherited = sandbox.inheritedLimits?.(tool) ?? LIMIT_NAMES;
+  const shared: { [Name in LimitName]?: number } = {};
+  for (const name of LIMIT_NAMES) {
+    const value = left[name];
+    if (value === undefined || value <= 0) continue;
+    if (name === "nestedCalls" && capabilities.tools === undefined) continue;
+    if (own[name] === undefined && !inherited.includes(name)) continue;
+    if (sandbox.unenforceable({ [name]: value }, tool) === undefined) shared[name] = value;
+  }
+  return Object.freeze(strictestLimits(own, shared));
+}

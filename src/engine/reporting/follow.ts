@@ -1,0 +1,39 @@
+import type { TraceHeaders } from "../../base/trace-headers.ts";
+import type { ReceivedCall } from "../call/call.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { CallTrace, CallTracer } from "../call/trace.ts";
+
+/** Begins the trace of a call. Returns `undefined` if the tracer fails. */
+export function beginTrace(
+  tracer: CallTracer,
+  { id: callId, name: toolName }: ReceivedCall,
+  { registry, sessionId, redaction }: DispatchContext,
+  parent: CallTrace | undefined,
+): CallTrace | undefined {
+  try {
+    const description = registry.find(toolName)?.tool.description;
+    return tracer.begin({ callId, toolName, sessionId, description, parent, redaction });
+  } catch {
+    // Tracing must not affect the call.
+    return undefined;
+  }
+}
+
+/** Continues the trace of a request. A tracer that fails begins a trace of its own for each call. */
+export function continueTrace(tracer: CallTracer, headers: TraceHeaders): CallTracer {
+  try {
+    return tracer.continue(headers);
+  } catch {
+    // Tracing must not affect the call.
+    return tracer;
+  }
+}
+
+/** Tells a trace something. Never throws. */
+export function follow(trace: CallTrace, tell: (trace: CallTrace) => void): void {
+  try {
+    tell(trace);
+  } catch {
+    // Tracing must not affect the call.
+  }
+}

@@ -1,0 +1,94 @@
+import type { CanonicalJson } from "../json/canonical.ts";
+import { Anchors } from "./checkpoints/anchors.ts";
+import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
+import { PeerCheckpoints } from "./checkpoints/peers.ts";
+import type { ShownArguments } from "./line/call-parts.ts";
+import type { JournalNotice } from "./notice.ts";
+import type { CheckedOptions } from "./options.ts";
+import { SealedArguments } from "./sealed/sealed-arguments.ts";
+import type { SessionKeys } from "./sealed/session-keys.ts";
+import { AppendFile } from "./storage/append-file.ts";
+import { besideFile } from "./storage/file-names.ts";
+import type { ChainHead } from "./write/recover.ts";
+
+/** What the files beside a journal need of it. */
+export interface BesideSurroundings {
+  readonly keys: SessionKeys;
+  /** Makes the journal durable: a checkpoint must not be ahead of it. */
+  readonly sync: () => Promise<void>;
+  readonly tell: (kind: JournalNotice["kind"], message: string) => void;
+}
+
+/** The files that stand beside a journal's file, and go on with it: sealed arguments and checkpoints, if it has them. */
+export class BesideFiles implements AsyncDisposable {
+  readonly #resources = new AsyncDisposableStack();
+  #sealed: SealedArguments | undefined;
+  #checkpoints: CheckpointWriter | undefined;
+
+  /**
+   * Opens those that the options ask for.
+   *
+   * @param path The journal's last file.
+   * @param head The end of the journal.
+   * @throws {JournalError} as a rejection, if the journal has fewer records than its last checkpoint. What was opened is
+   *   closed with the object.
+   */
+  async open(
+    path: string,
+    head: ChainHead,
+    { arguments: kept, key, anchors, peers }: CheckedOptions,
+    { keys, sync, tell }: BesideSurroundings,
+  ): Promise<void> {
+    if (kept === "sealed") {
+      const sealed = await AppendFile.open(besideFile(path, "sealed"));
+      this.#sealed = this.#resources.use(new SealedArguments(keys, sealed));
+      // Ends a line that a crash left half-written.
+      if (sealed.size > 0) await sealed.append(Buffer.from("\n"));
+    }
+    if (key !== undefined) {
+      const copies = new Anchors(anchors, (reason) =>
+        tell("anchor", `a checkpoint was not copied: ${reason}`),
+      );
+      this.#checkpoints = this.#resources.use(
+        await CheckpointWriter.open(besideFile(path, "checkpoints"), key, head, {
+          anchors: copies,
+          peers:
+            peers && new PeerCheckpoints(peers.directory, key, peers.keys, (reason) => tell("peer", reason)),
+          sync,
+          onFailed: (reason) => tell("checkpoint", `a checkpoint could not be kept: ${reason}`),
+        }),
+      );
+    }
+  }
+
+  /** Seals the arguments of a call; `undefined` if the journal does not seal any. */
+  seal(canonical: CanonicalJson, sessionId: string): ShownArguments | undefined {
+    return this.#sealed?.seal(canonical, sessionId);
+  }
+
+  /** Writes what must be on the disk before the records that name it. */
+  write(): Promise<void> | undefined {
+    return this.#sealed?.write();
+  }
+
+  /** Takes note of the journal's new end. */
+  follow(head: ChainHead): void {
+    this.#checkpoints?.follow(head);
+  }
+
+  /** Goes on beside the journal's next file. */
+  async continueIn(path: string): Promise<void> {
+    await this.#checkpoints?.continueIn(besideFile(path, "checkpoints"));
+    await this.#sealed?.continueIn(besideFile(path, "sealed"));
+  }
+
+  /** Makes the sealed arguments durable, and signs a last checkpoint. */
+  async finish(): Promise<void> {
+    await this.#sealed?.sync();
+    await this.#checkpoints?.signNow();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#resources.disposeAsync();
+  }
+}
