@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { listPrograms, type SuspendedProgram } from "../api/programs.ts";
 import { hashOf } from "../page/route.ts";
 import { Foreign } from "../parts/foreign.tsx";
@@ -6,14 +7,22 @@ import { count, duration, time } from "../parts/format.ts";
 import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
 
+/** How often listed programs are read again, in ms: no event tells that one goes on or ends. */
+const REREAD_MS = 2_000;
+
 /**
  * The programs that are suspended while they wait, with the calls that they wait for and how long they have left.
  *
  * @param of What changes whenever they may have changed.
  */
 export function Programs({ of }: { readonly of: string }): JSX.Element | null {
-  const { value, problem } = useLoaded(of, listPrograms);
+  const { value, problem, reload } = useLoaded(of, listPrograms);
   const programs = value.value ?? [];
+  useEffect(() => {
+    if (programs.length === 0) return;
+    const timer = setInterval(reload, REREAD_MS);
+    return () => clearInterval(timer);
+  }, [programs.length]);
   if (programs.length === 0 && problem.value === "") return null;
   return (
     <section aria-labelledby="programs-title">
