@@ -15,6 +15,7 @@ const config: ViteUserConfig = {
           exclude: MEASURED,
           testTimeout: 120_000,
           maxWorkers: 2,
+          isolate: false,
           sequence: { groupOrder: 0 },
         },
       },
