@@ -55,6 +55,11 @@ test("the model reads which calls were not made, as the program ended without aw
   expect(textOf(await programs.run(`${unawaited} throw "no";`))).toBe(`no\n${text("add")}`);
 });
 
+test("an error without a place in the program has none", async () => {
+  const { error } = await new Programs(sandboxes).run("return await import('node:fs')");
+  expect(error?.message).toMatch(/ cannot be imported: [^()]*$/);
+});
+
 test("a tool can have any name", async () => {
   const names = ["a-b", "then", "constructor", "__proto__", "toString", "ümläut", "call", "1"];
   const programs = new Programs(sandboxes, { tools: names.map((name) => tool(name, () => name)) });
