@@ -14,8 +14,13 @@ const PARSING: Options = {
   locations: true,
 };
 
+const FENCE = /^\s*```/;
+const FENCED = "the code is in a Markdown fence (```): write the code alone";
+
 /** Parses a program and finds the tools that it names. Runs nothing. */
 export function checkCode({ code, language }: CheckTask): CheckedCode {
+  // It would parse, as templates in a row.
+  if (FENCE.test(code)) return { problem: { line: 1, column: 1, message: FENCED } };
   try {
     const script = language === "ts" ? stripCodeTypes(code) : code;
     const { program, linesBefore } = parseProgram(script);
