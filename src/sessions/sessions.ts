@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../base/promises.ts";
+import { describeThrown } from "../base/thrown.ts";
 import type { WaitingCall } from "../engine/call/suspension.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { AgentSession } from "./agents/agent-session.ts";
@@ -40,6 +41,7 @@ import type { SessionsObserver, Shared } from "./shared.ts";
 import { GuardedStore } from "./store/guarded-store.ts";
 import { MemorySessionStore } from "./store/memory-store.ts";
 import type { SessionRecord } from "./store/records.ts";
+import { SessionStoreError } from "./store/session-store-error.ts";
 import type { SessionStore } from "./store/store.ts";
 import { isTrusted, realPath } from "./trusted-workspaces.ts";
 
@@ -237,9 +239,17 @@ export class Sessions implements AsyncDisposable {
     return this.#shared.table.problem ?? this.#shared.durable?.problem;
   }
 
-  /** The calls of all sessions that are suspended while they wait, the oldest first: see the option `suspensions`. */
+  /**
+   * The calls of all sessions that are suspended while they wait, the oldest first: see the option `suspensions`. Rejects
+   * with a `SessionStoreError` if their store cannot be read.
+   */
   async suspendedCalls(): Promise<readonly WaitingCall[]> {
-    const waiting = (await this.#shared.settings.context.suspensions?.waiting()) ?? [];
+    let waiting: readonly WaitingCall[];
+    try {
+      waiting = (await this.#shared.settings.context.suspensions?.waiting()) ?? [];
+    } catch (cause) {
+      throw new SessionStoreError(describeThrown(cause).message, { cause });
+    }
     // Those of a durable runtime may not have been read here.
     return this.#loaded ? waiting : waiting.filter(({ sessionId }) => this.get(sessionId) !== undefined);
   }
