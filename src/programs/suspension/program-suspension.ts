@@ -97,7 +97,7 @@ export class ProgramSuspension implements CallSuspension {
     if (!(await store.hasTemplate(template.digest)))
       await store.addTemplate(template.digest, template.bytes());
     const { describe, ...call } = this.#call;
-    const { definitions, policyRevision, ...engine } = describe();
+    const { definitions, policyRevision, ...engine } = describe(task.open);
     const { build, open, state, heap, leftWaitMs } = task;
     const suspendedAt = now();
     const header = {
