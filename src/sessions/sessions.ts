@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../base/promises.ts";
+import { describeThrown } from "../base/thrown.ts";
 import type { WaitingCall } from "../engine/call/suspension.ts";
 import { AgentSession } from "./agents/agent-session.ts";
 import {
@@ -34,6 +35,7 @@ import { openShadow, type SessionShadow } from "./session-shadow.ts";
 import { SessionTable } from "./session-table.ts";
 import type { SessionsObserver, Shared } from "./shared.ts";
 import type { SessionRecord } from "./store/records.ts";
+import { SessionStoreError } from "./store/session-store-error.ts";
 import type { SessionStore } from "./store/store.ts";
 
 /**
@@ -208,9 +210,17 @@ export class Sessions implements AsyncDisposable {
     return this.#shared.table.problem ?? this.#shared.durable?.problem;
   }
 
-  /** The calls of all sessions that are suspended while they wait, the oldest first: see the option `suspensions`. */
+  /**
+   * The calls of all sessions that are suspended while they wait, the oldest first: see the option `suspensions`. Rejects
+   * with a `SessionStoreError` if their store cannot be read.
+   */
   async suspendedCalls(): Promise<readonly WaitingCall[]> {
-    const waiting = (await this.#shared.settings.context.suspensions?.waiting()) ?? [];
+    let waiting: readonly WaitingCall[];
+    try {
+      waiting = (await this.#shared.settings.context.suspensions?.waiting()) ?? [];
+    } catch (cause) {
+      throw new SessionStoreError(describeThrown(cause).message, { cause });
+    }
     // Those of a durable runtime may not have been read here.
     return this.#loaded ? waiting : waiting.filter(({ sessionId }) => this.get(sessionId) !== undefined);
   }

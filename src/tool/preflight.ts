@@ -1,4 +1,5 @@
 import type { JsonValue } from "../json/value.ts";
+import type { Principal } from "./principal.ts";
 
 /** What a tool's `preflight` knows about its call. */
 export interface PreflightContext {
@@ -16,6 +17,8 @@ export interface PreflightContext {
     name: string,
     args: JsonValue,
   ) => readonly { readonly path: string; readonly message: string }[];
+  /** Who calls, frozen; `undefined` if the context does not say. */
+  readonly principal: Principal | undefined;
   /** Aborted if the call is cancelled; absent if it cannot be. */
   readonly signal: AbortSignal | undefined;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { MemorySuspensionStore } from "../../src/programs/stores/memory-store.ts";
 import { openSuspensions } from "../../src/programs/suspension/suspensions.ts";
 import { KEY, program, programPolicy } from "../programs/suspension/setting.ts";
 import { type ListedInquiry, startServer, TestClient, WritingTool } from "./harness.ts";
@@ -58,4 +59,22 @@ test("people see the programs that wait, their open calls, and how long they hav
   for (const inquiry of asked) await carol.answer(inquiry as never, { decision: "allow" });
   expect(await alice.executions(id, "t1")).toMatchObject([{ output: ["x", "y"] }]);
   expect(await list(carol)).toEqual([]);
+});
+
+test("a store of programs that fails is 503, and tells clients nothing of itself", async () => {
+  class FailingStore extends MemorySuspensionStore {
+    isFailing = false;
+    override list(): ReturnType<MemorySuspensionStore["list"]> {
+      if (this.isFailing) throw new Error("/var/lib/programs.db: the disk is full");
+      return super.list();
+    }
+  }
+  const store = new FailingStore();
+  await using suspensions = openSuspensions({ keys: [KEY], store });
+  const server = await startServer([new WritingTool("pay_bill").tool], { suspensions });
+  store.isFailing = true;
+  const { status, text } = await new TestClient(server, "carol").send("GET", "/v1/programs");
+  expect(status).toBe(503);
+  expect(text).toContain("store_failed");
+  expect(text).not.toContain("/var/lib");
 });

@@ -161,7 +161,9 @@ test("Grants and their ends are recorded, and hold for calls that begin later", 
   const agent = await scene.start("loop", { capabilities: EVERYTHING, id: "granted" });
   const denied = async () => (await scene.records()).some(({ type }) => type === "tool.call.denied");
   await expect
-    .poll(async () => (await scene.records()).some(({ type }) => type === "tool.call.ended"), { timeout: 20_000 })
+    .poll(async () => (await scene.records()).some(({ type }) => type === "tool.call.ended"), {
+      timeout: 20_000,
+    })
     .toBe(true);
   expect(await denied()).toBe(false);
   scene.kernel.revoke("granted", { tools: ["*"] });

@@ -68,8 +68,12 @@ export interface SuspendableCall extends CallPlace {
   readonly toolName: string;
   /** The SHA-256 of the canonical JSON of the tool's name and the arguments. */
   readonly digest: string;
-  /** Returns what holds for the call now. */
-  readonly describe: () => EngineState;
+  /**
+   * Returns what holds for the call now.
+   *
+   * @param open The calls of its tool that count as open, also if they have ended meanwhile.
+   */
+  readonly describe: (open: readonly OpenCall[]) => EngineState;
 }
 
 /** What the engine keeps of a suspended call. */

@@ -18,13 +18,13 @@ export function suspendable(call: PlacedCall): SuspendableCall {
     ...(principal !== undefined && { principal: principal.id }),
     toolName: received.name,
     digest: callDigest(received),
-    describe: () => {
+    describe: (open) => {
       const { grant, limits, confirmation, policyRevision, nestedBudget, workReport } = call;
       return {
         ...{ grant, limits, definitions: definitionsOf(call), nestedCalls: nestedBudget?.used ?? 0 },
         ...(confirmation !== undefined && { confirmation }),
         ...(policyRevision !== undefined && { policyRevision }),
-        ...(workReport !== undefined && { work: workReport.work }),
+        ...(workReport !== undefined && { work: workReport.workWithout(open.map(({ number }) => number)) }),
       };
     },
   };

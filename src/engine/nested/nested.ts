@@ -89,7 +89,8 @@ export function toolCaller(
     const received = receiveCall({ id: `${caller.callId}/${number}`, name, arguments: input });
     const again = isResumed ? await nestedAgain(received, number, suspension, ctx) : NEW;
     if ("result" in again) {
-      report?.called(earlierWork(name, again.result, ctx.registry.find(name)?.subject.sideEffects));
+      const { sideEffects } = ctx.registry.find(name)?.subject ?? {};
+      report?.called(earlierWork(name, again.result, sideEffects), number);
       return again.result;
     }
     const call = again.isSuspended ? { ...received, isSuspended: true as const } : received;
@@ -105,7 +106,7 @@ export function toolCaller(
       claim: { number, isAgain: again.isAgain },
     };
     const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
-    report?.called(nestedWork(name, execution, ctx.registry.find(name)?.subject.sideEffects));
+    report?.called(nestedWork(name, execution, ctx.registry.find(name)?.subject.sideEffects), number);
     const result = readResult(execution);
     if (suspension !== undefined) await suspension.end({ number, digest: callDigest(received) }, result);
     return result;

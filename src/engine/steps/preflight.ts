@@ -44,7 +44,7 @@ async function problemsOf(call: PlacedCall): Promise<readonly string[]> {
   }
 }
 
-function contextOf({ ctx, grant }: PlacedCall): PreflightContext {
+function contextOf({ ctx, grant, principal }: PlacedCall): PreflightContext {
   const { registry, signal } = ctx;
   return {
     refusalOf: (name) => refusalOf(name, registry, { grant }),
@@ -53,6 +53,7 @@ function contextOf({ ctx, grant }: PlacedCall): PreflightContext {
       const checked = registry.validate(name, JSON.stringify(args));
       return "problems" in checked ? checked.problems : [];
     },
+    principal,
     signal,
   };
 }

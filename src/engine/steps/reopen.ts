@@ -1,5 +1,6 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { isWithinGrant } from "../../policy/grant/within.ts";
+import { suspensionProblem } from "../../sandboxes/contract/suspension-problem.ts";
 import type { EngineState, ReopenedSuspension } from "../call/suspension.ts";
 import { suspensionRefusedText } from "../failure/errors.ts";
 import { Refusal } from "../failure/refusal.ts";
@@ -23,7 +24,8 @@ async function reopenLater(call: PlacedCall): Promise<undefined> {
   try {
     return await resume(call, await suspensions.reopen(suspendable(call)));
   } catch (thrown) {
-    throw Refusal.is(thrown) ? thrown : refusal(call, describeThrown(thrown).message);
+    if (Refusal.is(thrown)) throw thrown;
+    throw refusal(call, suspensionProblem(thrown), describeThrown(thrown).detail);
   }
 }
 
@@ -47,6 +49,7 @@ function checkDefinitions(call: PlacedCall, { definitions }: EngineState): void 
   throw refusal(call, "its definition, or that of a tool that it may call, has changed");
 }
 
-function refusal({ received }: PlacedCall, reason: string): Refusal {
-  return new Refusal("execution_error", suspensionRefusedText(received.name, reason));
+function refusal({ received }: PlacedCall, reason: string, detail?: string): Refusal {
+  const message = suspensionRefusedText(received.name, reason);
+  return new Refusal("execution_error", message, detail === undefined ? {} : { detail });
 }

@@ -19,6 +19,7 @@ const MAX_LINE = 1_000;
 export class WorkReport implements TaskObserver {
   readonly #observer: TaskObserver;
   readonly #calls = new FirstAndLast<NestedWork>(MAX_FIRST_CALLS, MAX_LAST_CALLS, () => 1);
+  readonly #numbers = new WeakMap<NestedWork, number>();
   readonly #log = new FirstAndLast<string>(MAX_LOG_HEAD, MAX_LOG_TAIL, (line) => line.length + 1);
 
   /** @param before What the tool did before it was suspended. Default: nothing. */
@@ -29,9 +30,14 @@ export class WorkReport implements TaskObserver {
     this.#log.addAll(before.log, before.omittedLines);
   }
 
-  /** Receives a call of another tool that has ended. */
-  called(work: NestedWork): void {
+  /**
+   * Receives a call of another tool that has ended.
+   *
+   * @param number Counts the calls of the tool.
+   */
+  called(work: NestedWork, number: number): void {
     this.#calls.add(work);
+    this.#numbers.set(work, number);
   }
 
   output(chunk: string): void {
@@ -46,6 +52,13 @@ export class WorkReport implements TaskObserver {
 
   display(display: Display): void {
     this.#observer.display?.(display);
+  }
+
+  /** What was done so far, without the calls of these numbers: whatever goes on from here receives them again. */
+  workWithout(numbers: readonly number[]): Work {
+    const { calls, ...rest } = this.work;
+    const left = new Set<number | undefined>(numbers);
+    return { ...rest, calls: calls.filter((call) => !left.has(this.#numbers.get(call))) };
   }
 
   /** What was done so far. */

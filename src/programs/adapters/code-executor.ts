@@ -52,6 +52,8 @@ interface Member {
 }
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
+/** Names that the program around the code has itself. */
+const OWN_NAMES: readonly string[] = ["tools", "main"];
 const MAX_CALLS = 1_000;
 
 /**
@@ -119,6 +121,8 @@ function membersOf(providers: readonly CodeProvider[]): readonly Member[] {
   return providers.flatMap(({ name, fns }) => {
     if (!IDENTIFIER.test(name))
       throw new TypeError(`the name of a provider must be an identifier, not '${name}'`);
+    if (OWN_NAMES.includes(name))
+      throw new TypeError(`the name of a provider must not be '${name}', which programs have themselves`);
     return Object.entries(fns).map(([member, run]): Member => ({ name: `${name}.${member}`, run }));
   });
 }

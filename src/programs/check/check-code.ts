@@ -6,8 +6,13 @@ import type { CheckedCode, CheckTask, CodePosition } from "./checked-code.ts";
 import { parseProgram } from "./parse-program.ts";
 import { findToolUses } from "./tool-uses.ts";
 
+const FENCE = /^\s*```/;
+const FENCED = "the code is in a Markdown fence (```): write the code alone";
+
 /** Parses a program and finds the tools that it names. Runs nothing. */
 export function checkCode({ code, language }: CheckTask): CheckedCode {
+  // It would parse, as templates in a row.
+  if (FENCE.test(code)) return { problem: { line: 1, column: 1, message: FENCED } };
   try {
     const script = language === "ts" ? stripCodeTypes(code) : code;
     const { program, linesBefore } = parseProgram(script);

@@ -7,6 +7,9 @@ import type { CodePosition, KnownInput } from "./checked-code.ts";
 const MAX_DEPTH = 32;
 const MAX_VALUES = 2_000;
 
+/** The longest path to a value whose parts are read: each part has a path of its own, which begins with it. */
+const MAX_PATH_LENGTH = 256;
+
 /** Reads what is literal in an expression. */
 export function knownInput(node: SyntaxNode, positionOf: (node: SyntaxNode) => CodePosition): KnownInput {
   const unknown: string[] = [];
@@ -18,8 +21,10 @@ export function knownInput(node: SyntaxNode, positionOf: (node: SyntaxNode) => C
     if (depth <= MAX_DEPTH && ++values <= MAX_VALUES) {
       const literal = readLiteral(value);
       if (literal !== undefined) return literal;
-      if (value.type === "ArrayExpression") return readList(value, path, depth);
-      if (value.type === "ObjectExpression" && isPlain(value)) return readObject(value, path, depth);
+      if (path.length <= MAX_PATH_LENGTH) {
+        if (value.type === "ArrayExpression") return readList(value, path, depth);
+        if (value.type === "ObjectExpression" && isPlain(value)) return readObject(value, path, depth);
+      }
     }
     unknown.push(path);
     return null;

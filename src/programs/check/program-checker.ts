@@ -31,7 +31,7 @@ export class ProgramChecker {
 
   /** Returns what is wrong with a program, as `/code line:column: message`. */
   async problemsOf(task: CheckTask, context: PreflightContext): Promise<readonly string[]> {
-    const checked = await this.#check(task, context.signal);
+    const checked = await this.#check(task, context);
     if (checked === "timeout") return ["/code cannot be parsed in time: it is too large or too complex"];
     if ("problem" in checked) {
       const { line, column, message } = checked.problem;
@@ -60,10 +60,12 @@ export class ProgramChecker {
     }
   }
 
-  async #check(task: CheckTask, signal: AbortSignal | undefined): Promise<CheckedCode | "timeout"> {
+  async #check(task: CheckTask, { principal, signal }: PreflightContext): Promise<CheckedCode | "timeout"> {
     const pool = this.#begin();
     try {
-      const options = { wallTimeMs: WALL_TIME_MS, signal, observer: SILENT };
+      // Programs of those whose programs took too long wait for each other only.
+      const [caller, tool] = [principal?.id, principal?.id];
+      const options = { wallTimeMs: WALL_TIME_MS, signal, observer: SILENT, caller, ...(tool && { tool }) };
       const outcome = await pool.run<CheckedCode>(task, options);
       if (outcome.status === "returned") return outcome.result;
       if (outcome.status === "timeout") return "timeout";

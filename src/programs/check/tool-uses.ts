@@ -75,14 +75,34 @@ function declaresTools(node: SyntaxNode): boolean {
   return parameters?.some(binds) === true;
 }
 
-/** Whether a pattern has `tools` among its names. A key of this name counts as one, which only leaves a check out. */
+/** Whether a pattern has `tools` among its names. */
 function binds(pattern: SyntaxNode): boolean {
-  if (pattern.type === "MemberExpression") return false;
-  let found = false;
-  walk(pattern, (node) => {
-    found ||= isTools(node);
-  });
-  return found;
+  // Not into default values: functions that are nested in them would be walked again for each of them.
+  const left: (SyntaxNode | null)[] = [pattern];
+  for (let node = left.pop(); node !== undefined; node = left.pop()) {
+    if (node === null) continue;
+    if (isTools(node)) return true;
+    left.push(...boundBy(node));
+  }
+  return false;
+}
+
+/** The patterns in a pattern. */
+function boundBy(pattern: SyntaxNode): readonly (SyntaxNode | null)[] {
+  switch (pattern.type) {
+    case "ObjectPattern":
+      return pattern["properties"] as readonly SyntaxNode[];
+    case "ArrayPattern":
+      return pattern["elements"] as readonly (SyntaxNode | null)[];
+    case "Property":
+      return [pattern["value"] as SyntaxNode];
+    case "RestElement":
+      return [pattern["argument"] as SyntaxNode];
+    case "AssignmentPattern":
+      return [pattern["left"] as SyntaxNode];
+    default:
+      return [];
+  }
 }
 
 function inputOf(call: SyntaxNode, positionOf: (node: SyntaxNode) => CodePosition): Pick<ToolUse, "input"> {

@@ -67,7 +67,8 @@ const located = (thrown) => {
   try {
     if (!(thrown instanceof ErrorOf) || typeof thrown.stack !== "string") return thrown;
     const found = apply(exec, FRAME, [thrown.stack]);
-    if (found !== null && typeof thrown.message === "string")
+    // Some errors have a frame before the code.
+    if (found !== null && found[1] > LINES_BEFORE && typeof thrown.message === "string")
       thrown.message += " (line " + (found[1] - LINES_BEFORE) + (found[2] === undefined ? "" : ", column " + found[2]) + ")";
   } catch {}
   return thrown;

@@ -10,6 +10,7 @@ import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import type { StoredCall, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
 import type { SuspensionKeys } from "./keys.ts";
+import { warnNotRemoved } from "./not-removed.ts";
 import { boundResult, boundTo, programId, writeContent } from "./program-record.ts";
 import { seal, unseal } from "./sealing.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";
@@ -56,6 +57,8 @@ export class ProgramSuspension implements CallSuspension {
   #revision: number;
   /** Whether another process has the program, so that nothing of it is removed here. */
   #isLost = false;
+  /** Whether it waits in the store, so that another process can take it. */
+  #isWaiting: boolean;
   #writing: Promise<void> | undefined;
 
   /** @throws {SuspensionRefusedError} if a result of a call was changed. */
@@ -68,6 +71,7 @@ export class ProgramSuspension implements CallSuspension {
     this.kept = earlier?.kept;
     this.sinceMs = earlier === undefined ? 0 : Math.max(host.now() - earlier.stored.suspendedAt, 0);
     this.#revision = earlier?.stored.revision ?? 0;
+    this.#isWaiting = earlier !== undefined;
     const calls = earlier?.calls ?? [];
     this.#earlier = new Map(
       calls.map((each) => [each.number, each.sealed === undefined ? "begun" : this.#open(each, each.sealed)]),
@@ -93,7 +97,7 @@ export class ProgramSuspension implements CallSuspension {
     if (!(await store.hasTemplate(template.digest)))
       await store.addTemplate(template.digest, template.bytes());
     const { describe, ...call } = this.#call;
-    const { definitions, policyRevision, ...engine } = describe();
+    const { definitions, policyRevision, ...engine } = describe(task.open);
     const { build, open, state, heap, leftWaitMs } = task;
     const suspendedAt = now();
     const header = {
@@ -114,6 +118,7 @@ export class ProgramSuspension implements CallSuspension {
       throw new SuspensionRefusedError("taken");
     }
     this.#revision++;
+    this.#isWaiting = true;
     // Once a program names it, nobody removes it; until then, another process could.
     if (!(await store.hasTemplate(template.digest)))
       await store.addTemplate(template.digest, template.bytes());
@@ -138,9 +143,14 @@ export class ProgramSuspension implements CallSuspension {
   }
 
   async resume(): Promise<void> {
-    if (await this.#host.store.take(this.#id, this.#revision)) return;
-    this.#isLost = true;
-    throw new SuspensionRefusedError("taken");
+    if (!(await this.#take())) throw new SuspensionRefusedError("taken");
+  }
+
+  /** Takes the program from the store. Returns `false` if another process has it. */
+  async #take(): Promise<boolean> {
+    this.#isLost = !(await this.#host.store.take(this.#id, this.#revision));
+    this.#isWaiting = false;
+    return !this.#isLost;
   }
 
   async template(digest: string): Promise<Uint8Array | undefined> {
@@ -205,10 +215,10 @@ export class ProgramSuspension implements CallSuspension {
     await this.#settled();
     if (!this.#isStored || this.#isLost) return;
     try {
-      await this.#host.store.remove(this.#id);
+      // While it waited, it may have gone on in another process, which needs it.
+      if (!this.#isWaiting || (await this.#take())) await this.#host.store.remove(this.#id);
     } catch (thrown) {
-      const { message } = describeThrown(thrown);
-      process.emitWarning(`A program could not be removed: ${message}`, { code: "SANDGATE_NOT_SUSPENDED" });
+      warnNotRemoved(thrown);
     }
   }
 }

@@ -12,6 +12,7 @@ import { cleanStore } from "../stores/clean-store.ts";
 import { MemorySuspensionStore } from "../stores/memory-store.ts";
 import type { ProgramHeader, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
 import { type SuspensionKey, SuspensionKeys } from "./keys.ts";
+import { warnNotRemoved } from "./not-removed.ts";
 import { boundTo, programId, readContent } from "./program-record.ts";
 import { ProgramSuspension, type SuspensionHost } from "./program-suspension.ts";
 import { unseal } from "./sealing.ts";
@@ -103,10 +104,14 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   /** @internal */
   async forget(place: CallPlace): Promise<void> {
     const { store } = this.#host;
-    const stored = await store.get(programId(place));
-    // One that went on in another process is its own.
-    if (stored?.state === "waiting" && (await store.take(stored.id, stored.revision)))
-      await store.remove(stored.id);
+    try {
+      const stored = await store.get(programId(place));
+      // One that went on in another process is its own.
+      if (stored?.state === "waiting" && (await store.take(stored.id, stored.revision)))
+        await store.remove(stored.id);
+    } catch (thrown) {
+      warnNotRemoved(thrown);
+    }
   }
 
   /** @internal */

@@ -2,6 +2,7 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
+import { suspensionProblem } from "../contract/suspension-problem.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded } from "../threads/task-outcome.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
@@ -16,10 +17,10 @@ export function notStarted(error: unknown): SandboxOutcome {
 
 /** Returns the outcome of a suspended call that must not go on. What it did before is not known here. */
 export function notResumed(error: unknown): SandboxOutcome {
-  const { message, detail } = describeThrown(error);
+  const message = `The suspended call cannot go on: ${suspensionProblem(error)}`;
   return {
     ...{ status: "failed", effect: "unknown", used: { wallTimeMs: 0 } },
-    ...{ message: `The suspended call cannot go on: ${message}`, userVisible: true, detail },
+    ...{ message, userVisible: true, detail: describeThrown(error).detail },
   };
 }
 

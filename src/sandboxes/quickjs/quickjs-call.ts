@@ -131,9 +131,10 @@ export class QuickJsCall {
     this.#held = this.#newWaits(earlier.timerWaits);
     this.#log = earlier.log;
     this.#files = earlier.files;
+    // First, as they know what the call did before.
+    this.#requests = new PendingRequests(this.#task, this.#host, this.#limits, earlier);
     const refusal = this.#waits.hold(from.heap, earlier.wakeMs);
     if (refusal !== undefined) return this.#fail(refusal);
-    this.#requests = new PendingRequests(this.#task, this.#host, this.#limits, earlier);
     if (this.#askedMs >= this.#limits.waitTimeMs) return this.#endWaiting("waited");
     this.#requests.resume(earlier.requests, this.#waits.keep);
     return this.#runFrom(undefined);

@@ -10,6 +10,7 @@ import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SuspendedTask, TaskSuspension } from "../contract/suspension.ts";
+import { SuspensionError } from "../contract/suspension-problem.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import type { OpenEgress } from "../guest-services/http-service.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
@@ -25,7 +26,6 @@ import {
 } from "./quickjs-limits.ts";
 import { engineBuild, otherBuildText } from "./suspension/engine-build.ts";
 import { readTemplate } from "./suspension/stored-template.ts";
-import { SuspensionError } from "./suspension/suspension-error.ts";
 import { loadTemplate } from "./template/template-loader.ts";
 import {
   type FoundTemplate,

@@ -37,8 +37,8 @@ describe("A report of what a tool does", () => {
 
   test("has the calls in the order in which they ended, and the lines with their levels", () => {
     const report = new WorkReport(listener().observer);
-    report.called(callOf("b"));
-    report.called(callOf("a"));
+    report.called(callOf("b"), 1);
+    report.called(callOf("a"), 2);
     report.log("info", "plain");
     report.log("error", "broken");
     expect(report.work).toEqual({
@@ -49,7 +49,7 @@ describe("A report of what a tool does", () => {
 
   test("has the first 50 calls and the last 50, and the ends of the log, with long lines cut", () => {
     const report = new WorkReport(listener().observer);
-    for (let index = 0; index < 120; index++) report.called(callOf(`t${index}`));
+    for (let index = 0; index < 120; index++) report.called(callOf(`t${index}`), index + 1);
     for (let index = 0; index < 100; index++) report.log("info", `${index}`.padEnd(1_500, "-"));
     const { calls, omittedCalls, log, omittedLines } = report.work;
     expect(calls.map(({ tool }) => tool).slice(49, 51)).toEqual(["t49", "t70"]);
@@ -61,11 +61,11 @@ describe("A report of what a tool does", () => {
 
   test("goes on from what was done before the tool was suspended", () => {
     const before = new WorkReport(listener().observer);
-    before.called(callOf("first"));
+    before.called(callOf("first"), 1);
     before.log("info", "before");
     const { heard, observer } = listener();
     const after = new WorkReport(observer, before.work);
-    after.called(callOf("second"));
+    after.called(callOf("second"), 1);
     after.log("info", "after");
     expect(after.work.calls.map(({ tool }) => tool)).toEqual(["first", "second"]);
     expect(after.work.log).toEqual(["before", "after"]);

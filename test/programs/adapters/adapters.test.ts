@@ -128,6 +128,9 @@ describe("CodeExecutor", () => {
   test("returns an error for functions that cannot be tools", async () => {
     expect((await executor.execute("() => 1", [{ name: "a-b", fns }])).error).toContain("identifier");
     expect((await executor.execute("() => 1", { "a b": fns.fail })).error).toContain("a b");
+    for (const name of ["tools", "main"]) {
+      expect((await executor.execute("() => 1", [{ name, fns }])).error).toContain(`not be '${name}'`);
+    }
   });
 });
 

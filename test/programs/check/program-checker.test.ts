@@ -1,7 +1,16 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { allow, ask } from "../../../src/policy/decision.ts";
+import { ProgramChecker } from "../../../src/programs/check/program-checker.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import type { PreflightContext } from "../../../src/tool/preflight.ts";
 import { Programs, tool } from "../harness.ts";
+
+const CONTEXT: PreflightContext = {
+  refusalOf: () => undefined,
+  problemsOf: () => [],
+  principal: undefined,
+  signal: undefined,
+};
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());
@@ -41,6 +50,8 @@ describe("A program that does not run", () => {
     ],
     ["const a: number = 1;\nconst b: = 2;", "ts", "2:10: "],
     ["const a = 1; const b: = 2;", "ts", "1:23: "],
+    ["```js\nreturn 1\n```", "js", "1:1: the code is in a Markdown fence (```): write the code alone"],
+    ["```\nreturn 1\n```", "ts", "1:1: the code is in a Markdown fence (```): write the code alone"],
     ["enum E { A }", "ts", "1:1: TypeScript enum is not supported in strip-only mode"],
   ] as const)("has %j as its code", async (code, language, message) => {
     expect(await problem(code, language)).toContain(`${INVALID} ${message}`);
@@ -118,6 +129,26 @@ test.each([
   "function () { return 1 }",
 ])("a program that is right passes: %j", async (code) => {
   expect(await problem(code)).toBeUndefined();
+});
+
+test.each([
+  ["functions in default values", `${"(a=".repeat(4_000)}1${")=>1".repeat(4_000)}`],
+  ["an input with a long name", `tools.read({ ${"k".repeat(50_000)}: [${"1,".repeat(6_000)}] })`],
+])("code is checked in time that does not grow with its square: %s", async (_, code) => {
+  const checked = await new ProgramChecker().problemsOf({ code, language: "js" }, CONTEXT);
+  expect(checked).toEqual([]);
+});
+
+test("programs of different principals are checked in turns", async () => {
+  const checker = new ProgramChecker();
+  const ended: string[] = [];
+  const check = async (id: string): Promise<void> => {
+    const context: PreflightContext = { ...CONTEXT, principal: { id, kind: "user" } };
+    await checker.problemsOf({ code: "1", language: "js" }, context);
+    ended.push(id);
+  };
+  await Promise.all([...Array.from({ length: 200 }, () => check("mallory")), check("ann")]);
+  expect(ended.indexOf("ann")).toBeLessThan(100);
 });
 
 test("hostile code is refused in time, and later programs are checked", async () => {

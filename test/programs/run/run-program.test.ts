@@ -46,6 +46,20 @@ test("an error of a call has its code and message, and one that is not caught ha
   expect(thrown.error?.message).toMatch(/^no \(line 3, column \d+\)$/);
 });
 
+test("the model reads which calls were not made, as the program ended without awaiting them", async () => {
+  const programs = new Programs(sandboxes, { tools: [add] });
+  const text = (names: string) =>
+    `Log:\n[warn] not made: the call of the tool '${names}', since the code ended without awaiting it`;
+  const unawaited = "tools.add({ a: 1, b: 2 }); tools.add({ a: 2, b: 2 });";
+  expect(textOf(await programs.run(`${unawaited} return "done";`))).toBe(`done\n${text("add")}`);
+  expect(textOf(await programs.run(`${unawaited} throw "no";`))).toBe(`no\n${text("add")}`);
+});
+
+test("an error without a place in the program has none", async () => {
+  const { error } = await new Programs(sandboxes).run("return await import('node:fs')");
+  expect(error?.message).toMatch(/ cannot be imported: [^()]*$/);
+});
+
 test("a tool can have any name", async () => {
   const names = ["a-b", "then", "constructor", "__proto__", "toString", "ümläut", "call", "1"];
   const programs = new Programs(sandboxes, { tools: names.map((name) => tool(name, () => name)) });

@@ -3,6 +3,7 @@ import type { Tool } from "../../../src/engine/tool.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
+import type { SuspendedTask } from "../../../src/sandboxes/contract/suspension.ts";
 import { engineBuild } from "../../../src/sandboxes/quickjs/suspension/engine-build.ts";
 import { fuzzHeaps, fuzzStored, Suspended } from "./fuzz.ts";
 import { Lives } from "./lives.ts";
@@ -93,6 +94,28 @@ describe("A suspended program is refused", () => {
     expect(await change({ template: "x" })()).toBe(
       "The suspended call cannot go on: its template is not stored",
     );
+  });
+
+  test("where there is no room for it to wait, with the effect that it had before", async () => {
+    const suspended = new Suspended();
+    const stored = await suspended.begin("c1");
+    const store = new MemorySuspensionStore();
+    store.put(stored, []);
+    store.addTemplate(stored.template, suspended.store.template(stored.template) ?? new Uint8Array());
+    const suspensions = openSuspensions({ store, keys: [KEY] });
+    const reopen = suspensions.reopen.bind(suspensions);
+    suspensions.reopen = async (call) => {
+      const opened = await reopen(call);
+      // It paid before, and has waited for its timers as often as it may.
+      const from = opened.from as SuspendedTask;
+      const state = { ...from.state, use: { nestedCalls: 1, effect: "unknown" }, timerWaits: 1_001 };
+      Object.assign(from, { state });
+      return opened;
+    };
+    expect((await suspended.resume("c1", suspensions))?.error).toMatchObject({
+      ...{ code: "execution_error", effect: "unknown" },
+      message: "Tool waited for timers 1,000 times, the most that a call can",
+    });
   });
 
   test("as the call of another principal", async () => {

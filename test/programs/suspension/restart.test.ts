@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { programTools } from "../../../src/programs/program-tools.ts";
+import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { Lives } from "./lives.ts";
 import { program, programPolicy } from "./setting.ts";
 
@@ -159,6 +161,42 @@ describe("A program that waits for a person", () => {
     });
     expect(calls).toEqual(["read r", "pay x"]);
   });
+});
+
+test("A call that ended while its program was being written is reported once", async () => {
+  const calls: string[] = [];
+  const tools = [counted("pay", calls), counted("read", calls, { sideEffects: "read" })];
+  const registry = new ToolRegistry();
+  for (const tool of tools) registry.register(tool);
+  const policy = programPolicy({}, ["run_program"]);
+  const programs = new MemorySuspensionStore();
+  const has = programs.hasTemplate.bind(programs);
+  const put = programs.put.bind(programs);
+  const stores = { sessions: new MemorySessionStore(), programs };
+  const lives = new Lives([...tools, ...programTools(registry)], stores);
+  // The process is lost as soon as the program is written, which waits until the call has ended.
+  Object.assign(programs, {
+    hasTemplate: async (digest: string) => {
+      while (calls.length < 1) await new Promise(setImmediate);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return has(digest);
+    },
+    put: (...written: Parameters<typeof put>) => {
+      put(...written);
+      return new Promise(() => {});
+    },
+  });
+  const first = await lives.begin({ policy });
+  const code = `return Promise.all([tools.pay({ to: "x" }), tools.read({ to: "r" })])`;
+  await first.call({ code }, "run_program");
+  while ((await first.suspensions.list()).length === 0) await new Promise(setImmediate);
+  Object.assign(programs, { hasTemplate: has, put });
+  const second = await lives.begin({ policy });
+  await second.answer((await second.waits(1))[0] as never);
+  const { output, work } = await second.result();
+  expect(output).toEqual([7, 7]);
+  expect(calls).toEqual(["read r", "pay x"]);
+  expect(work?.calls.map(({ tool }) => tool)).toEqual(["read", "pay"]);
 });
 
 test("A program that goes on in another process can list its tools there", async () => {

@@ -48,7 +48,7 @@ async function fileOf(config: string): Promise<string> {
  * @throws {UsageError} if there is none, or several begin like this.
  */
 export function findProgram(programs: readonly ProgramHeader[], id: string): ProgramHeader {
-  const [found, other] = programs.filter((program) => program.id.startsWith(id));
+  const [found, other] = programs.filter((program) => id !== "" && program.id.startsWith(id));
   if (found === undefined) throw new UsageError(shown`there is no suspended program '${id}'`);
   if (other !== undefined) throw new UsageError(shown`several suspended programs begin with '${id}'`);
   return found;

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { CallEffect } from "../../contract/outcome.ts";
+import { SuspensionError } from "../../contract/suspension-problem.ts";
 import type { EarlierUse } from "../../guest-services/earlier-use.ts";
 import type { LogBudget } from "../../threads/thread-log.ts";
 import type { FileUse } from "../thread/external-access.ts";
 import type { GuestRequest } from "../thread/thread-task.ts";
-import { SuspensionError } from "./suspension-error.ts";
 
 /** A request of a guest that has no reply yet. */
 export interface OpenRequest {

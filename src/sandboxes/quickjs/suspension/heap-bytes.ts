@@ -1,6 +1,6 @@
+import { SuspensionError } from "../../contract/suspension-problem.ts";
 import { DATA_END, HEAP_START, MIN_MEMORY_BYTES, PAGE_BYTES } from "../engine/engine-binary.ts";
 import { BLOCK_BYTES, type SuspendedGuest } from "../engine/suspended-guest.ts";
-import { SuspensionError } from "./suspension-error.ts";
 
 /** Bytes of the size of the memory and the number of blocks, before them. */
 const HEAD_BYTES = 8;

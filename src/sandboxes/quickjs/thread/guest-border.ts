@@ -104,6 +104,16 @@ export class GuestBorder implements GuestHost {
     this.#log.write("warn", `denied: ${message}`);
   }
 
+  /** Logs the requests that are not sent because the guest has ended: its code went on as if they had been made. */
+  logUnsent(): void {
+    const unsent = this.validator.requests.map((request) =>
+      request.kind === "call-tool" ? `the call of the tool '${request.name}'` : "a request with fetch",
+    );
+    for (const what of [...new Set(unsent)].slice(0, MAX_UNSENT)) {
+      this.#log.write("warn", `not made: ${what}, since the code ended without awaiting it`);
+    }
+  }
+
   #receiveLine(text: string): void {
     // A line that exceeds the budget is replaced by a note, whatever it says.
     if (!isWithinBounds(text, this.#log.left.bytes)) {
@@ -133,6 +143,9 @@ export class GuestBorder implements GuestHost {
     throw new Error(`'${name}' was not loaded with the tool: use a static import`);
   }
 }
+
+/** The most kinds of requests that were not sent and are logged. */
+const MAX_UNSENT = 10;
 
 const NO_BYTES = new Uint8Array(0);
 

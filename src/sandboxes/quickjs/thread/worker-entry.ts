@@ -86,6 +86,7 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
   let end: QuickJsEnd;
   try {
     end = endOfStep(runStep(instance, border, task, thread), instance, border, task, thread.artifact);
+    if (end.status === "returned" || end.status === "failed") border.logUnsent();
     if (task.step.kind === "load") end = locateEnd(end, task.step.program, task);
     if (!instances.put(instance)) thread.discard(instance.memory.bytes);
   } catch (thrown) {

@@ -43,6 +43,8 @@ test("sandgate programs lists, shows and cancels programs, also while a server h
   expect(show.stdout).toContain("waits for: pay (c1/1)");
   expect(show.stdout).toContain("(suspension 1 of this program)");
   expect((await sandgate(["programs", "show", "ffff", "--file", file])).code).toBe(2);
+  // As a script says whose variable is not set.
+  expect((await sandgate(["programs", "cancel", "", "--file", file])).code).toBe(2);
   const cancel = await sandgate(["programs", "cancel", "a1a1", "--file", file]);
   expect(cancel.code).toBe(0);
   expect((await sandgate(["programs", "list", "--file", file])).stdout).toContain("no program is suspended");
