@@ -46,7 +46,7 @@ export class ProgramChecker {
   async #typeProblems(
     { code }: CheckTask,
     { isExpression, uses }: ParsedCode,
-    { signal }: PreflightContext,
+    context: PreflightContext,
   ): Promise<readonly string[]> {
     if (this.#types === undefined) return [];
     const { checker, declare } = this.#types;
@@ -54,7 +54,7 @@ export class ProgramChecker {
     this.#begin();
     try {
       const program = { code: isExpression ? withoutEnd(code) : code, isExpression, declarations };
-      return await checker.problemsOf(program, signal);
+      return await checker.problemsOf(program, context);
     } finally {
       this.#end();
     }

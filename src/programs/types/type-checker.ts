@@ -1,10 +1,7 @@
-import { BulkheadRejectedError, bulkhead } from "cockatiel";
+import type { PreflightContext } from "../../tool/preflight.ts";
+import { CompilerTurns } from "./compiler-turns.ts";
 import { ConfinedCompiler } from "./confined-compiler.ts";
 import { filesOf, readDiagnostics, type TypedProgram } from "./typed-program.ts";
-
-/** How many compilers run at once, and how many programs can wait for one. */
-const AT_ONCE = 2;
-const MAX_WAITING = 16;
 
 /** What checks the types of programs that are written in TypeScript. */
 export interface ProgramTypes {
@@ -16,7 +13,7 @@ export interface ProgramTypes {
 /** Checks the types of programs with TypeScript's compiler. */
 export class TypeChecker {
   readonly #compiler: ConfinedCompiler;
-  readonly #bulkhead = bulkhead(AT_ONCE, MAX_WAITING);
+  readonly #turns = new CompilerTurns();
 
   /** @throws {TypeError} if TypeScript 7 is not installed. */
   constructor() {
@@ -28,13 +25,12 @@ export class TypeChecker {
    *
    * @throws if the types cannot be checked here. The message says why, for operators.
    */
-  async problemsOf(program: TypedProgram, signal: AbortSignal | undefined): Promise<readonly string[]> {
-    try {
-      return await this.#bulkhead.execute(async () => this.#check(program, signal));
-    } catch (error) {
-      if (!(error instanceof BulkheadRejectedError)) throw error;
-      return ["/code types cannot be checked while many other programs are: run it again later"];
-    }
+  async problemsOf(
+    program: TypedProgram,
+    { principal, signal }: Pick<PreflightContext, "principal" | "signal">,
+  ): Promise<readonly string[]> {
+    const problems = await this.#turns.run(principal?.id, () => this.#check(program, signal));
+    return problems ?? ["/code types cannot be checked while so many other programs are: run it again later"];
   }
 
   async #check(program: TypedProgram, signal: AbortSignal | undefined): Promise<readonly string[]> {
