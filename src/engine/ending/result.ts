@@ -169,9 +169,8 @@ function frozenChanges(changes: Changes, redaction: Redaction | undefined): Chan
   return withPaths(changes, (path) => (redaction?.results ? redaction.text(path) : path));
 }
 
-/** Returns what a tool did, without secrets; `undefined` if it did nothing. */
-function workOf({ work }: WorkReport, redaction: Redaction | undefined): Work | undefined {
-  if (work.calls.length + work.log.length === 0) return undefined;
+/** Returns what a tool did, without secrets. */
+function workOf({ work }: WorkReport, redaction: Redaction | undefined): Work {
   const log = redaction === undefined ? work.log : work.log.map((line) => redaction.text(line));
   return { ...work, calls: Object.freeze(work.calls), log: Object.freeze(log) };
 }

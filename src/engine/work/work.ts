@@ -34,12 +34,14 @@ export interface Work {
   readonly omittedLines: number;
 }
 
-/** Returns the text that the model reads; an empty one if nothing was done. */
+/**
+ * Returns the text that the model reads. The calls come last, and are named if there are none: whatever a tool writes into its
+ * output and its log cannot be taken for them.
+ */
 export function workText({ calls, omittedCalls, log, omittedLines }: Work): string {
-  const parts: string[] = [];
-  if (calls.length > 0) parts.push(["Calls made:", ...callLines(calls, omittedCalls)].join("\n"));
-  if (log.length > 0) parts.push(["Log:", ...logLines(log, omittedLines)].join("\n"));
-  return parts.join("\n");
+  const logged = log.length === 0 ? [] : ["Log:", ...logLines(log, omittedLines)];
+  const made = calls.length === 0 ? ["Calls made: none"] : ["Calls made:", ...callLines(calls, omittedCalls)];
+  return [...logged, ...made].join("\n");
 }
 
 function callLines(calls: readonly NestedWork[], omitted: number): readonly string[] {

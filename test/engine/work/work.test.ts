@@ -10,8 +10,8 @@ function callsOf(count: number): readonly NestedWork[] {
 }
 
 describe("The text of what a tool did", () => {
-  test("is empty if it did nothing", () => {
-    expect(workText(NOTHING)).toBe("");
+  test("says so if it made no calls", () => {
+    expect(workText(NOTHING)).toBe("Calls made: none");
   });
 
   test("says of each call who allowed it, whether it failed, and what it left behind", () => {
@@ -55,13 +55,13 @@ describe("The text of what a tool did", () => {
     ]);
     const log = ["a".repeat(999), "b".repeat(999), "c".repeat(999)];
     const lines = workText({ ...NOTHING, log, omittedLines: 3 }).split("\n");
-    expect(lines).toEqual(["Log:", log[0], log[1], "[… 3 lines left out …]", log[2]]);
+    expect(lines).toEqual(["Log:", log[0], log[1], "[… 3 lines left out …]", log[2], "Calls made: none"]);
   });
 
   test("tells of the log without calls, and of both one after the other", () => {
-    expect(workText({ ...NOTHING, log: ["hi"] })).toBe("Log:\nhi");
+    expect(workText({ ...NOTHING, log: ["hi"] })).toBe("Log:\nhi\nCalls made: none");
     expect(workText({ ...NOTHING, calls: callsOf(1), log: ["hi"] })).toBe(
-      "Calls made:\n- t0: allowed, effect none\nLog:\nhi",
+      "Log:\nhi\nCalls made:\n- t0: allowed, effect none",
     );
   });
 });

@@ -94,7 +94,7 @@ describe.each(PEERS)("A client of MCP (%s)", (peer) => {
     expect(await runProgram(client, "tools.wipe({}).catch(({ code }) => code)")).toMatchObject({
       isError: false,
       text: expect.stringMatching(
-        /^permission_denied\nCalls made:\n- wipe: denied, failed \(permission_denied\), effect none\n/,
+        /^permission_denied\nLog:\n.+\nCalls made:\n- wipe: denied, failed \(permission_denied\), effect none$/,
       ),
     });
   });

@@ -49,7 +49,7 @@ test("an error of a call has its code and message, and one that is not caught ha
 test("the model reads which calls were not made, as the program ended without awaiting them", async () => {
   const programs = new Programs(sandboxes, { tools: [add] });
   const text = (names: string) =>
-    `Log:\n[warn] not made: the call of the tool '${names}', since the code ended without awaiting it`;
+    `Log:\n[warn] not made: the call of the tool '${names}', since the code ended without awaiting it\nCalls made: none`;
   const unawaited = "tools.add({ a: 1, b: 2 }); tools.add({ a: 2, b: 2 });";
   expect(textOf(await programs.run(`${unawaited} return "done";`))).toBe(`done\n${text("add")}`);
   expect(textOf(await programs.run(`${unawaited} throw "no";`))).toBe(`no\n${text("add")}`);
@@ -135,13 +135,13 @@ describe("The model reads", () => {
     expect(textOf(execution)).toBe(
       [
         '{"sum":3}',
+        "Log:",
+        "adding",
+        "[warn] no paper",
         "Calls made:",
         "- add: allowed, effect none",
         "- save: allowed, effect committed",
         "- fails: allowed, failed (execution_error), effect none",
-        "Log:",
-        "adding",
-        "[warn] no paper",
       ].join("\n"),
     );
   });
