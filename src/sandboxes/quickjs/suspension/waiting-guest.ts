@@ -7,6 +7,9 @@ import type { TemplateBytes } from "./stored-template.ts";
 /** What is suspended with a guest. */
 export type SuspendedParts = Omit<SuspendedTask, "heap" | "template">;
 
+/** The largest heap that is written, compressed: sealing and storing it blocks the event loop, a hundred MB for a second. */
+const MAX_HEAP_BYTES = 8 * 1_024 * 1_024;
+
 /** A guest that waits: in memory, and from {@link suspend} on as bytes, which outlive the process. */
 export class WaitingGuest {
   readonly #suspension: TaskSuspension | undefined;
@@ -64,6 +67,12 @@ export class WaitingGuest {
     const template = this.#template();
     const written = parts();
     const heap = await compressGuest(guest, template.dictionary);
+    if (heap.length > MAX_HEAP_BYTES) {
+      const most = MAX_HEAP_BYTES / 1_024 / 1_024;
+      throw new Error(
+        `its heap takes ${heap.length} bytes compressed, and ${most} MiB is the most that is written`,
+      );
+    }
     await suspension.suspend({ ...written, heap, template: template.digest }, template);
     this.#isDurable = true;
     this.#heap = heap;
