@@ -7,7 +7,13 @@ const ALL = "test/**/*.test.ts";
 
 /** Files that fake timers, listen to what their process does, or measure it: they need a process of their own. */
 const ALONE = [
-  ...["base/timers/*", "engine/hung-decisions", "engine/mixed-load", "log/logged-warnings"],
+  ...[
+    "base/timers/*",
+    "engine/hung-decisions",
+    "engine/mixed-load",
+    "log/logged-warnings",
+    "restate/calls/*",
+  ],
   ...["server/notifying/notifying", "server/store", "sessions/cancelling", "sessions/ledger/conditions"],
   ...["sessions/ledger/restart", "sessions/store/late-ends", "sessions/store/sqlite/grouped-commits"],
 ].map((file) => `test/${file}.test.ts`);

@@ -21,6 +21,11 @@ export interface OpenAttempt extends Attempt {
 
 /** How long a call is kept for Restate to come back to it, in ms, and how many. */
 const KEPT_MS = 600_000;
+/**
+ * The same, of a call that waits to begin. It has a place of its session, which other calls need: if another process runs it,
+ * nothing else gives that back.
+ */
+const KEPT_UNBEGUN_MS = 10_000;
 const MAX_KEPT = 10_000;
 
 /** An attempt that could not go on, with which Restate may come again. */
@@ -113,7 +118,8 @@ export class Attempts {
       if (!attempt.dispatch.hasBegun) attempt.dispatch.abandon();
       this.end(invocation);
     };
-    this.#timers.set(invocation, setTimeout(forget, KEPT_MS).unref());
+    const keptMs = attempt.dispatch.hasBegun ? KEPT_MS : KEPT_UNBEGUN_MS;
+    this.#timers.set(invocation, setTimeout(forget, keptMs).unref());
   }
 
   #remember(invocation: string, { call, openedAt, dispatch }: Attempt): void {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Attempts } from "../../../src/restate/calls/attempts.ts";
 import type { GatedDispatchOptions } from "../../../src/restate/calls/gated-dispatch.ts";
 import type { DurableCall } from "../../../src/sessions/durable/durable-runtime.ts";
@@ -50,6 +50,24 @@ describe("The attempts of a process", () => {
     second.leave();
     await turn();
     expect(await second.dispatch.advance([])).toMatchObject({ kind: "ended" });
+  });
+
+  test("give a call up that waits to begin, whose place others need, if Restate does not come back to it", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const attempts = new Attempts();
+      const first = attempts.open("i", call, beginning());
+      expect(await first.dispatch.advance([])).toMatchObject({ kind: "begins" });
+      first.leave();
+      vi.advanceTimersByTime(9_000);
+      const second = attempts.open("i", call, beginning());
+      expect(second.token).toBe(first.token);
+      second.leave();
+      vi.advanceTimersByTime(10_000);
+      expect(attempts.open("i", call, beginning()).token).not.toBe(first.token);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("drain until Restate has the result of a call that has begun, and not only until it has ended", async () => {
