@@ -81,6 +81,7 @@ console.log(`  confirmations: ${counts.confirmations}, with ${counts.answers} an
 console.log(`  other failures: ${JSON.stringify(counts.failed)}`);
 if (run.problem !== undefined) console.log(`  last refusal: ${run.problem}`);
 for (const fault of faults.slice(0, 10)) console.log(`  ${fault}`);
+for (const each of run.waiting.slice(0, 50)) console.log(`  waiting: ${each.slice(0, 500)}`);
 console.log(
   `lost ${counts.lost}, doubled ${counts.doubled}, unknown ${counts.unknown}, kills ${killed}, went wrong ${faults.length}`,
 );

@@ -71,6 +71,8 @@ export class Client {
   readonly #random: Random;
   readonly #agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connections: 512, pipelining: 1 });
   readonly #sessions = new Map<string, Promise<string>>();
+  readonly #closing = new AbortController();
+  readonly #underWay = new Map<Request, { readonly url: string; readonly since: number }>();
   /** How many requests were sent again, and what servers said last why they refused one. */
   retries = 0;
   problem: string | undefined;
@@ -143,27 +145,41 @@ export class Client {
     }
   }
 
+  /** The requests that have no answer yet, for how long, and where they were sent. */
+  get waiting(): readonly string[] {
+    return Array.from(this.#underWay, ([{ method, path, body }, { url, since }]) => {
+      const seconds = Math.round((performance.now() - since) / 1_000);
+      return `${method} ${url}${path} ${JSON.stringify(body ?? null).slice(0, 60)} for ${seconds} s`;
+    });
+  }
+
+  /** Nothing is sent again, and what waits is rejected. */
   async close(): Promise<void> {
+    this.#closing.abort();
     await this.#agent.destroy();
   }
 
   /** @param read Returns `undefined` for an answer that was cut off. */
   async #request<Result>(request: Request, read: (text: string) => Result | undefined): Promise<Result> {
-    const { signal } = request;
+    const closing = this.#closing.signal;
+    const signal = request.signal ? AbortSignal.any([request.signal, closing]) : closing;
     let url = pick(this.#random, this.#urls);
     for (let waitMs = 20; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
       try {
+        this.#underWay.set(request, { url, since: performance.now() });
         const { status, text } = await this.#send(url, request);
         const result = status < 300 ? read(text) : undefined;
         if (result !== undefined) return result;
         if (status >= 300) this.problem = text.slice(0, 300);
         if (isFinal(status)) throw new FinalAnswer(status, JSON.parse(text));
       } catch (error) {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         if (error instanceof FinalAnswer) throw error;
+      } finally {
+        this.#underWay.delete(request);
       }
       this.retries++;
-      await sleep(waitMs, undefined, { ...(signal && { signal }) });
+      await sleep(waitMs, undefined, { signal });
       const at = this.#urls.indexOf(url);
       url = this.#urls[(at + 1) % this.#urls.length] as string;
     }

@@ -22,7 +22,7 @@ export interface ClusterShape {
 /** Nodes of Restate and servers, in processes of this machine. */
 export interface Cluster extends AsyncDisposable {
   readonly servers: readonly ServerProcess[];
-  readonly nodes: readonly (Victim & { readonly pid: number })[];
+  readonly nodes: readonly (Victim & { readonly pid: number; readonly admin: string })[];
   /** The file of effects. */
   readonly effects: string;
 }
@@ -75,6 +75,7 @@ export async function startCluster({
   }
   const nodes = (restate?.nodes ?? []).map((node) => ({
     ...{ kind: "node" as const, kill: () => node.kill(), start: () => node.start() },
+    admin: node.admin,
     get pid() {
       return node.pid;
     },

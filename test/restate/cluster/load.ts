@@ -140,6 +140,8 @@ function messageOf({ reads: _reads, ...message }: AskedMessage): PostedMessage {
   return message;
 }
 
+/** A message whose client was closed has no results either. */
 function ignoreFinal(error: unknown): undefined {
-  if (!(error instanceof FinalAnswer)) throw error;
+  const isClosed = error instanceof Error && error.name === "AbortError";
+  if (!(error instanceof FinalAnswer) && !isClosed) throw error;
 }

@@ -26,6 +26,8 @@ export interface ClusterRun extends Checked {
   readonly callsPerSecond: number;
   /** How often clients sent a request again. */
   readonly retries: number;
+  /** What clients waited for in vain, and what Restate had not ended then. */
+  readonly waiting: readonly string[];
   /** What a server said last why it refused a request. */
   readonly problem: string | undefined;
   readonly seconds: number;
@@ -75,6 +77,7 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
   const seconds = (performance.now() - begun) / 1_000;
   const callsPerSecond = load.endedCalls / seconds;
   await load.settle(SETTLE_MS);
+  const waiting = load.underWay === 0 ? [] : [...client.waiting, ...(await openInvocations(cluster.nodes))];
   await approvers.close();
   const after = cpuOf();
   const cpu = { nodes: after.nodes - before.nodes, servers: after.servers - before.servers };
@@ -84,8 +87,23 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
   const effects = readEffects(cluster.effects).filter(({ name }) => !name.startsWith("probe"));
   return {
     ...check({ messages: load.messages, effects, told: approvers.told }),
-    ...{ kills, callsPerSecond, retries, seconds, problem, cpu },
+    ...{ kills, callsPerSecond, retries, seconds, waiting, problem, cpu },
   };
+}
+
+/** What Restate has begun and not ended. */
+async function openInvocations(nodes: Cluster["nodes"]): Promise<readonly string[]> {
+  const [node] = nodes;
+  if (node === undefined) return [];
+  const query =
+    "SELECT target, status, retry_count, last_failure, modified_at FROM sys_invocation WHERE status != 'completed'";
+  const response = await fetch(`${node.admin}/query`, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify({ query }),
+  });
+  const { rows } = (await response.json()) as { readonly rows: readonly unknown[] };
+  return rows.map((row) => JSON.stringify(row));
 }
 
 async function wait(until: number): Promise<Kills> {
