@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LedgerRecord, LedgerTable } from "../../../src/sessions/ledger/ledger-table.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
-import { type StorePlace, TARGETS } from "./targets.ts";
+import { type StorePlace, storeTargets } from "./targets.ts";
 
 let place: StorePlace;
 let store: SessionStore;
 
-describe.each(TARGETS)("A session store $name", ({ open }) => {
+describe.each(storeTargets())("A session store $name", ({ open }) => {
   beforeEach(async () => {
     place = await open();
     store = await place.store();

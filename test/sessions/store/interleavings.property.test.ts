@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { contentOf, OPERATIONS, type Operation, outcomeOf } from "./operations.ts";
-import { TARGETS } from "./targets.ts";
+import { storeTargets } from "./targets.ts";
 
 /** Some operations at once, or opening the store again, as after a restart. */
 type Step = readonly Operation[] | "reopen";
@@ -19,7 +19,7 @@ interface History {
   readonly content: unknown;
 }
 
-describe.each(TARGETS)("A session store $name", ({ open, runs = 100 }) => {
+describe.each(storeTargets())("A session store $name", ({ open, runs = 100 }) => {
   test("answers operations at once as if they came one after the other, and keeps what it answered", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(STEP, { minLength: 1, maxLength: 14 }), async (steps) => {

@@ -25,49 +25,50 @@ export interface StorePlace extends AsyncDisposable {
   readonly reopen: (store: SessionStore) => Promise<SessionStore>;
 }
 
-/** One node for all tests of a file; each place has a prefix of its own. */
-let restate: Promise<RestateStores> | undefined;
-afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
-
-export const TARGETS: readonly StoreTarget[] = [
-  {
-    name: "in memory",
-    open: async () => ({
-      store: async () => new MemorySessionStore(),
-      reopen: async (opened) => opened,
-      [Symbol.asyncDispose]: async () => {},
-    }),
-  },
-  {
-    name: "in a file",
-    open: async () => {
-      const folder = mkdtempSync(join(tmpdir(), "sandgate-store-"));
-      const file = join(folder, "store.db");
-      return {
-        store: async () => new SqliteSessionStore(file),
-        reopen: async (opened) => {
-          await opened.close();
-          return new SqliteSessionStore(file);
-        },
-        [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }),
-      };
-    },
-  },
-  {
-    name: "on Restate",
-    runs: 15,
-    open: async () => {
-      restate ??= startRestateStores();
-      const { ingress, newPrefix } = await restate;
-      const prefix = newPrefix();
-      return {
-        store: async () => new RestateSessionStore({ ingress, prefix }),
-        reopen: async (opened) => {
-          await opened.close();
-          return new RestateSessionStore({ ingress, prefix });
-        },
+/** Returns the kinds of stores, for the tests of one file: these share a node of Restate, and each place has a prefix of its own. */
+export function storeTargets(): readonly StoreTarget[] {
+  let restate: Promise<RestateStores> | undefined;
+  afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
+  return [
+    {
+      name: "in memory",
+      open: async () => ({
+        store: async () => new MemorySessionStore(),
+        reopen: async (opened) => opened,
         [Symbol.asyncDispose]: async () => {},
-      };
+      }),
     },
-  },
-];
+    {
+      name: "in a file",
+      open: async () => {
+        const folder = mkdtempSync(join(tmpdir(), "sandgate-store-"));
+        const file = join(folder, "store.db");
+        return {
+          store: async () => new SqliteSessionStore(file),
+          reopen: async (opened) => {
+            await opened.close();
+            return new SqliteSessionStore(file);
+          },
+          [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }),
+        };
+      },
+    },
+    {
+      name: "on Restate",
+      runs: 15,
+      open: async () => {
+        restate ??= startRestateStores();
+        const { ingress, newPrefix } = await restate;
+        const prefix = newPrefix();
+        return {
+          store: async () => new RestateSessionStore({ ingress, prefix }),
+          reopen: async (opened) => {
+            await opened.close();
+            return new RestateSessionStore({ ingress, prefix });
+          },
+          [Symbol.asyncDispose]: async () => {},
+        };
+      },
+    },
+  ];
+}
