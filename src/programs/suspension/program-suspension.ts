@@ -12,6 +12,7 @@ import type { StoredCall, StoredProgram, SuspensionStore } from "../stores/suspe
 import type { SuspensionKeys } from "./keys.ts";
 import { warnNotRemoved } from "./not-removed.ts";
 import { boundResult, boundTo, programId, writeContent } from "./program-record.ts";
+import { repeated } from "./repeated.ts";
 import { seal, unseal } from "./sealing.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";
 
@@ -148,13 +149,13 @@ export class ProgramSuspension implements CallSuspension {
 
   /** Takes the program from the store. Returns `false` if another process has it. */
   async #take(): Promise<boolean> {
-    this.#isLost = !(await this.#host.store.take(this.#id, this.#revision));
+    this.#isLost = !(await repeated(() => this.#host.store.take(this.#id, this.#revision)));
     this.#isWaiting = false;
     return !this.#isLost;
   }
 
   async template(digest: string): Promise<Uint8Array | undefined> {
-    return this.#host.store.template(digest);
+    return repeated(() => this.#host.store.template(digest));
   }
 
   claim(call: ClaimedCall, again: boolean): MaybePromise<void> {

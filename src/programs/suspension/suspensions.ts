@@ -15,6 +15,7 @@ import { type SuspensionKey, SuspensionKeys } from "./keys.ts";
 import { warnNotRemoved } from "./not-removed.ts";
 import { boundTo, programId, readContent } from "./program-record.ts";
 import { ProgramSuspension, type SuspensionHost } from "./program-suspension.ts";
+import { repeated } from "./repeated.ts";
 import { unseal } from "./sealing.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";
 
@@ -66,14 +67,15 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   async reopen(call: SuspendableCall): Promise<ReopenedSuspension> {
     const { store } = this.#host;
     const id = programId(call);
-    const stored = await store.get(id);
+    const stored = await repeated(() => store.get(id));
     if (stored === undefined) throw new SuspensionRefusedError("unknown");
     if (stored.state !== "waiting") throw new SuspensionRefusedError("taken");
     const { engine, state, leftWaitMs, heap } = readContent(this.#open(stored, call));
     const { build, template, open, definitions, policyRevision } = stored;
     const task = { build, template, open, state, leftWaitMs, heap };
     const kept = { ...engine, definitions, ...(policyRevision !== undefined && { policyRevision }) };
-    const earlier = { task, kept, stored, calls: await store.calls(id) };
+    const calls = await repeated(() => store.calls(id));
+    const earlier = { task, kept, stored, calls };
     return new ProgramSuspension(this.#host, call, earlier) as ReopenedSuspension;
   }
 
@@ -93,7 +95,7 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
 
   /** @internal */
   async isSuspended(place: CallPlace): Promise<boolean> {
-    return (await this.#host.store.get(programId(place)))?.state === "waiting";
+    return (await repeated(() => this.#host.store.get(programId(place))))?.state === "waiting";
   }
 
   /** @internal */

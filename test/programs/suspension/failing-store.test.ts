@@ -13,9 +13,9 @@ const pay = {
   host: () => 7,
 } as Tool;
 
-/** A store whose methods fail once they are named. */
+/** A store whose methods fail once they are named, as often as it says. */
 class FailingStore extends MemorySuspensionStore {
-  readonly failing = new Set<"get" | "take" | "calls">();
+  readonly failing = new Map<"get" | "take" | "calls", number>();
 
   override get(id: string): ReturnType<MemorySuspensionStore["get"]> {
     this.#check("get");
@@ -33,22 +33,35 @@ class FailingStore extends MemorySuspensionStore {
   }
 
   #check(method: "get" | "take" | "calls"): void {
-    if (this.failing.has(method)) throw new Error("connect ECONNREFUSED 10.0.0.1:8080");
+    const left = this.failing.get(method) ?? 0;
+    this.failing.set(method, left - 1);
+    if (left > 0) throw new Error("connect ECONNREFUSED 10.0.0.1:8080");
   }
 }
 
-/** Suspends a program in one life. Returns the next one, in which methods of the store fail. */
-async function nextLife(...failing: ("get" | "take" | "calls")[]): Promise<Life> {
+/** Suspends a program in one life. Returns the next one, in which a method of the store fails so many times. */
+async function nextLife(failing: "get" | "take" | "calls", times = Number.POSITIVE_INFINITY): Promise<Life> {
   const store = new FailingStore();
   const lives = new Lives([program(SOURCE), pay], { sessions: new MemorySessionStore(), programs: store });
   const first = await lives.begin();
   await first.call();
   await first.waits(1);
-  for (const method of failing) store.failing.add(method);
+  store.failing.set(failing, times);
   return lives.begin();
 }
 
 describe("If its store fails, a suspended program", () => {
+  test.each([
+    "get",
+    "calls",
+    "take",
+  ] as const)("goes on if it fails three times only (%s)", async (method) => {
+    const life = await nextLife(method, 3);
+    const [inquiry] = await life.waits(1);
+    if (inquiry !== undefined) await life.answer(inquiry);
+    expect((await life.result()).output).toBe(7);
+  });
+
   test.each([
     "get",
     "calls",
