@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** What keys do. A key is its `KeyboardEvent.key`. */
 export type Keys = Readonly<Record<string, () => void>>;
@@ -14,7 +14,8 @@ const ACTIVE = "button, a, summary";
 export function useKeys(keys: Keys): void {
   const current = useRef(keys);
   current.current = keys;
-  useEffect(() => {
+  // Once the component is shown, its keys work: other effects run after the page has been painted.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if (event.target instanceof Element && event.target.closest(EDITABLE) !== null) return;
