@@ -1,4 +1,5 @@
 import { type Options, type Program, parse } from "acorn";
+import { withoutEnd } from "./without-end.ts";
 
 /** The body of an asynchronous function. */
 const PARSING: Options = {
@@ -17,11 +18,4 @@ export function parseProgram(code: string): { readonly program: Program; readonl
     if (!(error instanceof SyntaxError)) throw error;
     return { program: parse(code, PARSING), linesBefore: 0 };
   }
-}
-
-/** Removes white space and semicolons from the end of code, in linear time. */
-export function withoutEnd(code: string): string {
-  let end = code.length;
-  while (end > 0 && /[\s;]/.test(code.charAt(end - 1))) end--;
-  return code.slice(0, end);
 }

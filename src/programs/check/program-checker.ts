@@ -4,8 +4,8 @@ import { WorkerPool } from "../../sandboxes/threads/worker-pool.ts";
 import type { PreflightContext } from "../../tool/preflight.ts";
 import type { ProgramTypes } from "../types/type-checker.ts";
 import type { CheckedCode, CheckTask, ParsedCode } from "./checked-code.ts";
-import { withoutEnd } from "./parse-program.ts";
 import { useProblems } from "./use-problems.ts";
+import { withoutEnd } from "./without-end.ts";
 
 /** How long a program may be parsed, in ms. */
 const WALL_TIME_MS = 2_000;
