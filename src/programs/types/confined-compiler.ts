@@ -2,6 +2,7 @@ import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
+import { race } from "../../base/timers/race.ts";
 import type { ConfinedProgram } from "../../sandboxes/process/long-running/confined-program.ts";
 import type { ProcessSandbox } from "../../sandboxes/process/process-sandbox.ts";
 import { findCompiler } from "./find-compiler.ts";
@@ -25,7 +26,8 @@ const OPTIONS = [
 /** What the compiler said; or why it said nothing. */
 export type CompilerEnd =
   | { readonly status: "checked"; readonly output: string }
-  | { readonly status: "timeout" | "crashed" | "cancelled" };
+  /** It ran out of time or memory. */
+  | { readonly status: "exhausted" | "cancelled" };
 
 /**
  * Runs TypeScript's compiler in the sandbox `process`, since the code that it reads is hostile: it has no network, sees no
@@ -55,12 +57,11 @@ export class ConfinedCompiler {
     try {
       await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text)));
       this.#sandbox ??= openSandbox();
-      const compiler = await realpath(this.#compiler);
       await using program = await (await this.#sandbox).start({
-        command: compiler,
+        command: this.#compiler,
         args: [...OPTIONS, ...Object.keys(files)],
         // At their own paths, since Landlock shows nothing anywhere else.
-        fs: [folder, dirname(compiler)].map((directory) => ({ directory, at: directory })),
+        fs: [folder, dirname(this.#compiler)].map((directory) => ({ directory, at: directory })),
         limits: LIMITS,
         warn: (text) => process.emitWarning(text, { code: "SANDGATE_CONFINEMENT" }),
       });
@@ -86,27 +87,18 @@ async function openSandbox(): Promise<ProcessSandbox> {
   });
 }
 
+/** The program is ended by its owner if it has not ended by then. */
 async function endOf(program: ConfinedProgram, signal: AbortSignal | undefined): Promise<CompilerEnd> {
   program.stdin.on("error", () => {}).end();
   program.stderr.resume();
-  const timeout = AbortSignal.timeout(WALL_TIME_MS);
-  const stop = (): void => void program.stop(0);
-  const signals = signal === undefined ? [timeout] : [timeout, signal];
-  for (const each of signals) {
-    if (each.aborted) stop();
-    each.addEventListener("abort", stop, { once: true });
-  }
-  try {
-    const output = await textOf(program.stdout);
-    const { code, hasBegun, problem } = await program.ended;
-    if (signal?.aborted === true) return { status: "cancelled" };
-    if (timeout.aborted) return { status: "timeout" };
-    if (!hasBegun) throw new Error(problem ?? "the compiler did not start");
-    // 0: no errors, 1 and 2: errors.
-    return code !== undefined && code <= 2 ? { status: "checked", output } : { status: "crashed" };
-  } finally {
-    for (const each of signals) each.removeEventListener("abort", stop);
-  }
+  const ending = Promise.all([textOf(program.stdout), program.ended]);
+  const ended = await race(ending, { timeoutMs: WALL_TIME_MS, signals: [signal] });
+  if (ended === "aborted") return { status: "cancelled" };
+  if (ended === "timeout") return { status: "exhausted" };
+  const [output, { code, hasBegun, problem }] = ended;
+  if (!hasBegun) throw new Error(problem ?? "the compiler did not start");
+  // 0: no errors, 1 and 2: errors.
+  return code !== undefined && code <= 2 ? { status: "checked", output } : { status: "exhausted" };
 }
 
 /** Reads a stream to its end, and keeps its beginning. */

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { resolveDependency } from "../../base/package/resolve-dependency.ts";
@@ -5,7 +6,7 @@ import { resolveDependency } from "../../base/package/resolve-dependency.ts";
 const FIRST_VERSION = 7;
 
 /**
- * Returns the absolute path of the native compiler of the peer dependency `typescript`.
+ * Returns the real path of the native compiler of the peer dependency `typescript`.
  *
  * @throws {TypeError} if it is not installed, or older than version 7, which is the first one with a native compiler.
  */
@@ -23,7 +24,7 @@ export function findCompiler(): string {
     throw new TypeError(`${install}. Version ${version} is installed`);
   const native = `@typescript/typescript-${process.platform}-${process.arch}`;
   try {
-    return join(dirname(require.resolve(`${native}/package.json`)), "lib/tsc");
+    return realpathSync(join(dirname(require.resolve(`${native}/package.json`)), "lib/tsc"));
   } catch (cause) {
     throw new TypeError(`${install}. Its package for this platform, ${native}, is not installed`, { cause });
   }

@@ -41,8 +41,7 @@ export class TypeChecker {
         return readDiagnostics(end.output);
       case "cancelled":
         return [];
-      case "timeout":
-      case "crashed":
+      case "exhausted":
         return ["/code types take too much time or memory to check: use simpler types, or language 'js'"];
     }
   }
