@@ -120,11 +120,11 @@ for (const module of JCO_MODULES) {
 }
 for (const file of JCO_FILES) copyFileSync(`node_modules/${JCO}/vendor/${file}`, `dist/vendor/${file}`);
 copyFileSync(`node_modules/${JCO}/LICENSE`, "dist/vendor/LICENSE");
-// Beside each file whose code reads it: the thread of QuickJS, for the tools that use streams, and the chunk that names the
-// build of the engine to suspended programs. Its licence is the comment at its beginning.
-for (const folder of ["sandboxes/quickjs/thread", "chunks"]) {
-  copyFileSync("node_modules/web-streams-polyfill/dist/ponyfill.js", `dist/${folder}/web-streams.js`);
-}
+// Read by the thread of QuickJS for the tools that use streams. Its licence is the comment at its beginning.
+copyFileSync(
+  "node_modules/web-streams-polyfill/dist/ponyfill.js",
+  "dist/sandboxes/quickjs/thread/web-streams.js",
+);
 await buildConsole("dist/console");
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 deleteUnusedDeclarations("dist");
