@@ -64,8 +64,8 @@ export class ProgramChecker {
     const pool = this.#begin();
     try {
       // Programs of those whose programs took too long wait for each other only.
-      const [caller, tool] = [principal?.id, principal?.id];
-      const options = { wallTimeMs: WALL_TIME_MS, signal, observer: SILENT, caller, ...(tool && { tool }) };
+      const fairness = principal && { caller: principal.id, tool: principal.id };
+      const options = { wallTimeMs: WALL_TIME_MS, signal, observer: SILENT, ...fairness };
       const outcome = await pool.run<CheckedCode>(task, options);
       if (outcome.status === "returned") return outcome.result;
       if (outcome.status === "timeout") return "timeout";
