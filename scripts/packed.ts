@@ -10,6 +10,9 @@ import { contractComponent } from "../test/fixtures/wasm/contract-component.ts";
 
 const NODE_24 = "24.21.0";
 
+/** A script takes half a minute. One that waits for what has failed would never end. */
+const SCRIPT_MS = 300_000;
+
 /** What a user installs takes at most so many KiB on the disk. */
 const MAX_INSTALLED_KIB = 31_000;
 
@@ -43,7 +46,12 @@ try {
   copyFileSync(await contractComponent(), join(folder, "component.wasm"));
   for (const node of [process.execPath, join(folder, "node_modules/node/bin/node")]) {
     for (const script of ["library.mjs", "programs.mjs", "command.mjs"]) {
-      execFileSync(node, [script], { cwd: folder, stdio: "inherit" });
+      execFileSync(node, [script], {
+        cwd: folder,
+        stdio: "inherit",
+        timeout: SCRIPT_MS,
+        killSignal: "SIGKILL",
+      });
     }
   }
 } finally {
