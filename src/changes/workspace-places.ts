@@ -3,7 +3,7 @@ import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
 import { entryPath } from "../workspace/paths/fd-path.ts";
 import { namesIn } from "../workspace/paths/real-path.ts";
 import { PathWalk } from "../workspace/paths/walk.ts";
-import { isProtected } from "../workspace/protected-places.ts";
+import { protectedPlace } from "../workspace/protected-places.ts";
 import { openGranted } from "../workspace/root.ts";
 
 /**
@@ -67,10 +67,10 @@ export class WorkspacePlaces implements Disposable {
     return "";
   }
 
-  /** Whether a change there would have to be named by a grant: see `isProtected`. */
+  /** Whether a change there would have to be named by a grant. What a person can be asked about, the approver has seen. */
   isProtected(path: string): boolean {
     const own = namesIn(this.workspace);
-    return isProtected([...own, ...namesIn(path)], own.length, true);
+    return protectedPlace([...own, ...namesIn(path)], own.length, true)?.list === "denied";
   }
 
   /** Returns what is in a directory: empty for the workspace itself. */

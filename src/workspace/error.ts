@@ -1,3 +1,5 @@
+import type { ProtectedPlace } from "./protected-places.ts";
+
 /** Why a file operation failed, with the names of WASI's `error-code` (`wasi:filesystem/types`). */
 export type WorkspaceErrorCode =
   | "access"
@@ -72,10 +74,14 @@ export class EscapeError extends WorkspaceError {
   }
 }
 
-/** A change in a place that the grant would have to name: see `isProtected`. */
+/** A change in a place that the grant does not open for writing: see `protectedPlace`. */
 export class ProtectedPlaceError extends WorkspaceError {
-  constructor() {
-    super("not-permitted", "other programs run what is in this place, and the grant does not name it");
+  constructor({ reason, list }: ProtectedPlace) {
+    const remedy =
+      list === "denied"
+        ? "only a grant that names the place allows it"
+        : "a person has to be asked first, about a path that the tool declares";
+    super("not-permitted", `what is there ${reason}: ${remedy}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
+import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
-import { namesIn } from "./paths/real-path.ts";
-import { isNewVersion, isProtected } from "./protected-places.ts";
+import { isNewVersion } from "./protected-places.ts";
 
 /** How many directories are searched at most, and how many places found. */
 const MAX_DIRECTORIES = 200;
@@ -29,10 +29,10 @@ export interface FoundPlace {
  * leave an empty file there.
  *
  * @param fd The open granted directory.
- * @param directory The path of the grant.
+ * @param grant Its names are those of the open directory.
  */
-export function findProtected(fd: number, directory: string): readonly FoundPlace[] {
-  const named = namesIn(directory);
+export function findProtected(fd: number, grant: ProtectionGrant): readonly FoundPlace[] {
+  const { named } = grant;
   const found: FoundPlace[] = [];
   const waiting: { readonly fd: number; readonly names: readonly string[] }[] = [{ fd, names: [] }];
   for (let searched = 0; searched < waiting.length && searched < MAX_DIRECTORIES; searched++) {
@@ -41,8 +41,8 @@ export function findProtected(fd: number, directory: string): readonly FoundPlac
       if (isNewVersion(entry.name)) continue;
       const path = [...names, entry.name];
       const whole = [...named, ...path];
-      const isPlace = isProtected(whole, named.length, false);
-      if (isPlace || isProtected(whole, named.length, true)) {
+      const isPlace = unopenedPlace(whole, grant, false) !== undefined;
+      if (isPlace || unopenedPlace(whole, grant, true) !== undefined) {
         if (found.length === MAX_PLACES) break;
         const place = open(parent, entry, path.join("/"), !isPlace && entry.isDirectory());
         if (place !== undefined) found.push(place);

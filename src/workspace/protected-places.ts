@@ -1,22 +1,120 @@
-/**
- * Places whose contents other programs run: as names below any directory, in lower case. What git runs or where it
- * finds it, keys and commands of SSH, and the files that shells and sessions read when they start.
- */
-const PLACES: readonly (readonly string[])[] = [
-  ...["hooks", "config", "config.worktree", "commondir", "modules", "worktrees"].map((name) => [
-    ".git",
-    name,
-  ]),
-  ...["git", "fish", "autostart", "environment.d", "systemd"].map((name) => [".config", name]),
-  ...[".ssh", ".gitconfig"].map((name) => [name]),
-  ...[".profile", ".login", ".logout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc"].map((name) => [name]),
-  ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases"].map((name) => [name]),
-  ...[".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"].map((name) => [name]),
-  ...[".xprofile", ".xinitrc", ".xsession", ".xsessionrc"].map((name) => [name]),
+/** Places that tools may not simply write to, since other programs run what is there, or follow it. */
+export interface ProtectedPlace {
+  /** Names below any directory, in lower case, with `/` between them. `*` in a name is any text. */
+  readonly path: string;
+  /** Whether a person can be asked about a change by a host tool, or only a grant that names the place allows it. */
+  readonly list: "denied" | "asked";
+  /** Completes "what is there …". */
+  readonly reason: string;
+  /** Set for what belongs to Sandgate itself, which no grant opens that does not name it. */
+  readonly isOwn?: true;
+}
+
+function places(list: ProtectedPlace["list"], reason: string, paths: string): readonly ProtectedPlace[] {
+  return paths.split(/\s+/).map((path) => ({ path, list, reason }));
+}
+
+/** Every protected place. SECURITY.md has the same list, as a test checks. */
+export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
+  ...places(
+    "denied",
+    "tells git which programs to run, or where to find a repository",
+    ".git/hooks .git/config .git/config.worktree .git/commondir .git/modules .git/worktrees .git/info/attributes " +
+      ".gitconfig .gitmodules .githooks .husky .config/git",
+  ),
+  ...places(
+    "denied",
+    "holds keys, or commands that give credentials or run at a login",
+    ".ssh .gnupg .aws .kube .docker .pam_environment",
+  ),
+  ...places(
+    "denied",
+    "is read by shells and sessions when they start, or when they enter the directory",
+    ".profile .login .logout .kshrc .mkshrc .cshrc .tcshrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases " +
+      ".bash_completion .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .envrc .direnvrc .xprofile .xinitrc .xsession .xsessionrc " +
+      ".config/direnv .config/fish .config/zsh .config/autostart .config/environment.d .config/systemd .local/bin " +
+      ".local/share/applications .local/share/systemd",
+  ),
+  ...places(
+    "denied",
+    "configures coding agents, with their hooks, MCP servers and permissions",
+    ".claude .claude.json .mcp.json .cursor .codex .gemini .qwen .opencode opencode.json opencode.jsonc .cline .roo .roomodes " +
+      ".kilocode .kilocodemodes .windsurf .continue .continuerc.json .aider.conf.yml .amp .crush .crush.json crush.json .pi .copilot " +
+      ".github/copilot .github/hooks .agents .amazonq .augment .factory .goose .junie .kiro .openhands .trae " +
+      ".config/amp .config/crush .config/goose .config/opencode",
+  ),
+  ...places(
+    "denied",
+    "has tasks and programs that editors and development environments start",
+    ".vscode *.code-workspace .idea .run .fleet .vs .zed .helix .nvim.lua .nvimrc .exrc .vim .vimrc .gvimrc .emacs .emacs.d " +
+      ".dir-locals.el .dir-locals-2.el .config/nvim .config/emacs .devcontainer .devcontainer.json .gitpod.yml .idx .replit",
+  ),
+  ...places(
+    "denied",
+    "is run by debuggers, interpreters and terminals when they start",
+    ".gdbinit .lldbinit .irbrc .pryrc .ghci .rprofile .psqlrc .sqliterc .screenrc .tmux.conf .config/tmux",
+  ),
+  ...places(
+    "asked",
+    "is followed by coding agents as instructions",
+    "agents.md agents.override.md agent.md claude.md claude.local.md gemini.md qwen.md crush.md warp.md .cursorrules " +
+      ".windsurfrules .clinerules .roorules .kilocoderules .goosehints .rules .github/copilot-instructions.md .github/instructions " +
+      ".github/prompts .github/chatmodes .github/agents .github/skills",
+  ),
+  ...places(
+    "asked",
+    "is run by continuous integration",
+    ".github/workflows .github/actions .gitea/workflows .forgejo/workflows .gitlab-ci.yml .gitlab/ci .circleci .travis.yml " +
+      "azure-pipelines.yml .azure-pipelines bitbucket-pipelines.yml jenkinsfile .buildkite .drone.yml .woodpecker* .appveyor.yml " +
+      "appveyor.yml .cirrus.yml .teamcity .semaphore .tekton cloudbuild.yaml",
+  ),
+  ...places(
+    "asked",
+    "tells package managers what to run, or where packages come from",
+    ".npmrc .yarnrc* .yarn/releases .yarn/plugins .yarn/sdks .pnp.* .pnpmfile.* pnpm-workspace.yaml bunfig.toml .bunfig.toml .pypirc " +
+      "pip.conf .pip .config/pip uv.toml .cargo .gemrc .bundle .mvn gradle/wrapper nuget.config .condarc",
+  ),
+  ...places(
+    "asked",
+    "tells version managers which program to run",
+    ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise .config/mise .python-version",
+  ),
+  ...places(
+    "asked",
+    "is run by hooks and filters of git",
+    ".pre-commit-config.yaml lefthook.* lefthook-local.* .lefthook* .lintstagedrc* .simple-git-hooks.* .huskyrc* .overcommit.yml " +
+      ".gitattributes",
+  ),
 ];
 
 /** The prefix of names that belong to Sandgate itself, such as those of files that are still being written. */
 export const OWN_PREFIX = ".sandgate";
+
+const OWN_PLACE: ProtectedPlace = {
+  path: `${OWN_PREFIX}*`,
+  list: "denied",
+  reason: "belongs to Sandgate itself",
+  isOwn: true,
+};
+
+/**
+ * A folder with these names is a repository to git, whatever its own name is: git reads its `config`, and runs what that
+ * names, when it is started there.
+ */
+const BARE_REPOSITORY = ["head", "objects", "refs"];
+
+export const REPOSITORY_PLACE: ProtectedPlace = {
+  path: "HEAD beside objects and refs",
+  list: "denied",
+  reason: "would make the folder a repository, whose configuration tells git which programs to run",
+};
+
+/** Whether a folder would become a repository by an entry of this name. */
+export function completesRepository(name: string, exists: (other: string) => boolean): boolean {
+  const folded = fold(name);
+  if (!BARE_REPOSITORY.includes(folded)) return false;
+  return BARE_REPOSITORY.every((each) => each === folded || exists(each) || exists(each.toUpperCase()));
+}
 
 const NEW_VERSION = /^\.sandgate-[0-9a-f]{16}\.tmp$/;
 
@@ -26,7 +124,8 @@ export function isNewVersion(name: string): boolean {
 }
 
 /**
- * Whether an entry may be changed only if a grant names its place.
+ * Returns the place that an entry belongs to, if it may be changed only with a person's consent or a grant that names the
+ * place: the one with the stricter list of several.
  *
  * @param path The names from the root of the file system to the entry. Names that are the same on some file systems, such
  *   as in another case, count as the same.
@@ -34,16 +133,51 @@ export function isNewVersion(name: string): boolean {
  * @param isReplaced Whether anything could be put in the entry's place. The beginning of a protected place is then
  *   protected, too: a directory that gets the name `.git` would bring its hooks along.
  */
-export function isProtected(path: readonly string[], named: number, isReplaced: boolean): boolean {
+export function protectedPlace(
+  path: readonly string[],
+  named: number,
+  isReplaced: boolean,
+): ProtectedPlace | undefined {
+  let found: ProtectedPlace | undefined;
   const names = path.map(fold);
-  return names.some((name, start) => {
-    if (start >= named && name.startsWith(OWN_PREFIX)) return true;
-    return PLACES.some((place) => {
+  for (const [start, name] of names.entries()) {
+    if (start >= named && name.startsWith(OWN_PREFIX)) return OWN_PLACE;
+    for (const { names: place, place: described } of placesFrom(name)) {
       const end = Math.min(start + place.length, names.length);
-      if (end <= named || (end - start < place.length && !isReplaced)) return false;
-      return names.slice(start, end).every((each, index) => isSame(each, place[index] as string));
-    });
-  });
+      if (end <= named || (end - start < place.length && !isReplaced)) continue;
+      if (!names.slice(start, end).every((each, index) => isSame(each, place[index] as string))) continue;
+      if (described.list === "denied") return described;
+      found ??= described;
+    }
+  }
+  return found;
+}
+
+interface SplitPlace {
+  readonly names: readonly string[];
+  readonly place: ProtectedPlace;
+}
+
+const SPLIT: readonly SplitPlace[] = PROTECTED_PLACES.map((place) => ({
+  names: place.path.split("/"),
+  place,
+}));
+/** By their first names. Those whose first name has a `*` are compared with every name. */
+const BY_NAME = new Map<string, SplitPlace[]>();
+const BY_PATTERN = SPLIT.filter(({ names: [first = ""] }) => first.includes("*"));
+for (const split of SPLIT) {
+  const [first = ""] = split.names;
+  if (!first.includes("*")) BY_NAME.set(first, [...(BY_NAME.get(first) ?? []), split]);
+}
+
+const NONE: readonly SplitPlace[] = [];
+
+/** The places that can begin with a name. */
+function placesFrom(name: string): readonly SplitPlace[] {
+  if (SHORT_NAME.test(name)) return SPLIT;
+  const exact = BY_NAME.get(name) ?? NONE;
+  const others = BY_PATTERN.filter(({ names: [first = ""] }) => isSame(name, first));
+  return others.length === 0 ? exact : [...exact, ...others];
 }
 
 const ONLY_ASCII = /^[ -~]*$/;
@@ -56,12 +190,19 @@ function fold(name: string): string {
         .normalize("NFKD")
         .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
         .toUpperCase();
-  return letters.toLowerCase().replace(/(?<![. ])[. ]+$/, "");
+  // NTFS has streams in a file, `.git::$INDEX_ALLOCATION` among them.
+  const own = /^([^:]+):/.exec(letters)?.[1] ?? letters;
+  return own.toLowerCase().replace(/(?<![. ])[. ]+$/, "");
 }
 
 /** FAT and NTFS know `.gitconfig` as `gitcon~1`, too. */
 const SHORT_NAME = /^([^~]{1,6})~\d+$/;
 
 function isSame(name: string, place: string): boolean {
+  const star = place.indexOf("*");
+  if (star >= 0) {
+    const [start, end] = [place.slice(0, star), place.slice(star + 1)];
+    return name.length >= place.length - 1 && name.startsWith(start) && name.endsWith(end);
+  }
   return name === place || SHORT_NAME.exec(name)?.[1] === place.replace(".", "").slice(0, 6);
 }

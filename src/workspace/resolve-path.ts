@@ -1,11 +1,12 @@
 import { posix } from "node:path";
 import { EscapeError, WorkspaceError } from "./error.ts";
+import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { OPEN_EACH_TIME, type UsedDirectory } from "./handles/kept-directories.ts";
 import { workspaceIsSupported } from "./paths/fd-path.ts";
 import { namesIn } from "./paths/real-path.ts";
 import { pathSegments } from "./paths/segments.ts";
 import { type Aliases, PathWalk } from "./paths/walk.ts";
-import { isProtected } from "./protected-places.ts";
+import type { ProtectedPlace } from "./protected-places.ts";
 import { openGranted } from "./root.ts";
 
 /** Where a path leads. */
@@ -25,15 +26,22 @@ export class ResolvedPath {
     this.#aliases = aliases;
   }
 
-  /** How many names a directory or file has, if the path leads to it or below it; otherwise `undefined`. */
-  depthIn(place: string): number | undefined {
-    const names = namesIn(place);
-    return names.every((name, index) => name === this.#names[index]) ? names.length : undefined;
+  /** Whether the path leads to a directory or file, or below it. */
+  isIn(place: string): boolean {
+    return namesIn(place).every((name, index) => name === this.#names[index]);
   }
 
-  /** Whether what is there may be written only if a grant names it: see `isProtected`. */
-  isProtected(named: number): boolean {
-    return [this.#names, ...this.#aliases].some((names) => isProtected(names, named, true));
+  /** Returns every path to what is there, relative to a directory that holds it: where it is, and where links name it. */
+  pathsIn(place: string): readonly string[] {
+    const own = namesIn(place);
+    return [this.#names, ...this.#aliases].flatMap((names) =>
+      own.every((name, index) => name === names[index]) ? [names.slice(own.length).join("/")] : [],
+    );
+  }
+
+  /** Returns the protected places that what is there belongs to, unless the grant opens them: see `protectedPlace`. */
+  protectedPlaces(grant: ProtectionGrant): readonly ProtectedPlace[] {
+    return [this.#names, ...this.#aliases].flatMap((names) => unopenedPlace(names, grant, true) ?? []);
   }
 }
 

@@ -1,15 +1,18 @@
-import { closeSync, openSync, readlinkSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readlinkSync } from "node:fs";
 import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { EscapeError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
+import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { HeldFd } from "./handles/held-fd.ts";
 import type { DirectorySource } from "./handles/kept-directories.ts";
 import type { OpenHandles } from "./handles/open-handles.ts";
-import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
+import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
 import { namesIn, realPath } from "./paths/real-path.ts";
 import type { PathWalk } from "./paths/walk.ts";
-import { isProtected } from "./protected-places.ts";
+import { completesRepository, REPOSITORY_PLACE } from "./protected-places.ts";
+
+const ABSENT = { throwIfNoEntry: false } as const;
 
 /** A granted directory cannot be used. `message` is for operators, as it contains the directory's path. */
 export class DirectoryGrantError extends Error {
@@ -25,8 +28,7 @@ export class WorkspaceRoot {
   /** The device of the directory, which is no file system of the kernel. */
   readonly device: number;
   readonly #index: number;
-  /** How many names the path has that the grant names. */
-  readonly #named: number;
+  readonly #protection: ProtectionGrant;
 
   /**
    * @param index Identifies the root among those of the call.
@@ -35,7 +37,11 @@ export class WorkspaceRoot {
    * @throws {DirectoryGrantError} if the directory does not exist or cannot be granted.
    */
   constructor(
-    { directory, write = false }: Pick<DirectoryGrant, "directory" | "write">,
+    {
+      directory,
+      write = false,
+      writesProtected,
+    }: Pick<DirectoryGrant, "directory" | "write" | "writesProtected">,
     handles: OpenHandles,
     budget: ChangeBudget,
     index: number,
@@ -43,7 +49,7 @@ export class WorkspaceRoot {
     named: string = directory,
   ) {
     this.isWritable = write;
-    this.#named = namesIn(named).length;
+    this.#protection = { named: namesIn(named), writesProtected };
     this.#index = index;
     this.handles = handles;
     this.budget = budget;
@@ -102,7 +108,7 @@ export class WorkspaceRoot {
    * Checks that an entry is not in a protected place that the grant does not name.
    *
    * @param walk The walk to the entry. The names of the links that it followed count, too.
-   * @param isReplaced As in `isProtected`.
+   * @param isReplaced As in `protectedPlace`.
    * @throws {ProtectedPlaceError} if it is.
    */
   checkUnprotected(
@@ -110,8 +116,13 @@ export class WorkspaceRoot {
     name: string,
     isReplaced: boolean,
   ): void {
-    const paths = [[...namesIn(realPath(directory)), name], ...aliases];
-    if (paths.some((path) => isProtected(path, this.#named, isReplaced))) throw new ProtectedPlaceError();
+    for (const path of [[...namesIn(realPath(directory)), name], ...aliases]) {
+      const place = unopenedPlace(path, this.#protection, isReplaced);
+      if (place !== undefined) throw new ProtectedPlaceError(place);
+    }
+    const exists = (other: string): boolean => lstatSync(entryPath(directory, other), ABSENT) !== undefined;
+    if (this.#protection.writesProtected !== true && !exists(name) && completesRepository(name, exists))
+      throw new ProtectedPlaceError(REPOSITORY_PLACE);
   }
 }
 

@@ -88,9 +88,15 @@ export class Workspace implements Disposable {
   #openFiles(grants: readonly FileGrant[]): readonly MountedDirectory[] {
     const mounted = new Map<string, GrantedFiles>();
     for (const grant of grants) {
-      const { file, at = `/${basename(file)}`, within = dirname(file), write = false } = grant;
+      const {
+        file,
+        at = `/${basename(file)}`,
+        within = dirname(file),
+        write = false,
+        writesProtected,
+      } = grant;
       const named = grant.within ?? file;
-      const opened = { directory: within, write };
+      const opened = { directory: within, write, ...(writesProtected !== undefined && { writesProtected }) };
       const root = new WorkspaceRoot(
         opened,
         this.#handles,

@@ -29,7 +29,7 @@ function make(...directories: readonly string[]): void {
 /** The places as `path kind`, with `+` for a beginning. */
 function find(directory = root): readonly string[] {
   const fd = openSync(directory, "r");
-  const found = findProtected(fd, directory);
+  const found = findProtected(fd, { named: directory.split("/").filter((name) => name !== "") });
   for (const place of [...found, { fd }]) closeSync(place.fd);
   return found.map(({ path, kind, isBeginning }) => `${path} ${kind}${isBeginning ? "+" : ""}`).sort();
 }

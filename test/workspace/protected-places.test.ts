@@ -60,7 +60,11 @@ describe.skipIf(!workspaceIsSupported())("a protected place", () => {
   test("a protected place can be read, and everything around it can be written", () => {
     const [directory] = tree.open();
     expect(readText(directory, ".git/hooks/pre-commit")).toBe("OLD");
-    for (const path of [".git/index", "bashrc", ".github", "home/.bash", "hooks", "config"]) {
+    for (const path of [
+      ...[".git/index", "bashrc", ".config2", "home/.bash", "hooks", "config"],
+      // The project's own.
+      ...["Makefile", "package.json", "home/conftest.py", ".env", ".prettierrc", "justfile", "tsconfig.json"],
+    ]) {
       writeText(directory, path, "NEW");
     }
     directory.createDirectory("a/.git");
@@ -126,6 +130,11 @@ describe.skipIf(!workspaceIsSupported())("a protected place", () => {
     ["with a dot that some file systems drop", "home/.bashrc."],
     ["with spaces that some file systems drop", "home/.bashrc  "],
     ["as a short name", "git~1/hooks/new"],
+    ["as a stream of NTFS", ".git::$INDEX_ALLOCATION/hooks/new"],
+    ["in a subfolder of a monorepo", "packages/a/.vscode/settings.json"],
+    ["in a submodule", "libs/b/.git/config"],
+    ["by a pattern", "packages/a/my.code-workspace"],
+    ["by a pattern, in another case", "packages/a/.YarnRC.yml"],
   ])("a protected place is protected %s", (_how, path) => {
     mkdirSync(dirname(join(tree.root, path)), { recursive: true });
     const [directory] = tree.open();
@@ -143,6 +152,45 @@ describe.skipIf(!workspaceIsSupported())("a protected place", () => {
     expect(codeOf(() => directory.rename(".git", directory, "git"))).toBe("not-permitted");
     expect(codeOf(() => writeText(directory, "fresh/.git", "gitdir: g"))).toBe("not-permitted");
     expect(existsSync(join(tree.root, ".git/hooks/pre-commit"))).toBe(true);
+  });
+
+  test("a folder does not become a repository that git would take for one", () => {
+    const [directory] = tree.open();
+    for (const name of ["bare", "bare/objects", "bare/refs"]) directory.createDirectory(name);
+    writeText(directory, "bare/config", "[core]\n\tfsmonitor = ./run");
+    writeText(directory, "bare/HEAD.txt", "ref: refs/heads/main");
+    expect(codeOf(() => writeText(directory, "bare/HEAD", "x"))).toBe("not-permitted");
+    expect(codeOf(() => directory.rename("bare/HEAD.txt", directory, "bare/HEAD"))).toBe("not-permitted");
+    expect(codeOf(() => directory.replace("bare/head", { create: true }))).toBe("not-permitted");
+    directory.rename("bare/refs", directory, "bare/refs2");
+    directory.rename("bare/HEAD.txt", directory, "bare/HEAD");
+    expect(codeOf(() => directory.createDirectory("bare/refs"))).toBe("not-permitted");
+    expect(codeOf(() => directory.rename("bare/refs2", directory, "bare/refs"))).toBe("not-permitted");
+  });
+
+  test("an error says what is there, and what would allow the change", () => {
+    const [directory] = tree.open();
+    const messageOf = (path: string): string => {
+      try {
+        writeText(directory, path, "");
+        return "";
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(messageOf(".envrc")).toMatch(/read by shells .*: only a grant that names the place allows it/);
+    expect(messageOf("AGENTS.md")).toMatch(/as instructions: a person has to be asked first/);
+  });
+
+  test("a protected place can be written if the grant opens it", () => {
+    const [some] = tree.open({ writesProtected: [".vscode/settings.json", ".git"] });
+    some.createDirectory(".vscode");
+    writeText(some, ".vscode/settings.json", "NEW");
+    writeText(some, ".git/config", "NEW");
+    expect(codeOf(() => writeText(some, ".vscode/tasks.json", "NEW"))).toBe("not-permitted");
+    const [all] = tree.open({ writesProtected: true });
+    writeText(all, ".vscode/tasks.json", "NEW");
+    expect(codeOf(() => all.createDirectory(".sandgate"))).toBe("not-permitted");
   });
 
   test("a protected place can be written if the grant names it", () => {

@@ -124,7 +124,8 @@ describe.skipIf(!workspaceIsSupported())("A protected place", () => {
     using resolver = new PathResolver(tree.root);
     const resolved = resolver.resolve(path);
     if (!(resolved instanceof ResolvedPath)) throw new Error("the path does not lead anywhere");
-    return resolved.isProtected(resolved.depthIn(named) ?? 0);
+    const names = resolved.isIn(named) ? named.split("/").filter(Boolean) : [];
+    return resolved.protectedPlaces({ named: names }).length > 0;
   };
 
   test("is found by its names, existing or not, and through links", () => {

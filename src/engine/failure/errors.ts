@@ -149,8 +149,13 @@ export function ungrantedText(tool: string, capability: CapabilityName): string 
 }
 
 /** The text for a path that a tool declares as written, in a place where other programs run or read what is there. */
-export function protectedPlaceText(path: string): string {
-  return `Cannot write '${path}': other programs run what is in this place, and the grant does not name it`;
+export function protectedPlaceText(path: string, reason: string): string {
+  return `Cannot write '${path}': what is there ${reason}, and the grant does not open this place`;
+}
+
+/** The question to a person about a write in places that are asked about. */
+export function protectedQuestion(paths: readonly string[]): string {
+  return `May the tool write ${paths.join(", ")}?`;
 }
 
 /** The text for a tool if a hook aborts a call that it makes. */

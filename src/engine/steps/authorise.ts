@@ -70,7 +70,7 @@ function set(call: ParsedCall, decision: PolicyDecision, decidedFrom: number): u
  * Whether a person can be asked about the call, or has confirmed it. The wall time of the calls whose tools make this
  * one has to stand still while a person thinks.
  */
-function canAsk({ ctx, caller, confirmation }: CallState): boolean {
+export function canAsk({ ctx, caller, confirmation }: CallState): boolean {
   if (confirmation !== undefined) return true;
   return ctx.confirm !== undefined && (caller === undefined || caller.pause !== undefined);
 }

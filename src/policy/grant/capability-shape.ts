@@ -85,6 +85,15 @@ const MOUNT = {
     "The path at which the tool sees it. Default: `/`, and for a file its name after `/`.",
   ),
   write: described(FLAG, "Whether the tool may write there. Default: `false`."),
+  writesProtected: described(
+    {
+      if: { type: "array" },
+      ...thenSchema({ type: "array", items: { type: "string", pattern: WORKSPACE_PATTERN } }),
+      else: { const: true },
+      message: "must be true, or a list of relative paths such as .vscode/settings.json",
+    },
+    "Which [protected places](../SECURITY.md#protected-places) in it the tool may write, too: paths relative to it, or `true` for all. Default: those that its own path names.",
+  ),
 };
 
 const HOST_PATH = { type: "string", minLength: 1, title: "path" };

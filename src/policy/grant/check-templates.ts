@@ -31,20 +31,33 @@ export function checkTemplates({ fs = [], net = [] }: RuleCapabilities): void {
   }
 }
 
-function checkWorkspace({ workspace, at = "/", write = false, ...others }: Record<string, unknown>): void {
+function checkWorkspace({
+  workspace,
+  at = "/",
+  write = false,
+  writesProtected,
+  ...others
+}: Record<string, unknown>): void {
   if (workspace !== true && !(typeof workspace === "string" && WORKSPACE.test(workspace))) {
     throw new TypeError("'workspace' must be true, or the path of a directory in the workspace, such as src");
   }
   checkAt(at);
-  checkWrite(write, others);
+  checkWrite(write, writesProtected, others);
 }
 
-function checkFile({ file, within, at = "/", write = false, ...others }: Record<string, unknown>): void {
+function checkFile({
+  file,
+  within,
+  at = "/",
+  write = false,
+  writesProtected,
+  ...others
+}: Record<string, unknown>): void {
   const { argument, ...unknown } = (file ?? {}) as Record<string, unknown>;
   checkPointer(argument);
   checkHostPath("within", within);
   checkAt(at);
-  checkWrite(write, { ...others, ...unknown });
+  checkWrite(write, writesProtected, { ...others, ...unknown });
 }
 
 function checkOrigin({ argument, within, ...others }: Record<string, unknown>): void {

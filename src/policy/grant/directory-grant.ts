@@ -1,4 +1,4 @@
-import { checkAt, checkHostPath, checkWrite } from "./fs-members.ts";
+import { checkAt, checkHostPath, checkWrite, type WritesProtected } from "./fs-members.ts";
 
 /** A directory that a tool may access, with everything below it. */
 export interface DirectoryGrant {
@@ -8,6 +8,11 @@ export interface DirectoryGrant {
   readonly at?: string;
   /** Whether the tool may also change the directory's contents. Default: false. */
   readonly write?: boolean;
+  /**
+   * Which protected places in the directory the tool may change as well, those that SECURITY.md lists: paths relative to
+   * the directory, or `true` for all. Requires `write`. Default: only those that `directory` itself names.
+   */
+  readonly writesProtected?: WritesProtected;
 }
 
 /**
@@ -19,8 +24,9 @@ export function checkDirectoryGrant({
   directory,
   at = "/",
   write = false,
+  writesProtected,
   ...others
 }: DirectoryGrant): DirectoryGrant {
   const checked = { directory: checkHostPath("directory", directory), at: checkAt(at) };
-  return Object.freeze({ ...checked, ...(checkWrite(write, others) && { write }) });
+  return Object.freeze({ ...checked, ...checkWrite(write, writesProtected, others) });
 }

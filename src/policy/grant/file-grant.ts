@@ -1,5 +1,5 @@
 import { basename, posix } from "node:path";
-import { checkAt, checkHostPath, checkWrite } from "./fs-members.ts";
+import { checkAt, checkHostPath, checkWrite, type WritesProtected } from "./fs-members.ts";
 
 /**
  * One file that a tool may access, without its directory: no other file, and no listing. No part of the path may be a
@@ -17,6 +17,8 @@ export interface FileGrant {
   readonly at?: string;
   /** Whether the tool may also change the file. Default: false. */
   readonly write?: boolean;
+  /** As for a directory: paths relative to `within`. Default: only the places that `within`, or else `file`, names. */
+  readonly writesProtected?: WritesProtected;
 }
 
 /**
@@ -24,7 +26,14 @@ export interface FileGrant {
  *
  * @throws {TypeError} if it is invalid.
  */
-export function checkFileGrant({ file, within, at, write = false, ...others }: FileGrant): FileGrant {
+export function checkFileGrant({
+  file,
+  within,
+  at,
+  write = false,
+  writesProtected,
+  ...others
+}: FileGrant): FileGrant {
   const outer = within === undefined ? undefined : checkHostPath("within", within);
   const path = checkHostPath("file", file);
   if (path === "/" || file.endsWith("/"))
@@ -39,7 +48,7 @@ export function checkFileGrant({ file, within, at, write = false, ...others }: F
     file: path,
     ...(outer !== undefined && { within: outer }),
     at: place,
-    ...(checkWrite(write, others) && { write }),
+    ...checkWrite(write, writesProtected, others),
   });
 }
 

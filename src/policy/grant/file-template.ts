@@ -3,6 +3,7 @@ import { lookUp, parsePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { isAmbiguous } from "../match/ambiguous-text.ts";
 import { type FileGrant, isBelow } from "./file-grant.ts";
+import type { WritesProtected } from "./fs-members.ts";
 import { TemplateRefusal } from "./template-refusal.ts";
 
 /**
@@ -21,6 +22,8 @@ export interface FileTemplate {
   readonly at?: string;
   /** As in `FileGrant`. Default: false. */
   readonly write?: boolean;
+  /** As in `FileGrant`. Default: none. */
+  readonly writesProtected?: WritesProtected;
 }
 
 /** Whether an item of `fs` is a template of a file. */
@@ -33,7 +36,7 @@ export function isFileTemplate(grant: object): grant is FileTemplate {
  *
  * @throws {TemplateRefusal} if the argument does not name one.
  */
-export function fileFor({ file, within, at, write }: FileTemplate, input: JsonValue): FileGrant {
+export function fileFor({ file, within, at, ...writing }: FileTemplate, input: JsonValue): FileGrant {
   const { argument } = file;
   const path = lookUp(input, parsePointer(argument));
   if (typeof path === "symbol") throw new TemplateRefusal(`the argument ${argument} is missing`);
@@ -50,7 +53,7 @@ export function fileFor({ file, within, at, write }: FileTemplate, input: JsonVa
     file: posix.join(root, below),
     within: root,
     at: isAbsolute(path) ? path : posix.join(at ?? "/", path),
-    ...(write !== undefined && { write }),
+    ...writing,
   };
 }
 
@@ -60,8 +63,8 @@ function isCertain(path: string): boolean {
 }
 
 /** Returns a file that stands for any that a template can grant. */
-export function anyFileOf({ within, at = "/", write }: FileTemplate, index: number): FileGrant {
+export function anyFileOf({ file: _, within, at = "/", ...writing }: FileTemplate, index: number): FileGrant {
   const name = `argument ${index + 1}`;
   const file = posix.join(within, name);
-  return { file, within, at: posix.join(at, name), ...(write !== undefined && { write }) };
+  return { file, within, at: posix.join(at, name), ...writing };
 }

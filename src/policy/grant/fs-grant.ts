@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { checkDirectoryGrant, type DirectoryGrant } from "./directory-grant.ts";
 import { checkFileGrant, type FileGrant, isBelow, pathBelow } from "./file-grant.ts";
-import { FS_FORM } from "./fs-members.ts";
+import { commonWrite, FS_FORM } from "./fs-members.ts";
 
 /** A directory or a file that a tool may access. */
 export type FsGrant = DirectoryGrant | FileGrant;
@@ -85,9 +85,9 @@ function withoutSurplus(common: readonly FsGrant[]): readonly FsGrant[] {
 
 /** Returns what two grants have in common, at the path of the other. */
 function commonGrant(one: FsGrant, other: FsGrant): FsGrant | undefined {
-  const write = one.write && other.write && { write: true };
+  const write = commonWrite(one, other);
   if (isFileGrant(other)) {
-    const { write: _, ...grant } = other;
+    const { write: _, writesProtected: __, ...grant } = other;
     const isCommon = isFileGrant(one) ? one.file === grant.file : isBelow(grant.file, one.directory);
     return isCommon
       ? { ...narrowFile(grant, isFileGrant(one) ? one.within : one.directory), ...write }

@@ -6,6 +6,7 @@ import type { Capabilities } from "./capabilities.ts";
 import type { DirectoryGrant } from "./directory-grant.ts";
 import { anyFileOf, type FileTemplate, fileFor, isFileTemplate } from "./file-template.ts";
 import type { FsGrant } from "./fs-grant.ts";
+import type { WritesProtected } from "./fs-members.ts";
 import { isWithinOrigin, type NetGrant, parseOrigin } from "./net-grant.ts";
 import { TemplateRefusal } from "./template-refusal.ts";
 
@@ -23,6 +24,8 @@ export interface WorkspaceTemplate {
   readonly at?: string;
   /** As in `DirectoryGrant`. Default: false. */
   readonly write?: boolean;
+  /** As in `DirectoryGrant`. Default: none. */
+  readonly writesProtected?: WritesProtected;
 }
 
 /** A relative path in `/` segments, none of which is `.` or `..`. */

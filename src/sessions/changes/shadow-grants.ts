@@ -1,5 +1,6 @@
 import { relative } from "node:path";
 import type { PolicyDecision } from "../../policy/decision.ts";
+import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
 import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
 
@@ -25,7 +26,8 @@ function shadowGrant<Grant extends ExecutionGrant>(grant: Grant, place: ShadowPl
 function shadowOf(grant: FsGrant, place: ShadowPlace): FsGrant {
   if (!isFileGrant(grant)) {
     const directory = moved(grant.directory, place);
-    return { ...grant, directory, ...readOnlyAbove(directory, place) };
+    const shown = { ...grant, directory };
+    return pathIn(directory, place.workspace) === undefined ? shown : withoutWrite(shown);
   }
   const { within } = grant;
   const file = moved(grant.file, place);
@@ -49,8 +51,8 @@ function movedOrShadow(within: string, place: ShadowPlace): string {
   return pathIn(path, place.workspace) === undefined ? path : place.shadow;
 }
 
-function readOnlyAbove(directory: string, { workspace }: ShadowPlace): { readonly write?: false } {
-  return pathIn(directory, workspace) === undefined ? {} : { write: false };
+function withoutWrite({ writesProtected: _, ...grant }: DirectoryGrant): DirectoryGrant {
+  return { ...grant, write: false };
 }
 
 function pathIn(directory: string, path: string): string | undefined {

@@ -1,11 +1,13 @@
 import { posix } from "node:path";
+import type { WritesProtected } from "../../policy/grant/fs-members.ts";
 import { openDirectory, openFile } from "../entries.ts";
 import type { EntryStat } from "../entry-stat.ts";
 import { ProtectedPlaceError, WorkspaceError } from "../error.ts";
 import type { WorkspaceFile } from "../file.ts";
+import { unopenedPlace } from "../granted-protected.ts";
 import type { OpenOptions } from "../open-path.ts";
 import { namesIn } from "../paths/real-path.ts";
-import { isProtected } from "../protected-places.ts";
+import { completesRepository, REPOSITORY_PLACE } from "../protected-places.ts";
 import type { NewVersion, ToolDirectory } from "../tool-directory.ts";
 import { type HeldContents, readDisk } from "./held-contents.ts";
 import type { HeldLookup, HeldPlace } from "./held-path.ts";
@@ -25,6 +27,7 @@ export interface HeldViewOptions {
   readonly directory: string;
   /** The path that the grant names: the directory, or a file in it. */
   readonly named: string;
+  readonly writesProtected?: WritesProtected | undefined;
   /** Its path in the workspace: empty for the workspace itself. */
   readonly prefix: string;
   readonly isWritable: boolean;
@@ -180,9 +183,31 @@ export class HeldView implements HeldLookup {
   /** @throws {ProtectedPlaceError} as for a place on the disk: see `WorkspaceRoot`. */
   #checkUnprotected({ path, aliases }: HeldPlace): void {
     const own = namesIn(this.#options.directory);
-    const named = namesIn(this.#options.named).length;
-    const paths = [namesIn(path), ...aliases];
-    if (paths.some((names) => isProtected([...own, ...names], named, true))) throw new ProtectedPlaceError();
+    const { writesProtected } = this.#options;
+    const grant = { named: namesIn(this.#options.named), writesProtected };
+    for (const names of [namesIn(path), ...aliases]) {
+      const found = unopenedPlace([...own, ...names], grant, true);
+      if (found !== undefined) throw new ProtectedPlaceError(found);
+    }
+    const exists = (other: string): boolean => this.#exists(posix.join(posix.dirname(path), other));
+    if (
+      writesProtected !== true &&
+      !exists(posix.basename(path)) &&
+      completesRepository(posix.basename(path), exists)
+    )
+      throw new ProtectedPlaceError(REPOSITORY_PLACE);
+  }
+
+  #exists(path: string): boolean {
+    const held = this.find(path);
+    if (held !== undefined) return held.now.kind !== "gone";
+    try {
+      this.disk.stat(path);
+      return true;
+    } catch (error) {
+      if (error instanceof WorkspaceError) return false;
+      throw error;
+    }
   }
 
   /** Holds a copy of a file, to be changed. Returns the name of its contents. */

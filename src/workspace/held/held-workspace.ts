@@ -1,5 +1,6 @@
 import { relative } from "node:path";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
+import type { WritesProtected } from "../../policy/grant/fs-members.ts";
 import type { FileChange } from "../../tool/changes.ts";
 import type { ChangeBudget } from "../change-budget.ts";
 import { WorkspaceError } from "../error.ts";
@@ -14,6 +15,7 @@ import { HeldView } from "./held-view.ts";
 interface GrantedDirectory {
   readonly directory: string;
   readonly write?: boolean;
+  readonly writesProtected?: WritesProtected;
   /** The path that the grant names. Default: the directory. */
   readonly named?: string;
 }
@@ -46,7 +48,7 @@ export class HeldWorkspace {
    */
   show(
     disk: ToolDirectory,
-    { directory, write = false, named = directory }: GrantedDirectory,
+    { directory, write = false, writesProtected, named = directory }: GrantedDirectory,
     shownAs: (path: string) => string,
   ): HeldDirectory | undefined {
     const { workspace, seen } = this.#mount;
@@ -54,7 +56,7 @@ export class HeldWorkspace {
     if (prefix === undefined) return undefined;
     const start = prefix === "" ? 0 : prefix.length + 1;
     const view: HeldView = new HeldView({
-      ...{ disk, directory, named, prefix, seen },
+      ...{ disk, directory, named, writesProtected, prefix, seen },
       isWritable: write,
       contents: this.#contents,
       touch: (whole, existed) => {

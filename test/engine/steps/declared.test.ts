@@ -1,5 +1,5 @@
-import { mkdirSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ConfirmationRequest } from "../../../src/engine/call/confirmation.ts";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
@@ -157,7 +157,7 @@ describe.skipIf(!workspaceIsSupported())("A declared path in a protected place",
     expect(error).toMatchObject({
       code: "permission_denied",
       message:
-        "Cannot write '.git/hooks/pre-commit': other programs run what is in this place, and the grant does not name it",
+        "Cannot write '.git/hooks/pre-commit': what is there tells git which programs to run, or where to find a repository, and the grant does not open this place",
       effect: "none",
     });
     expect(asked).toBe(0);
@@ -165,6 +165,96 @@ describe.skipIf(!workspaceIsSupported())("A declared path in a protected place",
     expect(await dispatch(".git/hooks/pre-commit", named)).toMatchObject({ success: true, asked: 1 });
     expect(await dispatch(".git/hooks/pre-commit", whole, "read")).toMatchObject({ success: true });
     expect(await dispatch(".git/info/exclude", whole)).toMatchObject({ success: true });
+  });
+
+  /** A tool that writes through `context.files`, under a policy that allows it. */
+  const write = async (
+    path: string,
+    fs: readonly FsGrant[] | undefined,
+    answer: "allow" | "deny" | "nobody" | "cannot be asked" = "allow",
+    options: { readonly sandbox?: "host" | "quickjs"; readonly from?: string } = {},
+  ) => {
+    const requests: ConfirmationRequest[] = [];
+    const { sandbox = "host", from = path } = options;
+    const tool: Tool = {
+      ...hostTool(
+        async (_: unknown, context) => {
+          await context.files?.write(from, "NEW");
+          return 1;
+        },
+        { usesFiles: true, paths: [{ argument: "/path", access: "write" }] },
+      ),
+      quickjs: { source: "export default () => 1" },
+    };
+    const ctx = await contextFor([tool], {
+      workspace: tree.root,
+      policy: { check: () => allow({ sandbox, capabilities: { ...(fs && { fs }) } }) },
+      ...(answer !== "cannot be asked" && {
+        confirm: async (request: ConfirmationRequest) => {
+          requests.push(request);
+          return answer === "nobody" ? { decision: answer } : { decision: answer, by: "ada" };
+        },
+      }),
+    });
+    return { ...(await dispatchTool(ctx, { path })), requests };
+  };
+
+  test.each([
+    "AGENTS.md",
+    "docs/claude.md",
+    ".github/workflows/ci.yml",
+    ".npmrc",
+    "packages/a/.yarnrc.yml",
+    "mise.local.toml",
+  ])("is asked about if it is only followed by others, whatever the policy allows: '%s'", async (path) => {
+    mkdirSync(dirname(join(tree.root, path)), { recursive: true });
+    const whole = [{ directory: tree.root, write: true }];
+    const allowed = await write(path, whole);
+    expect(allowed).toMatchObject({ success: true, confirmation: { by: "ada" } });
+    expect(allowed.requests).toMatchObject([
+      { question: expect.stringContaining(`'${path}', which`), paths: [{ path, access: "write" }] },
+    ]);
+    expect(allowed.requests[0]?.grant.capabilities.fs).toMatchObject([{ writesProtected: [path] }]);
+    expect(readFileSync(join(tree.root, path), "utf8")).toBe("NEW");
+    rmSync(join(tree.root, path));
+    expect((await write(path, whole, "deny")).error?.code).toBe("user_denied");
+    expect((await write(path, whole, "nobody")).error?.code).toBe("permission_denied");
+    expect((await write(path, whole, "cannot be asked")).error?.code).toBe("permission_denied");
+    expect((await write(path, whole, "allow", { sandbox: "quickjs" })).error).toMatchObject({
+      code: "permission_denied",
+      message: expect.stringContaining(`Cannot write '${path}'`),
+    });
+    expect(existsSync(join(tree.root, path))).toBe(false);
+  });
+
+  test("is not asked about if the grant opens it, by its own path or by a member", async () => {
+    mkdirSync(join(tree.root, ".github/workflows"), { recursive: true });
+    const path = ".github/workflows/ci.yml";
+    for (const grant of [
+      { directory: tree.root, write: true, writesProtected: true },
+      { directory: tree.root, write: true, writesProtected: [".github"] },
+    ] as const) {
+      expect(await write(path, [grant])).toMatchObject({ success: true, requests: [] });
+    }
+    const one = { file: join(tree.root, path), at: `/${path}`, write: true };
+    expect(await write(path, [one])).toMatchObject({ success: true, requests: [] });
+  });
+
+  test("is opened for the path that was shown, and for no other", async () => {
+    const whole = [{ directory: tree.root, write: true }];
+    const { error, requests } = await write("AGENTS.md", whole, "allow", { from: "CLAUDE.md" });
+    expect(requests).toHaveLength(1);
+    expect(error?.message).toContain("is followed by coding agents as instructions");
+    expect(existsSync(join(tree.root, "CLAUDE.md"))).toBe(false);
+  });
+
+  test("is refused, and nobody is asked, if programs run what is there", async () => {
+    const whole = [{ directory: tree.root, write: true }];
+    for (const path of [".vscode/tasks.json", ".claude/settings.json", ".mcp.json", "a/.envrc", ".HUSKY/x"]) {
+      const { error, requests } = await write(path, whole);
+      expect(error, path).toMatchObject({ code: "permission_denied" });
+      expect(requests).toEqual([]);
+    }
   });
 
   test("is refused in a read-only grant that names it", async () => {

@@ -5,6 +5,7 @@ import { join, posix } from "node:path";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
+import { type ProtectionGrant, protectionOf } from "../../../workspace/granted-protected.ts";
 import { fdPath } from "../../../workspace/paths/fd-path.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles, Launched } from "../launcher.ts";
@@ -23,7 +24,8 @@ export class GrantedPaths implements GrantedFiles {
   readonly #places: SnapshotPlace[] = [];
   readonly #paths: GrantedPath[] = [];
   readonly #fds: number[] = [];
-  readonly #writable: { readonly fd: number; readonly directory: string; readonly before: States }[] = [];
+  readonly #writable: { readonly fd: number; readonly grant: ProtectionGrant; readonly before: States }[] =
+    [];
   #workingDirectory: string | undefined;
 
   /** @throws {DirectoryGrantError} if one of them cannot be used at its own path. */
@@ -58,8 +60,8 @@ export class GrantedPaths implements GrantedFiles {
   }
 
   changedProtectedPlaces(): readonly string[] {
-    return this.#writable.flatMap(({ fd, directory, before }) => {
-      const after = statesOf(fd, directory);
+    return this.#writable.flatMap(({ fd, grant, before }) => {
+      const after = statesOf(fd, grant);
       const changed = [...after].filter(([path, state]) => before.get(path) !== state);
       const removed = [...before].filter(([path]) => !after.has(path));
       return [...changed, ...removed].map(([path]) => path);
@@ -84,7 +86,9 @@ export class GrantedPaths implements GrantedFiles {
     if (grant.write) this.#places.push({ fd, isDirectory, shownAs });
     if (!isDirectory) return;
     this.#workingDirectory ??= path;
-    if (grant.write) this.#writable.push({ fd, directory: path, before: statesOf(fd, path) });
+    if (!grant.write) return;
+    const protection = protectionOf(grant);
+    this.#writable.push({ fd, grant: protection, before: statesOf(fd, protection) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -104,9 +108,9 @@ export class GrantedPaths implements GrantedFiles {
 /** What identifies the contents of protected places, by their paths. */
 type States = ReadonlyMap<string, string>;
 
-function statesOf(fd: number, directory: string): States {
+function statesOf(fd: number, grant: ProtectionGrant): States {
   const states = new Map<string, string>();
-  for (const place of findProtected(fd, directory)) {
+  for (const place of findProtected(fd, grant)) {
     if (!place.isBeginning) states.set(place.path, stateOf(place));
     closeSync(place.fd);
   }

@@ -5,6 +5,7 @@ import type { FileGrant } from "../../../policy/grant/file-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
+import { type ProtectionGrant, protectionOf } from "../../../workspace/granted-protected.ts";
 import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles } from "../launcher.ts";
@@ -40,7 +41,8 @@ export class GrantedMounts implements GrantedFiles {
   readonly #mounts: Mount[] = [];
   /** The granted directories and files that can be changed. */
   readonly places: readonly SnapshotPlace[];
-  readonly #writable: { readonly fd: number; readonly directory: string; readonly before: Places }[] = [];
+  readonly #writable: { readonly fd: number; readonly grant: ProtectionGrant; readonly before: Places }[] =
+    [];
 
   /** @throws {DirectoryGrantError} if one of them cannot be shown. */
   constructor(grants: readonly FsGrant[]) {
@@ -55,7 +57,7 @@ export class GrantedMounts implements GrantedFiles {
         const isOnly = grants.length === 1 && isDirectory;
         const shownAs = (path: string): string => (isOnly ? path : posix.join(at, path).slice(1));
         if (grant.write) places.push({ fd, isDirectory, shownAs });
-        if (isDirectory && grant.write) this.#protect(fd, grant.directory, at);
+        if (isDirectory && grant.write) this.#protect(fd, protectionOf(grant), at);
       }
     } catch (error) {
       this[Symbol.dispose]();
@@ -107,8 +109,8 @@ export class GrantedMounts implements GrantedFiles {
    * relative to the granted directory.
    */
   changedProtectedPlaces(): readonly string[] {
-    return this.#writable.flatMap(({ fd, directory, before }) => {
-      const found = findProtected(fd, directory);
+    return this.#writable.flatMap(({ fd, grant, before }) => {
+      const found = findProtected(fd, grant);
       for (const place of found) closeSync(place.fd);
       return found
         .filter(({ path, identity, isBeginning }) => !isBeginning && before.get(path) !== identity)
@@ -120,10 +122,10 @@ export class GrantedMounts implements GrantedFiles {
    * Shows the protected places of a writable directory read-only, and the directories in which they are as mounts of their
    * own: a mount cannot be renamed, nor can another directory take its path. A link cannot be covered.
    */
-  #protect(fd: number, directory: string, at: string): void {
-    const found = findProtected(fd, directory);
+  #protect(fd: number, grant: ProtectionGrant, at: string): void {
+    const found = findProtected(fd, grant);
     const before = new Map(found.map(({ path, identity }) => [path, identity]));
-    this.#writable.push({ fd, directory, before });
+    this.#writable.push({ fd, grant, before });
     for (const place of found) {
       if (place.kind === "link") closeSync(place.fd);
       else this.#mounts.push(mountOf(place, at));
