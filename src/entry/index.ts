@@ -86,7 +86,14 @@ export type { SandboxedTool, ToolImplementations } from "../tool/implementations
 export type { SideEffects } from "../tool/side-effects.ts";
 export type { AgentInfo, CallingAgent, FsMode, KernelChecks } from "../tool/supervised-agent.ts";
 export { ToolFailure, type ToolFailureCode, type ToolFailureOptions } from "../tool/tool-failure.ts";
-export type { PathArgument, SessionInfo, ToolAccess, ToolTraits, UrlArgument } from "../tool/tool-traits.ts";
+export type {
+  ArgumentPath,
+  PathArgument,
+  SessionInfo,
+  ToolAccess,
+  ToolTraits,
+  UrlArgument,
+} from "../tool/tool-traits.ts";
 export type { FileEntry, FileKind, FileStat, WorkspaceFiles } from "../tool/workspace-files.ts";
 
 // Implementations: host functions and worker threads

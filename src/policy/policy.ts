@@ -2,7 +2,7 @@ import type { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import type { SideEffects } from "../tool/side-effects.ts";
-import type { ToolAccess } from "../tool/tool-traits.ts";
+import type { ArgumentPath, ToolAccess } from "../tool/tool-traits.ts";
 import type { PolicyDecision } from "./decision.ts";
 import type { PolicyExplanation } from "./explanation.ts";
 import type { CallHistory } from "./history/call-history.ts";
@@ -63,6 +63,8 @@ export interface PolicyRequest {
   readonly tool: PolicySubject;
   /** The absolute path of the session's workspace. Default: none. */
   readonly workspace?: string | undefined;
+  /** Where the paths lead that the tool declares among its arguments. Default: it is not known, or there are none. */
+  readonly paths?: readonly ArgumentPath[] | undefined;
   /**
    * Who confirmed the call: the policy is consulted once more after a person's answer. It can still deny the call;
    * `ask` stands for `allow` now. Default: the call was not confirmed.

@@ -124,6 +124,16 @@ export interface PathArgument {
   readonly access: "read" | "write";
 }
 
+/** Where a path in the arguments of a call leads. */
+export interface ArgumentPath {
+  /** A JSON pointer to the argument, without `*`: `/files/0`. */
+  readonly argument: string;
+  /** Relative to the session's workspace, without `.`, `..`, empty names and links; `.` for the workspace itself. */
+  readonly path: string;
+  /** The paths by which it leads there through links, in the same form. Default: it leads through none. */
+  readonly links?: readonly string[];
+}
+
 /** An argument that is a URL. */
 export interface UrlArgument {
   /** A JSON pointer (RFC 6901) into the arguments, such as `/url`. `*` stands for every item: `/urls/*`. */

@@ -13,6 +13,8 @@ import { openGranted } from "./root.ts";
 export class ResolvedPath {
   /** Relative to the directory, without `..` and links; `.` for the directory itself. */
   readonly path: string;
+  /** The paths by which it leads there through links, which are relative to the directory as well. */
+  readonly links: readonly string[];
   readonly #names: readonly string[];
   readonly #aliases: Aliases;
 
@@ -22,6 +24,7 @@ export class ResolvedPath {
    */
   constructor(names: readonly string[], depth: number, aliases: Aliases = []) {
     this.path = names.slice(depth).join("/") || ".";
+    this.links = aliases.length === 0 ? NO_LINKS : linksIn(aliases, names.slice(0, depth));
     this.#names = names;
     this.#aliases = aliases;
   }
@@ -43,6 +46,14 @@ export class ResolvedPath {
   protectedPlaces(grant: ProtectionGrant): readonly ProtectedPlace[] {
     return [this.#names, ...this.#aliases].flatMap((names) => unopenedPlace(names, grant, true) ?? []);
   }
+}
+
+const NO_LINKS: readonly string[] = Object.freeze([]);
+
+function linksIn(aliases: Aliases, directory: readonly string[]): readonly string[] {
+  return aliases
+    .filter((names) => directory.every((name, index) => name === names[index]))
+    .map((names) => names.slice(directory.length).join("/") || ".");
 }
 
 /** Why a path leads nowhere: it leads out of the directory, or no file can have it. */

@@ -51,7 +51,7 @@ export async function loadCases(
       const message = "a denied call is granted no sandbox and no limits";
       flaws.push({ path: [sandbox === undefined ? "limits" : "sandbox"], at: "key", message });
     }
-    const read = requestOf(written, { registry, tracked, directory: dirname(file) });
+    const read = await requestOf(written, { registry, tracked, directory: dirname(file) });
     problems.push(
       ...flaws.map(({ path, message, at }) => entry.problem([index, ...path], message, "error", at)),
     );

@@ -3,7 +3,7 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { type ArgumentProblem, problemText } from "../../schema/argument-problem.ts";
 import { ESCAPE_TEXT, escapeDetail } from "../../tool/file-failure.ts";
-import type { PathArgument } from "../../tool/tool-traits.ts";
+import type { ArgumentPath, PathArgument } from "../../tool/tool-traits.ts";
 import type { PathResolver, ResolvedPath } from "../../workspace/resolve-path.ts";
 import { invalidArgumentsText } from "../failure/errors.ts";
 import { denial, invalid, Refusal } from "../failure/refusal.ts";
@@ -11,11 +11,26 @@ import { type DeclaredArguments, urlProblems, valuesOf } from "./declared-argume
 
 /** A path in the arguments of a call, as its tool declares it. */
 export interface DeclaredPath {
+  /** A JSON pointer to it. */
+  readonly argument: string;
   readonly access: PathArgument["access"];
   /** Where it leads in the session's workspace; as the model wrote it if there is no workspace. */
   readonly path: string;
   /** `undefined` if there is no workspace. */
   readonly resolved: ResolvedPath | undefined;
+}
+
+/** Returns what a policy is told of the paths of a call; `undefined` if it is not known where they lead. */
+export function argumentPaths(
+  declared: readonly DeclaredPath[] | undefined,
+): readonly ArgumentPath[] | undefined {
+  if (declared === undefined || declared.length === 0) return undefined;
+  const known = declared.flatMap(({ argument, path, resolved }): readonly ArgumentPath[] => {
+    if (resolved === undefined) return [];
+    const { links } = resolved;
+    return [Object.freeze({ argument, path, ...(links.length > 0 && { links: Object.freeze([...links]) }) })];
+  });
+  return known.length === 0 ? undefined : Object.freeze(known);
 }
 
 /** Each path takes a few system calls, in which the process does nothing else. */
@@ -80,7 +95,7 @@ function check(
         const message = `holds more than ${MAX_PATHS} paths: make several calls`;
         throw refusalOf([{ path: argument.argument, message }]);
       }
-      const path = read(value, argument, resolver);
+      const path = read(pointer, value, argument, resolver);
       if (typeof path === "string") problems.push({ path: pointer, message: path });
       else found.push(path);
     }
@@ -92,19 +107,20 @@ function check(
 
 /** Returns what is wrong with a path as a text. */
 function read(
+  argument: string,
   value: JsonValue,
   { access }: PathArgument,
   resolver: PathResolver | undefined,
 ): DeclaredPath | string {
   if (typeof value !== "string") return "must be a string: the path of one file or directory";
   if (value.includes("\0")) return "must be a path without NUL characters";
-  if (resolver === undefined) return { access, path: value, resolved: undefined };
+  if (resolver === undefined) return { argument, access, path: value, resolved: undefined };
   const resolved = resolver.resolve(value);
   if (resolved === "escapes") {
     throw new Refusal("permission_denied", ESCAPE_TEXT, { detail: escapeDetail(value) });
   }
   if ("problem" in resolved) return `cannot be the path of a file: ${resolved.problem}`;
-  return { access, path: resolved.path, resolved };
+  return { argument, access, path: resolved.path, resolved };
 }
 
 function refusalOf(problems: readonly ArgumentProblem[]): Refusal {

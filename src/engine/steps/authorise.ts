@@ -7,6 +7,7 @@ import {
   type PolicyDecision,
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import { argumentPaths } from "../arguments/declared-paths.ts";
 import { decide, type Question } from "../asking/decide.ts";
 import { elapsedMs } from "../call/execution.ts";
 import { denial, type Refusal } from "../failure/refusal.ts";
@@ -46,6 +47,7 @@ function requestOf(call: ParsedCall): PolicyRequest {
     canonical,
     tool,
     workspace,
+    paths: argumentPaths(call.declaredPaths),
     confirmedBy,
   };
   if (call.progress !== undefined) linkProgress(request, call.progress);

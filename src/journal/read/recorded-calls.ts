@@ -106,6 +106,11 @@ export class RecordedRequest implements PolicyRequest {
     return undefined;
   }
 
+  /** Where paths led depends on the workspace. */
+  get paths(): undefined {
+    return this.workspace;
+  }
+
   get history(): undefined {
     this.missing ??= "history not recorded";
     return undefined;

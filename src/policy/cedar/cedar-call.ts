@@ -1,5 +1,6 @@
 import type { AuthorizationCall } from "@cedar-policy/cedar-wasm/nodejs";
 import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
 import type { PolicyTool } from "../file/policy-tool.ts";
 import type { PolicyRequest } from "../policy.ts";
 import { entitiesOf, entityId, inputTypeOf } from "./cedar-schema.ts";
@@ -27,10 +28,16 @@ type CedarCall = Pick<
  * Returns a call in Cedar's terms.
  *
  * @param readsWorkspace Whether a policy reads the workspace: others decide without it.
+ * @param input Default: that of the request.
  * @throws {CedarValueError} if the arguments have no representation in Cedar.
  */
-export function callOf(request: PolicyRequest, { type }: KnownTool, readsWorkspace: boolean): CedarCall {
-  const { tool, input, sessionId, principal } = request;
+export function callOf(
+  request: PolicyRequest,
+  { type }: KnownTool,
+  readsWorkspace: boolean,
+  input: JsonValue = request.input,
+): CedarCall {
+  const { tool, sessionId, principal } = request;
   const workspace = readsWorkspace ? request.workspace : undefined;
   return {
     principal: entityId("Principal", principal?.id ?? ""),

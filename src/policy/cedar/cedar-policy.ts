@@ -10,6 +10,7 @@ import type { JsonValue } from "../../json/value.ts";
 import { deny, type PolicyDecision } from "../decision.ts";
 import type { PolicyExplanation } from "../explanation.ts";
 import type { PolicyTool } from "../file/policy-tool.ts";
+import { spellerFor } from "../match/spellings.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import { combineRules } from "../rule/combine-rules.ts";
 import type { AppliedRule } from "../rule/compiled-rule.ts";
@@ -73,6 +74,7 @@ export class CedarPolicy implements RuntimePolicy {
   readonly #applied: ReadonlyMap<string, AppliedRule>;
   readonly #schema: SchemaJson<string>;
   readonly #readsWorkspace: boolean;
+  readonly #readsInput: boolean;
   /** The ids of the policies that can deny, or ask about, a call because of its principal. */
   readonly #onPrincipals: readonly string[];
   readonly #tools: ReadonlyMap<string, KnownTool>;
@@ -102,6 +104,7 @@ export class CedarPolicy implements RuntimePolicy {
     const reads = (member: string): boolean => statements.some((each) => readsContext(each.reads, member));
     this.readsSession = reads("sessionId");
     this.#readsWorkspace = reads("workspace");
+    this.#readsInput = reads("input");
     this.#onPrincipals = statements
       .filter((statement) => canRestrict(statement) && statement.reads.principal)
       .map(({ id }) => id);
@@ -133,7 +136,30 @@ export class CedarPolicy implements RuntimePolicy {
     if (answer.type === "failure")
       return deny("Cedar refused the request: it does not fit the tool's schema");
     const decision = this.#decide(answer.response, request);
-    return decision.decision === "deny" ? decision : (this.#denyWithoutPrincipal(request) ?? decision);
+    if (decision.decision === "deny") return decision;
+    return this.#denyWithoutPrincipal(request) ?? this.#checkSpellings(request, tool, decision);
+  }
+
+  /**
+   * The policies must not decide otherwise on other spellings of declared paths and URLs: one that denies or asks applies if
+   * it applies to any spelling, and each place where a path leads must be permitted by its relative or its absolute path.
+   */
+  #checkSpellings(request: PolicyRequest, tool: KnownTool, decision: PolicyDecision): PolicyDecision {
+    if (!this.#readsInput || request.tool.access === undefined) return decision;
+    const { inputs = [] } = spellerFor(request.tool.access, [[]])?.(request) ?? {};
+    let strictest = decision;
+    for (const { relative, absolute } of inputs) {
+      const decided = [relative, absolute].map((input) => {
+        const answer = this.#ask(request, tool, input);
+        return answer.type === "failure" ? UNCLEAR_PATH : this.#decide(answer.response, request);
+      });
+      const forbidden = decided.find((each) => each.decision === "deny" && each.rules !== undefined);
+      if (forbidden !== undefined) return forbidden;
+      if (decided.every((each) => each.decision === "deny")) return UNCLEAR_PATH;
+      const asking = decided.find((each) => each.decision === "ask");
+      if (asking !== undefined && strictest.decision === "allow") strictest = asking;
+    }
+    return strictest;
   }
 
   #denyWithoutPrincipal(request: PolicyRequest): PolicyDecision | undefined {
@@ -199,9 +225,9 @@ export class CedarPolicy implements RuntimePolicy {
   }
 
   /** @throws {CedarValueError} if the arguments have no representation in Cedar. */
-  #ask(request: PolicyRequest, tool: KnownTool): AuthorizationAnswer {
+  #ask(request: PolicyRequest, tool: KnownTool, input?: JsonValue): AuthorizationAnswer {
     return this.#cedar.statefulIsAuthorized({
-      ...callOf(request, tool, this.#readsWorkspace),
+      ...callOf(request, tool, this.#readsWorkspace, input),
       preparsedSchemaName: this.#name,
       preparsedPolicySetId: this.#name,
     });
@@ -235,6 +261,8 @@ export class CedarPolicy implements RuntimePolicy {
 type Evaluated = Pick<ResidualResponse, "satisfied" | "errored" | "residuals">;
 
 const NOTHING: Evaluated = Object.freeze({ satisfied: [], errored: [], residuals: {} });
+
+const UNCLEAR_PATH = deny("no Cedar policy permits this call as its paths and URLs are otherwise spelled");
 
 /** Whether a policy can forbid a call that others permit, or have a person asked. */
 function canRestrict({ effect, annotations: { ask } }: CedarStatement): boolean {

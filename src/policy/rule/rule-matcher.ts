@@ -3,6 +3,7 @@ import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
 import { type Clock, compileCallConditions } from "./call-conditions.ts";
 import type { CallTest, CompiledCondition, MatchedCall } from "./conditions/condition.ts";
+import { inputsOf } from "./conditions/condition.ts";
 import type { Match } from "./conditions/match.ts";
 import { findRequirement, type Requirement } from "./index/requirement.ts";
 import type { RuleMatch } from "./rule.ts";
@@ -30,6 +31,8 @@ export class RuleMatcher {
   #missed: readonly Readonly<Record<MissedCondition["match"], MissedCondition>>[] | undefined;
   /** What a call must have to match the rule. Default: nothing by which rules can be looked up. */
   readonly requirement: Requirement | undefined;
+  /** The steps to the arguments that conditions depend on, with `*` for every element. */
+  readonly inputs: readonly (readonly string[])[];
 
   constructor(rule: RuleMatch, now: Clock) {
     const { tools, tags, sideEffects } = rule;
@@ -39,6 +42,7 @@ export class RuleMatcher {
     this.#conditions = compileCallConditions(rule, now);
     this.#tests = this.#conditions.map(({ test }) => test);
     this.requirement = findRequirement(rule);
+    this.inputs = rule.when === undefined ? [] : inputsOf(rule.when);
   }
 
   /** Whether the match depends on the call, and not only on its tool. */

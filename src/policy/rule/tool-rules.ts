@@ -1,6 +1,7 @@
 import { deny, type PolicyDecision } from "../decision.ts";
 import type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../explanation.ts";
 import { hasTemplates } from "../grant/grant-template.ts";
+import { type Speller, type Spellings, spellerFor } from "../match/spellings.ts";
 import type { PolicySubject } from "../policy.ts";
 import { combineRules } from "./combine-rules.ts";
 import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
@@ -25,6 +26,35 @@ const NO_GRANT: AppliedRule = Object.freeze({
   isRemembered: false,
 });
 
+/** A call with other spellings of its input. What else it has is read when a condition depends on it. */
+class SpelledCall implements MatchedCall {
+  readonly input: MatchedCall["input"];
+  readonly spelled: Spellings;
+  readonly #call: MatchedCall;
+
+  constructor(call: MatchedCall, spelled: Spellings) {
+    this.input = call.input;
+    this.spelled = spelled;
+    this.#call = call;
+  }
+
+  get principal(): MatchedCall["principal"] {
+    return this.#call.principal;
+  }
+
+  get sessionId(): string {
+    return this.#call.sessionId;
+  }
+
+  get workspace(): MatchedCall["workspace"] {
+    return this.#call.workspace;
+  }
+
+  get history(): MatchedCall["history"] {
+    return this.#call.history;
+  }
+}
+
 /** The rules that can match calls of one tool, and the decisions that were made for it. */
 export class ToolRules {
   readonly #tool: PolicySubject;
@@ -44,6 +74,8 @@ export class ToolRules {
   readonly #hasTemplates: boolean;
   /** The rules that would grant something if the tool or the call met their conditions. */
   readonly #missable: readonly CompiledPermission[];
+  /** Finds other spellings of declared paths and URLs, if rules depend on them. */
+  readonly #spell: Speller | undefined;
   #explainers: readonly RuleExplainer[] | undefined;
   /** The same rules lead to the same decision, unless it depends on more. */
   readonly #origins = new WeakMap<PolicyDecision, GrantOrigins>();
@@ -64,6 +96,10 @@ export class ToolRules {
     this.#findsNearMisses = findsNearMisses;
     this.#rules = rules;
     const concerned = rules.filter(({ matcher }) => matcher.concerns(tool));
+    this.#spell = spellerFor(
+      tool.access,
+      concerned.flatMap(({ matcher }) => matcher.inputs),
+    );
     this.#denials = new ConditionIndex(concerned.filter((rule) => rule.kind === "denial"));
     const permissions = concerned.filter((rule) => rule.kind === "permission");
     this.#conditional = new ConditionIndex(permissions.filter(({ matcher }) => matcher.isConditional));
@@ -85,6 +121,15 @@ export class ToolRules {
   }
 
   decide(call: MatchedCall): PolicyDecision {
+    return this.#decide(this.#spelled(call));
+  }
+
+  #spelled(call: MatchedCall): MatchedCall {
+    const spelled = this.#spell?.(call);
+    return spelled === undefined ? call : new SpelledCall(call, spelled);
+  }
+
+  #decide(call: MatchedCall): PolicyDecision {
     for (const { matcher, whenMatched, whenUnclear } of this.#denials.candidates(call)) {
       const match = matcher.match(call);
       if (match !== "no") return match === "yes" ? whenMatched : whenUnclear;
@@ -109,8 +154,9 @@ export class ToolRules {
     return cached.decision;
   }
 
-  explain(call: MatchedCall): PolicyExplanation {
-    const decision = this.decide(call);
+  explain(asked: MatchedCall): PolicyExplanation {
+    const call = this.#spelled(asked);
+    const decision = this.#decide(call);
     this.#explainers ??= this.#rules.map((rule) => new RuleExplainer(rule, this.#tool));
     const rules: ExplainedRule[] = [];
     const applied: AppliedRule[] = [];

@@ -458,3 +458,54 @@ test("the schema of the tools can be written out for editors", async () => {
   expect(text).toMatch(/action "transfer" appliesTo/);
   expect(text).toContain("cents");
 });
+
+describe("declared paths and URLs", () => {
+  const read: PolicySubject = {
+    ...{ name: "read", sideEffects: "read", sandboxes: ["host"] },
+    inputSchema: {
+      type: "object",
+      properties: { path: { type: "string" }, url: { type: "string" } },
+      additionalProperties: false,
+    },
+    access: { paths: [{ argument: "/path", access: "read" }], urls: [{ argument: "/url" }] },
+  };
+  const policies = `
+    @id("all") permit (principal, action, resource);
+    @id("no keys") forbid (principal, action, resource)
+    when { context has input && context.input has path && context.input.path like "private/*" };
+    @id("no admin") forbid (principal, action, resource)
+    when { context has input && context.input has url && context.input.url like "https://a.example/admin*" };
+    @id("ask") @ask("Really?") permit (principal, action, resource)
+    when { context has input && context.input has path && context.input.path like "/work/plans/*" };`;
+
+  test("are compared in each spelling: a policy that denies or asks applies to all of them", async () => {
+    const policy = await open(policies, { tools: [read] });
+    const decide = (input: JsonObject, path?: string): string =>
+      policy.check(
+        request(input, {
+          ...{ tool: read, workspace: "/work" },
+          ...(path !== undefined && { paths: [{ argument: "/path", path }] }),
+        }),
+      ).decision;
+    expect(decide({ path: "open.txt" })).toBe("allow");
+    for (const path of ["private/key", "/work/private/key", "./private/key", "x/../private/key"])
+      expect(decide({ path })).toBe("deny");
+    expect(decide({ path: "notes.md" }, "private/key")).toBe("deny");
+    expect(decide({ path: "plans/a" })).toBe("ask");
+    expect(decide({ url: "https://a.example/open" })).toBe("allow");
+    for (const url of ["HTTPS://A.example/admin", "https://a.example:443/%61dmin"])
+      expect(decide({ url })).toBe("deny");
+  });
+
+  test("a permit holds only if each place where a path leads is permitted", async () => {
+    const only = `permit (principal, action, resource)
+      when { context has input && context.input has path && context.input.path like "src/*" };`;
+    const policy = await open(only, { tools: [read] });
+    const decide = (path: string, found: string): string =>
+      policy.check(
+        request({ path }, { tool: read, workspace: "/work", paths: [{ argument: "/path", path: found }] }),
+      ).decision;
+    expect(decide("src/a", "src/a")).toBe("allow");
+    expect(decide("src/link", "private/key")).toBe("deny");
+  });
+});

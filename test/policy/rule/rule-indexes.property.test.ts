@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
+import { spellerFor } from "../../../src/policy/match/spellings.ts";
 import { compileRule } from "../../../src/policy/rule/compiled-rule.ts";
 import { ConditionIndex } from "../../../src/policy/rule/index/condition-index.ts";
 import { PrefixMap } from "../../../src/policy/rule/index/prefix-map.ts";
@@ -12,6 +13,7 @@ import { RuleMatcher } from "../../../src/policy/rule/rule-matcher.ts";
 const value: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
   ...[0, -0, 1, "0", "", null, true, [0], { a: 0 }],
   ...["a", "a/", "a/b", "a/b/c", "a/../b", "ab", "b/", "/", "https://a.b/c", "a\0"],
+  ...["/a/b", "./a", "A/b", "/a", ".", "/b/../a/b", "HTTPS://A.B.:443/c", "http://127.1/", "https://a.b/%63"],
 );
 const glob = fc.constantFrom(
   "a",
@@ -24,13 +26,13 @@ const glob = fc.constantFrom(
   "[ab]",
   "a/b/?",
   "/**",
-  "https://a.b/**",
+  ...["https://a.b/**", "https://A.b:443/**", "A/**", "/a/b", "{/a,b}/**"],
 );
 const condition = fc.oneof(
   fc.record({ equals: value }),
   fc.record({ oneOf: fc.array(value, { minLength: 1, maxLength: 3 }) }),
   fc.record({ not: fc.record({ equals: value }) }),
-  fc.record({ prefix: fc.constantFrom("a", "a/", "a/b", "https://a") }),
+  fc.record({ prefix: fc.constantFrom("a", "a/", "a/b", "/a", "./a", "A", "https://a", "https://A.b:443/") }),
   fc.record({ glob: fc.oneof(glob, fc.array(glob, { minLength: 1, maxLength: 3 })) }),
 );
 const conditions = fc.dictionary(
@@ -53,6 +55,9 @@ const principal = fc.option(
 );
 const input: fc.Arbitrary<JsonValue> = fc.oneof(value, fc.dictionary(fc.constantFrom("a", "b"), value));
 
+/** `/a` is a path, and `/b` a URL. */
+const spell = spellerFor({ paths: [{ argument: "/a", access: "read" }], urls: [{ argument: "/b" }] }, [[]]);
+
 describe("the index of conditions", () => {
   test("every rule that is not a candidate does not match, and candidates keep their order", () => {
     fc.assert(
@@ -60,11 +65,13 @@ describe("the index of conditions", () => {
         fc.array(fc.tuple(when, principals), { maxLength: 60 }),
         input,
         principal,
-        (all, args, caller) => {
+        fc.constantFrom(undefined, "/a", "/"),
+        (all, args, caller, workspace) => {
           const rules = all.map(([each, ids]) => ({
             matcher: new RuleMatcher({ tools: ["*"], when: each, ...(ids && { principals: ids }) }, Date.now),
           }));
-          const call = { input: args, sessionId: "s", ...(caller && { principal: caller }) };
+          const asked = { input: args, sessionId: "s", ...(caller && { principal: caller }) };
+          const call = { ...asked, spelled: spell?.({ ...asked, ...(workspace && { workspace }) }) };
           const candidates = new ConditionIndex(rules).candidates(call);
           expect(candidates).toEqual(rules.filter((rule) => candidates.includes(rule)));
           for (const rule of rules) {

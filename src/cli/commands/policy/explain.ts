@@ -41,7 +41,7 @@ interface ExplainCommand {
 export async function explain(command: ExplainCommand, terminal: Terminal): Promise<ExitCode> {
   const call = readCall(command);
   const { policy, registry } = await loadConfiguredPolicy(command.config, terminal);
-  const read = requestOf(call, { registry, tracked: policy.trackedFields, directory: process.cwd() });
+  const read = await requestOf(call, { registry, tracked: policy.trackedFields, directory: process.cwd() });
   if ("flaws" in read) throw usageError(read.flaws);
   const explanation = (await policy.explain?.(read.request)) ?? {
     decision: await policy.check(read.request),

@@ -1,17 +1,21 @@
-import { equalJson } from "../../../json/equal.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../json/pointer.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import { compilePattern } from "../../../patterns/pattern.ts";
-import { isAmbiguous, MAX_MATCHED_LENGTH } from "../../match/ambiguous-text.ts";
-import { compileGlob } from "../../match/glob.ts";
+import { overlaps, type SpelledInput, type Spellings } from "../../match/spellings.ts";
 import type { PolicyRequest } from "../../policy.ts";
 import type { RuleCondition, RuleConditions } from "../rule.ts";
+import { compareSpelled, compileComparison } from "./comparison.ts";
 import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
-import { compileFrom, compileLinks, compileWithout, type ProvenanceTest } from "./provenance.ts";
+import { compileFrom, compileLinks, compileWithout } from "./provenance.ts";
 
 /** The parts of a request that conditions can depend on. */
-export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId" | "workspace" | "history"> &
-  Partial<Pick<PolicyRequest, "tool">>;
+export type MatchedCall = Pick<
+  PolicyRequest,
+  "input" | "principal" | "sessionId" | "workspace" | "history" | "paths"
+> &
+  Partial<Pick<PolicyRequest, "tool">> & {
+    /** Other spellings of the declared paths and URLs in the input. Default: none. */
+    readonly spelled?: Spellings | undefined;
+  };
 
 /** Decides whether a call meets a condition. */
 export type CallTest = (call: MatchedCall) => Match;
@@ -49,12 +53,13 @@ export function compileConditions({ all, any, ...entries }: RuleConditions): Com
  * - if only some of the elements that `*` stands for match;
  * - if the key names the principal, and the call has none;
  * - for `glob`, `prefix` and `regex`, if the value is not a string, or is longer than
- *   {@link MAX_MATCHED_LENGTH}, and for `glob` and `prefix` also if it is ambiguous (see `isAmbiguous`);
+ *   `MAX_MATCHED_LENGTH`, and for `glob` and `prefix` also if it is ambiguous (see `isAmbiguous`);
  * - for `range`, if it is not a number;
- * - for `from`, `links` and `without`, if the call has no history, or that no longer has what they depend on.
+ * - for `from`, `links` and `without`, if the call has no history, or that no longer has what they depend on;
+ * - for `equals`, `oneOf`, `glob`, `prefix` and `regex` on an argument that the tool declares as a path or URL, if the text
+ *   and another spelling of it disagree: where the path leads, relative to the workspace or absolute, or the canonical URL.
  *
- * Strings are compared as they are. Rules cannot recognise relative paths, other spellings of a host, or
- * links in the file system: it is safer to allow known values than to deny unwanted ones.
+ * Other strings are compared as they are: it is safer to allow known values than to deny unwanted ones.
  *
  * @throws {SyntaxError} if a glob is invalid: see `compileGlob`.
  * @throws {PatternError} if a regular expression is invalid: see `compilePattern`.
@@ -63,12 +68,19 @@ export function compileCondition(key: string, condition: RuleCondition): CallTes
   const { root, paths } = parseKey(key);
   const test = compileTest(condition);
   const [path = [], ...others] = paths;
-  if (root === "input" && others.length === 0) return (call) => test(lookUp(call.input, path), call);
+  const spelledFor = spelledAt(stepsOf(paths));
+  if (root === "input" && others.length === 0) {
+    return (call) => {
+      const found = lookUp(call.input, path);
+      const spelled = spelledFor(call);
+      return test(found, call, typeof found === "symbol" ? undefined : lookUpSpelled(spelled, path));
+    };
+  }
   return (call) => {
     const value = rootValue(call, root);
-    return value === undefined
-      ? test(UNREACHABLE, call)
-      : testElements(value, paths, (found) => test(found, call));
+    if (value === undefined) return test(UNREACHABLE, call);
+    const spelled = root === "input" ? spelledFor(call) : undefined;
+    return testElements(value, spelled, paths, (found, also) => test(found, call, also));
   };
 }
 
@@ -91,81 +103,100 @@ export function parseKey(key: string): ConditionKey {
   return { root: root === "" ? "input" : (root as Root), paths };
 }
 
+/** Returns the steps to the arguments that conditions depend on, with `*` for every element. */
+export function inputsOf({ all = [], any = [], ...entries }: RuleConditions): readonly (readonly string[])[] {
+  const own = Object.keys(entries).flatMap((key) => {
+    const { root, paths } = parseKey(key);
+    return root === "input" ? [stepsOf(paths)] : [];
+  });
+  return [...own, ...all.flatMap(inputsOf), ...any.flatMap(inputsOf)];
+}
+
+function stepsOf(paths: ConditionKey["paths"]): readonly string[] {
+  return paths.flatMap((path, index) => (index === 0 ? path : ["*", ...path]));
+}
+
+/** Returns what finds the other spellings of an input, if the tool declares what is at these steps as a path or URL. */
+function spelledAt(steps: readonly string[]): (call: MatchedCall) => Others {
+  let last: Spellings["declared"] | undefined;
+  let isDeclared = false;
+  return ({ spelled }) => {
+    if (spelled === undefined) return undefined;
+    if (spelled.declared !== last) {
+      last = spelled.declared;
+      isDeclared = last.some((declared) => overlaps(declared, steps));
+    }
+    return isDeclared ? spelled.inputs : undefined;
+  };
+}
+
 function rootValue({ input, principal, sessionId }: MatchedCall, root: Root): JsonValue | undefined {
   if (root === "input") return input;
   return root === "session" ? { id: sessionId } : (principal as JsonValue | undefined);
 }
 
 type Found = JsonValue | typeof MISSING | typeof UNREACHABLE;
-type ValueTest = (found: Found, call: MatchedCall) => Match;
+/** The same value in other spellings of the input; `undefined` if it is no declared path or URL, and has none. */
+type Others = readonly SpelledInput[] | undefined;
+type ValueTest = (found: Found, call: MatchedCall, others?: Others) => Match;
+type LeafTest = (value: JsonValue, call: MatchedCall, others?: Others) => Match;
 
 function testElements(
   value: JsonValue,
+  spelled: Others,
   [path = [], ...others]: ConditionKey["paths"],
-  test: (found: Found) => Match,
+  test: (found: Found, spelled: Others) => Match,
 ): Match {
   const found = lookUp(value, path);
-  if (others.length === 0 || typeof found === "symbol") return test(found);
-  if (!Array.isArray(found)) return test(UNREACHABLE);
-  if (found.length === 0) return test(MISSING);
-  return eachOf(found as readonly JsonValue[], (element) => testElements(element, others, test));
+  if (typeof found === "symbol") return test(found, undefined);
+  const also = lookUpSpelled(spelled, path);
+  if (others.length === 0) return test(found, also);
+  if (!Array.isArray(found)) return test(UNREACHABLE, undefined);
+  if (found.length === 0) return test(MISSING, undefined);
+  const places = Array.from({ length: found.length }, (_, index) => index);
+  return eachOf(places, (index) => {
+    return testElements(found[index] as JsonValue, lookUpSpelled(also, [String(index)]), others, test);
+  });
+}
+
+/** Spelled inputs have the same shape as the input. */
+function lookUpSpelled(spelled: Others, path: readonly string[]): Others {
+  return spelled?.map(({ relative, absolute }) => ({
+    relative: lookUp(relative, path) as JsonValue,
+    absolute: lookUp(absolute, path) as JsonValue,
+  }));
 }
 
 function compileTest(condition: RuleCondition): ValueTest {
   if ("not" in condition) {
     const test = compileTest(condition.not);
-    return (found, call) => (found === MISSING ? "unclear" : not(test(found, call)));
+    return (found, call, others) => (found === MISSING ? "unclear" : not(test(found, call, others)));
   }
   if ("all" in condition) {
     const tests = condition.all.map(compileTest);
-    return (found, call) => allOf(tests, (test) => test(found, call));
+    return (found, call, others) => allOf(tests, (test) => test(found, call, others));
   }
   if ("any" in condition) {
     const tests = condition.any.map(compileTest);
-    return (found, call) => anyOf(tests, (test) => test(found, call));
+    return (found, call, others) => anyOf(tests, (test) => test(found, call, others));
   }
-  const test = compileComparison(condition);
-  return (found, call) => {
+  const test = compileLeaf(condition);
+  return (found, call, others) => {
     if (typeof found === "symbol") return found === MISSING ? "no" : "unclear";
-    return test(found, call);
+    return test(found, call, others);
   };
 }
 
 type Comparison = Exclude<RuleCondition, { not: unknown } | { all: unknown } | { any: unknown }>;
 
-function compileComparison(condition: Comparison): ProvenanceTest {
-  if ("equals" in condition) {
-    const { equals } = condition;
-    return (value) => yesOrNo(equalJson(equals, value));
-  }
-  if ("oneOf" in condition) {
-    const { oneOf } = condition;
-    const scalars = new Set<JsonValue>(oneOf.filter((item) => typeof item !== "object"));
-    const others = oneOf.filter((item) => typeof item === "object");
-    return (value) => yesOrNo(scalars.has(value) || others.some((item) => equalJson(item, value)));
-  }
-  if ("glob" in condition) {
-    const globs = [condition.glob].flat().map(compileGlob);
-    return pathTest((text) => globs.some((matches) => matches(text)));
-  }
-  if ("prefix" in condition) {
-    const { prefix } = condition;
-    return pathTest((text) => text.startsWith(prefix));
-  }
+function compileLeaf(condition: Comparison): LeafTest {
   if ("from" in condition) return compileFrom(condition.from);
   if ("links" in condition) return compileLinks(condition.links.from);
   if ("without" in condition) return compileWithout(condition.without);
-  if ("regex" in condition) {
-    const pattern = compilePattern(condition.regex);
-    return (value) => {
-      if (typeof value !== "string" || value.length > MAX_MATCHED_LENGTH) return "unclear";
-      return yesOrNo(pattern.test(value));
-    };
+  if ("range" in condition) {
+    const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = condition.range;
+    return (value) => (typeof value === "number" ? yesOrNo(min <= value && value <= max) : "unclear");
   }
-  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = condition.range;
-  return (value) => (typeof value === "number" ? yesOrNo(min <= value && value <= max) : "unclear");
-}
-
-function pathTest(matches: (text: string) => boolean): (value: JsonValue) => Match {
-  return (value) => (typeof value !== "string" || isAmbiguous(value) ? "unclear" : yesOrNo(matches(value)));
+  const comparison = compileComparison(condition);
+  return (value, _, others) => compareSpelled(comparison, value, others);
 }

@@ -1,6 +1,8 @@
 import { lookUp, MISSING, UNREACHABLE } from "../../../json/pointer.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import { isAmbiguous } from "../../match/ambiguous-text.ts";
+import { canonicalPattern, foldPath, type SpelledInput } from "../../match/spellings.ts";
+import { spellingOf } from "../conditions/comparison.ts";
 import type { MatchedCall } from "../conditions/condition.ts";
 import { PrefixMap } from "./prefix-map.ts";
 import type { Requirement } from "./requirement.ts";
@@ -49,14 +51,19 @@ export class ConditionIndex<Rule extends Conditional> {
   candidates(call: MatchedCall): readonly Rule[] {
     if (this.#groups.length === 0) return this.#rules;
     const found = [...this.#others];
-    for (const { root, path, all, addTo } of this.#groups) {
+    for (const group of this.#groups) {
+      const { root, path, all } = group;
       const from = call[root] as JsonValue | undefined;
       const value = from === undefined ? UNREACHABLE : lookUp(from, path);
       if (value === MISSING) continue;
       if (value === UNREACHABLE) found.push(...all);
-      else addTo(found, value);
+      else {
+        group.addTo(found, value);
+        if (root === "input" && call.spelled !== undefined)
+          addSpelled(group, found, value, call.spelled.inputs);
+      }
     }
-    // One rule can have several prefixes with which a text begins.
+    // One rule can have several prefixes with which a text begins, and other spellings lead to it again.
     const inOrder = found.sort((a, b) => a.place - b.place);
     return inOrder.filter(({ place }, index) => place !== inOrder[index - 1]?.place).map(({ rule }) => rule);
   }
@@ -78,15 +85,49 @@ interface RequiringRules<Rule> {
 interface Group<Rule> extends Pick<Requirement, "root" | "path"> {
   readonly all: readonly Placed<Rule>[];
   /** Adds the rules that a call with a value can match. */
-  addTo(found: Placed<Rule>[], value: JsonValue): void;
+  readonly addTo: AddRules<Rule>;
+  /** Adds those that one with another spelling of a path or URL can match, which is folded. */
+  readonly addFolded: AddRules<Rule>;
 }
+
+type AddRules<Rule> = (found: Placed<Rule>[], value: JsonValue) => void;
 
 function toGroup<Rule>({ requirement, all, byValue }: RequiringRules<Rule>): Group<Rule> {
   const { root, path, kind } = requirement;
-  return { root, path, all, addTo: kind === "values" ? findByValue(byValue) : findByPrefix(byValue, all) };
+  const find = kind === "values" ? findByValue : findByPrefix;
+  let addFolded: AddRules<Rule> | undefined;
+  return {
+    ...{ root, path, all, addTo: find(byValue, all) },
+    addFolded(found, value) {
+      addFolded ??= find(
+        byValue.map(([text, rule]) => [foldedKey(text, kind), rule]),
+        all,
+      );
+      addFolded(found, value);
+    },
+  };
 }
 
-function findByValue<Rule>(byValue: RequiringRules<Rule>["byValue"]): Group<Rule>["addTo"] {
+/** A value or prefix as declared paths and URLs are spelled. */
+function foldedKey(text: JsonValue, kind: Requirement["kind"]): JsonValue {
+  if (typeof text !== "string") return text;
+  return foldPath(kind === "values" ? spellingOf(text) : canonicalPattern(text).replace(/\/$/, ""));
+}
+
+function addSpelled<Rule>(
+  { path, addFolded }: Group<Rule>,
+  found: Placed<Rule>[],
+  value: JsonValue,
+  spelled: readonly SpelledInput[],
+): void {
+  for (const { relative, absolute } of spelled) {
+    for (const other of new Set([lookUp(relative, path), lookUp(absolute, path)])) {
+      if (typeof other === "string" && typeof value === "string") addFolded(found, foldPath(other));
+    }
+  }
+}
+
+function findByValue<Rule>(byValue: RequiringRules<Rule>["byValue"]): AddRules<Rule> {
   const rules = Map.groupBy(byValue, ([value]) => value);
   return (found, value) => {
     for (const [, rule] of rules.get(value) ?? []) found.push(rule);
@@ -96,7 +137,7 @@ function findByValue<Rule>(byValue: RequiringRules<Rule>["byValue"]): Group<Rule
 function findByPrefix<Rule>(
   byValue: RequiringRules<Rule>["byValue"],
   all: RequiringRules<Rule>["all"],
-): Group<Rule>["addTo"] {
+): AddRules<Rule> {
   const rules = new PrefixMap(byValue as [prefix: string, rule: Placed<Rule>][]);
   return (found, value) => {
     // Whether such a value matches a glob or a prefix is unclear.

@@ -1,5 +1,5 @@
 import { checkArguments } from "../../../engine/arguments/check-arguments.ts";
-import { checkDeclaredArguments } from "../../../engine/arguments/declared-paths.ts";
+import { argumentPaths, checkDeclaredArguments } from "../../../engine/arguments/declared-paths.ts";
 import { Refusal } from "../../../engine/failure/refusal.ts";
 import { CanonicalJson } from "../../../json/canonical.ts";
 import type { JsonValue } from "../../../json/value.ts";
@@ -27,13 +27,15 @@ export async function problemOfArguments(
     if (!("value" in checked)) return checked.message;
     const { value: input } = checked;
     const { declared } = registered;
-    if (declared !== undefined) await checkDeclaredArguments(declared, input, workspace, toolName);
+    const found = declared && (await checkDeclaredArguments(declared, input, workspace, toolName));
+    const paths = argumentPaths(found);
     const decision = await policy.check(
       Object.freeze({
         ...{ callId, sessionId, input, canonical: new CanonicalJson(input), tool: registered.subject },
         ...(turnId !== undefined && { turnId }),
         ...(principal !== undefined && { principal }),
         ...(workspace !== undefined && { workspace }),
+        ...(paths !== undefined && { paths }),
         ...(history !== undefined && { history }),
       }),
     );
