@@ -23,6 +23,8 @@ export class MachinePool {
   readonly #saved = new Map<string, Promise<SavedMachine>>();
   /** In the order in which they were started, with those that are not ready yet. */
   readonly #waiting = new Map<Machine, { readonly saved: SavedMachine; isReady: boolean }>();
+  /** Of machines that were killed while they waited. */
+  readonly #ending = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(backend: MachineBackend, bounds: MachinePoolBounds) {
@@ -116,18 +118,21 @@ export class MachinePool {
     });
   }
 
-  /** Ends the machines that boot or wait for calls. */
+  /** Ends the machines that boot or wait for calls, and waits until they have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    const waiting = [...this.#waiting.keys()];
-    for (const machine of waiting) machine.kill();
-    await Promise.all([this.#backend.close(), ...waiting.map(({ ended }) => ended)]);
+    for (const machine of [...this.#waiting.keys()]) this.#discard(machine);
+    await Promise.all([this.#backend.close(), ...this.#ending]);
   }
 
   /** Ends a machine that waits. No call gets it any more. */
   #discard(machine: Machine): void {
     this.#waiting.delete(machine);
+    // Its end can be waited for.
+    machine.keepAlive(true);
     machine.kill();
+    const ended = machine.ended.finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
   }
 
   /** Starts a machine for whose memory there is room. It is given back when the machine is gone. */

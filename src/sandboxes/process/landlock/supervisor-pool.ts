@@ -51,6 +51,8 @@ export class SupervisorPool {
   #discard(waiting: Waiting): void {
     this.#remove(waiting);
     const { supervisor } = waiting;
+    // Its end can be waited for.
+    supervisor.keepAlive(true);
     supervisor.kill();
     supervisor.discard();
     const ended = supervisor.exited.finally(() => this.#ending.delete(ended));
@@ -65,10 +67,7 @@ export class SupervisorPool {
   /** Ends the supervisors that wait, and waits until they have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const waiting of this.#waiting) {
-      waiting.supervisor.keepAlive(true);
-      this.#discard(waiting);
-    }
+    for (const waiting of this.#waiting) this.#discard(waiting);
     await Promise.all(this.#ending);
   }
 }

@@ -147,7 +147,8 @@ export class PreparedSandbox {
         const pid = /"child-pid": ?(\d+)\D/.exec(readStart(status))?.[1];
         if (pid !== undefined) return new FirstProcess(Number(pid));
         if (isLast) return undefined;
-        await wait(POLL_MS, undefined, { ref: false });
+        // A sandbox that waits keeps no process running, but its end must be seen.
+        await Promise.race([wait(POLL_MS, undefined, { ref: false }), this.exited]);
       }
     } finally {
       closeSync(status);

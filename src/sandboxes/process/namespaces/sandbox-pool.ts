@@ -73,6 +73,8 @@ export class SandboxPool {
   #discard(waiting: Waiting): void {
     this.#remove(waiting);
     const { sandbox } = waiting;
+    // Its end can be waited for.
+    sandbox.keepAlive(true);
     const ended = sandbox
       .discard()
       .then(() => sandbox.exited)
@@ -89,10 +91,7 @@ export class SandboxPool {
   /** Ends the sandboxes that wait, and waits until they have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const waiting of this.#waiting) {
-      waiting.sandbox.keepAlive(true);
-      this.#discard(waiting);
-    }
+    for (const waiting of this.#waiting) this.#discard(waiting);
     await Promise.all(this.#ending);
   }
 }

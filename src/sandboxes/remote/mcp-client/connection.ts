@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Transport } from "@modelcontextprotocol/client";
 import { race } from "../../../base/timers/race.ts";
 import { type ListedOffers, listOffers } from "./list/list-offers.ts";
@@ -69,6 +68,8 @@ export class McpConnection {
   #hasBegun = false;
   /** Tries a server again that wants a login. */
   #retry: NodeJS.Timeout | undefined;
+  /** The pause before the next attempt. */
+  #pausing: NodeJS.Timeout | undefined;
 
   constructor({ name, open, connectTimeoutMs, onNotice, asks = {} }: McpConnectionOptions) {
     this.#asks = asks;
@@ -97,13 +98,9 @@ export class McpConnection {
   async wire(signal?: AbortSignal): Promise<Wire> {
     if (this.#wire?.isClosed === false) return this.#wire;
     if (this.#closing.signal.aborted) throw new NotConnectedError("the connection is closed");
-    if (this.#connecting === undefined) {
-      this.#connecting = this.#connect().finally(() => {
-        this.#connecting = undefined;
-      });
-      this.#connecting.catch(() => {});
-    }
-    const wire = await race(this.#connecting, { signals: [signal] });
+    const connecting = this.#begin();
+    this.#pausing?.ref();
+    const wire = await race(connecting, { signals: [signal] });
     if (wire === "aborted") throw new NotConnectedError("the server is not connected yet");
     return wire;
   }
@@ -139,6 +136,17 @@ export class McpConnection {
   /** Has those who use the connection list the tools again. */
   expireTools(): void {
     this.#tell((listener) => listener.onListChanged?.("tools"));
+  }
+
+  /** Begins to open the wire, unless that goes on already. A pause before it does not keep the process running. */
+  #begin(): Promise<Wire> {
+    if (this.#connecting === undefined) {
+      this.#connecting = this.#connect().finally(() => {
+        this.#connecting = undefined;
+      });
+      this.#connecting.catch(() => {});
+    }
+    return this.#connecting;
   }
 
   /** Opens the wire once, after a pause unless it is the first time. */
@@ -218,7 +226,7 @@ export class McpConnection {
   }
 
   #reopen(): void {
-    if (!this.#closing.signal.aborted) this.wire().catch(() => {});
+    if (!this.#closing.signal.aborted && this.#wire?.isClosed !== false) void this.#begin();
   }
 
   /** @throws {NotConnectedError} if there were too many restarts. */
@@ -230,11 +238,12 @@ export class McpConnection {
       this.#isDown = true;
       throw new NotConnectedError("the server is down: it ended too often");
     }
-    try {
-      await sleep(pauseMs, undefined, { signal: this.#closing.signal, ref: false });
-    } catch {
-      throw new NotConnectedError("the connection is closed");
-    }
+    const { promise: pause, resolve } = Promise.withResolvers<void>();
+    this.#pausing = setTimeout(resolve, pauseMs).unref();
+    const ended = await race(pause, { signals: [this.#closing.signal] });
+    clearTimeout(this.#pausing);
+    this.#pausing = undefined;
+    if (ended === "aborted") throw new NotConnectedError("the connection is closed");
   }
 
   /** A subscription that cannot be opened is no reason to do without the server. */
