@@ -151,11 +151,17 @@ function* entriesOf(directory: number): Generator<Dirent> {
   }
 }
 
-/** Returns `undefined` if the directory was removed or replaced meanwhile. */
+/**
+ * Returns `undefined` if the directory was removed or replaced meanwhile.
+ *
+ * @throws {SnapshotError} if it cannot be opened for another reason: what is in it would count as deleted.
+ */
 function open(parent: number, name: string): number | undefined {
   try {
     return openSync(entryPath(parent, name), DIRECTORY_FLAGS);
-  } catch {
-    return undefined;
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(code)) return undefined;
+    throw new SnapshotError(`a directory cannot be read: ${code}`);
   }
 }

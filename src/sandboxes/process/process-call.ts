@@ -10,7 +10,7 @@ import { ProgramOutput } from "./output/program-output.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { Program } from "./program.ts";
 import { ProgramEnd } from "./program-end.ts";
-import { outcomeOfProgram, reportProtectedPlaces, type StopCause } from "./program-outcome.ts";
+import { lostProgram, outcomeOfProgram, reportProtectedPlaces, type StopCause } from "./program-outcome.ts";
 import { STARTED } from "./start-words.ts";
 
 /** What a call of a program consists of. */
@@ -51,7 +51,7 @@ export class ProcessCall {
     this.#limits = task.limits;
     this.#output = new ProgramOutput(task, tool);
     this.#output.read(stdout, stderr, () => void this.stop("outputBytes"));
-    this.ended = this.#run();
+    this.ended = this.#run().catch((error: unknown) => lostProgram(error, this.#startedAt));
   }
 
   /**

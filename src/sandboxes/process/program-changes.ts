@@ -28,15 +28,17 @@ export class ProgramChanges {
   /** Looks at the places before the program starts, if the tool asks for that. Never rejects. */
   async begin(): Promise<void> {
     if (!this.#isWanted || this.#places.length === 0) return;
-    this.#before = await this.#look();
+    this.#before = await this.#reported(() => DirectorySnapshot.take(this.#places));
   }
 
   /** Adds what was changed to the outcome of a program that has ended. Never rejects. */
   async addTo(outcome: SandboxOutcome): Promise<SandboxOutcome> {
     if (this.#before === undefined || outcome.mayStillRun || outcome.status === "unavailable") return outcome;
-    const after = await this.#look();
-    if (after === undefined) return outcome;
-    return { ...outcome, changes: this.#changes(this.#before, after) };
+    const before = this.#before;
+    const changes = await this.#reported(async () =>
+      this.#changes(before, await DirectorySnapshot.take(this.#places)),
+    );
+    return changes === undefined ? outcome : { ...outcome, changes };
   }
 
   #changes(before: DirectorySnapshot, after: DirectorySnapshot): Changes {
@@ -45,9 +47,9 @@ export class ProgramChanges {
   }
 
   /** Without a whole snapshot, what was changed is not known, which operators should know. */
-  async #look(): Promise<DirectorySnapshot | undefined> {
+  async #reported<Found>(look: () => Promise<Found>): Promise<Found | undefined> {
     try {
-      return await DirectorySnapshot.take(this.#places);
+      return await look();
     } catch (error) {
       this.#observer.log("warn", `What the program changes is not reported: ${(error as Error).message}`);
       return undefined;

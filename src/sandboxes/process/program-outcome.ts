@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { describeThrown } from "../../base/thrown.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../tool/file-failure.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import type { CheckedOutput } from "../contract/output.ts";
@@ -17,6 +18,9 @@ const MAX_REPORTED_PLACES = 20;
 
 /** The exit code for a program that was ended for its CPU time: 128 + SIGXCPU. */
 const CPU_TIME_EXCEEDED = 152;
+
+/** The message of a program that was started, when something failed here that would have shown what became of it. */
+const LOST = "The program was started, but how it ended could not be found out";
 
 /** The message of a program that ended by itself, while others that it had started could not be ended in time. */
 const NOT_ALL_ENDED = "The program ended, but not all processes that it started could be ended yet";
@@ -57,10 +61,11 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
     ...(memoryBytes !== undefined && { memoryBytes }),
     ...traffic,
   };
-  const hasBegun = launched.said.startsWith(STARTED);
+  // Of a program that could not be ended, the sign that it began can come later.
+  const mayHaveBegun = code === undefined || launched.said.startsWith(STARTED);
   // What a program sends through a tunnel is not known.
   const mayChange = files.isWritable || traffic !== undefined;
-  const effect = hasBegun && mayChange ? "unknown" : "none";
+  const effect = mayHaveBegun && mayChange ? "unknown" : "none";
   const alive = code === undefined ? ({ mayStillRun: true, ended: "told" } as const) : {};
   const base = { effect, used, isolation, ...alive } as const;
   if (cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
@@ -68,7 +73,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
   if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
   const refusal = directoryProblem(launched.said, program.cwd);
   if (refusal !== undefined) return { ...failedStart(refusal), used, isolation };
-  if (!hasBegun) return { status: "unavailable", ...base, detail: launched.problem ?? output.lastLines };
+  if (!mayHaveBegun) return { status: "unavailable", ...base, detail: launched.problem ?? output.lastLines };
   if (code === CPU_TIME_EXCEEDED && task.limits.cpuMs !== undefined)
     return { status: "limit_exceeded", limit: "cpuMs", ...base };
   if (code === undefined) return { status: "failed", message: NOT_ALL_ENDED, ...base };
@@ -83,6 +88,15 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
     : { ...outcomeOf(checked, effect, used), isolation };
 }
 
+/** The outcome of a call whose program was launched, when an error here hides what became of it. */
+export function lostProgram(thrown: unknown, startedAt: number): SandboxOutcome {
+  return {
+    ...{ status: "failed", message: LOST, userVisible: true, effect: "unknown" },
+    ...{ used: { wallTimeMs: performance.now() - startedAt }, mayStillRun: true, ended: "unknown" },
+    detail: describeThrown(thrown).detail,
+  };
+}
+
 /** Why a program did not begin in its directory, by what the start script wrote; `undefined` if it did. */
 function directoryProblem(said: string, cwd = ""): Error | undefined {
   if (said.startsWith(OUTSIDE)) return new WorkspaceEscapeError(cwd);
@@ -90,13 +104,21 @@ function directoryProblem(said: string, cwd = ""): Error | undefined {
   return new FileFailure("no-entry", `There is no directory '${shownPath(cwd)}'`);
 }
 
-/** What was not there could not be covered. Other programs will read it: operators should know. */
+/**
+ * What was not there could not be covered. Other programs will read it: operators should know. Never throws: whatever the
+ * program made of its directories, its call has ended.
+ */
 export function reportProtectedPlaces(
   { observer }: SandboxTask,
   files: GrantedFiles,
   { isolation }: Launcher,
 ): void {
   const made = isolation === "namespaces" ? "made" : "made or changed";
-  for (const path of files.changedProtectedPlaces().slice(0, MAX_REPORTED_PLACES))
-    observer.log("warn", `The program ${made} '${path}', which other programs run or are configured by`);
+  try {
+    for (const path of files.changedProtectedPlaces().slice(0, MAX_REPORTED_PLACES))
+      observer.log("warn", `The program ${made} '${path}', which other programs run or are configured by`);
+  } catch (error) {
+    const why = (error as Error).message;
+    observer.log("warn", `It is not known whether the program ${made} what other programs run: ${why}`);
+  }
 }

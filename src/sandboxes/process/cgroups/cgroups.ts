@@ -31,11 +31,19 @@ export class Cgroups {
   }
 }
 
-/** The cgroup of one call: with version 1, one for each controller. */
+/** What the kernel counts of the memory of a cgroup. */
+interface MemoryCounts {
+  readonly ranOutOfMemory: boolean;
+  readonly peakBytes: number | undefined;
+}
+
+/** The cgroup of one call: with version 1, one for each controller. What was counted is known after its removal, too. */
 export class Cgroup implements AsyncDisposable {
   readonly #directories = new Set<string>();
   readonly #limits: (readonly [file: string, limit: number])[] = [];
   #memory: { readonly events: string; readonly peak: string } | undefined;
+  /** Set when the cgroup is removed. */
+  #last: MemoryCounts | undefined;
 
   constructor(name: string, limits: readonly (readonly [Controller, Hierarchy, number])[]) {
     try {
@@ -80,22 +88,28 @@ export class Cgroup implements AsyncDisposable {
 
   /** Whether the kernel has killed a process since there was no more memory. */
   get ranOutOfMemory(): boolean {
-    if (this.#memory === undefined) return false;
-    return Number(/^oom_kill (\d+)$/m.exec(readFileSync(this.#memory.events, "utf8"))?.[1] ?? 0) > 0;
+    return this.#counts.ranOutOfMemory;
   }
 
   /** The most bytes of memory that the processes had; `undefined` if they are not counted. */
   get peakBytes(): number | undefined {
-    try {
-      return this.#memory && Number(readFileSync(this.#memory.peak, "utf8"));
-    } catch {
-      // Linux before 5.19 does not tell it with version 2.
-      return undefined;
-    }
+    return this.#counts.peakBytes;
+  }
+
+  /** A count that cannot be read is left out: Linux before 5.19 does not have the peak with version 2. */
+  get #counts(): MemoryCounts {
+    if (this.#last !== undefined) return this.#last;
+    const { events, peak } = this.#memory ?? {};
+    const [kills, bytes] = [events, peak].map((file) => file && readText(file));
+    return {
+      ranOutOfMemory: Number(/^oom_kill (\d+)$/m.exec(kills ?? "")?.[1] ?? 0) > 0,
+      peakBytes: bytes === undefined ? undefined : Number(bytes),
+    };
   }
 
   /** Removes the cgroup, whose processes have ended. If they have not, it is left behind. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#last ??= this.#counts;
     for (let tries = 0; this.#directories.size > 0 && tries < REMOVALS; tries++) {
       if (tries > 0) await wait(REMOVAL_MS);
       for (const directory of this.#directories)
@@ -106,6 +120,14 @@ export class Cgroup implements AsyncDisposable {
           // The kernel has not let go of the last process yet.
         }
     }
+  }
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
   }
 }
 

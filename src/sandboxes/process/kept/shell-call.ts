@@ -6,7 +6,7 @@ import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { ProgramOutput } from "../output/program-output.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
 import type { Program } from "../program.ts";
-import { outcomeOfProgram, reportProtectedPlaces, type StopCause } from "../program-outcome.ts";
+import { lostProgram, outcomeOfProgram, reportProtectedPlaces, type StopCause } from "../program-outcome.ts";
 import type { KeptShell } from "./kept-shell.ts";
 
 const NEW_SHELL = "A new shell was started";
@@ -41,7 +41,7 @@ export class ShellCall {
   constructor(parts: ShellCallParts) {
     this.#parts = parts;
     this.#output = new ProgramOutput(parts.task, parts.tool);
-    this.ended = this.#run();
+    this.ended = this.#run().catch((error: unknown) => lostProgram(error, parts.startedAt));
   }
 
   /**

@@ -2,14 +2,19 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { allow } from "../../../../src/policy/decision.ts";
+import { Cgroups } from "../../../../src/sandboxes/process/cgroups/cgroups.ts";
 import type { ProcessSandboxOptions } from "../../../../src/sandboxes/process/process-sandbox.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";
 import type { ShellOptions } from "../../../../src/toolsets/shell/shell-tools.ts";
 import { ISOLATIONS } from "../availability.ts";
 import { ShellScene } from "./shell-scene.ts";
 
+const MIB = 1_024 * 1_024;
 const NEW = "A new shell was started";
 const ENDED = "The shell ended; the next command starts a new one";
+
+const cgroups = new Cgroups();
+if (typeof cgroups.memory === "string") console.warn(`Tests of memoryBytes are skipped: ${cgroups.memory}`);
 
 describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
   async function openScene(sandbox: ProcessSandboxOptions = {}, options: ShellOptions = {}) {
@@ -120,6 +125,38 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     expect(scene.sleeping).toBe(0);
     expect((await scene.run("echo [$x]")).output).toMatchObject({ stdout: "[]\n", note: NEW });
   });
+
+  test.skipIf(typeof cgroups.memory === "string").each([
+    ["exits", "echo last > file; exit 3", 3],
+    ["kills it", "echo last > file; kill -9 $$", 137],
+    ["ends it by an error", "echo last > file; set -u; echo $nothing", 1],
+  ])(
+    "whose memory is limited ends with a command that %s, and the command counts as run",
+    async (_name, command, exitCode) => {
+      const scene = await openScene();
+      const limits = { memoryBytes: 100 * MIB };
+      const { output, receipt } = await scene.run(command, { limits });
+      expect(output).toMatchObject({ exitCode, note: `${NEW}. ${ENDED}` });
+      expect(receipt.enforced.memoryBytes).toBe(100 * MIB);
+      expect(receipt.used.memoryBytes).toBeGreaterThan(0);
+      expect(await scene.stdout("cat file", { limits })).toBe("last\n");
+    },
+  );
+
+  test.skipIf(typeof cgroups.memory === "string")(
+    "whose memory has run out ends, and the command may have changed something",
+    async () => {
+      const scene = await openScene();
+      const limits = { memoryBytes: 40 * MIB };
+      const hog = "echo last > file; x=$(head -c 200000000 /dev/zero | tr '\\0' x)";
+      for (const kept of [false, true]) {
+        if (kept) await scene.run("true", { limits });
+        const { error } = await scene.run(hog, { limits });
+        expect(error).toMatchObject({ code: "limit_exceeded", limit: "memoryBytes", effect: "unknown" });
+      }
+      expect((await scene.run("cat file", { limits })).output).toMatchObject({ stdout: "last\n", note: NEW });
+    },
+  );
 
   test("that ends between two commands is replaced", async () => {
     const scene = await openScene();
