@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
+import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import { shorten } from "../contract/failure-text.ts";
@@ -22,6 +23,9 @@ const END_GRACE_MS = 5_000;
 
 /** The most bytes of a failure's message: the end of what the program wrote to its standard error. */
 const MAX_MESSAGE_BYTES = 2_000;
+
+/** The message when something failed here that would have shown what became of the program. */
+const LOST = "The program was started, but how it ended could not be found out";
 
 const TOKEN_BYTES = 16;
 
@@ -61,7 +65,7 @@ export class MicrovmCall {
     const report = awaitLine(machine.control, reportReader(token));
     machine.control.write(message);
     machine.input.end(`${canonical.text}\n`);
-    this.ended = this.#run(report);
+    this.ended = this.#run(report).catch((error: unknown) => this.#lost(error));
   }
 
   get #outputLimit(): number {
@@ -143,11 +147,20 @@ export class MicrovmCall {
     return outcomeOf(checkOutput(text, this.#outputLimit), "none", used);
   }
 
+  /** An error here hides what became of the program. */
+  #lost(error: unknown): SandboxOutcome {
+    this.#kill();
+    const used = { wallTimeMs: performance.now() - this.#startedAt };
+    const { detail } = describeThrown(error);
+    return { status: "failed", message: LOST, userVisible: true, effect: "none", used, detail };
+  }
+
   #withoutReport(
     end: MachineEnd | undefined,
     base: { readonly effect: "none"; readonly used: ResourceUse },
   ): SandboxOutcome {
-    if (end?.cause === "failed") return { status: "unavailable", ...base, detail: end.said };
+    const hasBegun = this.#output.bytes > 0 || this.#logLines > 0;
+    if (end?.cause === "failed" && !hasBegun) return { status: "unavailable", ...base, detail: end.said };
     return { status: "failed", message: "The program's virtual machine stopped", ...base };
   }
 

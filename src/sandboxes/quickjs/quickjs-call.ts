@@ -65,7 +65,8 @@ export class QuickJsCall {
   #askedMs = 0;
 
   /**
-   * Runs a call. Never rejects; settles when no part of the call is running any more.
+   * Runs a call. Settles when no part of the call is running any more. Rejects only if an error here hides what became of
+   * the guest.
    *
    * @param loadMs How much of the wall time loading the template took, in ms.
    */

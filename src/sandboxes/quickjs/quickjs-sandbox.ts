@@ -123,6 +123,7 @@ export class QuickJsSandbox implements Sandbox {
     const { implementations, capabilities, signal, observer, suspension } = task;
     /** What a call may have done that does not start here. */
     const before = suspension?.from === undefined ? "none" : "unknown";
+    let start: { readonly host: CallHost; readonly template: Template; readonly loadMs: number };
     try {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
@@ -145,10 +146,11 @@ export class QuickJsSandbox implements Sandbox {
         waiting: this.#waiting,
         closing: this.#closing.signal,
       };
-      return await QuickJsCall.run(this.#host, task, limits, template, loadMs);
+      start = { host: this.#host, template, loadMs };
     } catch (error) {
       return { ...notStarted(error), effect: before };
     }
+    return QuickJsCall.run(start.host, task, limits, start.template, start.loadMs);
   }
 
   /** Finds or loads the template of a tool for limits. Returns an outcome if loading failed. */

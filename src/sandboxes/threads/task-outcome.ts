@@ -10,11 +10,13 @@ import { msBetween } from "./thread-table.ts";
 export function endedOutcome(task: PoolTask, hasEnded: boolean): PoolOutcome<never> {
   const { cause } = task;
   const { started, wallTimeMs } = sinceStart(task);
-  if (cause !== "timeout" && cause !== "cancelled") {
+  if (cause !== "timeout" && cause !== "cancelled" && !started) {
     return { status: "unavailable", reason: "its work did not start in time", wallTimeMs };
   }
-  if (hasEnded) return { status: cause, started, wallTimeMs };
-  return { status: cause, started, mayStillRun: true, wallTimeMs };
+  // Work can start just when its thread is ended because it has not.
+  const status = cause === "cancelled" ? cause : "timeout";
+  if (hasEnded) return { status, started, wallTimeMs };
+  return { status, started, mayStillRun: true, wallTimeMs };
 }
 
 /** Returns the members of a call's outcome that report a thread that could not be ended; none if it was. */

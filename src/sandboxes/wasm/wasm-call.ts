@@ -1,7 +1,6 @@
 import { awaitTurn } from "../../base/turns.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
-import { checkDirectories } from "../../workspace/workspace.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
@@ -30,7 +29,10 @@ export interface ReadyTool extends CappedComponent {
   readonly id: string;
 }
 
-/** Runs one call in a thread. Resolves once nothing of the call is running any more. */
+/**
+ * Runs one call in a thread, with directories that were checked. Resolves once nothing of the call is running any more.
+ * Rejects only if an error here hides what became of the guest.
+ */
 export async function runWasmCall(
   pool: WorkerPool,
   { key, artifact, export: name, memoryBytes, id }: ReadyTool,
@@ -47,7 +49,6 @@ export async function runWasmCall(
   } = task.limits;
   const tool = task.implementations.wasm?.tool ?? task.toolName;
   const { fs = [] } = capabilities;
-  checkDirectories(fs);
   const grant: WasiGrant = { ...readGrant(capabilities), fs, fileBytes };
   const fields: WasmTask = {
     ...{

@@ -6,6 +6,7 @@ import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { WasmImplementation } from "../../tool/implementations/wasm-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
+import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
@@ -107,22 +108,25 @@ export class WasmSandbox implements Sandbox {
       return unavailable("the tool runs in the engine 'jco', which is not granted");
     }
     const { memoryBytes = WASM_DEFAULTS.memoryBytes } = task.limits;
+    let pool: WorkerPool;
+    let ready: ReadyTool;
     try {
-      const pool = this.#openPool();
+      checkDirectories(task.capabilities.fs ?? []);
+      pool = this.#openPool();
       const known = this.#ready.get(wasm);
-      const ready =
+      const found =
         known?.memoryBytes === memoryBytes
           ? known
           : await race(this.#makeReady(wasm, memoryBytes, task.toolName), {
               signals: [this.#closing.signal, task.signal],
             });
-      if (ready === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
-      if (ready === "needs-more-memory") return memoryExceeded();
-      return await runWasmCall(pool, ready, task, this.#resources);
+      if (found === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
+      if (found === "needs-more-memory") return memoryExceeded();
+      ready = found;
     } catch (error) {
-      // Only preparation throws, so the call has not started.
       return unavailable(error instanceof ToolPreparationError ? error.message : String(error));
     }
+    return runWasmCall(pool, ready, task, this.#resources);
   }
 
   async #makeReady(

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readQuickJsOutcome as readQuickJs } from "../../../src/sandboxes/quickjs/outcome.ts";
+import { PoolTask } from "../../../src/sandboxes/threads/pool-task.ts";
+import { endedOutcome } from "../../../src/sandboxes/threads/task-outcome.ts";
 import { readWasmOutcome as readWasm } from "../../../src/sandboxes/wasm/outcome.ts";
 
 const READERS = {
@@ -8,6 +10,29 @@ const READERS = {
   Wasm: (outcome: Parameters<typeof readWasm>[0]) =>
     readWasm(outcome, { effect: "none", used: {} }, {}, { mayReuse: false, engine: undefined }),
 };
+
+describe("a task that was ended since no thread had started it for too long", () => {
+  function ended(startedAt: bigint): ReturnType<typeof endedOutcome> {
+    const options = { wallTimeMs: undefined, signal: undefined, observer: { output() {}, log() {} } };
+    const task = new PoolTask(
+      undefined,
+      options,
+      () => {},
+      () => {},
+    );
+    task.cause = "waited";
+    task.thread = { startedAt: () => startedAt, takeBack: () => false, endUnder: () => {} };
+    return endedOutcome(task, true);
+  }
+
+  test("did not run", () => {
+    expect(ended(0n)).toMatchObject({ status: "unavailable" });
+  });
+
+  test("counts as run if it started just then", () => {
+    expect(ended(process.hrtime.bigint())).toMatchObject({ status: "timeout", started: true });
+  });
+});
 
 describe.each(Object.entries(READERS))("outcomes of %s", (_name, read) => {
   test.each([

@@ -51,13 +51,13 @@ export class PiscinaRun {
       const answer = (await running) as PiscinaAnswer;
       this.#receiveAll(port1);
       // It may have answered just when it was to be ended.
-      if (this.#cause !== undefined) return await this.#endedOutcome(this.#cause);
+      if (this.#cause !== undefined) return await this.#endedOutcome(this.#cause, port1);
       const { wallTimeMs } = answer;
       if (answer.status === "returned") return { status: "returned", result: answer.result, wallTimeMs };
       return { status: "crashed", started: this.#isStarted, error: answer.error, wallTimeMs };
     } catch (error) {
       this.#receiveAll(port1);
-      if (this.#cause !== undefined) return await this.#endedOutcome(this.#cause);
+      if (this.#cause !== undefined) return await this.#endedOutcome(this.#cause, port1);
       return this.#failure(error as Error);
     } finally {
       clearTimeout(this.#timer);
@@ -132,14 +132,17 @@ export class PiscinaRun {
     return false;
   }
 
-  async #endedOutcome(cause: EndCause): Promise<PoolOutcome<unknown>> {
+  async #endedOutcome(cause: EndCause, port: MessagePort): Promise<PoolOutcome<unknown>> {
     const hasEnded = (await this.#ended) ?? true;
+    // It can start just when its thread is ended because it has not.
+    this.#receiveAll(port);
+    const started = this.#isStarted;
     const wallTimeMs = this.#wallTimeMs;
-    if (cause === "waited") {
+    if (cause === "waited" && !started) {
       return { status: "unavailable", reason: "no thread of the pool started it in time", wallTimeMs };
     }
-    const started = this.#isStarted;
-    return { status: cause, started, wallTimeMs, ...(!hasEnded && { mayStillRun: true }) };
+    const status = cause === "waited" ? "timeout" : cause;
+    return { status, started, wallTimeMs, ...(!hasEnded && { mayStillRun: true }) };
   }
 
   /** Piscina rejected the task, or its thread ended. */
