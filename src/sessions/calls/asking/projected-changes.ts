@@ -5,6 +5,9 @@ import type { ToolTraits } from "../../../tool/tool-traits.ts";
 
 const MAX_CHANGES = 100;
 
+/** Stands for what a tool could not say, so that the list does not seem complete. */
+const UNKNOWN = "(the tool could not say what it would change)";
+
 /** What {@link projectedChanges} needs of the session. */
 interface Place {
   readonly redaction: Redaction;
@@ -21,27 +24,28 @@ export function projectedChanges(
   { redaction, workspace }: Place,
 ): readonly string[] {
   const { paths = [] } = request;
+  const declared = paths.filter(({ access }) => access === "write").map(({ path }) => path);
   const found: readonly unknown[] =
     traits.projectChanges === undefined
-      ? paths.filter(({ access }) => access === "write").map(({ path }) => path)
-      : projected(traits, request, workspace);
+      ? declared
+      : (projected(traits, request, workspace) ?? [UNKNOWN, ...declared]);
   return found
     .filter((path) => typeof path === "string")
     .slice(0, MAX_CHANGES)
     .map((path) => toLine(redaction.text(path)));
 }
 
-/** A function that fails does not keep a person from being asked. */
+/** Returns `undefined` if the function fails, which does not keep a person from being asked. */
 function projected(
   { projectChanges }: ToolTraits,
   { callId, sessionId, tool, turnId, principal, input }: ConfirmationRequest,
   workspace: string | undefined,
-): readonly unknown[] {
+): readonly unknown[] | undefined {
   const context = Object.freeze({ callId, sessionId, toolName: tool.name, turnId, principal, workspace });
   try {
     const changes: unknown = projectChanges?.(input as never, context);
-    return Array.isArray(changes) ? changes : [];
+    return Array.isArray(changes) ? changes : undefined;
   } catch {
-    return [];
+    return undefined;
   }
 }

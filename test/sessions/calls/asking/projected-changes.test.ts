@@ -42,7 +42,7 @@ test("a tool learns about the call whose changes it projects, and may fail to pr
   const turn = session.turn();
   const result = turn.dispatch(call("c1", "save"));
   const inquiry = await nextInquiry();
-  expect(inquiry.shown.projectedChanges).toEqual([]);
+  expect(inquiry.shown.projectedChanges).toEqual(["(the tool could not say what it would change)"]);
   expect(seen).toEqual([
     {
       ...{ callId: "c1", sessionId: session.id, turnId: turn.id, toolName: "save" },
