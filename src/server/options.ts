@@ -15,14 +15,20 @@ import type { AdminOptions } from "./admin.ts";
 import type { ServedConsole } from "./console/options.ts";
 
 /**
- * The options of `startServer`: those of an executor, whose `keys` and `token` are credentials of callers. The
- * server does not close the sandboxes: close them after it.
+ * The options of `startServer`: those of an executor, and more. The server does not close the sandboxes: close them after it.
  *
  * @typeParam Embedder As of `DispatchContext`.
  */
 export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
   AdminOptions & {
     readonly sessions: ServedSessions;
+    /**
+     * Whether calls can be dispatched without a session, over the remote protocol (`POST /v1/dispatch` and frames). They run
+     * under the policy alone: no person is asked, and `alwaysConfirm`, levels, modes and quotas of sessions do not apply. Who
+     * may do so are senders with `keys`, `token`, `tokens`, `certificates` or the role `client`, and senders without a
+     * credential if the server has none. Without it, these are refused when the server starts. Default: `false`.
+     */
+    readonly executor?: boolean;
     /** Further credentials, with their roles. Default: none. */
     readonly credentials?: readonly Credential[];
     /**

@@ -14,7 +14,7 @@ import { openSessions, type Sessions } from "../sessions/sessions.ts";
 import { MemorySessionStore } from "../sessions/store/memory-store.ts";
 import { absolutePath } from "../sessions/trusted-workspaces.ts";
 import { Clients } from "./access/client.ts";
-import { withCredentials } from "./access/credential.ts";
+import { needsExecutor, withCredentials } from "./access/credential.ts";
 import { Admin } from "./admin.ts";
 import type { Console } from "./console/console.ts";
 import { openConsole } from "./console/open-console.ts";
@@ -39,9 +39,10 @@ interface ServerParts {
   readonly console: Console | undefined;
   readonly operator: ServedConsole["operator"];
   readonly executorPolicy: RuntimePolicy;
+  readonly hasExecutor: boolean;
 }
 
-/** An executor that also serves sessions. `docs/sessions.md` describes its API. */
+/** A server of sessions, which can be an executor, too. `docs/sessions.md` describes its API. */
 export class Server implements AsyncDisposable {
   /** For the embedder's own use: what is done here has passed no credentials. */
   readonly sessions: Sessions;
@@ -54,12 +55,14 @@ export class Server implements AsyncDisposable {
   readonly #console: Console | undefined;
   readonly #operator: ServedConsole["operator"];
   readonly #executorPolicy: RuntimePolicy;
+  readonly #hasExecutor: boolean;
 
   private constructor({ executor, sessions, tools, routes, mode, mcp, ...more }: ServerParts) {
     this.#executor = executor;
     this.#console = more.console;
     this.#operator = more.operator;
     this.#executorPolicy = more.executorPolicy;
+    this.#hasExecutor = more.hasExecutor;
     this.sessions = sessions;
     this.mcp = mcp;
     this.#tools = tools;
@@ -75,6 +78,7 @@ export class Server implements AsyncDisposable {
       origins: pages = [],
       mcp: servedMcp,
       console: servedConsole,
+      executor: hasExecutor = false,
       ...others
     } = options;
     const { history, policyFile, beforePolicy, onAdmin, ...given } = others;
@@ -102,7 +106,11 @@ export class Server implements AsyncDisposable {
     const bounds = { mode, workspaces: paths, bodyBytes };
     const notify = served.notify && checkReceiver(served.notify, "notify");
     const origins = new Origins(pages, servedConsole !== undefined);
-    const access = withCredentials(given, credentials);
+    const access = withCredentials(given, credentials, hasExecutor);
+    if (!hasExecutor && credentials.length === 0 && !hasOtherCallers(options))
+      throw new TypeError(
+        needsExecutor("a server without credentials", "credentials with the role 'caller'"),
+      );
     const tools = new ReloadableTools(context);
     const console =
       servedConsole &&
@@ -138,7 +146,9 @@ export class Server implements AsyncDisposable {
       const clients = new Clients(credentials, operator);
       const common = { sessions, registry: tools.registry, events };
       const mcp = servedMcp && (await openMcp(servedMcp, { ...common, session: () => ({ mode }) }));
-      const routes = new SessionRoutes({ service, clients, origins, limits: complete, mcp, metrics });
+      const routes = new SessionRoutes({
+        ...{ service, clients, origins, limits: complete, mcp, metrics, hasExecutor },
+      });
       const executor = await Executor.start(
         { ...given, ...access, policy: executorPolicy, ...(executed && { events: executed }) },
         routes,
@@ -153,6 +163,7 @@ export class Server implements AsyncDisposable {
         console,
         operator,
         executorPolicy,
+        hasExecutor,
       });
     } catch (error) {
       await sessions.close();
@@ -192,7 +203,8 @@ export class Server implements AsyncDisposable {
    */
   reload({ registry, policy, credentials = [], modes, ...own }: ReloadedOptions): void {
     if (modes !== undefined) new Modes(modes).resolve(this.#mode);
-    this.#executor.reload({ registry, policy: this.#executorPolicy, ...withCredentials(own, credentials) });
+    const access = withCredentials(own, credentials, this.#hasExecutor);
+    this.#executor.reload({ registry, policy: this.#executorPolicy, ...access });
     this.#tools.replace({ registry, policy });
     this.#routes.reload(new Clients(credentials, this.#operator), this.#executor.guards);
     if (modes !== undefined) this.sessions.replaceModes(modes);
@@ -214,13 +226,18 @@ export class Server implements AsyncDisposable {
 }
 
 /**
- * Starts a server of sessions, which is an executor too. Sessions of its store are opened again.
+ * Starts a server of sessions, and of an executor if the options say so. Sessions of its store are opened again.
  *
  * @throws {ListenError} if it cannot listen, or if clients from other machines could reach it without credentials.
  * @throws {TypeError} if an option is invalid, and `SessionStoreError` if the store fails.
  */
 export function startServer<Embedder = unknown>(options: ServerOptions<Embedder>): Promise<Server> {
   return Server.start(options as unknown as ServerOptions);
+}
+
+/** Whether others can use the sessions than those with credentials: with access tokens, or at the console. */
+function hasOtherCallers({ mcp, console }: Pick<ServerOptions, "mcp" | "console">): boolean {
+  return mcp?.oauth !== undefined || console?.operator !== undefined;
 }
 
 async function openMcp({ oauth, ...options }: ServedMcp, common: CommonMcpOptions): Promise<McpRoutes> {

@@ -2,10 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { FairBudget } from "../base/fair-budget.ts";
 import { authenticate } from "../executor/http/authenticate.ts";
 import type { Sender } from "../executor/http/authentication.ts";
-import type { Guards, MoreRoutes } from "../executor/http/more-routes.ts";
+import type { ExecutorRoute, Guards, MoreRoutes } from "../executor/http/more-routes.ts";
 import { respondJson } from "../executor/http/respond.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
 import type { Metric } from "../executor/metrics/prometheus-text.ts";
+import { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import { DISPATCH_PATH } from "../remote-protocol/http.ts";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
 import { Client, type Clients } from "./access/client.ts";
@@ -30,6 +31,9 @@ const PATH =
 /** Those that only a server with a console has. */
 const CONSOLE_PATH = /^\/v1\/(?:console|calls)(?:[/?]|$)/;
 
+/** The routes over which calls come. */
+const DISPATCHING: readonly ExecutorRoute[] = [`POST ${DISPATCH_PATH}`, `GET ${FRAMES_PATH}`];
+
 /** The methods of the routes. `Request` would throw for some of the others, such as TRACE. */
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -40,6 +44,8 @@ export interface SessionRoutesOptions {
   readonly origins: Origins;
   readonly limits: Pick<ExecutorLimits, "bodyBytes" | "drainMs">;
   readonly metrics: SessionMetrics;
+  /** Whether the executor is served, too: otherwise, no request without a credential is accepted. */
+  readonly hasExecutor: boolean;
   /** Default: there is no MCP server. */
   readonly mcp?: McpRoutes | undefined;
 }
@@ -54,10 +60,12 @@ export class SessionRoutes implements MoreRoutes {
   readonly #app: App;
   readonly #drainMs: number;
   readonly #mcp: McpRoutes | undefined;
+  readonly #hasExecutor: boolean;
   readonly #metrics: SessionMetrics;
   readonly #bodies: { readonly maxBytes: number; readonly held: FairBudget };
 
-  constructor({ service, clients, origins, limits, mcp, metrics }: SessionRoutesOptions) {
+  constructor({ service, clients, origins, limits, mcp, metrics, hasExecutor }: SessionRoutesOptions) {
+    this.#hasExecutor = hasExecutor;
     this.#clients = clients;
     this.#service = service;
     this.#origins = origins;
@@ -92,7 +100,7 @@ export class SessionRoutes implements MoreRoutes {
   }
 
   get hasCredentials(): boolean {
-    return this.#mcp?.tokens !== undefined;
+    return !this.#hasExecutor || this.#mcp?.tokens !== undefined;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
@@ -206,9 +214,9 @@ export class SessionRoutes implements MoreRoutes {
     this.#mcp?.toolsChanged();
   }
 
-  admitDispatch(sender: Sender): void {
-    admit(`POST ${DISPATCH_PATH}`, this.#clients.of(sender));
-    this.#service.refuseIfPaused();
+  admit(route: ExecutorRoute, sender: Sender): void {
+    admit(route, this.#clients.of(sender));
+    if (DISPATCHING.includes(route)) this.#service.refuseIfPaused();
   }
 
   async drain(): Promise<void> {

@@ -14,6 +14,7 @@ import {
   startServer,
   TestClient,
   TOKENS,
+  WITH_EXECUTOR,
   WritingTool,
 } from "./harness.ts";
 
@@ -41,7 +42,10 @@ describe("an admin's policy", () => {
   test("holds for the next calls of sessions and of the executor, with its revision", async () => {
     const tool = new WritingTool("write_note", { sideEffects: "read" });
     const events: AdminEvent[] = [];
-    const server = await startServer([tool.tool], { onAdmin: (event) => events.push(event) });
+    const server = await startServer([tool.tool], {
+      ...WITH_EXECUTOR,
+      onAdmin: (event) => events.push(event),
+    });
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     const run = async (): Promise<string | undefined> => {
@@ -56,7 +60,9 @@ describe("an admin's policy", () => {
     ]);
     expect(await run()).toBe("permission_denied");
     const body: unknown = JSON.parse(dispatchBody({ name: "write_note", arguments: {} }));
-    expect(executionOf(await alice.send("POST", "/v1/dispatch", body)).error?.code).toBe("permission_denied");
+    expect(
+      executionOf(await new TestClient(server, "heidi").send("POST", "/v1/dispatch", body)).error?.code,
+    ).toBe("permission_denied");
     expect(
       (await put(server, JSON.stringify({ rules: [], default: "deny" }), "frank", "application/json")).status,
     ).toBe(200);
@@ -140,7 +146,7 @@ describe("an admin's policy", () => {
   });
 
   test("is refused of everyone else, and in other media types", async () => {
-    const server = await startServer([]);
+    const server = await startServer([], WITH_EXECUTOR);
     for (const name of Object.keys(TOKENS) as ClientName[]) {
       if (name === "frank") continue;
       expect(refusalOf(await put(server, "rules: []", name))).toBe("403 forbidden");
@@ -162,7 +168,7 @@ describe("an admin's policy", () => {
 describe("a pause", () => {
   test("begins no call, neither of a message, of the executor, nor by an answer, until it is ended", async () => {
     const tool = new WritingTool();
-    const server = await startServer([tool.tool]);
+    const server = await startServer([tool.tool], WITH_EXECUTOR);
     const [alice, carol, frank] = (["alice", "carol", "frank"] as const).map(
       (name) => new TestClient(server, name),
     ) as [TestClient, TestClient, TestClient];
@@ -175,7 +181,7 @@ describe("a pause", () => {
     const dispatched: unknown = JSON.parse(dispatchBody({ name: "write_note", arguments: {} }));
     for (const sent of [
       alice.send("POST", `/v1/sessions/${session}/turns`, { calls: [CALL] }),
-      alice.send("POST", "/v1/dispatch", dispatched),
+      new TestClient(server, "heidi").send("POST", "/v1/dispatch", dispatched),
       carol.answer(inquiry, { decision: "allow" }),
       carol.answer(inquiry, { decision: "always" }),
     ]) {

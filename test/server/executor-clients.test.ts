@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Server } from "../../src/server/server.ts";
 import { callOn } from "../sandboxes/remote/executor-client/setting.ts";
-import { type ClientName, startServer, TestClient, TOKENS, WritingTool } from "./harness.ts";
+import { type ClientName, startServer, TestClient, TOKENS, WITH_EXECUTOR, WritingTool } from "./harness.ts";
 
 /** Opens sandboxes whose calls go to the executor of a server. */
 async function openClient(name: ClientName, frames: boolean): Promise<Sandboxes> {
@@ -24,8 +24,8 @@ async function untilFramed(server: Server, sandboxes: Sandboxes): Promise<void> 
 describe.each([false, true])("a client of the executor of a server (framed: %s)", (frames) => {
   test("learns that nothing ran while the server is paused", async () => {
     const tool = new WritingTool();
-    const server = await startServer([tool.tool], { frames });
-    const sandboxes = await openClient("alice", frames);
+    const server = await startServer([tool.tool], { frames, ...WITH_EXECUTOR });
+    const sandboxes = await openClient("heidi", frames);
     if (frames) await untilFramed(server, sandboxes);
     const ran = tool.inputs.length;
     await new TestClient(server, "frank").json("POST", "/v1/pause");
@@ -39,8 +39,8 @@ describe.each([false, true])("a client of the executor of a server (framed: %s)"
 
   test("whose call waits for the end of the pause gets its result", async () => {
     const tool = new WritingTool();
-    const server = await startServer([tool.tool], { frames });
-    const sandboxes = await openClient("alice", frames);
+    const server = await startServer([tool.tool], { frames, ...WITH_EXECUTOR });
+    const sandboxes = await openClient("heidi", frames);
     if (frames) await untilFramed(server, sandboxes);
     const frank = new TestClient(server, "frank");
     await frank.json("POST", "/v1/pause");
@@ -54,7 +54,7 @@ describe.each([false, true])("a client of the executor of a server (framed: %s)"
 
   test("learns that nothing ran if it may not call tools", async () => {
     const tool = new WritingTool();
-    const server = await startServer([tool.tool], { frames });
+    const server = await startServer([tool.tool], { frames, ...WITH_EXECUTOR });
     const sandboxes = await openClient("erin", frames);
     const { error } = await callOn(`http://${server.address}`, "write_note", sandboxes, {
       limits: { wallTimeMs: 5_000 },

@@ -20,6 +20,7 @@ export const TOKENS = {
   erin: "token-of-the-reader-erin",
   frank: "token-of-the-admin-frank",
   mallory: "token-of-the-person-mallory",
+  heidi: "token-of-the-client-heidi",
 } as const;
 
 export type ClientName = keyof typeof TOKENS;
@@ -34,6 +35,12 @@ export const CREDENTIALS: readonly Credential[] = [
   { id: "frank", token: TOKENS.frank, roles: ["admin"] },
   { id: "mallory", token: TOKENS.mallory, roles: ["approver"] },
 ];
+
+/** Serves the executor too, with one more client, who may use nothing else. */
+export const WITH_EXECUTOR: Pick<ServerOptions, "executor" | "credentials"> = {
+  executor: true,
+  credentials: [...CREDENTIALS, { id: "heidi", token: TOKENS.heidi, roles: ["client"] }],
+};
 
 /** Starts a server, which is closed when the test finishes. */
 export async function startServer(

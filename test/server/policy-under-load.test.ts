@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type DispatchEvent, EventStream } from "../../src/engine/call/events.ts";
 import type { Server } from "../../src/server/server.ts";
 import { type Answer, dispatchBody, executionOf, HeldTool, until } from "../executor/harness.ts";
-import { startServer, TestClient, WritingTool } from "./harness.ts";
+import { startServer, TestClient, WITH_EXECUTOR, WritingTool } from "./harness.ts";
 
 const RULES = ["a", "b", "c"];
 const VERSIONS = ["even", "odd"] as const;
@@ -40,7 +40,7 @@ test("No call is decided by two policies that an admin swaps under load, and eac
   const tools = [reading("read_even"), reading("read_odd")];
   const server = await startServer(
     tools.map(({ tool }) => tool),
-    { events },
+    { ...WITH_EXECUTOR, events },
   );
   const versions = new Map<string, Version>();
   for (const version of VERSIONS) versions.set(revisionOf(await put(server, versionOf(version))), version);
@@ -60,11 +60,11 @@ test("No call is decided by two policies that an admin swaps under load, and eac
     }
   };
   const overProtocol = async ({ tool: { name } }: WritingTool): Promise<void> => {
-    const bob = new TestClient(server, "bob");
+    const heidi = new TestClient(server, "heidi");
     // In one session, a second call with the same id would get the first one's execution.
     for (let id = 0; isSwapping; id++) {
       const body: unknown = JSON.parse(dispatchBody({ id: `${id}`, name }, { session: name }));
-      const { error } = executionOf(await bob.send("POST", "/v1/dispatch", body));
+      const { error } = executionOf(await heidi.send("POST", "/v1/dispatch", body));
       ended.push({ name, code: error?.code });
     }
   };

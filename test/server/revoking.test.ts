@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import type { Credential } from "../../src/server/access/credential.ts";
+import type { ServerOptions } from "../../src/server/options.ts";
 import type { Server } from "../../src/server/server.ts";
 import { type Answer, dispatchBody, executionOf } from "../executor/harness.ts";
 import {
@@ -20,11 +21,17 @@ import {
 
 const CALL = { id: "c1", name: "write_note", arguments: { text: "hi" } };
 
+/** Alice and bob as clients of the executor. */
+const CLIENTS: readonly Credential[] = CREDENTIALS.slice(0, 2).map((each) => ({
+  ...each,
+  roles: ["client"],
+}));
+
 /** A server whose credentials can be replaced. */
-async function reloadable() {
+async function reloadable(options: Partial<ServerOptions> = {}) {
   const writing = new WritingTool();
   const registry = new ToolRegistry().register(writing.tool);
-  const server = await startServer([writing.tool]);
+  const server = await startServer([writing.tool], options);
   const reload = (credentials: readonly Credential[]): void =>
     server.reload({ registry, policy: new HostPolicy(), credentials });
   return { server, writing, reload };
@@ -138,24 +145,24 @@ describe("a reload of the credentials", () => {
   });
 
   test("refuses a call of the executor whose end arrives when its credential is gone", async () => {
-    const { server, reload, writing } = await reloadable();
+    const { server, reload, writing } = await reloadable({ executor: true, credentials: CLIENTS });
     const body = dispatchBody({ name: "write_note", arguments: {} });
     const begun = await begin(server, "alice", "/v1/dispatch", body);
     const kept = await begin(server, "bob", "/v1/dispatch", body);
-    reload(without("alice"));
+    reload(CLIENTS.slice(1));
     expect(refusalOf(await begun.finish())).toBe("401 unauthenticated");
     expect((await kept.finish()).status).toBe(200);
     expect(writing.inputs).toHaveLength(1);
   });
 
   test("in another order gives no client the calls of another one", async () => {
-    const { server, reload, writing } = await reloadable();
+    const { server, reload, writing } = await reloadable({ executor: true, credentials: CLIENTS });
     const body: unknown = JSON.parse(dispatchBody({ name: "write_note", arguments: {} }));
     const send = (name: ClientName) => new TestClient(server, name).send("POST", "/v1/dispatch", body);
     expect(executionOf(await send("alice")).success).toBe(true);
-    reload(CREDENTIALS.toReversed());
+    reload(CLIENTS.toReversed());
     expect((await send("alice")).headers["idempotency-replayed"]).toBe("true");
-    reload([...CREDENTIALS.slice(1), ...CREDENTIALS.slice(0, 1)]);
+    reload([...CLIENTS.slice(1), ...CLIENTS.slice(0, 1)]);
     expect((await send("bob")).headers["idempotency-replayed"]).toBeUndefined();
     expect(writing.inputs).toHaveLength(2);
   });

@@ -82,7 +82,7 @@ export class FrameUpgrades {
     guards.refuseRetired(socket);
     if (dispatcher.isDraining) throw draining();
     const sender = await authenticate(guards, request, authority, COVERED);
-    more?.admitDispatch(sender);
+    more?.admit(`GET ${FRAMES_PATH}`, sender);
     const free = this.connections.takePlace(sender.caller);
     if (free === undefined) throw overloaded();
     socket.once("close", free);
@@ -138,7 +138,7 @@ export class FrameUpgrades {
           checked = guards.authentication;
         }
         if (Date.now() >= expiresAt) throw new RemoteProblem("unauthenticated", "the credential has expired");
-        more?.admitDispatch(sender);
+        more?.admit(`GET ${FRAMES_PATH}`, sender);
       },
       tell: (thrown, body) => this.#tell(request, thrown, { principal, body }),
     };

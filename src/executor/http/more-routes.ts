@@ -1,9 +1,20 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { FRAMES_PATH } from "../../remote-protocol/frames/frame.ts";
+import {
+  type DISPATCH_PATH,
+  JSON_MEDIA_TYPE,
+  type METRICS_PATH,
+  type TOOLS_PATH,
+} from "../../remote-protocol/http.ts";
 import type { Metric } from "../metrics/prometheus-text.ts";
 import type { Authentication, Sender } from "./authentication.ts";
 import type { HostCheck } from "./host-check.ts";
+
+/** A route of the executor that needs a credential, by its method and path. */
+export type ExecutorRoute =
+  | `POST ${typeof DISPATCH_PATH}`
+  | `GET ${typeof FRAMES_PATH | typeof TOOLS_PATH | typeof METRICS_PATH}`;
 
 /** Routes besides those of the remote protocol, on the same server. */
 export interface MoreRoutes {
@@ -18,11 +29,12 @@ export interface MoreRoutes {
   /** Whether they accept credentials of their own: a request without any is then never accepted. */
   readonly hasCredentials: boolean;
   /**
-   * Checks whether an authenticated sender may dispatch calls over the remote protocol.
+   * Checks whether an authenticated sender may use a route of the executor.
    *
+   * @param route Its method and path: `POST /v1/dispatch`.
    * @throws {RouteRefusal} otherwise.
    */
-  admitDispatch(sender: Sender): void;
+  admit(route: ExecutorRoute, sender: Sender): void;
   /** Why no call that is accepted now would run; `undefined` if calls run. */
   readonly unreadiness: string | undefined;
   /** Metrics besides those of the executor. */

@@ -148,10 +148,10 @@ export class Routes {
         this.#dispatch(request, response).catch((thrown) => this.#fail(request, response, thrown));
         break;
       case TOOLS_PATH:
-        this.#answerSender(request, response, "GET", () => respondJson(response, this.#writeTools()));
+        this.#answerSender(request, response, TOOLS_PATH, () => respondJson(response, this.#writeTools()));
         break;
       case METRICS_PATH:
-        this.#answerSender(request, response, request.method === "HEAD" ? "HEAD" : "GET", () =>
+        this.#answerSender(request, response, METRICS_PATH, () =>
           respond(response, 200, PROMETHEUS_TEXT, this.#writeMetrics()),
         );
         break;
@@ -170,25 +170,29 @@ export class Routes {
     const { authentication } = this;
     const sender = await this.#senderOf(request, "POST");
     const { principal } = sender;
-    this.#more?.admitDispatch(sender);
+    this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
     this.#dispatchRoute.handle(request, response, sender, {
       admit: () => {
         if (this.authentication !== authentication) this.authentication.refuseUnlessCurrent(sender);
-        this.#more?.admitDispatch(sender);
+        this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
       },
       fail: (thrown, body) => this.#fail(request, response, thrown, { principal, body }),
       tell: (problem, body) => this.#tell(request, problem, { principal, body }),
     });
   }
 
-  /** Responds to a request without a body if its sender is authenticated. */
+  /** Responds to a request without a body if its sender is authenticated, and may send it. */
   #answerSender(
     request: IncomingMessage,
     response: ServerResponse,
-    method: "GET" | "HEAD",
+    path: typeof TOOLS_PATH | typeof METRICS_PATH,
     answer: () => void,
   ): void {
-    const answered = this.#senderOf(request, method).then(answer);
+    const method = path === METRICS_PATH && request.method === "HEAD" ? "HEAD" : "GET";
+    const answered = this.#senderOf(request, method).then((sender) => {
+      this.#more?.admit(`GET ${path}`, sender);
+      answer();
+    });
     answered.catch((thrown) => this.#fail(request, response, thrown));
   }
 

@@ -26,9 +26,9 @@ export interface McpServerOptions extends McpOffers {
   /** What clients show to their models about the server. Default: nothing. */
   readonly instructions?: string;
   /**
-   * Who confirms calls and answers the questions of tools. `elicitation`: the person at the client, if the client can show
-   * forms, besides the approvers of the sessions. The client passes the answer on, so an agent that controls its client can
-   * give it. `none`: only the approvers of the sessions. Default: `"elicitation"`.
+   * Who confirms calls and answers the questions of tools. `none`: only the approvers of the sessions. `elicitation`: the person
+   * at the client, too, if the client can show forms. The client passes the answer on, with the credential that made the
+   * call, so an agent that controls its client approves its own calls. Default: `"none"`.
    */
   readonly confirm?: "elicitation" | "none";
   /**

@@ -20,13 +20,12 @@ export class Client {
   /** Differs from that of a client that may do other things. */
   readonly #rights: string;
 
-  /** @param credential Default: the client is a caller. */
-  constructor({ principal, caller }: Sender, credential?: Pick<Credential, "roles" | "approves">) {
+  constructor({ principal, caller }: Sender, { roles, approves }: Pick<Credential, "roles" | "approves">) {
     this.principal = principal;
     this.name = caller;
-    this.#roles = new Set(credential?.roles ?? ["caller"]);
-    this.#approves = credential?.approves?.map(compileNamePattern);
-    this.#rights = JSON.stringify([principal?.id, [...this.#roles].sort(), credential?.approves]);
+    this.#roles = new Set(roles);
+    this.#approves = approves?.map(compileNamePattern);
+    this.#rights = JSON.stringify([principal?.id, [...this.#roles].sort(), approves]);
   }
 
   get roles(): readonly Role[] {
@@ -89,8 +88,16 @@ export class Clients {
   }
 
   of(sender: Sender): Client {
-    return new Client(sender, this.#credentials.get(sender.caller));
+    return new Client(sender, this.#credentials.get(sender.caller) ?? rightsWithout(sender));
   }
+}
+
+/**
+ * What a sender may do with none of the {@link Credential | credentials}: with an access token, what a caller may, and otherwise,
+ * with a credential of the executor or without any, what a client may.
+ */
+function rightsWithout({ expiresAt }: Sender): Pick<Credential, "roles"> {
+  return { roles: [expiresAt === undefined ? "client" : "caller"] };
 }
 
 /** The name of the sender with a credential. */

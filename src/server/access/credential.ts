@@ -4,15 +4,25 @@ import type { Credentials } from "../../executor/http/authentication.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../executor/tls/client-certificate.ts";
 
 /**
- * What a client may do. `caller`: open sessions, dispatch calls in them, and read, cancel and close its own. `approver`:
- * read sessions and recorded calls of the principals for which it approves, and the tools, answer their inquiries, list and
- * revoke their approvals, and set their modes. `reader`: read all sessions, recorded calls and tools, and verify the journal.
- * `admin`: the same, read sealed arguments, pause the server, and replace its policy.
+ * What a client may do. `client`: dispatch calls over the remote protocol, which run under the policy alone, so that no person
+ * is asked. `caller`: open sessions, dispatch calls in them, and read, cancel and close its own. `approver`: read sessions and
+ * recorded calls of the principals for which it approves, and the tools, answer their inquiries, list and revoke their
+ * approvals, and set their modes. `reader`: read all sessions, recorded calls and tools, and verify the journal. `admin`: the
+ * same, read sealed arguments, pause the server, and replace its policy.
  */
-export type Role = "caller" | "approver" | "reader" | "admin";
+export type Role = "client" | "caller" | "approver" | "reader" | "admin";
 
 /** Every {@link Role}. */
-export const ROLES: readonly Role[] = Object.freeze(["caller", "approver", "reader", "admin"]);
+export const ROLES: readonly Role[] = Object.freeze(["client", "caller", "approver", "reader", "admin"]);
+
+/** The pairs of roles that no credential has, and why. */
+const EXCLUDED: readonly (readonly [Role, Role, string])[] = [
+  ["caller", "approver", "it could answer the questions about its own calls"],
+  ["client", "caller", "it could dispatch calls about which its sessions would ask"],
+  ["client", "approver", "no person is asked about calls of the executor"],
+  ["caller", "admin", "it could replace the policy of its own calls"],
+  ["client", "admin", "it could replace the policy of its own calls"],
+];
 
 /** A credential of a client: a key, a token or a certificate. */
 export interface Credential {
@@ -24,7 +34,7 @@ export interface Credential {
   readonly token?: string;
   /** A name of the client's certificate, as of `NamedCertificate`. Needs `tls.clientCa`. */
   readonly certificate?: string;
-  /** At least one; `caller` excludes `approver` and `admin`. */
+  /** At least one. At most one of `client`, `caller` and `approver`; the first two exclude `admin`. */
   readonly roles: readonly Role[];
   /**
    * Patterns of the ids of principals for whose sessions an approver answers; `*` matches any number of characters.
@@ -50,25 +60,37 @@ export function credentialProblem({
   if (roles.length === 0) return "there must be at least one role";
   const unknown = roles.find((role) => !ROLES.includes(role));
   if (unknown !== undefined) return `a role must be one of ${ROLES.join(", ")}, not '${String(unknown)}'`;
-  if (roles.includes("caller") && id.startsWith(TOKEN_ID_PREFIX)) {
-    return `the id of a caller must not begin with '${TOKEN_ID_PREFIX}': its sessions would be those of an access token`;
+  if ((roles.includes("caller") || roles.includes("client")) && id.startsWith(TOKEN_ID_PREFIX)) {
+    return `the id of a caller or a client must not begin with '${TOKEN_ID_PREFIX}': its calls would be those of an access token`;
   }
-  if (roles.includes("caller") && roles.includes("approver")) {
-    return "a caller must not be an approver: it could answer the questions about its own calls";
-  }
-  if (roles.includes("caller") && roles.includes("admin")) {
-    return "a caller must not be an admin: it could replace the policy of its own calls";
+  for (const [role, other, why] of EXCLUDED) {
+    if (!roles.includes(role) || !roles.includes(other)) continue;
+    return `a ${role} must not be ${/^a/.test(other) ? "an" : "a"} ${other}: ${why}`;
   }
   if (approves !== undefined && !roles.includes("approver")) return "only an approver can have 'approves'";
   return undefined;
 }
 
+/** What is wrong with a credential of the executor beside sessions, if these are the only door; `write` is what to write. */
+export function needsExecutor(what: string, write: string): string {
+  return (
+    `${what} is for clients of the executor, which is off beside sessions, because its calls run under the policy alone and ask ` +
+    `no person: write ${write} for an agent that uses sessions, or 'executor: true' if it must dispatch calls without them`
+  );
+}
+
 /**
  * Adds credentials to those of an executor.
  *
- * @throws {TypeError} if a credential is invalid.
+ * @param hasExecutor Whether the executor is served, to which the credentials in `own` and the role `client` belong.
+ * @throws {TypeError} if a credential is invalid, or there is no door for it.
  */
-export function withCredentials(own: Credentials, more: readonly Credential[]): Credentials {
+export function withCredentials(
+  own: Credentials,
+  more: readonly Credential[],
+  hasExecutor: boolean,
+): Credentials {
+  if (!hasExecutor) refuseClients(own, more);
   const keys = new Map(own.keys);
   const tokens = [...(own.tokens ?? [])];
   const certificates = [...(own.certificates ?? [])];
@@ -80,7 +102,34 @@ export function withCredentials(own: Credentials, more: readonly Credential[]): 
     if (certificate !== undefined) certificates.push({ id, certificate });
     if (key === undefined) continue;
     if (keys.has(id)) throw new TypeError(`two keys have the id '${id}': a signature could be of either`);
+    const [same] = [...keys].find(([, known]) => known.equals(key)) ?? [];
+    if (same !== undefined) throw new TypeError(`the credential '${id}' ${sameKeyAs(same)}`);
     keys.set(id, key);
   }
   return { ...own, keys, tokens, certificates };
+}
+
+/** Why a key must not have a second id. */
+export function sameKeyAs(id: string): string {
+  return `has the same key as '${id}': its holder could choose between their roles`;
+}
+
+/** @throws {TypeError} if a credential is one of clients of the executor. */
+function refuseClients(
+  { keys, token, tokens = [], certificates = [] }: Credentials,
+  more: readonly Credential[],
+): void {
+  const isGiven = {
+    keys: keys !== undefined && keys.size > 0,
+    token: token !== undefined,
+    tokens: tokens.length > 0,
+    certificates: certificates.length > 0,
+  };
+  for (const [name, given] of Object.entries(isGiven)) {
+    if (given)
+      throw new TypeError(needsExecutor(`the option '${name}'`, "credentials with the role 'caller'"));
+  }
+  const client = more.find(({ roles }) => roles.includes("client"));
+  if (client === undefined) return;
+  throw new TypeError(needsExecutor(`the role 'client' of '${client.id}'`, "the role 'caller'"));
 }

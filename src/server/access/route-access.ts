@@ -1,5 +1,5 @@
 import type { Client, OwnedSession } from "./client.ts";
-import { ROLES, type Role } from "./credential.ts";
+import type { Role } from "./credential.ts";
 
 /** Who may use a route. */
 export interface RouteAccess {
@@ -25,10 +25,17 @@ const READING: RouteAccess = {
 const CONSOLE: RouteAccess = { roles: VIEWERS, refusal: "a caller cannot use the console" };
 const ADMIN: RouteAccess = { roles: ["admin"], refusal: "only an admin can do this" };
 const MCP: RouteAccess = { roles: ["caller"], refusal: "only a caller can use the MCP server" };
-/** What every client may do that has a credential. */
-const ANY: RouteAccess = { roles: ROLES, refusal: "only clients with a role can do this" };
+/** Dispatching calls about which no person is asked. */
+const EXECUTOR: RouteAccess = {
+  roles: ["client"],
+  refusal:
+    "only a client of the executor can dispatch calls without a session: a caller opens one with POST /v1/sessions",
+};
 /** Reading a session, by its caller and by those who inspect it. */
-const SEES: RouteAccess = { ...ANY, session: "sees" };
+const SEES: RouteAccess = {
+  ...{ roles: ["caller", ...VIEWERS], session: "sees" },
+  refusal: "a client of the executor has no sessions",
+};
 const PUBLIC: RouteAccess = { roles: [], refusal: "" };
 
 function approver(refusal: string): RouteAccess {
@@ -50,10 +57,16 @@ const INQUIRY = `${TURN}/confirmations/:requestId`;
 export const ROUTE_ACCESS = Object.freeze({
   "GET /healthz": PUBLIC,
   "GET /readyz": PUBLIC,
-  "POST /v1/dispatch": { roles: ["caller"], refusal: "only a caller can dispatch calls" },
-  "GET /v1/tools": ANY,
-  "GET /v1/frames": { roles: ["caller"], refusal: "only a caller can dispatch calls" },
-  "GET /metrics": ANY,
+  "POST /v1/dispatch": EXECUTOR,
+  "GET /v1/tools": {
+    roles: ["client", ...VIEWERS],
+    refusal: "a caller reads the tools of its session: GET /v1/sessions/ID/definitions",
+  },
+  "GET /v1/frames": EXECUTOR,
+  "GET /metrics": {
+    roles: ["reader", "admin"],
+    refusal: "only readers and admins can read metrics: they name all callers",
+  },
 
   "GET /v1/sessions": READING,
   "POST /v1/sessions": { roles: ["caller"], refusal: "only a caller can open sessions" },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { dispatchBody, send } from "../../executor/harness.ts";
-import { startServer, TestClient, TOKENS, WritingTool } from "../../server/harness.ts";
+import { startServer, TestClient, TOKENS, WITH_EXECUTOR, WritingTool } from "../../server/harness.ts";
 
 const text = readFileSync(new URL("../../../docs/operations.md", import.meta.url), "utf8");
 const [, section = ""] = /\n## Metrics\n(.*?)(?=\n## )/s.exec(text) ?? [];
@@ -31,6 +31,7 @@ test("docs/operations.md lists the metrics of a server of sessions with a journa
   const server = await startServer(
     [new WritingTool("read_note", { sideEffects: "read" }).tool, new WritingTool().tool],
     {
+      ...WITH_EXECUTOR,
       journal,
     },
   );
@@ -40,7 +41,11 @@ test("docs/operations.md lists the metrics of a server of sessions with a journa
   const { turnId } = await alice.dispatch(session, [read]);
   await alice.executions(session, turnId);
   await alice.dispatch(session, [{ id: "c2", name: "write_note", arguments: {} }]);
-  await alice.send("POST", "/v1/dispatch", JSON.parse(dispatchBody({ name: "read_note" })));
+  await new TestClient(server, "heidi").send(
+    "POST",
+    "/v1/dispatch",
+    JSON.parse(dispatchBody({ name: "read_note" })),
+  );
   await send(server, { method: "GET", path: "/nothing", headers: {} });
   await frank.json("POST", "/v1/pause");
   const { text: metrics } = await send(server, {
@@ -66,7 +71,7 @@ test("docs/operations.md lists the metrics of a server of sessions with a journa
     'sandgate_session_calls_total{tool="read_note",sandbox="host",caller="alice",outcome="ok"} 1\n',
   );
   expect(metrics).toContain(
-    'sandgate_calls_total{tool="read_note",sandbox="host",caller="alice",outcome="ok"} 1\n',
+    'sandgate_calls_total{tool="read_note",sandbox="host",caller="heidi",outcome="ok"} 1\n',
   );
   expect(metrics).toContain("sandgate_inquiries_open 1\n");
   expect(metrics).toMatch(/^sandgate_inquiry_oldest_age_seconds [0-9.e-]+$/m);

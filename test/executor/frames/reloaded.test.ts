@@ -17,7 +17,7 @@ test("a credential that is replaced right after a framed connection was authenti
     has: () => false,
     handle: async () => {},
     hasCredentials: false,
-    admitDispatch: () => onAdmitted(),
+    admit: () => onAdmitted(),
     unreadiness: undefined,
     readMetrics: () => [],
     drain: async () => {},

@@ -8,6 +8,7 @@ import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { startServer } from "../../../src/server/server.ts";
+import { asCaller, CALLER } from "./as-caller.ts";
 import { freePort } from "./fixture-server.ts";
 import type { Revision } from "./run-scenarios.ts";
 
@@ -55,12 +56,13 @@ export async function startProxy({ target, wire, keepsNames = true }: ProxyOptio
       mcp?.promptsChanged();
     },
   });
-  const { server, url } = await serve(registry, sandboxes, imports);
+  const { server, front, url } = await serve(registry, sandboxes, imports);
   mcp = server.mcp;
   return {
     url,
     imports,
     [Symbol.asyncDispose]: async () => {
+      await front[Symbol.asyncDispose]();
       await server.close();
       await imports.close();
       await sandboxes.close();
@@ -75,13 +77,14 @@ async function serve(registry: ToolRegistry, sandboxes: Sandboxes, imports: McpI
     ...{ registry, policy: POLICY, sandboxes },
     origins: [`http://localhost:${port}`, `http://127.0.0.1:${port}`],
     events: new EventStream(),
-    listen: `127.0.0.1:${port}`,
-    hosts: [`localhost:${port}`],
+    listen: "127.0.0.1:0",
+    hosts: [`localhost:${port}`, `127.0.0.1:${port}`],
     sessions: {},
-    mcp: { imported: () => imports.offers, logs: true },
+    credentials: [CALLER],
+    mcp: { confirm: "elicitation", imported: () => imports.offers, logs: true },
     limits: { drainMs: 1_000 },
   });
-  return { server, url: `http://localhost:${port}/mcp` };
+  return { server, front: await asCaller(port, server.address), url: `http://localhost:${port}/mcp` };
 }
 
 /** Forwards to a server as if it spoke only 2025-11-25: it knows no request of a later revision. */

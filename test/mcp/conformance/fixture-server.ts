@@ -4,6 +4,7 @@ import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { type Server, startServer } from "../../../src/server/server.ts";
+import { asCaller, CALLER } from "./as-caller.ts";
 import { fixtureOffers } from "./fixture-offers.ts";
 import { fixtureTools } from "./fixture-tools.ts";
 
@@ -42,17 +43,25 @@ export async function startFixtureServer(): Promise<FixtureServer> {
   for (const tool of fixtureTools(serverOf, changes)) registry.register(tool);
   const server = await startServer({
     ...{ registry, policy: new HostPolicy(), sandboxes, origins },
-    listen: `127.0.0.1:${port}`,
-    hosts: [`localhost:${port}`],
+    listen: "127.0.0.1:0",
+    hosts: [`localhost:${port}`, `127.0.0.1:${port}`],
     sessions: {},
-    mcp: { ...offers, logs: true, instructions: "The fixtures of the conformance suite." },
+    credentials: [CALLER],
+    mcp: {
+      ...offers,
+      confirm: "elicitation",
+      logs: true,
+      instructions: "The fixtures of the conformance suite.",
+    },
     limits: { drainMs: 1_000 },
   });
   mcp = server.mcp;
+  const front = await asCaller(port, server.address);
   return {
     url: `http://localhost:${port}/mcp`,
     server,
     [Symbol.asyncDispose]: async () => {
+      await front[Symbol.asyncDispose]();
       await server.close();
       await sandboxes.close();
     },

@@ -6,7 +6,9 @@ import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { startServer } from "../../../src/server/server.ts";
+import { asCaller, CALLER } from "../conformance/as-caller.ts";
 import { startProxy } from "../conformance/fixture-proxy.ts";
+import { freePort } from "../conformance/fixture-server.ts";
 import type { Revision } from "../conformance/run-scenarios.ts";
 
 /** The revision that the client speaks, and that which the server does. */
@@ -38,15 +40,18 @@ export async function connectPair(
 ): Promise<Pair> {
   const sandboxes = await openSandboxes();
   const registry = new ToolRegistry();
+  const port = await freePort();
   const behind = await startServer({
     ...{ registry, sandboxes, policy: new HostPolicy(), listen: "127.0.0.1:0", sessions: {} },
-    mcp: { ...offers, logs: true },
+    ...{ credentials: [CALLER], hosts: [`127.0.0.1:${port}`] },
+    mcp: { ...offers, confirm: "elicitation", logs: true },
     limits: { drainMs: 1_000 },
   });
   const mcp = behind.mcp;
   if (mcp === undefined) throw new Error("there is no server of MCP");
   for (const tool of tools(() => mcp)) registry.register(tool);
-  const proxy = await startProxy({ target: `http://${behind.address}/mcp`, wire: server, keepsNames: false });
+  const front = await asCaller(port, behind.address);
+  const proxy = await startProxy({ target: `http://127.0.0.1:${port}/mcp`, wire: server, keepsNames: false });
   const peer = new Client(
     { name: "test", version: "1" },
     {
@@ -68,6 +73,7 @@ export async function connectPair(
     [Symbol.asyncDispose]: async () => {
       await peer.close();
       await proxy[Symbol.asyncDispose]();
+      await front[Symbol.asyncDispose]();
       await behind.close();
       await sandboxes.close();
     },

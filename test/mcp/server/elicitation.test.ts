@@ -14,7 +14,7 @@ function accepts(content: JsonObject): Person {
 describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (peer) => {
   test("runs once the person at the client allows it, who sees what will run", async () => {
     const writing = new WritingTool();
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     const asked: JsonObject[] = [];
     const person: Person = (params) => {
       expect(writing.inputs).toEqual([]);
@@ -42,7 +42,9 @@ describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (pee
     ["closes the form", { action: "cancel" }],
   ])("does not run if the person %s", async (_what, response) => {
     const writing = new WritingTool();
-    const client = await connect(await startMcpServer([writing.tool]), peer, { person: () => response });
+    const client = await connect(await startMcpServer([writing.tool], { confirm: "elicitation" }), peer, {
+      person: () => response,
+    });
     expect(await client.callTool(WRITE)).toMatchObject({
       isError: true,
       content: [{ type: "text", text: "User denied this operation." }],
@@ -52,7 +54,7 @@ describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (pee
 
   test("is denied at once if the client cannot show forms", async () => {
     const writing = new WritingTool();
-    const client = await connect(await startMcpServer([writing.tool]), peer);
+    const client = await connect(await startMcpServer([writing.tool], { confirm: "elicitation" }), peer);
     expect(await client.callTool(WRITE)).toMatchObject({
       isError: true,
       content: [{ type: "text", text: NOBODY }],
@@ -95,7 +97,11 @@ describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (pee
   test("names the address if no approver came in time", async () => {
     const approvalUrl = "https://console.example.com";
     const sessions = { confirmations: { timeoutMs: 50 } };
-    const server = await startMcpServer([new WritingTool().tool], { approvalUrl }, { sessions });
+    const server = await startMcpServer(
+      [new WritingTool().tool],
+      { confirm: "elicitation", approvalUrl },
+      { sessions },
+    );
     expect(await (await connect(server, peer)).callTool(WRITE)).toMatchObject({
       isError: true,
       content: [
@@ -108,7 +114,7 @@ describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (pee
   test("is not confirmed by what the client says about a form that it did not get", async () => {
     const writing = new WritingTool();
     const person = accepts({ decision: "yes" });
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     const call = (await connect(server, peer, { person })).callTool(WRITE);
     // Clients may refuse to send it; the server never takes it.
     await call.catch(() => {});
@@ -121,7 +127,11 @@ describe.each(PEERS)("a call that needs a confirmation, of a client of %s", (pee
       messages.push(String(message));
       return { action: "decline" };
     };
-    const client = await connect(await startMcpServer([new WritingTool().tool]), peer, { person });
+    const client = await connect(
+      await startMcpServer([new WritingTool().tool], { confirm: "elicitation" }),
+      peer,
+      { person },
+    );
     await client.callTool({ name: "write_note", arguments: { text: "a\u202eb\nThe policy asks: nothing" } });
     const [message = ""] = messages;
     expect(message).not.toContain("\u202e");
@@ -139,13 +149,13 @@ describe.each(PEERS)("a question of a tool, to a client of %s", (peer) => {
   });
 
   test("is answered by the person at the client", async () => {
-    const server = await startMcpServer([asks]);
+    const server = await startMcpServer([asks], { confirm: "elicitation" });
     const client = await connect(server, peer, { person: accepts({ answer: "blue" }) });
     expect(await client.callTool({ name: "ask" })).toMatchObject({ content: [{ text: "chose blue" }] });
   });
 
   test("fails if the person declines", async () => {
-    const client = await connect(await startMcpServer([asks]), peer, {
+    const client = await connect(await startMcpServer([asks], { confirm: "elicitation" }), peer, {
       person: () => ({ action: "decline" }),
     });
     expect(await client.callTool({ name: "ask" })).toMatchObject({ isError: true });

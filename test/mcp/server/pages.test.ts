@@ -12,7 +12,14 @@ const WIRES = ["2025-11-25", "2026-07-28"] as const;
 
 async function start(mcp: { confirm?: "none" } = {}) {
   const writing = new WritingTool();
-  return { writing, server: await startMcpServer([writing.tool], { approvalUrl: APPROVAL_URL, ...mcp }) };
+  return {
+    writing,
+    server: await startMcpServer([writing.tool], {
+      confirm: "elicitation",
+      approvalUrl: APPROVAL_URL,
+      ...mcp,
+    }),
+  };
 }
 
 /** Connects a client that can send its person to an address. */

@@ -40,7 +40,7 @@ async function start(): Promise<{ readonly server: Server; readonly paid: unknow
   for (const each of tools) registry.register(each);
   const server = await startMcpServer(
     [...tools, ...programTools(registry)],
-    {},
+    { confirm: "elicitation" },
     { policy, sessions: { mode: "cautious", confirmations: { tools: { run_program: "auto" } } } },
   );
   return { server, paid };

@@ -26,7 +26,7 @@ async function ask(server: Server, call: JsonObject = CALL): Promise<Asked> {
 describe("The state of a call that waits for a confirmation", () => {
   test("lets the call run once, and not again when it is replayed", async () => {
     const writing = new WritingTool();
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     const asked = await ask(server);
     const { body } = await send(server, "tools/call", { ...CALL, ...asked }, FORMS);
     expect(body).toMatchObject({ result: { resultType: "complete", content: [{ type: "text" }] } });
@@ -37,7 +37,7 @@ describe("The state of a call that waits for a confirmation", () => {
 
   test("runs the call at most once when many requests come with it at the same time", async () => {
     const writing = new WritingTool();
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     const asked = await ask(server);
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => send(server, "tools/call", { ...CALL, ...asked }, FORMS)),
@@ -51,7 +51,7 @@ describe("The state of a call that waits for a confirmation", () => {
     ["with other arguments", {}, { arguments: { text: "other" } }],
   ] as const)("does not open for a request %s", async (_what, sender, change) => {
     const writing = new WritingTool();
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     const asked = await ask(server);
     const call = { ...CALL, ...change, ...asked };
     const { body } = await send(server, "tools/call", call, { ...FORMS, ...sender });
@@ -66,7 +66,7 @@ describe("The state of a call that waits for a confirmation", () => {
     "eyJpZCI6IjEifQ",
   ])("cannot be forged as '%s'", async (state) => {
     const writing = new WritingTool();
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     const { inputResponses } = await ask(server);
     const call = { ...CALL, requestState: state, inputResponses };
     const { body } = await send(server, "tools/call", call, FORMS);
@@ -76,15 +76,15 @@ describe("The state of a call that waits for a confirmation", () => {
 
   test("is not that of another server", async () => {
     const writing = new WritingTool();
-    const asked = await ask(await startMcpServer([writing.tool]));
-    const other = await startMcpServer([writing.tool]);
+    const asked = await ask(await startMcpServer([writing.tool], { confirm: "elicitation" }));
+    const other = await startMcpServer([writing.tool], { confirm: "elicitation" });
     expect((await send(other, "tools/call", { ...CALL, ...asked }, FORMS)).body).toMatchObject(REFUSED);
     expect(writing.inputs).toEqual([]);
   });
 
   test("is needed: an answer that comes before the question allows nothing", async () => {
     const writing = new WritingTool();
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     const { inputResponses } = await ask(server);
     const { body } = await send(server, "tools/call", { ...CALL, inputResponses }, FORMS);
     expect(body).toMatchObject({ result: { resultType: "input_required" } });
@@ -93,7 +93,7 @@ describe("The state of a call that waits for a confirmation", () => {
 
   test("stays good for another round if the answer has another form, but only for eight", async () => {
     const writing = new WritingTool();
-    const server = await startMcpServer([writing.tool]);
+    const server = await startMcpServer([writing.tool], { confirm: "elicitation" });
     let { requestState, inputResponses } = await ask(server);
     const [key = ""] = Object.keys(inputResponses);
     inputResponses = { [key]: { action: "accept", content: { decision: "perhaps" } } };

@@ -15,6 +15,7 @@ import {
   startServer,
   TestClient,
   TOKENS,
+  WITH_EXECUTOR,
   WritingTool,
 } from "../harness.ts";
 
@@ -22,7 +23,7 @@ const CALL = { id: "c1", name: "write_note", arguments: { text: "hi" } };
 
 describe("who may do what", () => {
   test("each role may do exactly what it is for, in a session of alice", async () => {
-    const server = await startServer([new WritingTool().tool]);
+    const server = await startServer([new WritingTool().tool], WITH_EXECUTOR);
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [CALL]);
@@ -58,6 +59,7 @@ describe("who may do what", () => {
       erin: [403, ...reads, 200, 403, 403, 403, 403],
       frank: [403, ...reads, 200, 403, 403, 403, 403],
       mallory: [403, 404, 404, 404, 404, 200, 404, 404, 404, 404],
+      heidi: [403, 404, 404, 404, 404, 403, 404, 404, 404, 404],
     });
   });
 
@@ -74,13 +76,14 @@ describe("who may do what", () => {
     });
   });
 
-  test("only callers dispatch calls over the remote protocol", async () => {
+  test("only clients of the executor dispatch calls over the remote protocol", async () => {
     const writing = new WritingTool();
-    const server = await startServer([writing.tool]);
+    const server = await startServer([writing.tool], WITH_EXECUTOR);
     const body = dispatchBody({ name: "write_note" });
     const headers = { "content-type": "application/json", "content-length": String(body.length) };
     for (const [name, status] of [
-      ["alice", 200],
+      ["heidi", 200],
+      ["alice", 403],
       ["carol", 403],
       ["erin", 403],
       ["frank", 403],
@@ -141,19 +144,6 @@ describe("who may do what", () => {
     }
     expect(refusalOf(await new TestClient(server, "alice").send("GET", "/v1/sessions/x/nothing"))).toBe(
       "404 not_found",
-    );
-  });
-
-  test("the client of a unix socket without credentials is a caller only", async () => {
-    const path = join(mkdtempSync(join(tmpdir(), "sandgate-")), "socket");
-    const server = await startServer([new WritingTool().tool], { listen: `unix:${path}`, credentials: [] });
-    const local = new TestClient(server, { token: "it does not matter" });
-    const session = await local.open();
-    const events = await local.dispatch(session, [CALL]);
-    expect(events.turnId).not.toBe("");
-    expect(refusalOf(await local.send("GET", "/v1/confirmations"))).toBe("403 forbidden");
-    expect(refusalOf(await local.send("PATCH", `/v1/sessions/${session}`, { mode: "autonomous" }))).toBe(
-      "403 forbidden",
     );
   });
 

@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { Client } from "../../../src/server/access/client.ts";
+import type { Credential } from "../../../src/server/access/credential.ts";
 import { mayUse, ROUTE_ACCESS, type RouteAccess } from "../../../src/server/access/route-access.ts";
 import { startConsole } from "../console/console.ts";
-import { type ClientName, CREDENTIALS, refusalOf, TestClient, WritingTool } from "../harness.ts";
+import { type ClientName, refusalOf, TestClient, WITH_EXECUTOR, WritingTool } from "../harness.ts";
 
 interface Operation {
   readonly "x-roles"?: readonly string[];
@@ -19,11 +20,11 @@ const ROUTES = Object.entries(ROUTE_ACCESS).filter(
   ([route, { roles }]) => roles.length > 0 && route !== "GET /v1/frames",
 );
 /** The caller of the session comes last, as it may close it. */
-const NAMES: readonly ClientName[] = ["bob", "carol", "mallory", "erin", "frank", "alice"];
+const NAMES: readonly ClientName[] = ["heidi", "bob", "carol", "mallory", "erin", "frank", "alice"];
 const ALICE = { principal: { id: "alice" } };
 
 function clientOf(name: ClientName): Client {
-  const credential = CREDENTIALS.find(({ id }) => id === name);
+  const credential = WITH_EXECUTOR.credentials?.find(({ id }) => id === name) as Credential;
   const principal = { id: name, kind: "user" } as const;
   return new Client({ caller: name, credential: "", principal, isSigned: false }, credential);
 }
@@ -50,7 +51,7 @@ describe("who may use each route", () => {
   });
 
   test.each(ROUTES)("holds for %s", async (route, access) => {
-    const server = await startConsole([new WritingTool().tool], { mcp: {} });
+    const server = await startConsole([new WritingTool().tool], { ...WITH_EXECUTOR, mcp: {} });
     const session = await new TestClient(server, "alice").open();
     const [method = "", template = ""] = route.split(" ");
     const path = template.replace(":id", session).replaceAll(/:\w+/g, "unknown");

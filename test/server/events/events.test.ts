@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../../src/engine/tool.ts";
 import { HeldTool, until } from "../../executor/harness.ts";
-import { startServer, TestClient, WritingTool } from "../harness.ts";
+import { startServer, TestClient, WITH_EXECUTOR, WritingTool } from "../harness.ts";
 
 const READ = { id: "c1", name: "read_note", arguments: { text: "hi" } };
 
@@ -82,14 +82,14 @@ describe("the events of a session", () => {
 
   test("of a session never contain those of a call of the executor with the session's id", async () => {
     const tool = new WritingTool("read_note", { sideEffects: "read" });
-    const server = await startServer([tool.tool]);
-    const [alice, bob] = [new TestClient(server, "alice"), new TestClient(server, "bob")];
+    const server = await startServer([tool.tool], WITH_EXECUTOR);
+    const [alice, heidi] = [new TestClient(server, "alice"), new TestClient(server, "heidi")];
     const session = await alice.open();
     const events = alice.events(`/v1/sessions/${session}/events`);
     await events.opened;
     const call = { id: "forged", name: "read_note", arguments: {} };
     const forged = { call, session, grant: { limits: {}, capabilities: {} } };
-    expect((await bob.send("POST", "/v1/dispatch", forged)).status).toBe(200);
+    expect((await heidi.send("POST", "/v1/dispatch", forged)).status).toBe(200);
     await alice.dispatch(session, [READ]);
     await events.next("turn.ended");
     expect(events.received.filter(({ callId }) => callId === "forged")).toEqual([]);

@@ -4,7 +4,8 @@ import { Client } from "../../../src/server/access/client.ts";
 import { Reads } from "../../../src/server/http/reads.ts";
 
 function requestOf(token: string) {
-  const client = new Client({ principal: undefined, caller: callerOf({ token }), isSigned: false } as never);
+  const sender = { principal: undefined, caller: callerOf({ token }), credential: "", isSigned: false };
+  const client = new Client(sender, { roles: ["reader"] });
   return { client, closed: new AbortController().signal, revoked: new AbortController().signal };
 }
 

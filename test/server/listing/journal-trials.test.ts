@@ -11,7 +11,7 @@ import { Redaction } from "../../../src/redaction/redaction.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { dispatch, dispatchBody } from "../../executor/harness.ts";
 import { TemporaryDirectory } from "../../journal/records.ts";
-import { type ClientName, refusalOf, startServer, TestClient } from "../harness.ts";
+import { type ClientName, refusalOf, startServer, TestClient, WITH_EXECUTOR } from "../harness.ts";
 
 const ran: unknown[] = [];
 
@@ -51,12 +51,13 @@ async function recorded(
   const journal = await openJournal({ directory: directory.path, ...options });
   onTestFinished(() => journal.close());
   const server = await startServer(tools, {
+    ...WITH_EXECUTOR,
     ...{ policy, journal, redaction: new Redaction(), history: new JournalHistory(journal, directory.path) },
   });
-  const bob = new TestClient(server, "bob");
+  const heidi = new TestClient(server, "heidi");
   for (const [index, { name, input }] of calls.entries()) {
     const body = dispatchBody({ id: `c${index}`, name, arguments: input });
-    await dispatch(server, body, { headers: bob.authorization });
+    await dispatch(server, body, { headers: heidi.authorization });
   }
   return { server, journal, client: (name) => new TestClient(server, name) };
 }
@@ -139,13 +140,13 @@ test("runs a call again that changes nothing, in the name of the admin, and reco
 
 test("decides on a call again as on one of the admin, and runs nothing", async () => {
   const policy = new RulePolicy({
-    rules: [{ name: "bob", tools: ["*"], ...ALLOW, principals: ["bob"] }],
+    rules: [{ name: "heidi", tools: ["*"], ...ALLOW, principals: ["heidi"] }],
   });
   const trial = await recorded([{ name: "save", input: {} }], policy);
   const seq = await seqOf(trial);
   const frank = trial.client("frank");
   expect(await frank.json("POST", `/v1/journal/calls/${seq}/repeat`, { dryRun: true })).toMatchObject({
-    ...{ dryRun: true, decision: { decision: "deny", near: [{ rule: "bob" }] } },
+    ...{ dryRun: true, decision: { decision: "deny", near: [{ rule: "heidi" }] } },
   });
   expect(ran).toHaveLength(1);
 });

@@ -1,11 +1,12 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
-import { shown } from "../../../rendering/shown.ts";
+import { joinShown, shown } from "../../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { type HostModule, isHostModule } from "../../../tool/implementations/host-implementation.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { type Config, loadConfig } from "../../config/load-config.ts";
 import { loadServer, type ServerConfig } from "../../config/server/load-server.ts";
+import { describeAnswering, sharedIds, whoAnswers } from "../../config/server/who-answers.ts";
 import { loadExport } from "../../config/tools/load-export.ts";
 import { unapprovedTools } from "../../config/tools/load-lock.ts";
 import type { ConfiguredTool } from "../../config/tools/load-tools.ts";
@@ -41,7 +42,10 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   const { lock, registry, source, tools } = config;
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
   if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));
-  const { options, served } = await loadServer(config.source, problems);
+  const server = await loadServer(config.source, problems);
+  const { options, served } = server;
+  problems.push(...sharedIds(source, server));
+  const answering = whoAnswers(server);
   if (served === undefined) {
     // The callers of sessions have credentials of their own, and workspaces.
     problems.push(...principalProblems(config, options), ...checkWorkspaces(config.locatedPolicies));
@@ -50,7 +54,8 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   const errors = problems.filter(({ severity }) => severity === "error").length;
   if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
   if (isJson) {
-    const report = { file, tools: config.toolCount, errors, warnings: problems.length - errors, problems };
+    const counts = { tools: config.toolCount, errors, warnings: problems.length - errors };
+    const report = { file, ...counts, problems, ...(answering.length > 0 && { answering }) };
     await print(terminal.stdout, toPrintableJson(report));
     return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
   }
@@ -61,6 +66,10 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
     count(problems.length - errors, "warning"),
   ];
   await print(terminal.stdout, shown`${file}: ${counts.join(", ")}`);
+  if (answering.length > 0) {
+    const lines = [shown`who answers for whom:`, ...describeAnswering(answering)];
+    await print(terminal.stdout, joinShown(lines, "\n"));
+  }
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 

@@ -64,6 +64,7 @@ export function describePlaces({ stores, peers }: Places): readonly ShownText[] 
   ];
 }
 
-function heading(text: string): ShownText {
+/** Returns the heading of a part. */
+export function heading(text: string): ShownText {
   return styled("heading", new ShownText(`${text}:`));
 }

@@ -6,10 +6,12 @@ import { type MachineReport, reportMachine } from "../../../sandboxes/machine-re
 import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { type Config, loadConfig } from "../../config/load-config.ts";
+import { loadServer } from "../../config/server/load-server.ts";
+import { type Answering, describeAnswering, whoAnswers } from "../../config/server/who-answers.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { checkGrants } from "../check/check-grants.ts";
-import { describeMachine, describePlaces } from "./describe.ts";
+import { describeMachine, describePlaces, heading } from "./describe.ts";
 import { reasonOf } from "./holding.ts";
 import { reportPlaces } from "./places.ts";
 
@@ -34,13 +36,18 @@ export async function doctor(
   const report = await reportMachine(checked?.loaded.sandboxOptions);
   const problems = checked === undefined ? [] : await findMissing(checked.loaded, report);
   const places = checked === undefined ? undefined : await reportPlaces(checked.loaded, checked.servers);
+  const answering = checked === undefined ? [] : await findAnswering(checked.loaded);
   const missing = problems.filter(({ severity }) => severity === "error");
   const clock = new Date().toISOString();
   if (json) {
-    const found = { ...report, clock, ...(places && { missing, ...places }) };
+    const found = { ...report, clock, ...(places && { missing, answering, ...places }) };
     await print(stdout, new ShownText(JSON.stringify(found, null, 2), { isData: true }));
   } else {
-    const lines = [...describeMachine(report, clock), ...(places ? describePlaces(places) : [])];
+    const lines = [
+      ...describeMachine(report, clock),
+      ...(places ? describePlaces(places) : []),
+      ...(answering.length > 0 ? [heading("who answers for whom"), ...describeAnswering(answering)] : []),
+    ];
     await print(stdout, joinShown(lines, "\n"));
     await print(stderr, showProblems(problems));
   }
@@ -65,6 +72,11 @@ async function loadChecked(file: string): Promise<Checked> {
   });
   if (loaded.problems.some(({ severity }) => severity === "error")) throw new ConfigError(loaded.problems);
   return { loaded, servers };
+}
+
+/** Finds who can answer whom, also where the tokens are not at hand: `check` says what is wrong with the server. */
+async function findAnswering({ source }: Config): Promise<readonly Answering[]> {
+  return whoAnswers(await loadServer(source, []));
 }
 
 /** Finds the tools whose sandboxes do not hold, and the grants that theirs cannot enforce. */

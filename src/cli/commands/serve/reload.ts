@@ -24,7 +24,7 @@ export async function reload(
 ): Promise<void> {
   try {
     const read = await load(file, servers, before, hasConsole);
-    const loaded = hasConsole ? { ...read, served: withOwnConsole(read.served) } : read;
+    const loaded = hasConsole ? { ...read, served: withOwnConsole(read) } : read;
     const { options, served, warnings } = loaded;
     const tools = toolsOf(loaded, log);
     await journal?.keep(tools.policy, tools.registry.subjects);

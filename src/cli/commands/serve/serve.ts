@@ -57,7 +57,7 @@ export async function serve(
   using reloads = new Reloads();
   await using servers = new ConfiguredServers("warning", { serves: true });
   const read = await load(config, servers, undefined, hasConsole);
-  const own = hasConsole ? { ...read, served: withOwnConsole(read.served) } : read;
+  const own = hasConsole ? { ...read, served: withOwnConsole(read) } : read;
   const loaded = restate === undefined ? own : { ...own, durable: { ...own.durable, ingress: restate } };
   await servers.accept();
   if (listen !== undefined && parseListenAddress(listen) === undefined) {

@@ -4,7 +4,14 @@ import { TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import { MIN_TOKEN_LENGTH } from "../../../executor/http/authentication.ts";
 import type { JsonObject } from "../../../json/value.ts";
-import { type Credential, credentialProblem, ROLES, type Role } from "../../../server/access/credential.ts";
+import {
+  type Credential,
+  credentialProblem,
+  needsExecutor,
+  ROLES,
+  type Role,
+  sameKeyAs,
+} from "../../../server/access/credential.ts";
 import { readPublicKeyFile } from "./public-key.ts";
 import { readToken, TOKEN, type TokenEntry } from "./token.ts";
 
@@ -50,10 +57,12 @@ export const CREDENTIAL: JsonObject = {
  *
  * @param entry The server's.
  * @param problems Receives every problem.
+ * @param hasExecutor Whether there can be clients of the executor.
  */
 export async function loadCredentials(
   entry: ConfigEntry<{ readonly credentials?: readonly CredentialEntry[] }>,
   problems: ConfigProblem[],
+  hasExecutor: boolean,
 ): Promise<readonly Credential[]> {
   const credentials: Credential[] = [];
   for (const [index, written] of (entry.value.credentials ?? []).entries()) {
@@ -83,6 +92,11 @@ export async function loadCredentials(
       (written.token === undefined || token !== undefined);
     const problem = isRead ? (credentialProblem(credential) ?? twice(credential, credentials)) : undefined;
     if (problem !== undefined) problems.push(entry.problem(path, problem));
+    const client = hasExecutor ? -1 : roles.indexOf("client");
+    if (client >= 0) {
+      const message = needsExecutor("the role 'client'", "'caller'");
+      problems.push(entry.problem([...path, "roles", client], message));
+    }
     credentials.push(credential);
   }
   return credentials;
@@ -95,6 +109,8 @@ function twice(
   if (key !== undefined && earlier.some((other) => other.key !== undefined && other.id === id)) {
     return "another credential has a key with the same id: a signature could be of either";
   }
+  const same = key && earlier.find((other) => other.key?.equals(key) === true);
+  if (same !== undefined) return sameKeyAs(same.id);
   if (certificate !== undefined && earlier.some((other) => other.certificate === certificate)) {
     return "another credential has the same certificate: they could not be told apart";
   }

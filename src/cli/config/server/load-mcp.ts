@@ -45,7 +45,7 @@ const OAUTH: JsonObject = mapOf(
 export const MCP: JsonObject = mapOf({
   confirm: described(
     { enum: ["elicitation", "none"] },
-    "Whether the person at the client can confirm calls and answer the questions of tools, or only approvers. Default: `elicitation`.",
+    "Who can confirm calls and answer the questions of tools: only approvers, or the person at the client, too, whose answers an agent that controls its client can give. Default: `none`.",
   ),
   approvalUrl: described(TEXT, "Where approvers answer, such as the address of a console. Default: none."),
   instructions: described(TEXT, "What clients show to their models about the server. Default: nothing."),

@@ -6,7 +6,7 @@ import { MIN_TOKEN_LENGTH, type NamedCertificate } from "../../../executor/http/
 import { BASE_PATH_FORM, isBasePath } from "../../../executor/http/base-path.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
 import type { ExecutorOptions } from "../../../executor/options.ts";
-import type { Credential } from "../../../server/access/credential.ts";
+import { type Credential, needsExecutor } from "../../../server/access/credential.ts";
 import type { ServedConsole } from "../../../server/console/options.ts";
 import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";
 import { absolutePathBeside } from "../config-path.ts";
@@ -45,6 +45,8 @@ export interface ServerConfig {
 /** What a server of sessions needs besides what an executor does. */
 export interface ServedConfig {
   readonly credentials: readonly Credential[];
+  /** Whether calls can be dispatched without a session. */
+  readonly executor: boolean;
   readonly origins: readonly string[];
   /** Absent unless the console is served. */
   readonly console?: ServedConsole;
@@ -136,19 +138,50 @@ class ServerReader {
   async served(mcp: McpEntry | undefined): Promise<ServedConfig | undefined> {
     const { value, file } = this.#entry;
     if (value.sessions !== true) {
+      if (value.executor === false)
+        this.#refuse(
+          ["executor"],
+          "a server without sessions is an executor: remove it, or write 'sessions: true'",
+        );
       for (const name of ["console", "credentials", "origins", "workspaces"] as const) {
         if (value[name] !== undefined && value[name] !== false)
           this.#refuse([name], "needs 'sessions: true' beside it");
       }
       return undefined;
     }
+    const { executor = false } = value;
+    if (!executor) this.#refuseClients(mcp);
     return {
-      credentials: await loadCredentials(this.#entry, this.#problems),
+      executor,
+      credentials: await loadCredentials(this.#entry, this.#problems, executor),
       origins: this.#origins(),
       workspaces: (value.workspaces ?? []).map((path) => workspacePath(file, path)),
       ...(value.console === true && { console: {} }),
       ...(mcp && { mcp }),
     };
+  }
+
+  /** Refuses what is for clients of the executor, which is not served. */
+  #refuseClients(mcp: McpEntry | undefined): void {
+    const { value } = this.#entry;
+    const write = (credential: string): string =>
+      `'credentials: [{ id: agent, ${credential}, roles: [caller] }]'`;
+    if (value.token !== undefined)
+      this.#refuse(["token"], needsExecutor("it", write("token: { file: agent.token }")));
+    for (const [id, file] of Object.entries(value.keys ?? {}))
+      this.#refuse(["keys", id], needsExecutor("it", write(`key: ${file}`)));
+    for (const [id, name] of Object.entries(value.certificates ?? {}))
+      this.#refuse(["certificates", id], needsExecutor("it", write(`certificate: "${name}"`)));
+    if (value.frames === true)
+      this.#refuse(
+        ["frames"],
+        "frames are connections of the executor, which is off beside sessions: remove it",
+      );
+    if ((value.credentials ?? []).length > 0 || mcp?.oauth !== undefined) return;
+    this.#refuse(
+      ["sessions"],
+      needsExecutor("a server without credentials", write("token: { file: agent.token }")),
+    );
   }
 
   #origins(): readonly string[] {

@@ -88,13 +88,13 @@ export const SERVER_SHAPE: CompiledShape = compileShape(
     ),
     keys: described(
       { type: "object", additionalProperties: PATH },
-      "The public keys of callers in PEM, by key id. Default: none.",
+      "The public keys of clients of the executor in PEM, by key id. Default: none.",
     ),
-    token: described(TOKEN, "The bearer token of callers without a key. Default: none."),
-    tokenName: described(TEXT, "The id of the principal for callers with the token. Default: `token`."),
+    token: described(TOKEN, "The bearer token of clients of the executor without a key. Default: none."),
+    tokenName: described(TEXT, "The id of the principal for clients with the token. Default: `token`."),
     certificates: described(
       { type: "object", additionalProperties: TEXT },
-      "A name of a client's certificate for each principal, such as `agent: URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`. Default: none.",
+      "A name of a certificate for each client of the executor, such as `agent: URI:spiffe://example.org/agent`. Requires `tls` with `clientCa`. Default: none.",
     ),
     tls: described(TLS, "Serves HTTPS. Default: HTTP."),
     plainHttp: described(
@@ -110,6 +110,10 @@ export const SERVER_SHAPE: CompiledShape = compileShape(
       "Whether clients may have many calls at once on one connection (`upgrade: sandgate-frames/1`). Default: `false`.",
     ),
     sessions: described(FLAG, "Whether sessions are served. Default: `false`."),
+    executor: described(
+      FLAG,
+      "Whether calls can be dispatched without a session, under the policy alone, so that no person is asked: with `keys`, `token`, `certificates` and the role `client`. Default: `true` without `sessions`, `false` with them.",
+    ),
     console: described(
       FLAG,
       "Whether the console is served at `/console/`. Requires `sessions`. Default: `false`.",
@@ -154,6 +158,8 @@ export interface ServerEntry {
   readonly frames?: boolean;
   /** Whether this process serves sessions. Default: `false`. */
   readonly sessions?: boolean;
+  /** Whether calls can be dispatched without a session. Default: whether this process serves no sessions. */
+  readonly executor?: boolean;
   /** Whether the console is served at `/console/`. Only with `sessions`, like the members below. Default: `false`. */
   readonly console?: boolean;
   readonly credentials?: readonly CredentialEntry[];

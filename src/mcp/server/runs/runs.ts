@@ -59,7 +59,7 @@ export class Runs {
 
   /** Makes a call through the whole pipeline. */
   start({ session, name, arguments: args, capabilities, early, watch, isModern }: ClientCall): Run {
-    const { confirm = "elicitation", approvalUrl, sessions } = this.#options;
+    const { confirm = "none", approvalUrl, sessions } = this.#options;
     const fits = JSON.stringify(args).length <= MAX_FORM_CHARS;
     const asks = confirm === "elicitation" && fits && showsForms(capabilities);
     const sends = approvalUrl !== undefined && showsPages(capabilities);

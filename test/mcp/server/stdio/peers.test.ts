@@ -25,7 +25,7 @@ const FILES = {
     sideEffects: write
     quickjs: { source: "export default () => 'kept'" }
 policy: policy.yaml
-server: { mcp: { instructions: "Adds and keeps." } }
+server: { mcp: { instructions: "Adds and keeps.", confirm: elicitation } }
 `,
   "policy.yaml": "rules:\n  - { tools: ['*'], effect: allow, sandboxes: [quickjs] }\n",
 };

@@ -5,7 +5,7 @@ import type { RuntimePolicy } from "../../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
 import { Redaction } from "../../../../src/redaction/redaction.ts";
 import { dispatch, dispatchBody } from "../../../executor/harness.ts";
-import { refusalOf, TestClient } from "../../harness.ts";
+import { refusalOf, TestClient, WITH_EXECUTOR } from "../../harness.ts";
 import { Browser, startConsole } from "../console.ts";
 
 const ECHO = defineTool({
@@ -42,9 +42,9 @@ async function detailsOf(
   input: object,
   policy: RuntimePolicy = POLICY,
 ): Promise<{ readonly text: string; readonly call: Record<string, unknown> }> {
-  const server = await startConsole([ECHO], { policy, redaction: new Redaction() });
-  const bob = new TestClient(server, "bob");
-  await dispatch(server, dispatchBody({ name: "echo", arguments: input }), { headers: bob.authorization });
+  const server = await startConsole([ECHO], { ...WITH_EXECUTOR, policy, redaction: new Redaction() });
+  const heidi = new TestClient(server, "heidi");
+  await dispatch(server, dispatchBody({ name: "echo", arguments: input }), { headers: heidi.authorization });
   const browser = await Browser.operator(server);
   const { calls } = await browser.json<{ calls: { ref: string }[] }>("/v1/calls");
   const { text } = await browser.send("GET", `/v1/calls/${calls[0]?.ref}`);

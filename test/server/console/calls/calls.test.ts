@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { defineTool } from "../../../../src/engine/tool.ts";
 import { Redaction } from "../../../../src/redaction/redaction.ts";
 import { dispatch, dispatchBody, HeldTool } from "../../../executor/harness.ts";
-import { EventReader, refusalOf, TestClient, WritingTool } from "../../harness.ts";
+import { EventReader, refusalOf, TestClient, WITH_EXECUTOR, WritingTool } from "../../harness.ts";
 import { Browser, startConsole } from "../console.ts";
 
 interface Summary {
@@ -31,12 +31,12 @@ function feed(server: { readonly address: string }, { cookie = "" }: Browser): E
 
 describe("GET /v1/calls", () => {
   test("lists calls of all sessions and of the executor, the newest first, by what they are", async () => {
-    const server = await startConsole([ECHO, new WritingTool().tool]);
-    const [alice, bob] = [new TestClient(server, "alice"), new TestClient(server, "bob")];
+    const server = await startConsole([ECHO, new WritingTool().tool], WITH_EXECUTOR);
+    const [alice, heidi] = [new TestClient(server, "alice"), new TestClient(server, "heidi")];
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [{ id: "c1", name: "echo", arguments: {} }]);
     await alice.executions(session, turnId);
-    await dispatch(server, dispatchBody({ id: "x1", name: "missing" }), { headers: bob.authorization });
+    await dispatch(server, dispatchBody({ id: "x1", name: "missing" }), { headers: heidi.authorization });
     await alice.dispatch(session, [{ id: "c2", name: "write_note", arguments: {} }]);
     const carol = new TestClient(server, "carol");
     await carol.inquiries();
@@ -94,14 +94,14 @@ describe("GET /v1/calls", () => {
   });
 
   test("shows no secrets, and escapes names that reorder text", async () => {
-    const server = await startConsole([ECHO], { redaction: new Redaction() });
+    const server = await startConsole([ECHO], { ...WITH_EXECUTOR, redaction: new Redaction() });
     const secret = `AKIA${"Q".repeat(16)}`;
-    const bob = new TestClient(server, "bob");
+    const heidi = new TestClient(server, "heidi");
     await dispatch(server, dispatchBody({ id: "a\u202eb", name: "ech\u202eo" }), {
-      headers: bob.authorization,
+      headers: heidi.authorization,
     });
     await dispatch(server, dispatchBody({ id: "k", name: "echo", arguments: { key: secret } }), {
-      headers: bob.authorization,
+      headers: heidi.authorization,
     });
     const { text } = await (await Browser.operator(server)).send("GET", "/v1/calls");
     expect(text).not.toContain("\u202e");

@@ -195,7 +195,7 @@ describe("the cookie of the console", () => {
     expect((await new TestClient(server, "carol").send("GET", PATH)).status).toBe(200);
     expect(refusalOf(await new TestClient(server, "alice").send("GET", PATH))).toBe("403 forbidden");
     const open = await startConsole([], { credentials: [] });
-    expect(refusalOf(await new Browser(open).send("GET", PATH))).toBe("403 forbidden");
+    expect(refusalOf(await new Browser(open).send("GET", PATH))).toBe("401 unauthenticated");
     expect((await (await Browser.operator(open)).send("GET", PATH)).status).toBe(200);
   });
 });
