@@ -13,7 +13,8 @@ const examples = examplesIn(readFileSync(new URL("scripts/reference/examples.yam
 /** What an example needs besides itself to be a whole config. */
 const REST: Readonly<Record<string, string>> = {
   tools: `tools: [{ name: a, description: A, inputSchema: {}, sideEffects: none, quickjs: { source: "export default () => 1" } }]\n`,
-  toolsets: "toolsets: [fs, search]\nserver: { sessions: true, workspaces: [.] }\n",
+  toolsets:
+    "toolsets: [fs, search]\nserver: { sessions: true, workspaces: [.], credentials: [{ id: agent, token: { file: agent.token }, roles: [caller] }] }\n",
   policy: "policy: { rules: [] }\n",
 };
 const FILES = {
