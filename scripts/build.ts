@@ -6,13 +6,12 @@
  * child process loads a single file without the rest of the library. Dependencies are not bundled, except ajv, the
  * JavaScript of QuickJS and what checks its tools: Node takes much longer to load their many files than one. Names are not minified, for readable stack traces; the source maps have the rest.
  */
-import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { build, type InputOptions, type OutputOptions } from "rolldown";
 import { AJV_PACKAGES, JCO, QUICKJS_THREADS } from "./bundled-packages.ts";
 import { buildConsole } from "./console.ts";
-import { deleteUnusedDeclarations } from "./declarations.ts";
+import { writeDeclarations } from "./declarations.ts";
 
 /** The package's entry points, by their file names in `dist`. */
 const ENTRIES = Object.fromEntries(
@@ -126,6 +125,5 @@ copyFileSync(
   "dist/sandboxes/quickjs/thread/web-streams.js",
 );
 await buildConsole("dist/console");
-execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
-deleteUnusedDeclarations("dist");
+await writeDeclarations("dist");
 chmodSync("dist/cli/main.js", 0o755);

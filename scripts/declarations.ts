@@ -1,21 +1,38 @@
-import { globSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { execFileSync } from "node:child_process";
+import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
 
-const RELATIVE_IMPORT = /(?:from |import\(|import )"(\.[^"]+)\.[jt]s"/g;
+/** The header of a class that implements something, which TypeScript writes on one line. */
+const IMPLEMENTS = /^((?:export )?(?:declare )?(?:abstract )?class .*?) implements .*\{$/gm;
 
 /**
- * Deletes the declarations in a folder that no entry point refers to. They are most of what TypeScript writes, and
- * refer to packages that are not installed because their code is bundled.
+ * Writes the types of the entry points to `dist`: those that users can reach, and no others. Inner ones would need packages that
+ * users do not have, and members that `stripInternal` removes.
  */
-export function deleteUnusedDeclarations(folder: string): void {
-  const used = new Set<string>();
-  const add = (file: string): void => {
-    if (used.has(file)) return;
-    used.add(file);
-    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(RELATIVE_IMPORT)) {
-      add(normalize(join(dirname(file), `${path}.d.ts`)));
-    }
-  };
-  for (const entry of globSync(`${folder}/entry/*.d.ts`)) add(normalize(entry));
-  for (const file of globSync(`${folder}/**/*.d.ts`)) if (!used.has(normalize(file))) rmSync(file);
+export async function writeDeclarations(dist: string): Promise<void> {
+  const inner = join(dist, "declarations");
+  execFileSync("tsc", ["-p", "tsconfig.build.json", "--outDir", inner], { stdio: "inherit" });
+  // The members that inner interfaces ask for are not declared. A class is assignable to an interface without saying so.
+  for (const file of globSync(`${inner}/**/*.d.ts`)) {
+    writeFileSync(file, readFileSync(file, "utf8").replaceAll(IMPLEMENTS, "$1 {"));
+  }
+  await build({
+    input: Object.fromEntries(
+      globSync("entry/*.d.ts", { cwd: inner }).map((file) => [
+        file.replace(/\.d\.ts$/, ""),
+        `./${inner}/${file}`,
+      ]),
+    ),
+    external: (id) => !/^[./]/.test(id),
+    // It warns if the machine is slow.
+    checks: { pluginTimings: false },
+    plugins: [dts({ dtsOnly: true, tsconfig: false, generator: "oxc" })],
+    output: { dir: dist, minifyInternalExports: false, chunkFileNames: "types/[name].ts" },
+    onLog: (_level, log) => {
+      throw new Error(`rolldown: ${log.message}`);
+    },
+  });
+  rmSync(inner, { recursive: true });
 }

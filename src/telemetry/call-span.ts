@@ -1,11 +1,4 @@
-import {
-  type Attributes,
-  type Context,
-  context,
-  SeverityNumber,
-  type Span,
-  SpanStatusCode,
-} from "@opentelemetry/api";
+import { type Attributes, type Context, context, type Span, SpanStatusCode } from "@opentelemetry/api";
 import { beginning } from "../base/text.ts";
 import type { TraceHeaders } from "../base/trace-headers.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
@@ -19,6 +12,9 @@ import { headersOf } from "./trace-context.ts";
 
 /** The longest texts of failures, in UTF-16 code units. */
 const MAX_TEXT_LENGTH = 4_096;
+
+/** The severity of the logs data model. */
+const WARN = 13;
 
 /** The span of one call. */
 export class CallSpan implements CallTrace {
@@ -104,12 +100,8 @@ export class CallSpan implements CallTrace {
     if (reference !== undefined) attributes["sandgate.error.reference"] = reference;
     this.#span.setStatus({ code: SpanStatusCode.ERROR, message: shown });
     const { logger } = this.#instruments;
-    const event = {
-      eventName: names.EXCEPTION_EVENT,
-      severityNumber: SeverityNumber.WARN,
-      context: this.context,
-    };
-    if (logger.enabled(event)) logger.emit({ ...event, severityText: "WARN", attributes });
+    const event = { eventName: names.EXCEPTION_EVENT, severityNumber: WARN, context: this.context };
+    if (logger?.enabled(event)) logger.emit({ ...event, severityText: "WARN", attributes });
     else this.#span.addEvent(names.EXCEPTION_EVENT, attributes);
   }
 

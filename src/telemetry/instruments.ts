@@ -1,17 +1,29 @@
-import {
-  type Histogram,
-  type Logger,
-  logs,
-  type Meter,
-  metrics,
-  type Tracer,
-  trace,
-} from "@opentelemetry/api";
+import type { Attributes, Context, Histogram, Meter, Tracer } from "@opentelemetry/api";
+import * as api from "@opentelemetry/api";
 import { Redaction } from "../redaction/redaction.ts";
 import { DURATION_BUCKETS, DURATION_METRIC } from "./names.ts";
 
 /** The name of the instrumentation scope. */
 const SCOPE = "sandgate";
+
+/** Whether the API has logs and structured attributes: 1.10, with SDK 3. With 1.9, which SDK 2 needs, it has neither. */
+export const HAS_LOGS: boolean = "logs" in api;
+
+/** What an exception is written as. */
+export interface ExceptionRecord {
+  readonly eventName: string;
+  /** As in the logs data model: 13 is `WARN`. */
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly context: Context;
+  readonly attributes: Attributes;
+}
+
+/** A logger of `@opentelemetry/api` 1.10 or of `@opentelemetry/api-logs`. */
+interface ExceptionLogger {
+  enabled(record: Pick<ExceptionRecord, "eventName" | "severityNumber" | "context">): boolean;
+  emit(record: ExceptionRecord): void;
+}
 
 /** Options of `instrument` and `callTracer`. */
 export interface TelemetryOptions {
@@ -19,8 +31,8 @@ export interface TelemetryOptions {
   readonly tracer?: Tracer;
   /** Has the histogram of durations. Default: the meter `sandgate` of the global provider. */
   readonly meter?: Meter;
-  /** Writes exceptions as log records. If it is not enabled, they are events of the span. Default: as with `tracer`. */
-  readonly logger?: Logger;
+  /** Writes exceptions as log records. If it is not enabled, they are events of the span. Default: as with `tracer`; with version 1.9 of the API, none. */
+  readonly logger?: ExceptionLogger;
   /** Whether spans have the arguments of calls, redacted. Default: `false`. */
   readonly recordArguments?: boolean;
   /** Whether spans have the outputs of successful calls, redacted. Default: `false`. */
@@ -33,7 +45,7 @@ export interface TelemetryOptions {
 export interface Instruments {
   readonly tracer: Tracer;
   readonly duration: Histogram;
-  readonly logger: Logger;
+  readonly logger: ExceptionLogger | undefined;
   readonly recordsArguments: boolean;
   readonly recordsResults: boolean;
   readonly redaction: Redaction;
@@ -41,15 +53,15 @@ export interface Instruments {
 
 /** Completes options. */
 export function openInstruments(options: TelemetryOptions): Instruments {
-  const meter = options.meter ?? metrics.getMeter(SCOPE);
+  const meter = options.meter ?? api.metrics.getMeter(SCOPE);
   return {
-    tracer: options.tracer ?? trace.getTracer(SCOPE),
+    tracer: options.tracer ?? api.trace.getTracer(SCOPE),
     duration: meter.createHistogram(DURATION_METRIC, {
       description: "The duration of a tool call.",
       unit: "s",
       advice: { explicitBucketBoundaries: [...DURATION_BUCKETS] },
     }),
-    logger: options.logger ?? logs.getLogger(SCOPE),
+    logger: options.logger ?? (HAS_LOGS ? api.logs.getLogger(SCOPE) : undefined),
     recordsArguments: options.recordArguments === true,
     recordsResults: options.recordResults === true,
     redaction: options.redaction ?? new Redaction(),
