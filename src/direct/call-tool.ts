@@ -50,6 +50,8 @@ async function dispatchOnce<Embedder>(
   const ctx = {
     ...{ registry, policy, sandboxes, sessionId },
     ...{ turnId, workspace, principal, embedder, signal },
+    // The author of the tool reads what it throws, and no model does.
+    ...{ timeouts: "none", unhandledErrors: "message" },
   } as DispatchContext<Embedder>;
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
   // Only a hook can abort a call, and there are no hooks.

@@ -47,7 +47,7 @@ export interface Placement {
   readonly grant: ExecutionGrant;
   readonly sandbox: Sandbox;
   /** The time-outs of the context, by which the limits were found. */
-  readonly timeouts: ClassTimeouts | undefined;
+  readonly timeouts: ClassTimeouts | "none";
   /** The sandbox's defaults, with the grant's limits over them. */
   readonly limits: ResourceLimits;
 }

@@ -15,8 +15,7 @@ import type { SessionStore } from "./store/store.ts";
 import { absolutePath } from "./trusted-workspaces.ts";
 
 /**
- * Options of `openSessions`. Those of a {@link DispatchContext} have the same meaning here, with other defaults for
- * `timeouts` (`quick` 60 s, `slow` 600 s) and `unhandledErrors` (`"redacted"`).
+ * Options of `openSessions`. Those of a {@link DispatchContext} have the same meaning and the same defaults.
  *
  * @typeParam Embedder The type of `embedder`, which is required if the tools of the registry need one. Default: any.
  */
@@ -126,11 +125,7 @@ export function checkOptions(options: SessionsOptions): Settings {
     checkOneOf(level, TOOL_LEVELS, `confirmations.tools['${name}']`);
   }
   return {
-    context: {
-      timeouts: { quick: 60_000, slow: 600_000 },
-      unhandledErrors: "redacted",
-      ...context,
-    } as Settings["context"],
+    context: context as Settings["context"],
     modes: new Modes(confirmations.modes),
     classes: { ...DEFAULT_CLASS_LEVELS, ...classes },
     tools: new Map(Object.entries(tools)),

@@ -63,8 +63,8 @@ export interface ToolTraits {
   readonly requiresCapability?: boolean;
   /**
    * Whether the files that the host implementation opens by itself, without `context.files`, are logged at level `warn` with
-   * the name of the tool (`tool.log`). Best effort, and nothing is kept from the tool: see docs/host-tools.md. Default:
-   * `false`.
+   * the name of the tool (`tool.log`). Best effort, and nothing is refused: see docs/host-tools.md. Default: `true`
+   * for a tool that declares `paths` without `usesFiles`, otherwise `false`.
    */
   readonly logFileAccess?: boolean;
   /** Whether a session offers the tool to its model. Default: in every session. */

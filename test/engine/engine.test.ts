@@ -235,7 +235,7 @@ describe("placement", () => {
     ];
     const grants = limits.map((each) => allow({ ...grant, limits: each }));
     const results: unknown[] = [];
-    const ctx = await contextFor([echo]);
+    const ctx = await contextFor([echo], { timeouts: "none" });
     for (const decision of [...grants, ...grants]) {
       const { error, receipt } = await dispatchTool({ ...ctx, policy: { check: () => decision } });
       results.push(error?.code ?? receipt.enforced);

@@ -14,7 +14,10 @@ export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {
   return { name: "tool", description: "A tool.", inputSchema: { type: "object" }, ...more, host };
 }
 
-/** Creates a context with these tools, whose policy runs every call on the host. */
+/**
+ * Creates a context with these tools, whose policy runs every call on the host. What tools throw can be read: tests of
+ * `unhandledErrors` set it.
+ */
 export async function contextFor(
   tools: readonly Tool[],
   more: Partial<DispatchContext> = {},
@@ -26,6 +29,7 @@ export async function contextFor(
     policy: new HostPolicy(),
     sandboxes: await openSandboxes(),
     sessionId: "session",
+    unhandledErrors: "message",
     ...more,
   };
 }

@@ -56,11 +56,11 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
     ),
     timeouts: described(
       {},
-      "The wall time of calls for which nothing else sets one. Default: no limit; in sessions, `60s` and `10m`.",
+      "The wall time of calls for which nothing else sets one; `none` for no limit. Default: `60s` and `10m`.",
     ),
     unhandledErrors: described(
       {},
-      "What the model reads if a host tool throws anything but a `ToolFailure`: its message, or a reference to the log. Default: `message`; in sessions, `redacted`.",
+      "What the model reads if a host tool throws anything but a `ToolFailure`: a reference to the log, or its message. Default: `redacted`.",
     ),
     resultBudget: described({}, "How much of a result the model reads."),
     log: described({}, "The operator's log: see docs/operations.md."),

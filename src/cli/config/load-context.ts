@@ -7,6 +7,7 @@ import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { ResultBudget } from "../../engine/bounds/result-budget.ts";
 import type { ClassTimeouts } from "../../engine/bounds/timeouts.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
+import { isJsonObject } from "../../json/value.ts";
 import { loadRedaction } from "./load-redaction.ts";
 
 /** The parts of a dispatch's context that a config has besides its tools, policy and sandboxes. */
@@ -15,8 +16,8 @@ export type ContextOptions = Pick<
   "redaction" | "timeouts" | "unhandledErrors" | "resultBudget"
 >;
 
-/** The shape of `timeouts`. */
-export const TIMEOUTS_SHAPE: CompiledShape = compileShape(
+/** The shape of `timeouts`, unless it is `none`. */
+const TIMEOUTS = compileShape(
   mapOf(
     {
       quick: described(DURATION, "That of the classes `none`, `read` and `write`."),
@@ -25,6 +26,9 @@ export const TIMEOUTS_SHAPE: CompiledShape = compileShape(
     ["quick", "slow"],
   ),
 );
+
+/** The shape of `timeouts`. */
+export const TIMEOUTS_SHAPE: CompiledShape = compileShape({ anyOf: [{ const: "none" }, TIMEOUTS.schema] });
 
 /** The shape of `unhandledErrors`. */
 export const UNHANDLED_ERRORS_SHAPE: CompiledShape = compileShape({
@@ -55,8 +59,7 @@ export function loadContext(source: ConfigSource, problems: ConfigProblem[]): Co
   const read = <Value>(shape: Shape, name: keyof ContextOptions): ConfigEntry<Value> | undefined =>
     source.at([name]) === undefined ? undefined : source.read<Value>(shape, problems, [name]);
   const redaction = loadRedaction(source, problems);
-  const written = read<WrittenTimeouts>(TIMEOUTS_SHAPE, "timeouts");
-  const timeouts = written && readTimeouts(written, problems);
+  const timeouts = readTimeouts(source, problems);
   const unhandledErrors = read<"message" | "redacted">(UNHANDLED_ERRORS_SHAPE, "unhandledErrors")?.value;
   const resultBudget = read<ResultBudget>(RESULT_BUDGET_SHAPE, "resultBudget")?.value;
   return {
@@ -70,7 +73,15 @@ export function loadContext(source: ConfigSource, problems: ConfigProblem[]): Co
 /** Durations with units: `quick: 60s`. */
 type WrittenTimeouts = { readonly [Pace in keyof ClassTimeouts]: string | number };
 
-function readTimeouts(entry: ConfigEntry<WrittenTimeouts>, problems: ConfigProblem[]): ClassTimeouts {
+function readTimeouts(source: ConfigSource, problems: ConfigProblem[]): ClassTimeouts | "none" | undefined {
+  const written = source.at(["timeouts"]);
+  if (written === undefined || written === "none") return written;
+  if (!isJsonObject(written)) {
+    problems.push(source.problem(["timeouts"], "timeouts must be `none`, or a map with quick and slow"));
+    return undefined;
+  }
+  const entry = source.read<WrittenTimeouts>(TIMEOUTS, problems, ["timeouts"]);
+  if (entry === undefined) return undefined;
   const read = (pace: keyof ClassTimeouts): number => {
     const ms = parseDuration(entry.value[pace]);
     const isFine = ms !== undefined && ms <= MAX_DELAY_MS;

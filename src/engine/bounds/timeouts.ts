@@ -12,8 +12,16 @@ export interface ClassTimeouts {
   readonly slow: number;
 }
 
+/** Default of `DispatchContext.timeouts`. */
+export const DEFAULT_TIMEOUTS: ClassTimeouts = { quick: 60_000, slow: 600_000 };
+
 /** @throws {TypeError} unless both time-outs are valid wall times. */
-export function checkTimeouts({ quick, slow }: ClassTimeouts): void {
+export function checkTimeouts(timeouts: ClassTimeouts | "none"): void {
+  if (timeouts === "none") return;
+  if (typeof timeouts !== "object" || timeouts === null) {
+    throw new TypeError(`timeouts must be an object with quick and slow, or "none", not ${String(timeouts)}`);
+  }
+  const { quick, slow } = timeouts;
   checkTimeout("quick", quick);
   checkTimeout("slow", slow);
 }
@@ -44,10 +52,10 @@ export function limitsOf(
   granted: ResourceLimits,
   defaults: ResourceLimits,
   { timeoutMs, sideEffects }: { readonly timeoutMs?: number | undefined; readonly sideEffects: SideEffects },
-  timeouts: ClassTimeouts | undefined,
+  timeouts: ClassTimeouts | "none",
 ): ResourceLimits {
   const limits = { ...defaults, ...granted };
   if (timeoutMs !== undefined) return { ...limits, ...strictestLimits(granted, { wallTimeMs: timeoutMs }) };
-  if (limits.wallTimeMs !== undefined || timeouts === undefined) return limits;
+  if (limits.wallTimeMs !== undefined || timeouts === "none") return limits;
   return { ...limits, wallTimeMs: timeouts[PACES[sideEffects]] };
 }

@@ -86,9 +86,9 @@ export type DispatchContext<Embedder = unknown> = {
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
   /**
-   * What the model reads if a host implementation throws anything but a `ToolFailure`: the error's message, or
-   * `Tool failed (reference 7f3a9c)`, while the event `tool.failed` has message and stack under the same reference. A
-   * tool's own `unhandledErrors` replaces it. Default: `"message"`.
+   * What the model reads if a host implementation throws anything but a `ToolFailure`: `Tool failed (reference 7f3a9c)`, while
+   * the event `tool.failed` has message and stack under the same reference, or the error's message. An error of the system
+   * (`ENOENT`) has a text of its own in both cases. A tool's own `unhandledErrors` replaces it. Default: `"redacted"`.
    */
   readonly unhandledErrors?: "message" | "redacted";
   /**
@@ -97,10 +97,10 @@ export type DispatchContext<Embedder = unknown> = {
    */
   readonly resultBudget?: ResultBudget;
   /**
-   * The wall time of calls for which neither the grant nor the tool nor the sandbox (as `host`) sets one. Default: no
-   * limit.
+   * The wall time of calls for which neither the grant nor the tool nor the sandbox sets one, as functions in this process;
+   * `"none"` for no limit. Default: `quick` 60,000 ms, `slow` 600,000 ms.
    */
-  readonly timeouts?: ClassTimeouts;
+  readonly timeouts?: ClassTimeouts | "none";
   /** Limits, capabilities and sandboxes that no call may exceed, whatever the policy grants. Default: no bound. */
   readonly upperBound?: UpperBound;
 } & (undefined extends Embedder ? Partial<EmbedderValue<Embedder>> : EmbedderValue<Embedder>);

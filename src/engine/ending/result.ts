@@ -54,7 +54,7 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
     readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema),
   );
   const { changes, endedAt } = outcome;
-  return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, endedAt, changes);
+  return seal(call, receipt, redact(call, outcome, read), endedAt, changes);
 }
 
 /**
@@ -85,18 +85,17 @@ function endOf({ mayStillRun, ended }: SandboxOutcome): Pick<ExecutionReceipt, "
   return mayStillRun ? { mayStillRun, ended: ended ?? "unknown" } : { ended: ended ?? "confirmed" };
 }
 
-/** Whether a function of the embedder threw what it did not mean for the model. */
-function isUnhandled(outcome: SandboxOutcome): boolean {
-  return outcome.status === "failed" && outcome.unhandled === true;
-}
-
-/** Replaces what a tool threw by a reference, under which the event has it, if the tool or the context says so. */
-function redact({ ctx, registered }: StartedCall, read: ReadOutcome): ReadOutcome {
-  const { unhandledErrors = ctx.unhandledErrors ?? "message" } = registered.tool;
+/**
+ * Replaces what a function of the embedder threw and did not mean for the model by a reference, under which the event has it,
+ * unless the tool or the context says otherwise.
+ */
+function redact({ ctx, registered }: StartedCall, outcome: SandboxOutcome, read: ReadOutcome): ReadOutcome {
+  if (outcome.status !== "failed" || outcome.unhandled !== true) return read;
+  const { unhandledErrors = ctx.unhandledErrors ?? "redacted" } = registered.tool;
   const { failure } = read;
   if (unhandledErrors === "message" || failure === undefined) return read;
   const reference = newReference();
-  const message = redactedText(reference);
+  const message = redactedText(reference, outcome.systemCode);
   return { ...read, failure: { ...failure, message, userVisible: true, reference } };
 }
 

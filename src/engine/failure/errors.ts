@@ -1,3 +1,4 @@
+import { systemErrorText } from "../../base/system-error.ts";
 import { beginning } from "../../base/text.ts";
 import { formatDuration, formatMinutes } from "../../base/units.ts";
 import { UNPRINTABLE } from "../../base/unprintable.ts";
@@ -86,9 +87,16 @@ export function notFoundText(name: string, listed: readonly string[], more: numb
   return `Tool ${quote(name)} not found. Available: [${listed.join(", ")}${rest}]`;
 }
 
-/** `Tool failed (reference 7f3a9c)`: the text for an error that the tool did not mean for the model. */
-export function redactedText(reference: string): string {
-  return `Tool failed (reference ${reference})`;
+/**
+ * `Tool failed (reference 7f3a9c)`, or `Tool failed: ENOENT, no such file or directory (reference 7f3a9c)`: the text for an error
+ * that the tool did not mean for the model.
+ *
+ * @param systemCode The operating system's code. Any other text is not shown.
+ */
+export function redactedText(reference: string, systemCode?: string): string {
+  const meaning = systemCode === undefined ? undefined : systemErrorText(systemCode);
+  const why = meaning === undefined ? "" : `: ${systemCode}, ${meaning}`;
+  return `Tool failed${why} (reference ${reference})`;
 }
 
 /** `Invalid arguments: /path must be string; …`, with at most {@link MAX_VALIDATION_ERRORS} errors. */

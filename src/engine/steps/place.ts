@@ -3,7 +3,7 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { checkLimits, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import { type ClassTimeouts, limitsOf } from "../bounds/timeouts.ts";
+import { type ClassTimeouts, DEFAULT_TIMEOUTS, limitsOf } from "../bounds/timeouts.ts";
 import { boundLimits } from "../bounds/upper-bound.ts";
 import { inheritedCapabilityText, limitUnenforceableText, ungrantedText } from "../failure/errors.ts";
 import { Refusal, unavailable } from "../failure/refusal.ts";
@@ -41,7 +41,7 @@ function placeLater(opened: Promise<Sandbox | undefined>, call: GrantedCall): Pr
 
 function placeIn(opened: Sandbox | undefined, call: GrantedCall): undefined {
   const { caller, grant, registered } = call;
-  const { upperBound, timeouts } = call.ctx;
+  const { upperBound, timeouts = DEFAULT_TIMEOUTS } = call.ctx;
   const { sandbox, limits } = findPlacement(opened, call);
   call.sandbox = sandbox;
   if (caller !== undefined) call.limits = narrowLimits(limits, grant, caller, sandbox, registered);
@@ -51,7 +51,7 @@ function placeIn(opened: Sandbox | undefined, call: GrantedCall): undefined {
 
 function findPlacement(opened: Sandbox | undefined, call: GrantedCall): Placement {
   const { ctx, grant, registered } = call;
-  const { timeouts } = ctx;
+  const { timeouts = DEFAULT_TIMEOUTS } = ctx;
   const { last } = registered;
   // Most calls of a tool come with the same grant, and a sandbox always gives the same answers for it.
   const { placement } = last;
@@ -59,8 +59,8 @@ function findPlacement(opened: Sandbox | undefined, call: GrantedCall): Placemen
     return placement;
   }
   const sandbox = checkSandbox(opened, call);
-  refuseUnenforceable(call, sandbox);
   const limits = effectiveLimits(registered, grant, sandbox, timeouts);
+  refuseUnenforceable(call, sandbox, limits);
   last.placement = { grant, sandbox, timeouts, limits };
   return last.placement;
 }
@@ -104,8 +104,8 @@ function refuseInherited(call: GrantedCall, name: CapabilityName): void {
   });
 }
 
-function refuseUnenforceable(call: GrantedCall, sandbox: Sandbox): void {
-  const { sandbox: mode, limits } = call.grant;
+function refuseUnenforceable(call: GrantedCall, sandbox: Sandbox, limits: ResourceLimits): void {
+  const { sandbox: mode } = call.grant;
   const limit = sandbox.unenforceable(limits, call.registered.tool);
   if (limit !== undefined) {
     throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, shownName(call), mode));
@@ -116,7 +116,7 @@ function effectiveLimits(
   { tool, subject }: RegisteredTool,
   { limits }: ExecutionGrant,
   { defaults }: Sandbox,
-  timeouts: ClassTimeouts | undefined,
+  timeouts: ClassTimeouts | "none",
 ): ResourceLimits {
   const { sideEffects } = subject;
   return checkLimits(limitsOf(limits, defaults, { timeoutMs: tool.timeoutMs, sideEffects }, timeouts));

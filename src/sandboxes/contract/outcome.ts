@@ -99,6 +99,8 @@ export interface FailedOutcome {
   readonly userVisible?: boolean;
   /** Set if a function of the embedder threw what it did not mean for the model: see `unhandledErrors`. */
   readonly unhandled?: true;
+  /** With `unhandled`: the operating system's code of the error, such as `ENOENT`, if it has one. */
+  readonly systemCode?: string;
   /** For the embedder. Deeply frozen. */
   readonly metadata?: JsonObject;
 }

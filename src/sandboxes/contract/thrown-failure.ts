@@ -1,3 +1,4 @@
+import { systemErrorCode } from "../../base/system-error.ts";
 import { describeThrown, type ThrownText } from "../../base/thrown.ts";
 import { copyJson } from "../../json/copy.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
@@ -7,7 +8,11 @@ import type { CallEffect } from "./outcome.ts";
 /** What a host tool threw: a failure that it meant, or anything else. Can be sent between threads. */
 export type ThrownFailure = ThrownText &
   (
-    | { readonly unhandled: true }
+    | {
+        readonly unhandled: true;
+        /** The operating system's code, such as `ENOENT`, if the error or one of its causes has one. */
+        readonly systemCode?: string;
+      }
     | {
         readonly unhandled?: never;
         readonly code: ToolFailureCode;
@@ -21,7 +26,9 @@ export type ThrownFailure = ThrownText &
 export function readThrown(thrown: unknown): ThrownFailure {
   const text = describeThrown(thrown);
   try {
-    return ToolFailure.is(thrown) ? { ...text, ...readFailure(thrown) } : { ...text, unhandled: true };
+    if (ToolFailure.is(thrown)) return { ...text, ...readFailure(thrown) };
+    const systemCode = systemErrorCode(thrown);
+    return { ...text, unhandled: true, ...(systemCode !== undefined && { systemCode }) };
   } catch {
     return { ...text, unhandled: true };
   }

@@ -5,7 +5,11 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import { type HostImplementation, isHostModule } from "../../tool/implementations/host-implementation.ts";
-import type { SandboxedTool, ToolImplementations } from "../../tool/implementations/implementations.ts";
+import {
+  logsFileAccess,
+  type SandboxedTool,
+  type ToolImplementations,
+} from "../../tool/implementations/implementations.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { HeldFiles } from "../contract/held-changes.ts";
@@ -70,7 +74,7 @@ export class HostSandbox implements Sandbox {
   }
 
   run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome> {
-    const { host, logFileAccess } = task.implementations;
+    const { host } = task.implementations;
     if (this.#closed || host === undefined) {
       const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
@@ -79,7 +83,7 @@ export class HostSandbox implements Sandbox {
     const refused = refuseUnbound(task, "host", now);
     if (refused !== undefined) return refused;
     // A module logs what it opens in its thread.
-    if (logFileAccess && !isHostModule(host)) return this.#runLogged(host, task);
+    if (!isHostModule(host) && logsFileAccess(task.implementations)) return this.#runLogged(host, task);
     return this.#run(host, task, now);
   }
 

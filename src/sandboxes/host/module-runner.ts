@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
 import { freezeJson } from "../../json/value.ts";
 import type { HostModule } from "../../tool/implementations/host-implementation.ts";
+import { logsFileAccess } from "../../tool/implementations/implementations.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
@@ -56,7 +57,7 @@ export class ModuleRunner {
       maxOutputBytes,
       fs: task.capabilities.fs,
       fileBytes: task.limits.fileBytes,
-      logFileAccess: task.implementations.logFileAccess === true,
+      logFileAccess: logsFileAccess(task.implementations),
     };
     const { signal, observer, principal } = task;
     const tool = `${fields.export}\0${fields.module}`;

@@ -25,7 +25,12 @@ export interface ToolImplementations<Input = never, Embedder = unknown> {
 /** A tool, as sandboxes get to know it: its implementations, and what they declare about themselves. */
 export interface SandboxedTool
   extends ToolImplementations<never, never>,
-    Pick<ToolTraits, "usesFiles" | "logFileAccess" | "sideEffects"> {}
+    Pick<ToolTraits, "usesFiles" | "logFileAccess" | "paths" | "sideEffects"> {}
+
+/** Whether the files that a tool's host implementation opens without `context.files` are logged. */
+export function logsFileAccess({ logFileAccess, paths, usesFiles }: SandboxedTool): boolean {
+  return logFileAccess ?? (usesFiles !== true && paths !== undefined && paths.length > 0);
+}
 
 /** The sandboxes in which a tool with these implementations can run. */
 export function sandboxesOf(implementations: ToolImplementations<never, never>): readonly SandboxMode[] {

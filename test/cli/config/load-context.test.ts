@@ -36,7 +36,8 @@ async function dispatch(more: string, name: string, args: object): Promise<Recor
 
 describe("sandgate dispatch follows the config:", () => {
   test("redaction hides the names and patterns of the config in results and tables", async () => {
-    const redaction = 'redaction: { names: [pin], patterns: { badge: "B-[0-9]{4}" }, results: true }\n';
+    const redaction =
+      'unhandledErrors: message\nredaction: { names: [pin], patterns: { badge: "B-[0-9]{4}" }, results: true }\n';
     const execution = await dispatch(redaction, "echo", { card_pin: 1234, note: "badge B-0042" });
     expect(execution["output"]).toEqual({ card_pin: "[redacted: pin]", note: "badge [redacted: badge]" });
     const call = JSON.stringify([{ id: "1", name: "broken", arguments: {} }]);
@@ -56,6 +57,13 @@ describe("sandgate dispatch follows the config:", () => {
     const broken = await dispatch(timeouts, "broken", {});
     expect(echoed["receipt"]).toMatchObject({ enforced: { wallTimeMs: 5_000 } });
     expect(broken["receipt"]).toMatchObject({ enforced: { wallTimeMs: 120_000 } });
+  });
+
+  test("timeouts: none sets no limit, and any other text is a problem", async () => {
+    expect((await dispatch("timeouts: none\n", "echo", {}))["receipt"]).toMatchObject({ enforced: {} });
+    expect((await run("timeouts: never\n", ["check"])).stderr).toContain(
+      "timeouts must be `none`, or a map with quick and slow",
+    );
   });
 
   test("unhandledErrors: redacted shows the model a reference", async () => {

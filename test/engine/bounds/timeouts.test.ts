@@ -24,8 +24,16 @@ describe("The wall time of a host call, as its receipt reports it, is", () => {
     });
   });
 
-  test("unlimited, if nothing sets one", async () => {
-    const ctx = await contextFor([hostTool(() => 1, { sideEffects: "execute" })]);
+  test("a minute, or ten minutes for the classes that act elsewhere, if nothing sets one", async () => {
+    const enforced = (["read", "execute"] as const).map(async (sideEffects) => {
+      const ctx = await contextFor([hostTool(() => 1, { sideEffects })]);
+      return (await dispatchTool(ctx)).receipt.enforced;
+    });
+    expect(await Promise.all(enforced)).toEqual([{ wallTimeMs: 60_000 }, { wallTimeMs: 600_000 }]);
+  });
+
+  test('unlimited with the time-outs "none", if nothing else sets one', async () => {
+    const ctx = await contextFor([hostTool(() => 1, { sideEffects: "execute" })], { timeouts: "none" });
     expect((await dispatchTool(ctx)).receipt.enforced).toEqual({});
   });
 

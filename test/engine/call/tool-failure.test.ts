@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { buildToolResultMessages } from "../../../src/engine/call/messages.ts";
@@ -125,9 +128,40 @@ describe("An object with a code that a QuickJS tool throws", () => {
 describe("unhandledErrors", () => {
   const secret = throwing(new Error("password is hunter2"));
 
-  test("lets the model read the message by default", async () => {
-    const { execution } = await run(secret);
+  test("message: the model reads what was thrown", async () => {
+    const { execution } = await run(secret, { unhandledErrors: "message" });
     expect(execution.error).toMatchObject({ message: "password is hunter2", userVisible: false });
+  });
+
+  test("is redacted by default", async () => {
+    const { unhandledErrors: _, ...ctx } = await contextFor([secret], { sandboxes });
+    const execution = await dispatchTool(ctx);
+    expect(execution.error?.message).toMatch(/^Tool failed \(reference [0-9a-f]{6}\)$/);
+  });
+
+  test("redacted: the code of a system error stays, with a text that names no file", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port: closedPort } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const failed = [
+      () => readFileSync("/no/such/hunter2"),
+      () => fetch(`http://127.0.0.1:${closedPort}/hunter2`),
+      () =>
+        Promise.reject(
+          new AggregateError([], "hunter2", { cause: Object.assign(new Error(), { code: "EACCES" }) }),
+        ),
+      () => Promise.reject(Object.assign(new Error("hunter2"), { code: "hunter2" })),
+    ].map(async (host) => {
+      const { execution } = await run(hostTool(host as never), { unhandledErrors: "redacted" });
+      return execution.error?.message.replace(/ \(reference [0-9a-f]{6}\)$/, "");
+    });
+    expect(await Promise.all(failed)).toEqual([
+      "Tool failed: ENOENT, no such file or directory",
+      "Tool failed: ECONNREFUSED, connection refused",
+      "Tool failed: EACCES, permission denied",
+      "Tool failed",
+    ]);
   });
 
   test("redacted: the word is in no execution and no text; the operator finds it by the reference", async () => {

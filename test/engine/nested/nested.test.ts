@@ -9,6 +9,7 @@ import type { GrantOptions } from "../../../src/policy/grant/execution-grant.ts"
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../../src/tool/implementations/implementations.ts";
+import { ToolFailure } from "../../../src/tool/tool-failure.ts";
 import { startExecutor } from "../../executor/harness.ts";
 import { recordEvents } from "../helpers.ts";
 
@@ -169,7 +170,7 @@ describe("a tool that calls other tools", () => {
       try { await tools.call("broken"); } catch (error) { return [error.name, error.code, error.message]; }`;
     const broken = {
       host: () => {
-        throw new Error("HTTP 500");
+        throw new ToolFailure("execution_error", "HTTP 500");
       },
     };
     expect((await run({ tools: { outer, broken } })).output).toEqual([

@@ -100,6 +100,19 @@ test("other tools, and other calls at the same time, are not logged", async () =
   expect([logged.lines.length, other.lines.length]).toEqual([1, 0]);
 });
 
+test("a tool that declares paths and not to use context.files is logged, unless it says otherwise", async () => {
+  const path = join(tree.root, "ok.txt");
+  const declared = {
+    paths: [{ argument: "/path", access: "read" as const }],
+    inputSchema: { type: "object", properties: { path: { type: "string" } } },
+  };
+  const logged = async (more: Partial<Tool>): Promise<number> =>
+    (await run(hostTool(() => readFileSync(path, "utf8"), { ...declared, ...more }))).lines.length;
+  expect(await logged({})).toBe(1);
+  expect(await logged({ logFileAccess: false })).toBe(0);
+  expect(await logged({ usesFiles: true })).toBe(0);
+});
+
 test("a tool that opens many files has the first ones named", async () => {
   const host = (): void => {
     for (let index = 0; index < 50; index++) writeFileSync(join(tree.root, `f${index}`), "");

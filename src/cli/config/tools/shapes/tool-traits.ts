@@ -79,7 +79,7 @@ export const TRAITS: Record<ConfigTrait, JsonObject> = {
   ),
   logFileAccess: described(
     FLAG,
-    "Whether files that the host implementation opens without `context.files` are logged. Default: `false`.",
+    "Whether files that the host implementation opens without `context.files` are logged. Default: `true` with `paths` and without `usesFiles`, otherwise `false`.",
   ),
   unhandledErrors: described(
     { type: "string", enum: ["message", "redacted"] },
