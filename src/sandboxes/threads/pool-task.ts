@@ -10,8 +10,12 @@ export interface PoolTaskOptions {
   readonly observer: TaskObserver;
   /** Identifies the code that the task runs, within the pool. */
   readonly tool?: string;
-  /** The id of the principal who calls. Waiting tasks of different callers take turns. */
+  /** The id of the principal who calls. Waiting tasks of different callers take turns: see `FairQueue`. */
   readonly caller?: string | undefined;
+  /** The session of the caller. */
+  readonly session?: string | undefined;
+  /** Milliseconds for which the call has waited already, which count against `maxWaitMs`. Default: 0. */
+  readonly waitedMs?: number;
   /**
    * Data that the task needs besides its fields. It is sent only once to each thread that needs it, so a name
    * must always stand for the same value.
@@ -35,8 +39,13 @@ export interface Artifact {
   readonly value: unknown;
 }
 
-/** The outcome of a task. `wallTimeMs` counts from the start of the work. */
-export type PoolOutcome<Result> = { readonly wallTimeMs: number } & (
+/** The outcome of a task. */
+export type PoolOutcome<Result> = {
+  /** Milliseconds from the start of the work. */
+  readonly wallTimeMs: number;
+  /** Milliseconds for which the task waited for a thread. Absent if one was free. */
+  readonly waitedMs?: number;
+} & (
   | { readonly status: "returned"; readonly result: Result }
   | {
       /** The thread was ended. */
@@ -49,7 +58,12 @@ export type PoolOutcome<Result> = { readonly wallTimeMs: number } & (
   /** The thread ended unexpectedly, or the task threw. */
   | { readonly status: "crashed"; readonly started: boolean; readonly error: Error }
   /** No thread ran the task. */
-  | { readonly status: "unavailable"; readonly reason: string }
+  | {
+      readonly status: "unavailable";
+      readonly reason: string;
+      /** Set if it waited for a thread as long as it may. */
+      readonly hasWaited?: true;
+    }
 );
 
 /** Why a task is ended early; `waited` if no thread was free for too long. */
@@ -69,8 +83,12 @@ export interface AssignedThread extends TaskQueue {
   endUnder(task: PoolTask): void;
 }
 
+let tasks = 0;
+
 /** A task in a pool. */
 export class PoolTask {
+  /** The tasks of this process are numbered in the order in which they were submitted. */
+  readonly number: number = ++tasks;
   /** Plain data for the thread. */
   readonly fields: unknown;
   readonly options: PoolTaskOptions;
@@ -82,6 +100,8 @@ export class PoolTask {
   thread: AssignedThread | undefined;
   /** Its slot in that thread. */
   slot = 0;
+  /** Whether no thread was free when it was submitted. */
+  mustWait = false;
   /** Why it is being ended; `undefined` if it is not. */
   cause: EndCause | undefined;
   readonly #settle: (outcome: PoolOutcome<never>) => void;
@@ -111,6 +131,12 @@ export class PoolTask {
   /** Reports the outcome. */
   settle(outcome: PoolOutcome<never>): void {
     if (this.#onAbort !== undefined) this.options.signal?.removeEventListener("abort", this.#onAbort);
-    this.#settle(outcome);
+    this.#settle(this.mustWait ? this.#withWait(outcome) : outcome);
+  }
+
+  /** Adds how long the task waited: what passed since it was submitted, without its work. */
+  #withWait(outcome: PoolOutcome<never>): PoolOutcome<never> {
+    const waitedMs = Math.round(performance.now() - this.submittedAt - outcome.wallTimeMs);
+    return waitedMs > 0 ? { ...outcome, waitedMs } : outcome;
   }
 }

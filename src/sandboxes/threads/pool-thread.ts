@@ -149,19 +149,19 @@ export class PoolThread implements AssignedThread, PortOwner {
     return true;
   }
 
-  /** Takes back tasks that have not started, at most `most`. */
+  /** Takes back tasks that have not started, at most `most`, and returns them in the order of their submission. */
   takeBackSome(most: number): readonly PoolTask[] {
     const taken: PoolTask[] = [];
     for (const task of this.#tasks) {
       if (taken.length >= most) break;
       if (task !== undefined && this.takeBack(task)) taken.push(task);
     }
-    return taken;
+    return taken.sort((one, other) => one.number - other.number);
   }
 
-  /** Whether it has a task of a tool. */
-  hasTool(tool: string | undefined): boolean {
-    return this.#tasks.some((task) => task !== undefined && task.options.tool === tool);
+  /** Whether it has a task for which the test is true. */
+  hasTask(test: (task: PoolTask) => boolean): boolean {
+    return this.#tasks.some((task) => task !== undefined && test(task));
   }
 
   /** Takes back the tasks of a tool that have not started. */

@@ -25,12 +25,14 @@ export class TaskClock extends DeadlineTimer<PoolTask> {
 function deadlineOf(task: PoolTask, maxWaitMs: number): number {
   // A task that is being ended is kept until its thread has ended.
   if (task.cause !== undefined) return Number.POSITIVE_INFINITY;
-  const { wallTimeMs = Number.POSITIVE_INFINITY, graceMs = 0 } = task.options;
+  const { wallTimeMs = Number.POSITIVE_INFINITY, graceMs = 0, waitedMs = 0 } = task.options;
   const allowedMs = wallTimeMs + graceMs;
   const { startedAt } = task;
   // Until the start is known, checking every `allowedMs` is enough to notice the deadline that follows from
   // it.
-  if (startedAt === 0n) return Math.min(task.submittedAt + maxWaitMs, performance.now() + allowedMs);
+  if (startedAt === 0n) {
+    return Math.min(task.submittedAt + maxWaitMs - waitedMs, performance.now() + allowedMs);
+  }
   const elapsedMs = msBetween(startedAt, process.hrtime.bigint());
   return performance.now() - elapsedMs + allowedMs;
 }

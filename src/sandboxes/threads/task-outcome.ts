@@ -11,7 +11,7 @@ export function endedOutcome(task: PoolTask, hasEnded: boolean): PoolOutcome<nev
   const { cause } = task;
   const { started, wallTimeMs } = sinceStart(task);
   if (cause !== "timeout" && cause !== "cancelled" && !started) {
-    return { status: "unavailable", reason: "its work did not start in time", wallTimeMs };
+    return { status: "unavailable", reason: "its work did not start in time", hasWaited: true, wallTimeMs };
   }
   // Work can start just when its thread is ended because it has not.
   const status = cause === "cancelled" ? cause : "timeout";

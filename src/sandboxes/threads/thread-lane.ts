@@ -1,7 +1,8 @@
+import { FairQueue, type QueueOwner } from "../../base/fair-queue.ts";
 import type { AbandonedThreads } from "./abandoned/abandoned-threads.ts";
-import { WaitingTasks } from "./fairness/waiting-tasks.ts";
 import type { PoolOutcome, PoolTask, TaskQueue } from "./pool-task.ts";
 import { PoolThread, type ThreadOptions, type ThreadOwner } from "./pool-thread.ts";
+import { SLOTS } from "./thread-table.ts";
 
 /** The options of a lane. */
 export interface LaneOptions {
@@ -21,12 +22,15 @@ export interface LaneOwner {
   onAbandoned(tool: string): void;
 }
 
+/** How many tasks have to end, after tasks were taken back, until one more may wait in each thread. */
+const ENDS_PER_TASK_AHEAD = 32;
+
 const NO_THREAD = "no thread can be started: too many could not be terminated";
 
 /**
- * Some of a pool's threads, with the tasks that wait for them. A task is given to the thread with the fewest
- * tasks, and an idle thread takes over tasks that wait in others. Therefore, no task waits while a thread is
- * free.
+ * Some of a pool's threads, with the tasks that wait for them. The next free thread runs a task of the caller whose turn it
+ * is. As long as all tasks that wait are of one caller, they are given to threads in advance, which avoids idle time between
+ * small tasks, and an idle thread takes over those of others; when another caller comes, they are taken back.
  */
 export class ThreadLane implements ThreadOwner, TaskQueue {
   readonly #options: LaneOptions;
@@ -38,8 +42,15 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
   readonly #threads = new Set<PoolThread>();
   /** Threads that are being ended. */
   readonly #leaving = new Set<PoolThread>();
-  /** Tasks for which no thread was free. */
-  readonly #waiting = new WaitingTasks();
+  /** Tasks that no thread has. */
+  readonly #waiting = new FairQueue<PoolTask>(ownerOf);
+  /** The last task that was given to a busy thread: others that wait in threads are of the same caller. */
+  #ahead: PoolTask | undefined;
+  /**
+   * How many tasks have ended since some were last taken back. Giving them away costs as much as a small task, so that
+   * there must be more of these.
+   */
+  #endsSince = Number.POSITIVE_INFINITY;
   /** The number of ended threads that have not been replaced. */
   #missing = 0;
   #isFilling = false;
@@ -48,7 +59,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
   /** @param abandoned The threads that could not be ended. If there are too many, no thread is started. */
   constructor(options: LaneOptions, abandoned: AbandonedThreads, owner: LaneOwner) {
     this.#options = options;
-    const { tasksEach = Number.POSITIVE_INFINITY, threadsPerTool } = options;
+    const { tasksEach = SLOTS, threadsPerTool } = options;
     this.#tasksEach = tasksEach;
     if (threadsPerTool !== undefined) {
       this.#isFree = (tool) => this.#threadsOf(tool) < threadsPerTool;
@@ -81,17 +92,69 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
   submit(task: PoolTask): void {
     task.queue = this;
     if (this.#isFree !== undefined && !this.#isFree(task.options.tool)) {
-      this.#waiting.add(task);
+      this.#wait(task);
       return;
     }
+    const hasTakenBack =
+      this.#ahead !== undefined && !isOfOneCaller(task, this.#ahead) && this.#takeBackAhead();
+    const thread = this.#idleThread ?? (this.#mayStart ? this.#start() : undefined);
+    if (thread !== undefined) thread.give(task);
+    else if (!this.#hasThread) this.#refuse([task], NO_THREAD);
+    else if (this.#waiting.size > 0 || !this.#giveAhead(task)) this.#wait(task);
+    if (hasTakenBack) this.#feedAll();
+  }
+
+  #wait(task: PoolTask): void {
+    task.mustWait = true;
+    this.#waiting.add(task);
+  }
+
+  get #idleThread(): PoolThread | undefined {
+    for (const thread of this.#threads) if (thread.count === 0 && thread.hasFreePlace) return thread;
+    return undefined;
+  }
+
+  /** The number of tasks that may be in a thread, running and waiting, while all that wait are of one caller. */
+  get #tasksAtOnce(): number {
+    return Math.min(1 + Math.floor(this.#endsSince / ENDS_PER_TASK_AHEAD), this.#tasksEach);
+  }
+
+  /** Gives a task to the busy thread with the fewest tasks. Returns `false` if it has to wait here. */
+  #giveAhead(task: PoolTask): boolean {
+    const most = this.#tasksAtOnce;
     let best: PoolThread | undefined;
     for (const thread of this.#threads) {
-      if (this.#canTake(thread) && (best === undefined || thread.count < best.count)) best = thread;
+      if (thread.hasFreePlace && thread.count < most && (best === undefined || thread.count < best.count)) {
+        best = thread;
+      }
     }
-    if ((best === undefined || best.count > 0) && this.#mayStart) best = this.#start();
-    if (best !== undefined) best.give(task);
-    else if (this.#hasThread) this.#waiting.add(task);
-    else this.#refuse([task], NO_THREAD);
+    if (best === undefined) return false;
+    this.#ahead = task;
+    task.mustWait = true;
+    best.give(task);
+    return true;
+  }
+
+  /** Takes back the tasks that wait in threads, since another caller has come. Returns whether there were any. */
+  #takeBackAhead(): boolean {
+    this.#ahead = undefined;
+    const taken: PoolTask[] = [];
+    for (const thread of this.#threads) if (thread.count > 1) taken.push(...thread.takeBackSome(SLOTS));
+    if (taken.length === 0) return false;
+    this.#endsSince = 0;
+    this.#putBack(taken);
+    return true;
+  }
+
+  /** @param tasks Of one caller. */
+  #putBack(tasks: readonly PoolTask[]): void {
+    const [first] = tasks;
+    if (first === undefined) return;
+    this.#waiting.putBack(tasks.toSorted((one, other) => one.number - other.number));
+    const isRunning = this.#threads
+      .values()
+      .some((thread) => thread.hasTask((task) => isOfOneCaller(task, first)));
+    if (isRunning) this.#waiting.hadTurn(first);
   }
 
   #start(): PoolThread {
@@ -103,12 +166,8 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
 
   #threadsOf(tool: string | undefined): number {
     let count = 0;
-    for (const thread of this.#threads) if (thread.hasTool(tool)) count++;
+    for (const thread of this.#threads) if (thread.hasTask(({ options }) => options.tool === tool)) count++;
     return count;
-  }
-
-  #canTake(thread: PoolThread): boolean {
-    return thread.hasFreePlace && thread.count < this.#tasksEach;
   }
 
   takeBack(task: PoolTask): boolean {
@@ -134,6 +193,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
   }
 
   onOutcome(task: PoolTask, outcome: PoolOutcome<never>): void {
+    this.#endsSince++;
     this.#owner.onOutcome(task, outcome);
   }
 
@@ -152,12 +212,28 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
     if (thread.count === 0) this.#steal(thread);
   }
 
+  /** Gives a thread the next task if it is idle, and others in advance if they are of one caller. */
   #feed(thread: PoolThread): void {
-    while (this.#canTake(thread)) {
-      const task = this.#waiting.next(this.#isFree);
-      if (task === undefined) return;
-      thread.give(task);
+    if (this.#waiting.size === 0) return;
+    if (thread.count === 0) this.#giveNext(thread);
+    const most = this.#tasksAtOnce;
+    while (thread.count > 0 && thread.count < most && thread.hasFreePlace && this.#waiting.hasOneOwner) {
+      this.#ahead = this.#giveNext(thread);
+      if (this.#ahead === undefined) return;
     }
+  }
+
+  #giveNext(thread: PoolThread): PoolTask | undefined {
+    if (!thread.hasFreePlace) return undefined;
+    const task = this.#waiting.next(this.#isFree);
+    if (task !== undefined) thread.give(task);
+    return task;
+  }
+
+  /** Gives tasks that wait to all threads, to the idle ones first. */
+  #feedAll(): void {
+    for (const thread of this.#threads) if (thread.count === 0) this.#giveNext(thread);
+    for (const thread of this.#threads) this.#feed(thread);
   }
 
   /** Gives an idle thread half of the tasks that wait in the busiest one. */
@@ -193,34 +269,37 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
     this.#goOn(left);
   }
 
+  /** Has tasks run that had not started in a thread which is not available any more, before those that wait here. */
   #goOn(left: readonly PoolTask[]): void {
-    const started = this.#startMissing();
-    this.#resubmit(left);
-    for (const thread of started) this.#feed(thread);
-    if (!this.#hasThread) this.#refuse(this.#waiting.takeAll(), NO_THREAD);
-  }
-
-  /** Starts replacements for ended threads, as far as allowed. */
-  #startMissing(): readonly PoolThread[] {
-    const started: PoolThread[] = [];
-    while (this.#missing > 0 && this.#mayStart) started.push(this.#start());
-    return started;
-  }
-
-  /** Submits tasks again, before those that already wait here, since they were submitted earlier. */
-  #resubmit(left: readonly PoolTask[]): void {
-    if (left.length === 0) return;
+    this.#startMissing();
     if (this.#isClosed) {
       for (const task of left)
         this.#owner.onOutcome(task, { status: "cancelled", started: false, wallTimeMs: 0 });
       return;
     }
-    const behind = this.#waiting.takeAll();
-    for (const task of left) this.submit(task);
-    for (const task of behind) this.#waiting.add(task);
+    for (const task of left) task.mustWait = true;
+    this.#putBack(left);
+    while (this.#waiting.size > 0 && this.#idleThread === undefined && this.#mayStart) {
+      this.#giveNext(this.#start());
+    }
+    this.#feedAll();
+    if (!this.#hasThread) this.#refuse(this.#waiting.takeAll(), NO_THREAD);
+  }
+
+  /** Starts replacements for ended threads, as far as allowed. */
+  #startMissing(): void {
+    while (this.#missing > 0 && this.#mayStart) this.#start();
   }
 
   #refuse(tasks: Iterable<PoolTask>, reason: string): void {
     for (const task of tasks) this.#owner.onOutcome(task, { status: "unavailable", reason, wallTimeMs: 0 });
   }
+}
+
+function ownerOf({ options: { caller, session, tool } }: PoolTask): QueueOwner {
+  return { principal: caller, session, tool };
+}
+
+function isOfOneCaller({ options: one }: PoolTask, { options: other }: PoolTask): boolean {
+  return one.caller === other.caller && one.session === other.session && one.tool === other.tool;
 }

@@ -14,9 +14,16 @@ export interface WorkerPoolOptions {
    * threads for each depth.
    */
   readonly threads?: number;
-  /** Milliseconds that a task may wait for a free thread. Default: 30,000. */
+  /**
+   * Milliseconds that a call may wait in all until it begins, for a free thread, the memory of a virtual machine, or at an
+   * executor: its wall time passes only then. One that waited longer fails with `sandbox_unavailable` and has no effect.
+   * Default: 30,000.
+   */
   readonly maxWaitMs?: number;
 }
+
+/** The default of {@link WorkerPoolOptions.maxWaitMs}. */
+export const DEFAULT_MAX_WAIT_MS = 30_000;
 
 /** The options of a sandbox's pool. */
 export interface PoolOptions extends WorkerPoolOptions {
@@ -24,14 +31,11 @@ export interface PoolOptions extends WorkerPoolOptions {
   readonly abandoned?: AbandonedThreads;
 }
 
-const DEFAULT_MAX_WAIT_MS = 30_000;
-
 /**
  * A pool of threads. A deadline or a cancellation ends the thread that runs the task, and the pool starts
  * another one. A thread that does not end in time is abandoned: nothing waits for it. A thread runs one task
- * at a time, with a few more waiting in it to avoid idle time between small tasks. These move to other
- * threads when it ends. Tools that exceed their deadlines have separate threads, and wait for each other
- * only.
+ * at a time. Callers take turns for the threads: see `ThreadLane`. Tools that exceed their deadlines have separate threads,
+ * and wait for each other only.
  */
 export class WorkerPool implements LaneOwner {
   /** Lanes by depth of nesting. */
@@ -123,7 +127,7 @@ export class WorkerPool implements LaneOwner {
     if (task.queue?.takeBack(task) !== true) task.thread?.endUnder(task);
     else if (cause === "waited") {
       const reason = `no free thread within ${this.#maxWaitMs} ms`;
-      this.onOutcome(task, { status: "unavailable", reason, wallTimeMs: 0 });
+      this.onOutcome(task, { status: "unavailable", reason, hasWaited: true, wallTimeMs: 0 });
     } else this.onOutcome(task, { status: cause, started: false, wallTimeMs: 0 });
   };
 

@@ -148,23 +148,63 @@ describe("tasks", () => {
     while (!isReturned(await run(pool, ANSWER)));
     const running = run(pool, { kind: "sleep", ms: 400 });
     expect(await run(pool, ANSWER)).toEqual({
-      status: "unavailable",
-      reason: "no free thread within 100 ms",
-      wallTimeMs: 0,
+      ...{ status: "unavailable", reason: "no free thread within 100 ms", wallTimeMs: 0 },
+      ...{ hasWaited: true, waitedMs: expect.any(Number) },
     });
     expect(isReturned(await running)).toBe(true);
   });
 
-  test("a task does not wait for all earlier calls of another tool", async () => {
-    const pool = open({ threads: 1 });
-    const order: string[] = [];
-    const call = async (tool: string): Promise<void> => {
-      await run(pool, ANSWER, { tool });
-      order.push(tool);
+  test.each<[string, Partial<PoolTaskOptions>]>([
+    ["principal", { caller: "bob", session: "1", tool: "a" }],
+    ["session of the principal", { caller: "ann", session: "2", tool: "a" }],
+    ["tool of the session", { caller: "ann", session: "1", tool: "b" }],
+  ])("a task of another %s gets the next free thread", async (_case, other) => {
+    const pool = open({ threads: 2 });
+    await Promise.all([run(pool, ANSWER), run(pool, ANSWER)]);
+    const begun: string[] = [];
+    const begin = async (name: string, options: Partial<PoolTaskOptions>): Promise<void> => {
+      const observer = { ...SILENT, output: () => begun.push(name) };
+      expect(isReturned(await run(pool, { kind: "tell and sleep", ms: 10 }, { ...options, observer }))).toBe(
+        true,
+      );
     };
-    await Promise.all([...Array.from({ length: 100 }, () => call("busy")), call("other")]);
-    // The first 32 tasks are given to the thread, and only the others take turns.
-    expect(order.indexOf("other")).toBeLessThan(40);
+    const busy = Array.from({ length: 100 }, () => begin("busy", { caller: "ann", session: "1", tool: "a" }));
+    for (let i = 0; i < 3; i++) {
+      await busy[8 * i];
+      const before = begun.length;
+      await begin("other", other);
+      // One call may have begun in each thread that this process has not learned of.
+      expect(begun.slice(before).indexOf("other")).toBeLessThanOrEqual(2);
+    }
+    await Promise.all(busy);
+  });
+
+  test("tasks of one caller that wait begin in the order of their submission, also after another one came", async () => {
+    const pool = open({ threads: 1 });
+    await run(pool, ANSWER);
+    const ended: number[] = [];
+    const busy = Array.from({ length: 200 }, async (_, i) => {
+      await run(pool, ANSWER, { caller: "ann" });
+      ended.push(i);
+    });
+    for (let i = 0; i < 20; i++) await run(pool, ANSWER, { caller: "bob" });
+    await Promise.all(busy);
+    expect(ended).toEqual(Array.from({ length: 200 }, (_, i) => i));
+  });
+
+  test("an outcome says how long its task waited, and what the call waited before counts", async () => {
+    const pool = open({ threads: 1, maxWaitMs: 1_000 });
+    while (!isReturned(await run(pool, ANSWER)));
+    expect(await run(pool, ANSWER)).not.toHaveProperty("waitedMs");
+    const running = run(pool, { kind: "sleep", ms: 300 });
+    const waiting = run(pool, ANSWER);
+    expect(await run(pool, ANSWER, { waitedMs: 990 })).toMatchObject({
+      status: "unavailable",
+      hasWaited: true,
+    });
+    await running;
+    const { waitedMs = 0, wallTimeMs } = await waiting;
+    expect(waitedMs).toBeGreaterThan(wallTimeMs);
   });
 
   test("cancelling a waiting task does not end a thread", async () => {
@@ -174,7 +214,7 @@ describe("tasks", () => {
     const cancel = new AbortController();
     const waiting = run(pool, SPIN_FOREVER, { signal: cancel.signal });
     cancel.abort();
-    expect(await waiting).toEqual({ status: "cancelled", started: false, wallTimeMs: 0 });
+    expect(await waiting).toMatchObject({ status: "cancelled", started: false, wallTimeMs: 0 });
     await running;
     expect(await run(pool, ANSWER)).toMatchObject({ result: before });
   });
