@@ -84,7 +84,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = Object.freez
   internal_error: afterwards(500),
   /** The executor is shutting down. */
   draining: notNow(503),
-  /** The caller's timeout expired before the call started. */
+  /** The call waited as long as it may, or as its caller does, and did not start. */
   deadline_passed: refusal(504),
 });
 

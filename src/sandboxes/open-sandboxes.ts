@@ -115,7 +115,8 @@ class LazySandboxes implements Sandboxes {
 
   constructor(options: SandboxesOptions) {
     const { wasm = {}, egress = {}, keyValue, secrets, remote = {} } = options;
-    this.#abandoned = new AbandonedThreads(options.workers?.threads);
+    const { threads, maxWaitMs } = options.workers ?? {};
+    this.#abandoned = new AbandonedThreads(threads);
     const workers = { ...options.workers, abandoned: this.#abandoned };
     const credentials = checkCredentials({ ...(egress.ca !== undefined && { ca: egress.ca }), ...remote });
     const openEgress = (): Promise<Egress> => this.#openEgress(egress);
@@ -131,13 +132,19 @@ class LazySandboxes implements Sandboxes {
       quickjs: async () =>
         new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress }),
       process: async () =>
-        (await import("./process/process-sandbox.ts")).ProcessSandbox.open(openEgress, options.process),
-      microvm: async () => (await import("./microvm/open-microvm.ts")).openMicrovm(options.microvm),
+        (await import("./process/process-sandbox.ts")).ProcessSandbox.open(
+          openEgress,
+          options.process,
+          maxWaitMs,
+        ),
+      microvm: async () =>
+        (await import("./microvm/open-microvm.ts")).openMicrovm(options.microvm, maxWaitMs),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress: await openEgress(),
           credentials,
           frames: remote.frames,
+          maxWaitMs,
           ...(secrets && { secrets }),
         }),
     };

@@ -24,6 +24,7 @@ const ENFORCED: Readonly<Record<LimitName, string>> = {
 /** The attributes of what the call used. The connections have none: there can be any number of them. */
 const USED: Readonly<Record<Exclude<keyof ResourceUse, "contacted">, string>> = {
   wallTimeMs: "sandgate.receipt.used.wall_time_ms",
+  waitedMs: "sandgate.receipt.used.waited_ms",
   outputBytes: "sandgate.receipt.used.output_bytes",
   memoryBytes: "sandgate.receipt.used.memory_bytes",
   logLines: "sandgate.receipt.used.log_lines",

@@ -173,7 +173,7 @@ export async function until(holds: () => boolean): Promise<void> {
 
 /** A client of an executor with its own key. */
 export class KeyedClient {
-  readonly #privateKey: KeyObject;
+  readonly privateKey: KeyObject;
   readonly keyId: string;
   readonly publicKey: KeyObject;
 
@@ -181,13 +181,13 @@ export class KeyedClient {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     this.keyId = keyId;
     this.publicKey = publicKey;
-    this.#privateKey = privateKey;
+    this.privateKey = privateKey;
   }
 
   /** Returns the headers of a signed dispatch request. */
   sign({ address }: { readonly address: string }, body: string): Record<string, string> {
     const request = { method: "POST", authority: address, path: "/v1/dispatch", body } as const;
-    return { ...signRequest(request, { keyId: this.keyId, privateKey: this.#privateKey }) };
+    return { ...signRequest(request, { keyId: this.keyId, privateKey: this.privateKey }) };
   }
 
   /** Returns the headers of a signed upgrade to frames, with its part of the key of the seals. */
@@ -195,7 +195,7 @@ export class KeyedClient {
     const covered = { upgrade: FRAMES_PROTOCOL, [FRAMES_KEY_HEADER]: publicKey };
     const request = { method: "GET", authority: address, path: FRAMES_PATH, covered } as const;
     return {
-      ...signRequest(request, { keyId: this.keyId, privateKey: this.#privateKey }),
+      ...signRequest(request, { keyId: this.keyId, privateKey: this.privateKey }),
       [FRAMES_KEY_HEADER]: publicKey,
     };
   }

@@ -83,6 +83,11 @@ export type DispatchContext<Embedder = unknown> = {
   readonly idempotencyKey?: string;
   /** Cancels the running calls and all later ones. */
   readonly signal?: AbortSignal;
+  /**
+   * Milliseconds for which the call waited for its turn before it was dispatched. They are part of `receipt.used.waitedMs`,
+   * and of the time that sandboxes let it wait (`workers.maxWaitMs`). Default: 0.
+   */
+  readonly waitedMs?: number;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
   /**

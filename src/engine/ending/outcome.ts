@@ -10,6 +10,7 @@ import {
   executionErrorText,
   invalidOutputText,
   limitExceededText,
+  neverBeganText,
   timeoutText,
   unavailableText,
 } from "../failure/errors.ts";
@@ -69,13 +70,21 @@ function readFailure(
         userVisible: outcome.userVisible === true,
       });
     case "timeout":
-      return fail("timeout", timeoutText(limits.wallTimeMs ?? 0));
+      return fail(
+        "timeout",
+        outcome.hasBegun === false
+          ? neverBeganText(tool, outcome.used.wallTimeMs)
+          : timeoutText(limits.wallTimeMs ?? 0),
+      );
     case "cancelled":
       return fail("cancelled", CANCELLED_TEXT);
     case "limit_exceeded":
       return fail("limit_exceeded", limitExceededText(outcome.limit, limits), { limit: outcome.limit });
     case "unavailable":
-      return fail("sandbox_unavailable", unavailableText(tool, sandbox));
+      return fail(
+        "sandbox_unavailable",
+        outcome.hasWaited ? neverBeganText(tool, outcome.used.waitedMs ?? 0) : unavailableText(tool, sandbox),
+      );
     case "refused":
       return fail(outcome.reason, executionErrorText(outcome.message));
     default:

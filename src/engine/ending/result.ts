@@ -36,7 +36,8 @@ export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
   }
 }
 
-function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
+function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
+  const outcome = withEarlierWait(call, given);
   const { enforced: held = call.task.limits } = outcome;
   // A task that did not start was held to no limit.
   const hasRun = outcome.status !== "unavailable" && outcome.status !== "refused";
@@ -55,6 +56,14 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   );
   const { changes, endedAt } = outcome;
   return seal(call, receipt, redact(call, outcome, read), endedAt, changes);
+}
+
+/** Adds how long the call waited before it was dispatched. */
+function withEarlierWait({ task: { waitedMs = 0 } }: StartedCall, outcome: SandboxOutcome): SandboxOutcome {
+  const earlierMs = Math.round(waitedMs);
+  if (earlierMs === 0) return outcome;
+  const { used } = outcome;
+  return { ...outcome, used: { ...used, waitedMs: earlierMs + (used.waitedMs ?? 0) } };
 }
 
 /**

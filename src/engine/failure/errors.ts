@@ -203,6 +203,12 @@ export function unavailableText(tool: string, sandbox: SandboxMode): string {
   return `Tool ${quote(tool)} cannot run now: its '${sandbox}' sandbox is not available`;
 }
 
+/** `Tool 'X' never began: it waited 30s for its turn, and had no effect. Call it again later`. */
+export function neverBeganText(tool: string, waitedMs: number): string {
+  const waited = formatDuration(waitedMs < 1_000 ? Math.round(waitedMs) : Math.round(waitedMs / 100) * 100);
+  return `Tool ${quote(tool)} never began: it waited ${waited} for its turn, and had no effect. Call it again later`;
+}
+
 /** The text of a call that was running when its process ended. */
 export function interruptedText(tool: string): string {
   return `Tool ${quote(tool)} was interrupted; whether it took effect is not known`;

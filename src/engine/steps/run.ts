@@ -55,6 +55,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     capabilities,
     grant: bound,
     signal,
+    waitedMs: caller === undefined ? ctx.waitedMs : undefined,
     observer: call.workReport ?? observer,
     embedder,
     agent,

@@ -31,6 +31,11 @@ export interface ExecutorLimits {
    * Default: 30,000.
    */
   readonly requestMs: number;
+  /**
+   * Milliseconds that a call may wait in all until it begins, in the queue and for its sandbox. One that waited longer is
+   * refused with `deadline_passed`. Default: 30,000.
+   */
+  readonly maxWaitMs: number;
   /** Maximum wall time of any call, in ms. Default: 600,000. */
   readonly callMs: number;
   /**
@@ -54,6 +59,7 @@ export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
   connectionsPerAddress: 5_000,
   bodyBytes: MAX_REQUEST_BYTES,
   requestMs: 30_000,
+  maxWaitMs: 30_000,
   callMs: 600_000,
   drainDelayMs: 0,
   drainMs: 10_000,

@@ -45,7 +45,7 @@ export class DispatchedCall {
   readonly #abort = new AbortController();
   #waiters: CallWaiter[] = [];
   /** Removes the call from the queue, and returns whether it was queued. */
-  #leaveQueue: (() => boolean) | undefined;
+  leaveQueue: (() => boolean) | undefined;
   #isAbandoned = false;
   /** Requests that arrived after the call was abandoned. */
   #followers: Set<() => void> | undefined;
@@ -74,10 +74,6 @@ export class DispatchedCall {
     return this.#isAbandoned;
   }
 
-  set leaveQueue(leave: () => boolean) {
-    this.#leaveQueue = leave;
-  }
-
   /** Adds a waiter. */
   join(waiter: CallWaiter): void {
     this.#waiters.push(waiter);
@@ -93,7 +89,7 @@ export class DispatchedCall {
     if (index < 0) return undefined;
     this.#waiters.splice(index, 1);
     if (this.#waiters.length > 0) return undefined;
-    if (this.#leaveQueue?.()) return "unstarted";
+    if (this.leaveQueue?.()) return "unstarted";
     this.#isAbandoned = true;
     this.cancel();
     return undefined;

@@ -1,3 +1,4 @@
+import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { newProcessId } from "../../remote-protocol/process-stamp.ts";
@@ -8,6 +9,13 @@ import type { Metric } from "../metrics/prometheus-text.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { type CallIdentity, CallWindow, identityOf } from "./call-window.ts";
 import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
+
+/** A call that waits in the queue. */
+interface QueuedCall {
+  /** Its name in the window. */
+  readonly name: string;
+  readonly call: DispatchedCall;
+}
 
 /** A request to run a call. */
 interface Submission extends CallIdentity, CallOrigin {
@@ -26,6 +34,12 @@ export class Dispatcher {
   readonly #runner: CallRunner;
   readonly #admission: Admission;
   readonly #window: CallWindow<DispatchedCall>;
+  readonly #maxWaitMs: number;
+  /** Refuses calls that wait in the queue for too long. */
+  readonly #waiting: DeadlineTimer<QueuedCall> = new DeadlineTimer({
+    deadlineOf: ({ call }) => call.arrivedAt + this.#maxWaitMs,
+    expire: (queued) => this.#expire(queued),
+  });
   #isDraining = false;
   #onIdle: (() => void) | undefined;
 
@@ -34,6 +48,7 @@ export class Dispatcher {
     this.#runner = new CallRunner(context, limits.callMs, this.metrics);
     this.#admission = new Admission(limits.inFlight, limits.queued);
     this.#window = new CallWindow(limits.window);
+    this.#maxWaitMs = limits.maxWaitMs;
   }
 
   get context(): ExecutorContext {
@@ -141,17 +156,34 @@ export class Dispatcher {
     const call = new DispatchedCall(request, submission, waiter.onEvent !== undefined, arrivedAt);
     this.#window.begin(submission, call);
     const leave = this.#wait(name, call, waiter);
+    const queued: QueuedCall = { name, call };
+    let isQueued = true;
     const place = this.#admission.enter(
       { caller, session: request.session, principal: submission.principal?.id },
-      () => this.#start(name, call),
-      () => this.#refuse(name, call, this.#isDraining ? draining() : overloaded()),
+      () => {
+        isQueued = false;
+        this.#waiting.delete(queued);
+        this.#start(name, call);
+      },
+      () => {
+        this.#waiting.delete(queued);
+        this.#refuse(name, call, this.#isDraining ? draining() : overloaded());
+      },
     );
     if (place === "refused") {
       this.#window.cancel(name);
       throw overloaded();
     }
-    call.leaveQueue = place;
+    call.leaveQueue = () => {
+      this.#waiting.delete(queued);
+      return place();
+    };
+    if (isQueued) this.#waiting.add(queued);
     return leave;
+  }
+
+  #expire({ name, call }: QueuedCall): void {
+    if (call.leaveQueue?.() === true) this.#refuse(name, call, waitedTooLong());
   }
 
   #wait(name: string, call: DispatchedCall, waiter: CallWaiter): () => void {
@@ -194,11 +226,7 @@ export class Dispatcher {
     const { timeoutMs = Number.POSITIVE_INFINITY } = call.request;
     const left = timeoutMs - (performance.now() - call.arrivedAt);
     if (left <= 0) {
-      this.#refuse(
-        name,
-        call,
-        new RemoteProblem("deadline_passed", "the caller's timeout expired before the call started"),
-      );
+      this.#refuse(name, call, waitedTooLong());
       // Deferred, since many such calls in a row would otherwise grow the stack.
       queueMicrotask(() => this.#release(call));
       return;
@@ -232,6 +260,10 @@ export class Dispatcher {
   #tellIfIdle(): void {
     if (this.#isDraining && this.#window.runningSize === 0) this.#onIdle?.();
   }
+}
+
+function waitedTooLong(): RemoteProblem {
+  return new RemoteProblem("deadline_passed", "the call waited too long for its turn, and never began");
 }
 
 function elsewhere(): RemoteProblem {

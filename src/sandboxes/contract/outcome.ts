@@ -8,6 +8,8 @@ import type { ToolFailureCode } from "../../tool/tool-failure.ts";
 export interface ResourceUse {
   /** Milliseconds that the work took. */
   readonly wallTimeMs: number;
+  /** Milliseconds for which the call waited for its turn, which do not count as wall time. Absent if it did not wait. */
+  readonly waitedMs?: number;
   /** Bytes of the output as UTF-8 JSON text. */
   readonly outputBytes?: number;
   /**
@@ -77,9 +79,14 @@ export type SandboxOutcome = {
   | { /** Deeply frozen, and not shared. */ readonly status: "completed"; readonly output: JsonValue }
   | FailedOutcome
   | { readonly status: "limit_exceeded"; readonly limit: LimitName }
-  | { readonly status: "timeout" }
+  | { readonly status: "timeout" /** Set if its time passed before it began. */; readonly hasBegun?: false }
   | { readonly status: "cancelled" }
-  | { /** It did not start. */ readonly status: "unavailable" }
+  | {
+      /** It did not start. */
+      readonly status: "unavailable";
+      /** Set if it waited for its turn as long as it may: `used.waitedMs` says how long. */
+      readonly hasWaited?: true;
+    }
   | {
       /** The task did not start: the executor refused it with this message. */
       readonly status: "refused";

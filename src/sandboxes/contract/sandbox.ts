@@ -8,6 +8,9 @@ import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SandboxOutcome } from "./outcome.ts";
 import type { SandboxTask } from "./task.ts";
 
+/** Milliseconds that a call may wait in all until it begins, unless the embedder says otherwise (`workers.maxWaitMs`). */
+export const DEFAULT_MAX_WAIT_MS = 30_000;
+
 /**
  * The contract of every sandbox: a task in, an outcome out. A sandbox does not depend on models or messages. Each one
  * passes the suite in `test/contract`.

@@ -38,6 +38,8 @@ export interface SandboxTask extends GrantedTask {
   readonly capabilities: Capabilities;
   /** Cancels the task. */
   readonly signal: AbortSignal | undefined;
+  /** Milliseconds for which the call has waited for its turn already, such as at an executor. Default: 0. */
+  readonly waitedMs?: number | undefined;
   readonly observer: TaskObserver;
   /** The embedder's own data, for functions in this process only; it never leaves the process. */
   readonly embedder: unknown;

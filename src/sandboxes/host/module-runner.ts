@@ -10,8 +10,8 @@ import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { ThrownFailure } from "../contract/thrown-failure.ts";
 import { AbandonedThreads } from "../threads/abandoned/abandoned-threads.ts";
-import type { PoolOutcome } from "../threads/pool-task.ts";
-import { notEnded } from "../threads/task-outcome.ts";
+import { callerOf, type PoolOutcome } from "../threads/pool-task.ts";
+import { notEnded, notRun, timesOf } from "../threads/task-outcome.ts";
 import type { ForeignPool, TaskPool } from "../threads/task-pool.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
@@ -59,18 +59,10 @@ export class ModuleRunner {
       fileBytes: task.limits.fileBytes,
       logFileAccess: logsFileAccess(task.implementations),
     };
-    const { signal, observer, principal } = task;
+    const { signal, observer, waitedMs } = task;
     const tool = `${fields.export}\0${fields.module}`;
-    return readPoolOutcome(
-      await this.#pool.run<WorkerAnswer>(fields, {
-        wallTimeMs,
-        signal,
-        observer,
-        tool,
-        caller: principal?.id,
-      }),
-      maxOutputBytes,
-    );
+    const options = { wallTimeMs, signal, observer, tool, ...callerOf(task), waitedMs };
+    return readPoolOutcome(await this.#pool.run<WorkerAnswer>(fields, options), maxOutputBytes);
   }
 
   close(): Promise<void> {
@@ -82,9 +74,9 @@ function readPoolOutcome(
   outcome: PoolOutcome<WorkerAnswer>,
   maxOutputBytes: number | undefined,
 ): SandboxOutcome {
-  const { wallTimeMs } = outcome;
   const fileBytes = outcome.status === "returned" ? outcome.result.fileBytes : undefined;
-  const used = fileBytes === undefined ? { wallTimeMs } : { wallTimeMs, fileBytes };
+  const times = timesOf(outcome);
+  const used = fileBytes === undefined ? times : { ...times, fileBytes };
   switch (outcome.status) {
     case "returned": {
       const { changes } = outcome.result;
@@ -92,7 +84,7 @@ function readPoolOutcome(
       return changes === undefined ? read : { ...read, changes };
     }
     case "unavailable":
-      return { status: "unavailable", effect: "none", used, detail: outcome.reason };
+      return notRun(outcome);
     case "crashed": {
       const message = "Tool ended the thread that it ran in";
       const effect = outcome.started ? "unknown" : "none";

@@ -1,12 +1,15 @@
+import { FairQueue, type QueueOwner } from "../../base/fair-queue.ts";
+
 interface Waiting {
+  readonly owner: QueueOwner;
   readonly bytes: number;
   readonly go: () => void;
 }
 
-/** The memory that all machines may take together. Those that wait get it in the order in which they came. */
+/** The memory that all machines may take together. The callers of those that wait take turns. */
 export class MachineMemory {
   readonly #total: number;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new FairQueue<Waiting>(({ owner }) => owner);
   #used = 0;
 
   constructor(total: number) {
@@ -28,15 +31,17 @@ export class MachineMemory {
   /**
    * Waits for memory.
    *
+   * @param owner For whom. Default: it is not known.
    * @returns whether it was taken: not if the signal was aborted before.
    * @throws {Error} if there will never be as much.
    */
-  async take(bytes: number, signal: AbortSignal): Promise<boolean> {
+  async take(bytes: number, signal: AbortSignal, owner: QueueOwner = {}): Promise<boolean> {
     if (bytes > this.#total) throw new Error(`a virtual machine needs ${bytes} bytes of memory`);
     if (signal.aborted) return false;
     if (this.tryTake(bytes)) return true;
     return new Promise((resolve) => {
       const waiting: Waiting = {
+        owner,
         bytes,
         go: () => {
           signal.removeEventListener("abort", abort);
@@ -56,11 +61,11 @@ export class MachineMemory {
 
   giveBack(bytes: number): void {
     this.#used -= bytes;
-    for (const waiting of this.#waiting) {
-      if (this.#used + waiting.bytes > this.#total) return;
-      this.#waiting.delete(waiting);
-      this.#used += waiting.bytes;
-      waiting.go();
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      if (this.#used + next.bytes > this.#total) return;
+      this.#waiting.next();
+      this.#used += next.bytes;
+      next.go();
     }
   }
 }

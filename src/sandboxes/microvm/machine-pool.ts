@@ -1,3 +1,4 @@
+import type { QueueOwner } from "../../base/fair-queue.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MachineMemory } from "./machine-memory.ts";
 import { machineBytes, toolMemory } from "./microvm-limits.ts";
@@ -70,11 +71,12 @@ export class MachinePool {
   }
 
   /**
-   * Returns a machine for one call, when there is memory for it; `undefined` if the signal is aborted before.
+   * Returns a machine for one call, when there is memory for it; `undefined` if the signal is aborted before. Callers take
+   * turns.
    *
    * @throws {Error} if there will never be enough memory for it, or it cannot be restored.
    */
-  async take(saved: SavedMachine, signal: AbortSignal): Promise<Machine | undefined> {
+  async take(saved: SavedMachine, owner: QueueOwner, signal: AbortSignal): Promise<Machine | undefined> {
     for (const [machine, waiting] of this.#waiting) {
       if (waiting.saved !== saved || !waiting.isReady) continue;
       this.#waiting.delete(machine);
@@ -84,7 +86,7 @@ export class MachinePool {
     if (!this.#memory.tryTake(saved.bytes)) {
       // A call needs the memory more.
       for (const machine of [...this.#waiting.keys()]) this.#discard(machine);
-      if (!(await this.#memory.take(saved.bytes, signal))) return undefined;
+      if (!(await this.#memory.take(saved.bytes, signal, owner))) return undefined;
     }
     return this.#restore(saved);
   }

@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
@@ -6,7 +7,7 @@ import type { ToolImplementations } from "../../tool/implementations/implementat
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import { DEFAULT_MAX_WAIT_MS, type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MachinePool, type MachinePoolBounds } from "./machine-pool.ts";
@@ -15,9 +16,6 @@ import { MICROVM_DEFAULTS, MICROVM_LIMITS } from "./microvm-limits.ts";
 
 /** Every program can read the clock and draw random bytes, whether they are granted or not. */
 const CAPABILITIES: ReadonlySet<CapabilityName> = new Set(["env", "clock", "random"]);
-
-/** Milliseconds that a call waits for the memory of its machine. */
-const MAX_WAIT_MS = 30_000;
 
 /**
  * Runs programs with a kernel of their own: each call in a virtual machine that was restored for it, has no network and
@@ -30,9 +28,12 @@ export class MicrovmSandbox implements Sandbox {
   readonly #pool: MachinePool;
   readonly #running = new Set<MicrovmCall>();
   readonly #closing = new AbortController();
+  readonly #maxWaitMs: number;
 
-  constructor(backend: MachineBackend, bounds: MachinePoolBounds) {
+  /** @param maxWaitMs How long a call waits for the memory of its machine, in ms. */
+  constructor(backend: MachineBackend, bounds: MachinePoolBounds, maxWaitMs: number = DEFAULT_MAX_WAIT_MS) {
     this.#pool = new MachinePool(backend, bounds);
+    this.#maxWaitMs = maxWaitMs;
   }
 
   unenforceable(limits: ResourceLimits): LimitName | undefined {
@@ -73,11 +74,10 @@ export class MicrovmSandbox implements Sandbox {
     const cancelled = [task.signal, this.#closing.signal];
     const saved = await race(this.#pool.save(program.image, toolBytes), { signals: cancelled });
     if (saved === "aborted") return CANCELLED;
+    const waitsFrom = performance.now();
     const machine = await this.#take(saved, task);
-    if (machine === undefined)
-      return this.#wasCancelled(task)
-        ? CANCELLED
-        : unavailable("no memory for a virtual machine became free");
+    const waitedMs = Math.round(performance.now() - waitsFrom);
+    if (machine === undefined) return this.#wasCancelled(task) ? CANCELLED : neverBegan(waitedMs);
     let call: MicrovmCall;
     try {
       call = new MicrovmCall(task, program, machine);
@@ -90,17 +90,18 @@ export class MicrovmSandbox implements Sandbox {
     const outcome = await call.ended;
     this.#running.delete(call);
     this.#pool.prepareNext(saved);
-    return outcome;
+    return waitedMs > 0 ? { ...outcome, used: { ...outcome.used, waitedMs } } : outcome;
   }
 
-  async #take(saved: SavedMachine, { signal }: SandboxTask): Promise<Machine | undefined> {
+  async #take(saved: SavedMachine, task: SandboxTask): Promise<Machine | undefined> {
+    const { signal, principal, sessionId: session, toolName: tool, waitedMs = 0 } = task;
     const until = new AbortController();
     const stop = (): void => until.abort();
-    const timeout = setTimeout(stop, MAX_WAIT_MS);
+    const timeout = setTimeout(stop, this.#maxWaitMs - waitedMs);
     for (const cause of [signal, this.#closing.signal])
       cause?.addEventListener("abort", stop, { once: true });
     try {
-      return await this.#pool.take(saved, until.signal);
+      return await this.#pool.take(saved, { principal: principal?.id, session, tool }, until.signal);
     } finally {
       clearTimeout(timeout);
       for (const cause of [signal, this.#closing.signal]) cause?.removeEventListener("abort", stop);
@@ -117,6 +118,16 @@ const CANCELLED: SandboxOutcome = Object.freeze({
   effect: "none",
   used: Object.freeze({ wallTimeMs: 0 }),
 });
+
+function neverBegan(waitedMs: number): SandboxOutcome {
+  const detail = "no memory for a virtual machine became free";
+  return {
+    ...unavailable(detail),
+    status: "unavailable",
+    hasWaited: true,
+    used: { wallTimeMs: 0, waitedMs },
+  };
+}
 
 function unavailable(detail: string): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };

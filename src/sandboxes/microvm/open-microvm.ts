@@ -21,7 +21,8 @@ export interface MicrovmOptions {
   /** How many machines are kept ready for the next calls. They count towards `memoryBytes`. Default: 1. */
   readonly ready?: number;
   /**
-   * Bytes of memory that all machines take together; a call waits up to 30 s for it. A machine takes 224 MiB or more.
+   * Bytes of memory that all machines take together; a call waits for it in its turn, up to `workers.maxWaitMs`. A machine
+   * takes 224 MiB or more.
    * Default: 1 GiB.
    */
   readonly memoryBytes?: number;
@@ -29,13 +30,21 @@ export interface MicrovmOptions {
   readonly cacheDirectory?: string;
 }
 
-/** Opens the sandbox `microvm`. Nothing is looked for or started before the first tool is prepared. */
-export function openMicrovm({
-  kernel,
-  accelerator = "auto",
-  ready = 1,
-  memoryBytes = DEFAULT_MEMORY_BYTES,
-  cacheDirectory = defaultCacheDirectory(),
-}: MicrovmOptions = {}): MicrovmSandbox {
-  return new MicrovmSandbox(new QemuBackend({ kernel, accelerator, cacheDirectory }), { ready, memoryBytes });
+/**
+ * Opens the sandbox `microvm`. Nothing is looked for or started before the first tool is prepared.
+ *
+ * @param maxWaitMs How long a call waits for memory, in ms.
+ */
+export function openMicrovm(
+  {
+    kernel,
+    accelerator = "auto",
+    ready = 1,
+    memoryBytes = DEFAULT_MEMORY_BYTES,
+    cacheDirectory = defaultCacheDirectory(),
+  }: MicrovmOptions = {},
+  maxWaitMs?: number,
+): MicrovmSandbox {
+  const backend = new QemuBackend({ kernel, accelerator, cacheDirectory });
+  return new MicrovmSandbox(backend, { ready, memoryBytes }, maxWaitMs);
 }

@@ -4,7 +4,7 @@ import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import { suspensionProblem } from "../contract/suspension-problem.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
-import { notEnded } from "../threads/task-outcome.ts";
+import { notEnded, notRun } from "../threads/task-outcome.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 const ENGINE_BROKE = "Tool crashed the JavaScript engine";
@@ -37,7 +37,7 @@ export function readQuickJsOutcome(
       return readAnswer(outcome.result, { ...used, memoryBytes }, effect, maxOutputBytes);
     }
     case "unavailable":
-      return { status: "unavailable", effect, used, detail: outcome.reason };
+      return { ...notRun(outcome), used };
     case "crashed":
       return {
         status: "failed",

@@ -4,7 +4,7 @@ import { boundFailure } from "../contract/failure-text.ts";
 import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
-import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
+import { type Artifact, callerOf, type PoolOutcome, type PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import { releaseGuest, type SuspendedGuest } from "./engine/suspended-guest.ts";
@@ -18,7 +18,7 @@ import { engineBuild } from "./suspension/engine-build.ts";
 import { GuestWaits } from "./suspension/guest-waits.ts";
 import { templateBytes } from "./suspension/stored-template.ts";
 import type { SuspendedParts } from "./suspension/waiting-guest.ts";
-import type { Template } from "./template/template-store.ts";
+import type { FoundTemplate } from "./template/template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
 import type { QuickJsAnswer, QuickJsArtifact, QuickJsTask } from "./thread/thread-task.ts";
@@ -64,21 +64,21 @@ export class QuickJsCall {
   /** How long the call waited for people, in ms. */
   #askedMs = 0;
 
+  /** How long it waited for threads, in ms. */
+  #waitedMs: number;
+
   /**
    * Runs a call. Settles when no part of the call is running any more. Rejects only if an error here hides what became of
    * the guest.
-   *
-   * @param loadMs How much of the wall time loading the template took, in ms.
    */
   static run(
     host: CallHost,
     task: SandboxTask,
     limits: QuickJsLimits,
-    template: Template,
-    loadMs: number,
+    found: FoundTemplate,
   ): Promise<SandboxOutcome> {
     try {
-      const call = new QuickJsCall(host, task, limits, template, loadMs);
+      const call = new QuickJsCall(host, task, limits, found);
       return task.suspension?.from === undefined ? call.#run() : call.#resume();
     } catch (error) {
       return Promise.resolve(notStarted(error));
@@ -89,11 +89,11 @@ export class QuickJsCall {
     host: CallHost,
     task: SandboxTask,
     limits: QuickJsLimits,
-    { key, tool, snapshot, positions }: Template,
-    loadMs: number,
+    { template: { key, tool, snapshot, positions }, loadMs, waitedMs }: FoundTemplate,
   ) {
     this.#host = host;
     this.#elapsedMs = loadMs;
+    this.#waitedMs = waitedMs;
     const { quickjs } = task.implementations;
     const typedCode = quickjs !== undefined && "typedCode" in quickjs ? quickjs.typedCode : undefined;
     const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot, typedCode };
@@ -259,7 +259,11 @@ export class QuickJsCall {
   get #used(): SandboxOutcome["used"] {
     const logLines = this.#limits.logLines - this.#log.lines;
     const { writtenBytes: fileBytes } = this.#files;
-    const used = { wallTimeMs: this.#elapsedMs, logLines, nestedCalls: 0, ...this.#requests?.use.used };
+    const waited = this.#waitedMs > 0 ? { waitedMs: this.#waitedMs } : undefined;
+    const used = {
+      ...{ wallTimeMs: this.#elapsedMs, ...waited, logLines, nestedCalls: 0 },
+      ...this.#requests?.use.used,
+    };
     return fileBytes > 0 ? { ...used, fileBytes } : used;
   }
 
@@ -298,15 +302,17 @@ export class QuickJsCall {
   }
 
   get #options(): PoolTaskOptions {
-    const { signal, observer, principal } = this.#task;
-    const wallTimeMs = this.#leftMs;
+    const { signal, observer, waitedMs = 0 } = this.#task;
+    const times = { wallTimeMs: this.#leftMs, graceMs: INTERRUPT_GRACE_MS };
     const code = { tool: this.#tool, artifact: this.#template };
-    return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer, ...code, caller: principal?.id };
+    const wait = { ...callerOf(this.#task), waitedMs: waitedMs + this.#waitedMs };
+    return { ...times, signal, observer, ...code, ...wait };
   }
 
   /** Adds what a step used. */
   #count(outcome: PoolOutcome<QuickJsAnswer>): void {
     this.#elapsedMs += outcome.wallTimeMs;
+    this.#waitedMs += outcome.waitedMs ?? 0;
     if (outcome.status === "returned") {
       const { log, files = this.#files } = outcome.result;
       this.#log = log;
@@ -332,7 +338,7 @@ export class QuickJsCall {
     if (outcome.status === "unavailable" && this.#hasBegun) {
       // The call had started: it only lacks a thread to resume in.
       if (this.#host.closing.aborted) return { status: "cancelled", effect, used: this.#used };
-      const message = "Tool could not resume after waiting: no thread was free";
+      const message = "Tool could not resume after waiting: no thread was free in time. Try again later";
       return {
         status: "failed",
         effect,

@@ -13,6 +13,7 @@ import type { SuspendedTask, TaskSuspension } from "../contract/suspension.ts";
 import { SuspensionError } from "../contract/suspension-problem.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import type { OpenEgress } from "../guest-services/http-service.ts";
+import { callerOf } from "../threads/pool-task.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import { compileEngine } from "./engine/engine-binary.ts";
 import { describeLoadFailure } from "./load-failure.ts";
@@ -26,7 +27,7 @@ import {
 } from "./quickjs-limits.ts";
 import { engineBuild, otherBuildText } from "./suspension/engine-build.ts";
 import { readTemplate } from "./suspension/stored-template.ts";
-import { loadTemplate } from "./template/template-loader.ts";
+import { loadTemplate, type TemplateCall } from "./template/template-loader.ts";
 import {
   type FoundTemplate,
   isKindFor,
@@ -92,7 +93,7 @@ export class QuickJsSandbox implements Sandbox {
 
   async prepare({ quickjs }: ToolImplementations): Promise<void> {
     if (quickjs === undefined) return;
-    const loaded = await this.#load(quickjs, QUICKJS_DEFAULT_LIMITS, SILENT);
+    const loaded = await this.#load(quickjs, QUICKJS_DEFAULT_LIMITS, { observer: SILENT });
     if (!("status" in loaded)) return;
     const { detail } = loaded;
     if (loaded.status === "timeout" && detail !== undefined) {
@@ -115,7 +116,7 @@ export class QuickJsSandbox implements Sandbox {
       return this.#loadAndRun(task, limits);
     }
     return isKindFor(last, limits) && this.#templates.use(last)
-      ? QuickJsCall.run(this.#host, task, limits, last, 0)
+      ? QuickJsCall.run(this.#host, task, limits, { template: last, loadMs: 0, waitedMs: 0 })
       : this.#loadAndRun(task, limits);
   }
 
@@ -123,7 +124,7 @@ export class QuickJsSandbox implements Sandbox {
     const { implementations, capabilities, signal, observer, suspension } = task;
     /** What a call may have done that does not start here. */
     const before = suspension?.from === undefined ? "none" : "unknown";
-    let start: { readonly host: CallHost; readonly template: Template; readonly loadMs: number };
+    let start: { readonly host: CallHost; readonly found: FoundTemplate };
     try {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
@@ -131,12 +132,12 @@ export class QuickJsSandbox implements Sandbox {
       // Later calls need the template too, so loading continues if this call is cancelled.
       const loading =
         suspension?.from === undefined
-          ? this.#load(quickjs, limits, observer)
+          ? this.#load(quickjs, limits, { observer, caller: callerOf(task) })
           : this.#reload(suspension, suspension.from, limits);
       const loaded = await race(loading, { signals: [signal] });
       if (loaded === "aborted") return { status: "cancelled", effect: before, used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
-      const { template, loadMs } = loaded;
+      const { template } = loaded;
       // The tool may have changed since it was suspended.
       if (suspension?.from === undefined) this.#last.set(quickjs, template);
       this.#host ??= {
@@ -146,18 +147,18 @@ export class QuickJsSandbox implements Sandbox {
         waiting: this.#waiting,
         closing: this.#closing.signal,
       };
-      start = { host: this.#host, template, loadMs };
+      start = { host: this.#host, found: loaded };
     } catch (error) {
       return { ...notStarted(error), effect: before };
     }
-    return QuickJsCall.run(start.host, task, limits, start.template, start.loadMs);
+    return QuickJsCall.run(start.host, task, limits, start.found);
   }
 
   /** Finds or loads the template of a tool for limits. Returns an outcome if loading failed. */
   async #load(
     implementation: QuickJsImplementation,
     limits: QuickJsLimits,
-    observer: TaskObserver,
+    call: TemplateCall,
   ): Promise<FoundTemplate | SandboxOutcome> {
     // The first thread starts while the engine is compiled and the tool is read.
     const pool = this.#openPool();
@@ -165,11 +166,12 @@ export class QuickJsSandbox implements Sandbox {
     const [source] = await Promise.all([this.#source(implementation), compiling]);
     const kind = templateKind(source.key, limits);
     const known = this.#templates.find(kind.key);
-    if (known !== undefined) return { template: known, loadMs: 0 };
+    if (known !== undefined) return { template: known, loadMs: 0, waitedMs: 0 };
     const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () =>
-      loadTemplate(pool, await compiling, source, kind, limits, observer),
+      loadTemplate(pool, await compiling, source, kind, limits, call),
     );
-    return "status" in loaded ? loaded : { template: loaded, loadMs: loaded.loadMs };
+    if ("status" in loaded) return loaded;
+    return { template: loaded, loadMs: loaded.loadMs, waitedMs: loaded.loadWaitedMs };
   }
 
   /** Finds or loads the stored template of a suspended call. Returns an outcome if the call cannot go on. */
@@ -183,17 +185,17 @@ export class QuickJsSandbox implements Sandbox {
     }
     const kind = templateKind(`stored ${digest}`, limits);
     const known = this.#templates.find(kind.key);
-    if (known !== undefined) return { template: known, loadMs: 0 };
+    if (known !== undefined) return { template: known, loadMs: 0, waitedMs: 0 };
     const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () => {
       try {
         const stored = await suspension.template(digest);
         if (stored === undefined) throw new SuspensionError("its template is not stored");
-        return { snapshot: readTemplate(stored, digest), positions: undefined, wallTimeMs: 0 };
+        return { snapshot: readTemplate(stored, digest), positions: undefined, wallTimeMs: 0, waitedMs: 0 };
       } catch (error) {
         return notResumed(error);
       }
     });
-    return "status" in loaded ? loaded : { template: loaded, loadMs: 0 };
+    return "status" in loaded ? loaded : { template: loaded, loadMs: 0, waitedMs: 0 };
   }
 
   /** Opens a tool's modules once; if that fails, the next call tries again. */

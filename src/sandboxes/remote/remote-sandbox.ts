@@ -26,6 +26,8 @@ export interface RemoteSandboxOptions {
   readonly credentials?: CheckedCredentials;
   /** Whether calls to executors go over framed connections. Default: `false`. */
   readonly frames?: boolean | undefined;
+  /** How long a call may wait at executors until it begins, in ms. Default: 30,000. */
+  readonly maxWaitMs?: number | undefined;
 }
 
 /** Runs tools elsewhere: each on executors, behind an HTTP endpoint or in an MCP server, as its implementation says. */
@@ -36,9 +38,9 @@ export class RemoteSandbox implements Sandbox {
   readonly #executors: ExecutorSandbox;
   readonly #mcp = new McpSandbox();
 
-  constructor({ egress, secrets, credentials, frames }: RemoteSandboxOptions) {
+  constructor({ egress, secrets, credentials, frames, maxWaitMs }: RemoteSandboxOptions) {
     this.#endpoints = new EndpointSandbox(egress, secrets);
-    this.#executors = new ExecutorSandbox(credentials, frames);
+    this.#executors = new ExecutorSandbox(credentials, frames, maxWaitMs);
   }
 
   get capabilities(): ReadonlySet<CapabilityName> {

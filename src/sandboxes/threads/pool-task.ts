@@ -1,4 +1,4 @@
-import type { TaskObserver } from "../contract/task.ts";
+import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 
 /** The options of a task in a pool. */
 export interface PoolTaskOptions {
@@ -15,7 +15,7 @@ export interface PoolTaskOptions {
   /** The session of the caller. */
   readonly session?: string | undefined;
   /** Milliseconds for which the call has waited already, which count against `maxWaitMs`. Default: 0. */
-  readonly waitedMs?: number;
+  readonly waitedMs?: number | undefined;
   /**
    * Data that the task needs besides its fields. It is sent only once to each thread that needs it, so a name
    * must always stand for the same value.
@@ -31,6 +31,14 @@ export interface PoolTaskOptions {
    * tasks that wait for others cannot occupy the threads that these need. Default: 0.
    */
   readonly nesting?: number;
+}
+
+/** Returns whose task a call is. */
+export function callerOf({
+  principal,
+  sessionId,
+}: Pick<SandboxTask, "principal" | "sessionId">): Pick<PoolTaskOptions, "caller" | "session"> {
+  return { caller: principal?.id, session: sessionId };
 }
 
 /** Data that many tasks need. */

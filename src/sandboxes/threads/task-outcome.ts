@@ -1,4 +1,4 @@
-import type { SandboxOutcome } from "../contract/outcome.ts";
+import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import type { PoolOutcome, PoolTask } from "./pool-task.ts";
 import { msBetween } from "./thread-table.ts";
 
@@ -27,6 +27,23 @@ export function notEnded({
 }): Pick<SandboxOutcome, "mayStillRun" | "ended" | "detail"> {
   if (!mayStillRun) return NOTHING;
   return { mayStillRun, ended: "told", detail: "its thread could not be terminated and is still running" };
+}
+
+/** Returns the outcome of a call that no thread ran. */
+export function notRun(
+  outcome: Extract<PoolOutcome<unknown>, { readonly status: "unavailable" }>,
+): SandboxOutcome {
+  const { reason, hasWaited } = outcome;
+  const used = timesOf(outcome);
+  return { status: "unavailable", effect: "none", used, detail: reason, ...(hasWaited && { hasWaited }) };
+}
+
+/** Returns what a task used: its time, and how long it waited for a thread. */
+export function timesOf({
+  wallTimeMs,
+  waitedMs,
+}: PoolOutcome<unknown>): Pick<ResourceUse, "wallTimeMs" | "waitedMs"> {
+  return waitedMs === undefined ? { wallTimeMs } : { wallTimeMs, waitedMs };
 }
 
 const NOTHING = Object.freeze({});

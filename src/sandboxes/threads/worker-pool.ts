@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { DEFAULT_MAX_WAIT_MS } from "../contract/sandbox.ts";
 import { AbandonedThreads } from "./abandoned/abandoned-threads.ts";
 import { SlowTools } from "./fairness/slow-tools.ts";
 import { type EndCause, type PoolOutcome, PoolTask, type PoolTaskOptions } from "./pool-task.ts";
@@ -21,9 +22,6 @@ export interface WorkerPoolOptions {
    */
   readonly maxWaitMs?: number;
 }
-
-/** The default of {@link WorkerPoolOptions.maxWaitMs}. */
-export const DEFAULT_MAX_WAIT_MS = 30_000;
 
 /** The options of a sandbox's pool. */
 export interface PoolOptions extends WorkerPoolOptions {

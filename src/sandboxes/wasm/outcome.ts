@@ -4,7 +4,7 @@ import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { ServiceUse } from "../guest-services/call-services.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
-import { notEnded } from "../threads/task-outcome.ts";
+import { notEnded, notRun, timesOf } from "../threads/task-outcome.ts";
 import type { WasmAnswer } from "./thread/thread-task.ts";
 
 /**
@@ -20,7 +20,7 @@ export function readWasmOutcome(
   limits: ResourceLimits,
   { mayReuse, engine }: { readonly mayReuse: boolean; readonly engine: ResourceUse["engine"] },
 ): SandboxOutcome {
-  const used = { wallTimeMs: outcome.wallTimeMs, ...services.used, ...(engine && { engine }) };
+  const used = { ...timesOf(outcome), ...services.used, ...(engine && { engine }) };
   const { effect } = services;
   switch (outcome.status) {
     case "returned": {
@@ -41,7 +41,7 @@ export function readWasmOutcome(
       return changes === undefined ? read : { ...read, changes };
     }
     case "unavailable":
-      return unavailable(outcome.reason);
+      return notRun(outcome);
     case "crashed":
       return readCrash(outcome.error, used, effect);
     default:

@@ -6,7 +6,7 @@ import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
 import type { TimedRequest } from "../guest-services/service-request.ts";
-import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
+import { callerOf, type PoolOutcome, type PoolTaskOptions } from "../threads/pool-task.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component/component.ts";
 import type { WasiGrant } from "./host/wasi/grant.ts";
@@ -39,7 +39,7 @@ export async function runWasmCall(
   task: SandboxTask,
   resources: ExternalResources,
 ): Promise<SandboxOutcome> {
-  const { callId, canonical, capabilities, signal, observer, principal, nesting = 0 } = task;
+  const { callId, canonical, capabilities, signal, observer, waitedMs, nesting = 0 } = task;
   const { wallTimeMs, outputBytes } = task.limits;
   const {
     logLines = WASM_DEFAULTS.logLines,
@@ -72,7 +72,7 @@ export async function runWasmCall(
     return services.answerTimed(request as TimedRequest);
   };
   const options: PoolTaskOptions = {
-    ...{ wallTimeMs, signal, observer, nesting, tool: id, caller: principal?.id },
+    ...{ wallTimeMs, signal, observer, nesting, tool: id, ...callerOf(task), waitedMs },
     artifact: { name: key, value: artifact },
     onRequest,
   };

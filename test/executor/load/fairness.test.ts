@@ -1,6 +1,12 @@
 import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
 import type { Executor } from "../../../src/executor/executor.ts";
+import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import {
   CountingTool,
   dispatchBody,
@@ -53,6 +59,51 @@ describe("one caller does not shut out the others", () => {
     const draining = setInterval(() => held.releaseAll(), 2);
     expect((await all).filter(({ status }) => status === 200)).toHaveLength(11);
     clearInterval(draining);
+  });
+
+  test("with calls that it does not end: a call that waits too long never began", async () => {
+    const held = new HeldTool();
+    const counting = new CountingTool();
+    const limits = { inFlight: 1, maxWaitMs: 200 };
+    const executor = await startExecutor([held.tool, counting.tool], { keys: KEYS, limits });
+    const running = greedy.dispatch(executor, dispatchBody({ name: "hold" }));
+    await until(() => held.started.length === 1);
+    const waiting = await modest.dispatch(executor, dispatchBody({ name: "count" }));
+    expect(problemOf(waiting)).toBe("504 deadline_passed");
+    expect(waiting.text).toContain('"effect":"none"');
+    expect(waiting.text).toContain("never began");
+    held.release();
+    expect(executionOf(await running).success).toBe(true);
+    expect(counting.calls).toBe(0);
+    // Its id can be used again.
+    expect(executionOf(await modest.dispatch(executor, dispatchBody({ name: "count" }))).success).toBe(true);
+  });
+
+  test("with calls that take longer than the wall time of a call which waits for them", async () => {
+    const held = new HeldTool();
+    const counting = new CountingTool();
+    const limits = { inFlight: 1 };
+    const executor = await startExecutor([held.tool, counting.tool], { keys: KEYS, limits });
+    const running = greedy.dispatch(executor, dispatchBody({ name: "hold" }));
+    await until(() => held.started.length === 1);
+    const { privateKey: signingKey, keyId } = modest;
+    await using client = await openSandboxes({ remote: { signingKey, keyId } });
+    const tool = defineTool({
+      ...{ name: "count", description: "", inputSchema: { type: "object" } },
+      remote: { executor: `http://${executor.address}` },
+    });
+    const policy = new RulePolicy({
+      rules: [{ tools: ["*"], effect: "allow", sandboxes: ["remote"], limits: { wallTimeMs: 200 } }],
+    });
+    const ctx = { registry: new ToolRegistry().register(tool), policy, sandboxes: client, sessionId: "s" };
+    const waiting = new ToolDispatchEngine().dispatch({ id: "1", name: "count", arguments: {} }, ctx);
+    await delay(700);
+    held.release();
+    const execution = await waiting;
+    expect(execution).toMatchObject({ success: true, receipt: { used: { waitedMs: expect.any(Number) } } });
+    const { waitedMs = 0, wallTimeMs } = execution?.receipt.used ?? { wallTimeMs: 0 };
+    expect(waitedMs).toBeGreaterThan(wallTimeMs);
+    await running;
   });
 
   test("with large bodies that it announces and does not send", async () => {

@@ -71,6 +71,11 @@ test("a call of a module is refused without effect if no thread is free in time"
   );
   const waiting = await dispatchTool(echo);
   expect(waiting.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+  expect(waiting.error?.message).toMatch(
+    /^Tool 'tool' never began: it waited [\d.]+m?s for its turn, and had no effect\. Call it again later$/,
+  );
+  const { used } = waiting.receipt;
+  expect([used.wallTimeMs, (used.waitedMs ?? 0) >= 290]).toEqual([0, true]);
   cancel.abort();
   expect((await busy).error?.code).toBe("cancelled");
 });

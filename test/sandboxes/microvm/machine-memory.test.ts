@@ -19,6 +19,20 @@ test("memory is given in the order in which machines asked for it, and never mor
   expect(memory.tryTake(8)).toBe(true);
 });
 
+test("callers take turns for memory", async () => {
+  const memory = new MachineMemory(10);
+  memory.tryTake(10);
+  const order: string[] = [];
+  const taking = ["ann 1", "ann 2", "ann 3", "bob 1"].map(async (name) => {
+    await memory.take(5, never, { principal: name.slice(0, 3) });
+    order.push(name);
+    memory.giveBack(5);
+  });
+  memory.giveBack(10);
+  await Promise.all(taking);
+  expect(order).toEqual(["ann 1", "bob 1", "ann 2", "ann 3"]);
+});
+
 test("a machine that does not wait any longer lets those behind it go on", async () => {
   const memory = new MachineMemory(10);
   memory.tryTake(6);

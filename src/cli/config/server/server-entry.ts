@@ -31,6 +31,7 @@ const {
   connectionsPerAddress,
   bodyBytes,
   requestMs,
+  maxWaitMs,
   callMs,
   drainMs,
   window: kept,
@@ -52,6 +53,7 @@ const LIMITS: JsonObject = mapOf({
     DURATION,
     `The time in which a request must arrive, and its response be read. Default: ${time(requestMs)}.`,
   ),
+  waitTime: described(DURATION, `How long a call may wait until it begins. Default: ${time(maxWaitMs)}.`),
   callTime: described(DURATION, `The wall time of any call. Default: ${time(callMs)}.`),
   drainDelay: described(
     DURATION,
@@ -180,6 +182,7 @@ export interface WrittenExecutorLimits {
   readonly connectionsPerAddress?: number;
   readonly body?: string | number;
   readonly requestTime?: string | number;
+  readonly waitTime?: string | number;
   readonly callTime?: string | number;
   readonly drainDelay?: string | number;
   readonly drainTime?: string | number;
@@ -223,6 +226,7 @@ export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]
     connectionsPerAddress,
     bodyBytes: size(["body"], written.body, EXECUTOR_DEFAULT_LIMITS.bodyBytes),
     requestMs: time(["requestTime"], written.requestTime, EXECUTOR_DEFAULT_LIMITS.requestMs),
+    maxWaitMs: time(["waitTime"], written.waitTime, EXECUTOR_DEFAULT_LIMITS.maxWaitMs),
     callMs: time(["callTime"], written.callTime, EXECUTOR_DEFAULT_LIMITS.callMs),
     drainDelayMs: time(["drainDelay"], written.drainDelay, EXECUTOR_DEFAULT_LIMITS.drainDelayMs),
     drainMs: time(["drainTime"], written.drainTime, EXECUTOR_DEFAULT_LIMITS.drainMs),

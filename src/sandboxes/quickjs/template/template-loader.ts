@@ -2,6 +2,7 @@ import { boundFailure } from "../../contract/failure-text.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { TaskObserver } from "../../contract/task.ts";
+import type { PoolTaskOptions } from "../../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET } from "../../threads/thread-log.ts";
 import type { WorkerPool } from "../../threads/worker-pool.ts";
 import { readQuickJsOutcome } from "../outcome.ts";
@@ -10,6 +11,13 @@ import { decodeOutcome, encodeTask, type WireAnswer } from "../thread/task-wire.
 import type { QuickJsTask } from "../thread/thread-task.ts";
 import type { LoadedTool, TemplateKind } from "./template-store.ts";
 import type { ToolSource } from "./tool-source.ts";
+
+/** The call for which a tool is evaluated. */
+export interface TemplateCall {
+  readonly observer: TaskObserver;
+  /** Who waits for it. Default: it is not known. */
+  readonly caller?: Pick<PoolTaskOptions, "caller" | "session">;
+}
 
 /**
  * Evaluates a tool under the limits of a call; the wall time limits the whole process. The engine reports which files
@@ -22,13 +30,15 @@ export async function loadTemplate(
   source: ToolSource,
   { key: owner, tool }: TemplateKind,
   { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
-  observer: TaskObserver,
+  { observer, caller }: TemplateCall,
 ): Promise<LoadedTool | SandboxOutcome> {
   let elapsedMs = 0;
+  let waitedMs = 0;
   for (;;) {
     const leftMs = wallTimeMs - elapsedMs;
     if (leftMs <= 0) return { status: "timeout", effect: "none", used: { wallTimeMs: elapsedMs } };
-    const options = { wallTimeMs: leftMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer, tool };
+    const times = { wallTimeMs: leftMs, graceMs: INTERRUPT_GRACE_MS, waitedMs };
+    const options = { ...times, signal: undefined, observer, tool, ...caller };
     const task: QuickJsTask = {
       step: { kind: "load", engine, program: source.program, stackBytes },
       ...{ owner, wallTimeMs: leftMs, memoryBytes, outputBytes },
@@ -40,11 +50,12 @@ export async function loadTemplate(
     };
     const outcome = decodeOutcome(await pool.run<WireAnswer>(encodeTask(task), options));
     elapsedMs += outcome.wallTimeMs;
-    const used = { wallTimeMs: elapsedMs };
+    waitedMs += outcome.waitedMs ?? 0;
+    const used = waitedMs > 0 ? { wallTimeMs: elapsedMs, waitedMs } : { wallTimeMs: elapsedMs };
     const answer = outcome.status === "returned" ? outcome.result : undefined;
     switch (answer?.status) {
       case "loaded":
-        return { snapshot: answer.template, positions: answer.positions, wallTimeMs: elapsedMs };
+        return { snapshot: answer.template, positions: answer.positions, wallTimeMs: elapsedMs, waitedMs };
       case "invalid_types":
         if (source.isEntry(answer.module)) throw new ToolPreparationError(answer.message);
         return { status: "failed", effect: "none", used, message: answer.message };

@@ -23,6 +23,8 @@ export interface LoadedTool {
   readonly positions: Positions | undefined;
   /** Milliseconds, without the time in which no thread was free. */
   readonly wallTimeMs: number;
+  /** Milliseconds in which no thread was free. */
+  readonly waitedMs: number;
 }
 
 /** A loaded and cached tool. */
@@ -32,6 +34,8 @@ export interface Template extends TemplateKind {
   readonly positions: Positions | undefined;
   /** How long loading it took, in ms. */
   readonly loadMs: number;
+  /** How long loading it waited for a thread, in ms. */
+  readonly loadWaitedMs: number;
 }
 
 /**
@@ -53,6 +57,8 @@ export interface FoundTemplate {
   readonly template: Template;
   /** Milliseconds; 0 if the template was loaded before. */
   readonly loadMs: number;
+  /** How long the call waited for a thread that loads it, in ms; 0 if the template was loaded before. */
+  readonly waitedMs: number;
 }
 
 /** The templates of all tools. Each is loaded once and shared by all threads. */
@@ -95,8 +101,9 @@ export class TemplateStore<Failure> {
     return loading;
   }
 
-  #keep(kind: TemplateKind, { snapshot, positions, wallTimeMs: loadMs }: LoadedTool): Template {
-    const template = { ...kind, snapshot, positions, loadMs };
+  #keep(kind: TemplateKind, loaded: LoadedTool): Template {
+    const { snapshot, positions, wallTimeMs: loadMs, waitedMs: loadWaitedMs } = loaded;
+    const template = { ...kind, snapshot, positions, loadMs, loadWaitedMs };
     this.#kept.set(template.key, template);
     return template;
   }

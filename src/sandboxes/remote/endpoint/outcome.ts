@@ -95,7 +95,7 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
   const end = sent ? ({ effect, used, mayStillRun: true } as const) : { effect, used };
   switch (code) {
     case "timeout":
-      return { status: "timeout", ...end };
+      return { status: "timeout", ...end, ...(!sent && { hasBegun: false }) };
     case "aborted":
     case "closed":
       return { status: "cancelled", ...end };

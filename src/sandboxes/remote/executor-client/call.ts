@@ -38,6 +38,8 @@ export class ExecutorCall {
   readonly #task: SandboxTask;
   readonly #id: string;
   readonly #limits: OwnLimits;
+  /** Milliseconds until its time is over, from the start: those that it may wait there, and its wall time. */
+  readonly #mostMs: number;
   readonly #trace: TraceHeaders | undefined;
   readonly #startedAt: number = performance.now();
   /** On the clock of `performance.now()`, in ms. */
@@ -60,15 +62,19 @@ export class ExecutorCall {
   #settle: (outcome: SandboxOutcome) => void = () => {};
   #isOver = false;
 
-  /** @param id Identifies the call for the executors; unique among the calls of the session. */
-  constructor(fleet: ExecutorFleet, task: SandboxTask, id: string, limits: OwnLimits) {
+  /**
+   * @param id Identifies the call for the executors; unique among the calls of the session.
+   * @param maxWaitMs How long it may wait at executors until it begins, in ms: it is not known here when it does.
+   */
+  constructor(fleet: ExecutorFleet, task: SandboxTask, id: string, limits: OwnLimits, maxWaitMs: number) {
     this.#fleet = fleet;
     this.#task = task;
     this.#id = id;
     this.#limits = limits;
     this.#isRepeatable = changesNothing(task.implementations.sideEffects ?? UNDECLARED_SIDE_EFFECTS);
     this.#trace = task.trace?.headers();
-    this.deadline = this.#startedAt + limits.wallTimeMs + GRACE_MS;
+    this.#mostMs = maxWaitMs + limits.wallTimeMs;
+    this.deadline = this.#startedAt + this.#mostMs + GRACE_MS;
   }
 
   /**
@@ -123,13 +129,17 @@ export class ExecutorCall {
     this.#isOver = true;
     // Whatever the executor reports, these limits were enforced here too.
     const enforced = Object.freeze(strictestLimits(this.#limits, outcome.enforced ?? {}));
-    this.#settle({ ...outcome, enforced, used: { ...outcome.used, ...this.#used() } });
+    this.#settle({ ...outcome, enforced, used: { ...outcome.used, ...this.#used(outcome) } });
   }
 
-  #used(): ResourceUse {
-    const wallTimeMs = performance.now() - this.#startedAt;
+  #used(outcome: SandboxOutcome): ResourceUse {
+    const elapsedMs = this.#elapsedMs;
+    const { waitedMs = 0 } = outcome.used;
+    const hasWaited = outcome.status === "unavailable" && outcome.hasWaited === true;
+    const waited = hasWaited ? { wallTimeMs: 0, waitedMs: Math.round(elapsedMs) } : undefined;
+    const wallTimeMs = Math.max(elapsedMs - waitedMs, 0);
     const network = { bytesUp: this.#bytesUp, bytesDown: this.#bytesDown, attempts: this.#attempts };
-    return { wallTimeMs, contacted: Object.freeze(this.#contacted), ...network };
+    return { wallTimeMs, ...waited, contacted: Object.freeze(this.#contacted), ...network };
   }
 
   #attempt(settle: (attempt: Attempt) => void): void {
@@ -167,9 +177,9 @@ export class ExecutorCall {
     this.#attempts++;
     this.#tried.add(endpoint);
     const { toolName, canonical, sessionId, capabilities, observer, limits: granted } = this.#task;
-    const leftMs = Math.max(this.#leftMs(), 1);
+    const leftMs = Math.max(this.#mostMs - this.#elapsedMs, 1);
     const limits = { ...granted, ...this.#limits };
-    if (this.#attempts > 1) limits.wallTimeMs = Math.ceil(leftMs);
+    if (this.#attempts > 1) limits.wallTimeMs = Math.min(Math.ceil(leftMs), limits.wallTimeMs);
     const { outputBytes } = limits;
     // The executor may answer with the result of the first request.
     const bound = this.#lost === undefined ? limits : { ...granted, ...this.#limits };
@@ -244,11 +254,13 @@ export class ExecutorCall {
     const isBound = this.#lost !== undefined && !this.#isRepeatable;
     if (!isBound && this.#fleet.hasOther(this.#tried)) return 0;
     const againInMs = Math.max(waitMs(this.#attempts), retryAfterMs);
-    return againInMs < this.#leftMs() ? againInMs : undefined;
+    // A call that may have begun can still be running. One that was refused must not be tried for as long as it may wait.
+    const untilMs = this.#lost === undefined ? this.#limits.wallTimeMs : this.#mostMs;
+    return againInMs < untilMs - this.#elapsedMs ? againInMs : undefined;
   }
 
-  #leftMs(): number {
-    return this.#limits.wallTimeMs - (performance.now() - this.#startedAt);
+  get #elapsedMs(): number {
+    return performance.now() - this.#startedAt;
   }
 
   /** Ends the current request, and returns whether a byte of it may have been sent. */

@@ -5,7 +5,7 @@ import { shapeProblem } from "../../../remote-protocol/shapes.ts";
 import { type ExecutorAddress, parseExecutors } from "../../../tool/executor-address.ts";
 import type { ExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import { ToolPreparationError } from "../../contract/sandbox.ts";
+import { DEFAULT_MAX_WAIT_MS, ToolPreparationError } from "../../contract/sandbox.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
 import { ExecutorCall } from "./call.ts";
@@ -24,6 +24,7 @@ const MAX_ID_LENGTH = 900;
 export class ExecutorClient {
   readonly #credentials: CheckedCredentials;
   readonly #hasFrames: boolean;
+  readonly #maxWaitMs: number;
   readonly #endpoints = new Map<string, ExecutorEndpoint>();
   readonly #fleets = new WeakMap<ExecutorImplementation, ExecutorFleet>();
   readonly #clock = new DeadlineTimer<ExecutorCall>({
@@ -36,9 +37,17 @@ export class ExecutorClient {
   #count = 0;
   #isClosed = false;
 
-  /** @param hasFrames Whether calls go over framed connections. Default: `false`. */
-  constructor(credentials: CheckedCredentials = NO_CREDENTIALS, hasFrames = false) {
+  /**
+   * @param hasFrames Whether calls go over framed connections. Default: `false`.
+   * @param maxWaitMs How long a call may wait at executors until it begins, in ms.
+   */
+  constructor(
+    credentials: CheckedCredentials = NO_CREDENTIALS,
+    hasFrames = false,
+    maxWaitMs: number = DEFAULT_MAX_WAIT_MS,
+  ) {
     this.#hasFrames = hasFrames;
+    this.#maxWaitMs = maxWaitMs;
     this.#credentials = credentials;
   }
 
@@ -88,7 +97,9 @@ export class ExecutorClient {
     const id = `${idPart(task.callId)}~${this.#prefix}${this.#count++}`;
     const { wallTimeMs = REMOTE_DEFAULTS.wallTimeMs, outputBytes = REMOTE_DEFAULTS.outputBytes } =
       task.limits;
-    return new ExecutorCall(fleet, task, id, Object.freeze({ wallTimeMs, outputBytes })).run(this.#clock);
+    const maxWaitMs = Math.max(this.#maxWaitMs - (task.waitedMs ?? 0), 0);
+    const call = new ExecutorCall(fleet, task, id, Object.freeze({ wallTimeMs, outputBytes }), maxWaitMs);
+    return call.run(this.#clock);
   }
 
   /** Cancels running calls and closes all connections. Idempotent. */

@@ -25,12 +25,17 @@ export class ExecutorSandbox implements Sandbox {
   readonly defaults: ResourceLimits = REMOTE_DEFAULTS;
   readonly #credentials: CheckedCredentials | undefined;
   readonly #hasFrames: boolean;
+  readonly #maxWaitMs: number | undefined;
   #client: ExecutorClient | Promise<ExecutorClient> | undefined;
   #isClosed = false;
 
-  /** @param hasFrames Whether calls go over framed connections. Default: `false`. */
-  constructor(credentials?: CheckedCredentials, hasFrames = false) {
+  /**
+   * @param hasFrames Whether calls go over framed connections. Default: `false`.
+   * @param maxWaitMs How long a call may wait at executors until it begins, in ms. Default: 30,000.
+   */
+  constructor(credentials?: CheckedCredentials, hasFrames = false, maxWaitMs?: number) {
     this.#hasFrames = hasFrames;
+    this.#maxWaitMs = maxWaitMs;
     this.#credentials = credentials;
   }
 
@@ -60,7 +65,7 @@ export class ExecutorSandbox implements Sandbox {
   /** Loaded on first use: tools behind endpoints do not need it. */
   #openClient(): ExecutorClient | Promise<ExecutorClient> {
     this.#client ??= import("./client.ts").then(({ ExecutorClient }) => {
-      this.#client = new ExecutorClient(this.#credentials, this.#hasFrames);
+      this.#client = new ExecutorClient(this.#credentials, this.#hasFrames, this.#maxWaitMs);
       if (this.#isClosed) void this.#client.close();
       return this.#client;
     });

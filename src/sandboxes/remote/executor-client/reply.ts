@@ -70,7 +70,7 @@ function readRefusal(reply: ExecutorReply): Verdict {
   if (effect === "unknown") return { ...failed(said, code === "internal_error", code), problem: code };
   const outcome: SandboxOutcome =
     code === "deadline_passed"
-      ? { status: "timeout", effect, used: NOTHING_USED, detail: code }
+      ? { status: "unavailable", hasWaited: true, effect, used: NOTHING_USED, detail: code }
       : refused("sandbox_unavailable", REFUSALS[code] ?? said, code);
   return { outcome, isFault: false, problem: code, ...(retry && { retryAfterMs }) };
 }
@@ -190,7 +190,12 @@ function readFailure(
   }
 }
 
-const FIGURES = ["memoryBytes", "logLines", "nestedCalls"] as const satisfies readonly (keyof ResourceUse)[];
+const FIGURES = [
+  "waitedMs",
+  "memoryBytes",
+  "logLines",
+  "nestedCalls",
+] as const satisfies readonly (keyof ResourceUse)[];
 
 /** Selects the executor's figures that go into the receipt. Duration and network traffic are measured here instead. */
 function figuresOf(used: RemoteResult["receipt"]["used"]): Partial<Record<(typeof FIGURES)[number], number>> {

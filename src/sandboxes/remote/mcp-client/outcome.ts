@@ -39,7 +39,12 @@ export function outcomeOf({ end, cause, wallTimeMs }: EndOfTask, outputBytes: nu
     default:
       return end.sent
         ? { status: cause ?? "cancelled", effect: "unknown", used, mayStillRun: true, ended: "told" }
-        : { status: cause ?? "cancelled", effect: "none", used };
+        : {
+            status: cause ?? "cancelled",
+            effect: "none",
+            used,
+            ...(cause === "timeout" && { hasBegun: false }),
+          };
   }
 }
 

@@ -1,11 +1,10 @@
 import { pathToFileURL } from "node:url";
 import type { Piscina } from "piscina";
 import { entryFile } from "../../../base/entry-file.ts";
+import { DEFAULT_MAX_WAIT_MS } from "../../contract/sandbox.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../pool-task.ts";
 import type { ForeignPool, ForeignPoolOptions, TaskPool } from "../task-pool.ts";
 import { PiscinaRun } from "./piscina-run.ts";
-
-const DEFAULT_MAX_WAIT_MS = 30_000;
 
 /**
  * Lets the modules of `host` tools run in the threads of your own Piscina, for `openSandboxes({ workers: { pool } })`.
@@ -53,7 +52,7 @@ class PiscinaPool implements TaskPool {
       return (await run.outcome(
         this.#filename,
         { entry: pathToFileURL(entry).href, fields },
-        maxWaitMs,
+        Math.max(maxWaitMs - (options.waitedMs ?? 0), 1),
       )) as PoolOutcome<Result>;
     } finally {
       this.#running.delete(run);

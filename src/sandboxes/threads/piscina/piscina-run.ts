@@ -14,6 +14,7 @@ export class PiscinaRun {
   readonly #abandoned: AbandonedThreads;
   readonly #options: PoolTaskOptions;
   readonly #abort = new AbortController();
+  readonly #submittedAt = performance.now();
   #isTaken = false;
   #startedAt: bigint | undefined;
   #cause: EndCause | undefined;
@@ -139,7 +140,9 @@ export class PiscinaRun {
     const started = this.#isStarted;
     const wallTimeMs = this.#wallTimeMs;
     if (cause === "waited" && !started) {
-      return { status: "unavailable", reason: "no thread of the pool started it in time", wallTimeMs };
+      const reason = "no thread of the pool started it in time";
+      const waitedMs = Math.round(performance.now() - this.#submittedAt);
+      return { status: "unavailable", reason, hasWaited: true, waitedMs, wallTimeMs };
     }
     const status = cause === "waited" ? "timeout" : cause;
     return { status, started, wallTimeMs, ...(!hasEnded && { mayStillRun: true }) };

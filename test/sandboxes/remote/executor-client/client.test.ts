@@ -226,7 +226,8 @@ describe("an executor that authenticates its clients", () => {
     const url = await peer.start();
     onTestFinished(() => peer.stop());
     peer.answer((socket, request) => socket.write(response(200, execution(request))));
-    const signing = await openSandboxes({ remote: { signingKey: privateKey, keyId: "me" } });
+    const remote = { signingKey: privateKey, keyId: "me" };
+    const signing = await openSandboxes({ remote, workers: { maxWaitMs: 1 } });
     for (const wallTimeMs of [1_500, 600_000]) await callOn(url, "echo", signing, { limits: { wallTimeMs } });
     const lifetimes = peer.seen.map(({ head }) => {
       const [, created, expires] = /created=(\d+);expires=(\d+)/.exec(head) ?? [];

@@ -94,7 +94,7 @@ function answer({ frameId, call }: SeenCall, output = "done"): Buffer {
 async function framed(): Promise<{ peer: FramingPeer; url: string; sandboxes: Sandboxes }> {
   const peer = new FramingPeer();
   const url = await peer.start();
-  const sandboxes = await openSandboxes({ remote: { frames: true } });
+  const sandboxes = await openSandboxes({ remote: { frames: true }, workers: { maxWaitMs: 1 } });
   onTestFinished(() => sandboxes.close());
   await callOn(url, "tool", sandboxes, { limits: { wallTimeMs: 200 } });
   expect([peer.upgrades, peer.httpCalls]).toEqual([1, 1]);
