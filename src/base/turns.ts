@@ -1,3 +1,5 @@
+import { FairQueue, type QueueOwner } from "./fair-queue.ts";
+
 /** Texts up to this length never wait. */
 const SMALL = 4_096;
 
@@ -5,29 +7,31 @@ const SMALL = 4_096;
 const MAX_LENGTH: number = 32 * 1_024;
 
 interface Waiting {
+  readonly owner: QueueOwner;
   readonly length: number;
   readonly go: () => void;
 }
 
-const waiting: Waiting[] = [];
+const waiting = new FairQueue<Waiting>(({ owner }) => owner);
 let read = 0;
 let isScheduled = false;
 
 /**
  * Asks to read an untrusted text in this turn of the event loop. Texts that arrive together are read in turns of their
- * own, so that other events are handled between them: reading a text of 1 MiB can take 10 ms.
+ * own, so that other events are handled between them: reading a text of 1 MiB can take 10 ms. Their owners take turns.
  *
  * @param length The length of the text in UTF-16 code units.
+ * @param owner Whose text it is.
  * @returns `undefined` if the text may be read now, otherwise a promise that resolves when it may be.
  */
-export function awaitTurn(length: number): Promise<void> | undefined {
+export function awaitTurn(length: number, owner: QueueOwner): Promise<void> | undefined {
   if (length <= SMALL) return undefined;
   schedule();
-  if (waiting.length === 0 && fits(length)) {
+  if (waiting.size === 0 && fits(length)) {
     read += length;
     return undefined;
   }
-  return new Promise((go) => waiting.push({ length, go }));
+  return new Promise((go) => waiting.add({ owner, length, go }));
 }
 
 function fits(length: number): boolean {
@@ -43,8 +47,8 @@ function schedule(): void {
 function onTurn(): void {
   isScheduled = false;
   read = 0;
-  for (let next = waiting[0]; next !== undefined && fits(next.length); next = waiting[0]) {
-    waiting.shift();
+  for (let next = waiting.peek(); next !== undefined && fits(next.length); next = waiting.peek()) {
+    waiting.next();
     read += next.length;
     next.go();
   }

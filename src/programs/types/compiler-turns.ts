@@ -1,13 +1,21 @@
+import { FairQueue } from "../../base/fair-queue.ts";
+
 /** How many compilers run at once. */
 const AT_ONCE = 2;
 
 /** How many programs of one caller wait for a compiler. */
 const MAX_WAITING = 16;
 
+interface Waiting {
+  readonly caller: string | undefined;
+  readonly go: () => void;
+}
+
 /** Has programs wait for a compiler. Callers take turns: the programs of one do not keep those of another from being checked. */
 export class CompilerTurns {
-  /** By caller, in the order of their turns. No list is empty. */
-  readonly #waiting = new Map<string | undefined, (() => void)[]>();
+  readonly #waiting = new FairQueue<Waiting>(({ caller }) => ({ principal: caller }));
+  /** How many programs of each caller wait; no entry is zero. */
+  readonly #counts = new Map<string | undefined, number>();
   #running = 0;
 
   /**
@@ -17,7 +25,7 @@ export class CompilerTurns {
    */
   async run<Result>(caller: string | undefined, compile: () => Promise<Result>): Promise<Result | undefined> {
     if (this.#running < AT_ONCE) this.#running++;
-    else if ((this.#waiting.get(caller)?.length ?? 0) >= MAX_WAITING) return undefined;
+    else if ((this.#counts.get(caller) ?? 0) >= MAX_WAITING) return undefined;
     else await this.#turn(caller);
     try {
       return await compile();
@@ -27,24 +35,21 @@ export class CompilerTurns {
   }
 
   #turn(caller: string | undefined): Promise<void> {
-    return new Promise((go) => {
-      const waiting = this.#waiting.get(caller);
-      if (waiting === undefined) this.#waiting.set(caller, [go]);
-      else waiting.push(go);
-    });
+    this.#counts.set(caller, (this.#counts.get(caller) ?? 0) + 1);
+    return new Promise((go) => this.#waiting.add({ caller, go }));
   }
 
   /** Gives the place of a program that has been checked to the next one. */
   #next(): void {
-    const [first] = this.#waiting;
-    if (first === undefined) {
+    const next = this.#waiting.next();
+    if (next === undefined) {
       this.#running--;
       return;
     }
-    const [caller, waiting] = first;
-    const go = waiting.shift();
-    this.#waiting.delete(caller);
-    if (waiting.length > 0) this.#waiting.set(caller, waiting);
-    go?.();
+    const { caller, go } = next;
+    const left = (this.#counts.get(caller) ?? 1) - 1;
+    if (left > 0) this.#counts.set(caller, left);
+    else this.#counts.delete(caller);
+    go();
   }
 }

@@ -73,7 +73,7 @@ export class SignatureVerifier {
     const key = this.#keys.get(keyid);
     if (key === undefined) throw new RemoteProblem("unknown_key", "the signature's key is unknown");
     const base = signatureBaseOf(message, claimed);
-    if (base === undefined || !(await this.#verifications.verify(base, key, claimed.signature))) {
+    if (base === undefined || !(await this.#verifications.verify(keyid, base, key, claimed.signature))) {
       throw new RemoteProblem("altered", "the signature does not match the request");
     }
     // The time counts at which the request is accepted, and not when the verification began.

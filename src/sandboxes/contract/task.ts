@@ -1,3 +1,4 @@
+import type { QueueOwner } from "../../base/fair-queue.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
@@ -66,6 +67,15 @@ export interface SandboxTask extends GrantedTask {
   readonly toolNames?: (() => readonly string[]) | undefined;
   /** Follows the call. Absent if it is not traced. */
   readonly trace?: TaskTrace | undefined;
+}
+
+/** Returns whose task it is, for turns and budgets. */
+export function ownerOf({
+  principal,
+  sessionId,
+  toolName,
+}: Pick<SandboxTask, "principal" | "sessionId" | "toolName">): QueueOwner {
+  return { principal: principal?.id, session: sessionId, tool: toolName };
 }
 
 /** Follows a running task. */

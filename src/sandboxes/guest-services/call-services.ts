@@ -1,6 +1,6 @@
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import { ownerOf, type SandboxTask } from "../contract/task.ts";
 import { Denials } from "./denials.ts";
 import type { EarlierUse } from "./earlier-use.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
@@ -43,14 +43,15 @@ export class CallServices implements ServiceUse {
   readonly #running = new Set<Promise<unknown>>();
 
   constructor(
-    { callTool, capabilities, observer, sessionId }: SandboxTask,
+    task: SandboxTask,
     { keyValue, openEgress }: ExternalResources,
     { nestedCalls, netBytes }: ServiceLimits,
     rules: HttpRules,
     earlier?: EarlierUse,
   ) {
+    const { callTool, capabilities, observer, sessionId } = task;
     this.#denials = new Denials(observer);
-    this.#tools = new ToolService(callTool, nestedCalls, earlier);
+    this.#tools = new ToolService(callTool, nestedCalls, ownerOf(task), earlier);
     this.#keyValue = new KeyValueService(keyValue, { granted: capabilities.keyValue ?? [], sessionId });
     this.#http = new HttpService(openEgress, { ...rules, grants: capabilities.net ?? [], netBytes });
     if (earlier?.traffic !== undefined) this.#http.restore(earlier.traffic);

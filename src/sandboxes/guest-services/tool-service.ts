@@ -1,3 +1,4 @@
+import type { QueueOwner } from "../../base/fair-queue.ts";
 import { awaitTurn } from "../../base/turns.ts";
 import type { CallEffect } from "../contract/outcome.ts";
 import type { CallTool, NestedCallOptions } from "../contract/task.ts";
@@ -13,15 +14,23 @@ const NO_USE: EarlierUse = Object.freeze({ nestedCalls: 0, effect: "none" });
 export class ToolService {
   readonly #callTool: CallTool | undefined;
   readonly #maxCalls: number;
+  readonly #owner: QueueOwner;
   #effect: CallEffect = "none";
   #count = 0;
   #running = 0;
 
   /**
    * @param callTool `undefined` if the grant gives no tools.
+   * @param owner Whose guest it is.
    * @param earlier What an earlier process did for the caller.
    */
-  constructor(callTool: CallTool | undefined, maxCalls: number, earlier: EarlierUse = NO_USE) {
+  constructor(
+    callTool: CallTool | undefined,
+    maxCalls: number,
+    owner: QueueOwner,
+    earlier: EarlierUse = NO_USE,
+  ) {
+    this.#owner = owner;
     this.#callTool = callTool;
     this.#maxCalls = maxCalls;
     this.#count = earlier.nestedCalls;
@@ -63,7 +72,7 @@ export class ToolService {
     }
     this.#count++;
     this.#running++;
-    const turn = awaitTurn(input.length);
+    const turn = awaitTurn(input.length, this.#owner);
     if (turn !== undefined) await turn;
     const options = { signal, wallTimeMs: leftMs, pause, number, isResumed, keep };
     const result = await this.#callTool({ name, input }, options);

@@ -8,7 +8,7 @@ import type { MicrovmImplementation } from "../../tool/implementations/microvm-i
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { DEFAULT_MAX_WAIT_MS, type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import { ownerOf, type SandboxTask } from "../contract/task.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MachinePool, type MachinePoolBounds } from "./machine-pool.ts";
 import { MicrovmCall } from "./microvm-call.ts";
@@ -94,14 +94,14 @@ export class MicrovmSandbox implements Sandbox {
   }
 
   async #take(saved: SavedMachine, task: SandboxTask): Promise<Machine | undefined> {
-    const { signal, principal, sessionId: session, toolName: tool, waitedMs = 0 } = task;
+    const { signal, waitedMs = 0 } = task;
     const until = new AbortController();
     const stop = (): void => until.abort();
     const timeout = setTimeout(stop, this.#maxWaitMs - waitedMs);
     for (const cause of [signal, this.#closing.signal])
       cause?.addEventListener("abort", stop, { once: true });
     try {
-      return await this.#pool.take(saved, { principal: principal?.id, session, tool }, until.signal);
+      return await this.#pool.take(saved, ownerOf(task), until.signal);
     } finally {
       clearTimeout(timeout);
       for (const cause of [signal, this.#closing.signal]) cause?.removeEventListener("abort", stop);

@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import { awaitTurn } from "../../base/turns.ts";
 import { boundFailure } from "../contract/failure-text.ts";
 import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import { ownerOf, type SandboxTask } from "../contract/task.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
 import { type Artifact, callerOf, type PoolOutcome, type PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
@@ -153,7 +153,8 @@ export class QuickJsCall {
         this.#count(outcome);
         if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
           await this.#endRequests();
-          const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
+          const length = outcome.status === "returned" ? textLength(outcome.result) : 0;
+          const turn = awaitTurn(length, ownerOf(this.#task));
           if (turn !== undefined) await turn;
           return this.#withChanges(this.#read(outcome));
         }
@@ -196,7 +197,7 @@ export class QuickJsCall {
     const bytes = waits.reserved;
     if (bytes >= LARGE_GUEST_BYTES) {
       const turnFrom = performance.now();
-      await awaitTurn(bytes);
+      await awaitTurn(bytes, ownerOf(this.#task));
       this.#elapsedMs += performance.now() - turnFrom;
     }
     return wait;

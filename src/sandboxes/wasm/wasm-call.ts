@@ -2,7 +2,7 @@ import { awaitTurn } from "../../base/turns.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import { ownerOf as ownerOfTask, type SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
 import type { TimedRequest } from "../guest-services/service-request.ts";
@@ -79,7 +79,8 @@ export async function runWasmCall(
   const outcome = await pool.run<WasmAnswer>(fields, options);
   const isUnknown = services?.effect === "unknown" || mayHaveChangedFiles(outcome, fs);
   if (services !== undefined) await services.end();
-  const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
+  const turn =
+    outcome.status === "returned" ? awaitTurn(textLength(outcome.result), ownerOfTask(task)) : undefined;
   if (turn !== undefined) await turn;
   const use: ServiceUse = { effect: isUnknown ? "unknown" : "none", used: services?.used ?? {} };
   const mayReuse = capabilities.reuse !== undefined;
