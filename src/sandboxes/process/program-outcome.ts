@@ -69,7 +69,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
   const alive = code === undefined ? ({ mayStillRun: true, ended: "told" } as const) : {};
   const base = { effect, used, isolation, ...alive } as const;
   if (cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
-  if (cause === "timeout" && !hasBegun) return { status: cause, hasBegun: false, ...base };
+  if (cause === "timeout" && !mayHaveBegun) return { status: cause, hasBegun: false, ...base };
   if (cause !== undefined) return { status: cause, ...base };
   if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
   const refusal = directoryProblem(launched.said, program.cwd);
