@@ -132,11 +132,7 @@ class LazySandboxes implements Sandboxes {
       quickjs: async () =>
         new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress }),
       process: async () =>
-        (await import("./process/process-sandbox.ts")).ProcessSandbox.open(
-          openEgress,
-          options.process,
-          maxWaitMs,
-        ),
+        (await import("./process/process-sandbox.ts")).ProcessSandbox.open(openEgress, options.process),
       microvm: async () =>
         (await import("./microvm/open-microvm.ts")).openMicrovm(options.microvm, maxWaitMs),
       remote: async () =>

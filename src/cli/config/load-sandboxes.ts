@@ -56,7 +56,7 @@ export const SANDBOXES_SHAPE: CompiledShape = compileShape(
             maximum: MAX_DELAY_MS,
             message: `must be from 1 to ${MAX_DELAY_MS}`,
           },
-          "How long a call may wait in all until it begins: for a free thread, for the memory of a virtual machine, for its shell, or at an executor. Default: 30,000.",
+          "How long a call may wait in all until it begins: for a free thread, for the memory of a virtual machine, or at an executor. Default: 30,000.",
         ),
       }),
       "The pools of threads of host modules, WebAssembly and QuickJS: one each.",

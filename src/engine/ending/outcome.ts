@@ -73,7 +73,7 @@ function readFailure(
       return fail(
         "timeout",
         outcome.hasBegun === false
-          ? neverBeganText(tool, outcome.used.wallTimeMs)
+          ? neverBeganText(tool, outcome.used.waitedMs ?? outcome.used.wallTimeMs)
           : timeoutText(limits.wallTimeMs ?? 0),
       );
     case "cancelled":

@@ -6,7 +6,7 @@ import type { ToolImplementations } from "../../tool/implementations/implementat
 import type { Isolation } from "../../tool/isolation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
-import { DEFAULT_MAX_WAIT_MS, type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
 import { failedStart } from "./failed-start.ts";
@@ -66,21 +66,14 @@ export class ProcessSandbox implements Sandbox {
   /**
    * Finds out whether programs can be confined here.
    *
-   * @param maxWaitMs How long a command waits for earlier ones of its kept shell, in ms.
    * @throws {ToolPreparationError} if they cannot. The message says why.
    */
   static async open(
     openEgress: ProxyOptions["openEgress"],
     { isolation, bubblewrap, shellIdleMs = SHELL_IDLE_MS }: ProcessSandboxOptions = {},
-    maxWaitMs: number = DEFAULT_MAX_WAIT_MS,
   ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
-    return new ProcessSandbox(
-      openEgress,
-      launcher,
-      fellBack,
-      new KeptCommands(launcher, shellIdleMs, maxWaitMs),
-    );
+    return new ProcessSandbox(openEgress, launcher, fellBack, new KeptCommands(launcher, shellIdleMs));
   }
 
   private constructor(

@@ -16,8 +16,6 @@ import { KeptShell } from "./kept-shell.ts";
 import { KeptShells, type ShellOwner, type ShellPlace } from "./kept-shells.ts";
 import { ShellCall } from "./shell-call.ts";
 
-const SHELL_BUSY = "earlier commands of its shell were still running";
-
 /** A call of a command for a kept shell. */
 export interface KeptCommand {
   readonly task: SandboxTask;
@@ -31,36 +29,32 @@ export interface KeptCommand {
 export class KeptCommands {
   readonly #launcher: Launcher;
   readonly #shells: KeptShells;
-  readonly #maxWaitMs: number;
   #closed = false;
 
-  /**
-   * @param idleMs Milliseconds after the last command of a shell until it is ended.
-   * @param maxWaitMs Milliseconds that a command waits for those before it in its shell.
-   */
-  constructor(launcher: Launcher, idleMs: number, maxWaitMs: number) {
+  /** @param idleMs Milliseconds after the last command of a shell until it is ended. */
+  constructor(launcher: Launcher, idleMs: number) {
     this.#launcher = launcher;
     this.#shells = new KeptShells(idleMs);
-    this.#maxWaitMs = maxWaitMs;
   }
 
   /** Runs a command, after those that came before it in the same shell. Never rejects. */
   async run(asked: KeptCommand, cgroups: Cgroups): Promise<SandboxOutcome> {
     const { task } = asked;
-    const { signal, waitedMs: earlierMs = 0, limits } = task;
+    const { signal } = task;
+    const wallTimeMs = task.limits.wallTimeMs ?? PROCESS_DEFAULTS.wallTimeMs;
     const waitsFrom = performance.now();
     const wait = async (turn: Promise<void>): Promise<SandboxOutcome | undefined> => {
-      const timeoutMs = Math.max(this.#maxWaitMs - earlierMs, 1);
-      const waited = await race(turn, { timeoutMs, signals: [signal] });
+      // It waits for the session's own commands only, and not longer than it could run.
+      const waited = await race(turn, { timeoutMs: wallTimeMs, signals: [signal] });
       if (waited === undefined) return undefined;
       const used = { wallTimeMs: 0, waitedMs: Math.round(performance.now() - waitsFrom) };
       if (waited === "aborted") return { status: "cancelled", effect: "none", used };
-      return { ...unavailable(SHELL_BUSY), status: "unavailable", hasWaited: true, used };
+      return { status: "timeout", hasBegun: false, effect: "none", used };
     };
     return this.#shells.inTurn(ownerOf(task), wait, async (place) => {
       const startedAt = performance.now();
       const waitedMs = Math.round(startedAt - waitsFrom);
-      const times = { startedAt, deadlineAt: startedAt + (limits.wallTimeMs ?? PROCESS_DEFAULTS.wallTimeMs) };
+      const times = { startedAt, deadlineAt: startedAt + wallTimeMs };
       try {
         const outcome = await this.#run(asked, place, cgroups, times);
         return waitedMs > 0 ? { ...outcome, used: { ...outcome.used, waitedMs } } : outcome;

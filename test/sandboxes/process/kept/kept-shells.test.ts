@@ -98,6 +98,7 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     await begun.promise;
     const late = await scene.run("echo late", { limits: { wallTimeMs: 100 } });
     expect(late.error).toMatchObject({ code: "timeout", effect: "none" });
+    expect(late.error?.message).toContain("never began: it waited");
     const cancelling = new AbortController();
     const cancelled = scene.run("echo cancelled", { signal: cancelling.signal });
     cancelling.abort();
