@@ -71,7 +71,8 @@ export const DRIVER_SOURCE: string = `(send, group) => {
 
   const line = (level) => (...items) => {
     let joined = "";
-    for (let i = 0; i < items.length; i++) joined += (i === 0 ? "" : " ") + cut(readable(items[i]));
+    // More than a call may log.
+    for (let i = 0; i < items.length && joined.length <= 262144; i++) joined += (i === 0 ? "" : " ") + cut(readable(items[i]));
     send('l["' + level + '",' + stringify(joined) + "]");
   };
   const levels = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };

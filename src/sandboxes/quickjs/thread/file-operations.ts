@@ -5,6 +5,7 @@ import { WorkspaceError, type WorkspaceErrorCode } from "../../../workspace/erro
 import { MAX_READ_BYTES, type WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
 import { MAX_TEXT_BYTES } from "./external-access.ts";
+import { MAX_PIECE_LENGTH } from "./guest-message.ts";
 
 /** The parts of the call that an operation needs. */
 export interface FileScope {
@@ -58,7 +59,8 @@ function readContent({ directory, path }: Location, encoding: string | Uint8Arra
     if (encoding === "bytes") return bytes;
     if (!isUtf8(bytes))
       throw new FileOperationError("illegal-byte-sequence", "the file is not UTF-8 text: read it as 'bytes'");
-    return bytes.toString("utf8");
+    // The driver decodes a long text, in pieces.
+    return bytes.length > MAX_PIECE_LENGTH ? bytes : bytes.toString("utf8");
   } finally {
     file.close();
   }

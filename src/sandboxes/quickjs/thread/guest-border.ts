@@ -4,7 +4,7 @@ import type { GuestHost } from "../engine/guest-host.ts";
 import type { GuestProgram } from "../guest-program.ts";
 import type { FileUse } from "./external-access.ts";
 import { GuestFiles } from "./guest-files.ts";
-import { isWithinBounds, parseMessage } from "./guest-message.ts";
+import { isWithinBounds, type MessageKind, parseMessage } from "./guest-message.ts";
 import { ModuleNames } from "./module-names.ts";
 import { RequestValidator } from "./request-validator.ts";
 import { ResponseBodies } from "./response-bodies.ts";
@@ -45,6 +45,7 @@ export class GuestBorder implements GuestHost {
     this.#web = {
       random: access?.random,
       isCall: step.kind !== "load",
+      isOver: () => this.isOver(),
       logDenial: (message) => this.#logDenial(message),
     };
   }
@@ -64,7 +65,7 @@ export class GuestBorder implements GuestHost {
   }
 
   receive(text: string, bytes: Uint8Array = NO_BYTES): string | Uint8Array | undefined {
-    const kind = text[0];
+    const kind = text[0] as MessageKind;
     const body = text.slice(1);
     switch (kind) {
       case "l":
@@ -86,6 +87,7 @@ export class GuestBorder implements GuestHost {
       case "w":
         return this.isOver() ? undefined : answerWebApi(body, bytes, this.#web);
       default:
+        kind satisfies never;
         return undefined;
     }
   }

@@ -4,7 +4,7 @@ import { Workspace } from "../../../workspace/workspace.ts";
 import type { ServiceError } from "../../guest-services/service-request.ts";
 import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
-import { isWithinBounds, parseMessage } from "./guest-message.ts";
+import { isWithinBounds, MAX_PIECE_LENGTH, parseMessage } from "./guest-message.ts";
 
 /** The most files and directories that a call can create: each takes disk space even if it is empty. */
 const MAX_CREATED = 10_000;
@@ -27,11 +27,8 @@ export class GuestFiles {
    * @param bytes What to write, if it is not the argument's text.
    */
   answer(text: string, bytes: Uint8Array): string | Uint8Array {
-    if (!isWithinBounds(text, this.#leftBytes)) {
-      return failed({
-        code: "insufficient-space",
-        message: "the text exceeds the call's remaining write budget (fileBytes)",
-      });
+    if (!isWithinBounds(text, MAX_PIECE_LENGTH)) {
+      return failed({ code: "invalid", message: "the path or the text is too long" });
     }
     const [operation, path, argument] = parseMessage(text);
     const known = FILE_OPERATIONS.get(operation);

@@ -1,5 +1,18 @@
 import { locateRefusal } from "../../../json/refusal.ts";
 
+/** What a message can be, by its first character: the driver says what each is. */
+export const MESSAGE_KINDS = ["b", "c", "f", "l", "n", "r", "s", "w"] as const;
+
+/** See {@link MESSAGE_KINDS}. */
+export type MessageKind = (typeof MESSAGE_KINDS)[number];
+
+/**
+ * The most characters that cross the border as one text, except for the arguments and results of calls. Node.js cannot
+ * be interrupted while it parses, writes or converts a text, and takes up to 100 ms a MiB if each character is escaped.
+ * The driver sends more as bytes, or in pieces.
+ */
+export const MAX_PIECE_LENGTH = 65_536;
+
 /** JSON writes a UTF-8 byte in up to six characters (`\u0001`). */
 export const MAX_ESCAPED = 6;
 

@@ -1,7 +1,7 @@
 import { nestedCallProblem } from "../../guest-services/nested-call-bounds.ts";
 import type { ServiceError } from "../../guest-services/service-request.ts";
 import { type FetchAllowance, MAX_REQUESTS } from "./external-access.ts";
-import { isWithinBounds, parseMessage } from "./guest-message.ts";
+import { isWithinBounds, MAX_PIECE_LENGTH, parseMessage } from "./guest-message.ts";
 import type { GuestReply, GuestRequest, NestedAllowance } from "./thread-task.ts";
 
 /** The maximum size of a nested call's arguments, in bytes. */
@@ -43,7 +43,7 @@ export class RequestValidator {
    * @param bytes The body of an HTTP request, if it has bytes and no text.
    */
   receive(kind: "c" | "f", text: string, bytes: Uint8Array): void {
-    const contentBytes = kind === "c" ? MAX_INPUT_BYTES : this.#leftFetchBytes;
+    const contentBytes = kind === "c" ? MAX_INPUT_BYTES : Math.min(this.#leftFetchBytes, MAX_PIECE_LENGTH);
     if (isWithinBounds(text, contentBytes)) {
       const message = parseMessage(text);
       if (kind === "c") this.#receiveCall(message);

@@ -179,7 +179,7 @@ describe("a message that is too large", () => {
     const host = open({ net: undefined, fs, random: undefined });
     const parse = vi.spyOn(JSON, "parse");
     for (const text of [`s["writeFile","/a",${JSON.stringify(long)}]`, `s[${values(1e6)}1]`]) {
-      expect(host.receive(text)).toContain("insufficient-space");
+      expect(host.receive(text)).toContain("too long");
     }
     expect(parse).not.toHaveBeenCalled();
   });

@@ -1,6 +1,6 @@
-/** Encoding, and HTML's `atob` and `btoa`. The host converts; what a stream holds back stays in the guest. */
+/** Encoding, and HTML's `atob` and `btoa`. The host converts, piece by piece; what a stream holds back stays in the guest. */
 export const ENCODING_SOURCE: string = `({ need }) => {
-  const { host, bytesOf } = need("host");
+  const { host, bytesOf, PIECE } = need("host");
   const LABELS = {
     "utf-8": ["utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8"],
     "utf-16le": ["utf-16le", "utf-16", "ucs-2", "unicode", "csunicode", "iso-10646-ucs-2", "unicodefeff"],
@@ -14,7 +14,24 @@ export const ENCODING_SOURCE: string = `({ need }) => {
   const { apply } = Reflect;
   const Bytes = Uint8Array;
 
-  const encode = (text) => text === "" ? new Bytes(0) : new Bytes(host("encode", [text]));
+  const encode = (text) => {
+    if (text === "") return new Bytes(0);
+    if (text.length <= PIECE) return new Bytes(host("encode", [text]));
+    const pieces = [];
+    let size = 0;
+    for (let start = 0, end; start < text.length; start = end) {
+      end = start + PIECE;
+      const last = text.charCodeAt(end - 1);
+      if (last >= 0xd800 && last <= 0xdbff) end--;
+      const piece = new Bytes(host("encode", [text.slice(start, end)]));
+      pieces.push(piece);
+      size += piece.length;
+    }
+    const bytes = new Bytes(size);
+    let at = 0;
+    for (let i = 0; i < pieces.length; at += pieces[i++].length) apply(set, bytes, [pieces[i], at]);
+    return bytes;
+  };
 
   class TextEncoder {
     get encoding() { return "utf-8"; }
@@ -37,8 +54,6 @@ export const ENCODING_SOURCE: string = `({ need }) => {
     get [Symbol.toStringTag]() { return "TextEncoder"; }
   }
 
-  // The guest is not interrupted while the host decodes, so that is done piece by piece.
-  const PIECE = 1048576;
   const decode = (encoding, fatal, ignoreBOM, bytes) => {
     let text = "";
     for (let start = 0, end; start < bytes.length; start = end) {
@@ -97,5 +112,26 @@ export const ENCODING_SOURCE: string = `({ need }) => {
     }
     get [Symbol.toStringTag]() { return "TextDecoder"; }
   }
-  return { TextEncoder, TextDecoder, atob: (text) => host("atob", [String(text)]), btoa: (text) => host("btoa", [String(text)]) };
+
+  // HTML, section 8.3. All pieces but the last have the length of whole groups.
+  const inPieces = (operation, text, size) => {
+    let joined = "";
+    for (let start = 0; start < text.length; start += size) joined += host(operation, [text.slice(start, start + size)]);
+    return joined;
+  };
+  const btoa = (given) => {
+    const text = String(given);
+    return text.length <= PIECE ? host("btoa", [text]) : inPieces("btoa", text, 65535);
+  };
+  const atob = (given) => {
+    const text = String(given);
+    if (text.length <= PIECE) return host("atob", [text]);
+    const data = text.replace(/[\\t\\n\\f\\r ]+/g, "");
+    const end = data.indexOf("=");
+    if (end >= 0 && (data.length % 4 !== 0 || end < data.length - 2)) {
+      throw new (need("errors").DOMException)("The string to be decoded is not correctly encoded.", "InvalidCharacterError");
+    }
+    return inPieces("atob", data, PIECE);
+  };
+  return { TextEncoder, TextDecoder, atob, btoa };
 }`;

@@ -1,6 +1,6 @@
 /** Fetch, with whole bodies: `fetch` sends requests to the host, if the grant has `net`. */
 export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, failure }) => {
-  const { bytesOf } = need("host");
+  const { bytesOf, PIECE } = need("host");
   const { stringify, parse } = JSON;
   const { URL } = need("url");
   const { TextDecoder, TextEncoder } = need("encoding");
@@ -252,7 +252,8 @@ export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, fai
     if (!isCalled()) {
       throw failure("FetchError", { code: "origin_denied", message: "fetch: a module cannot send requests while it is evaluated, only during a call" });
     }
-    const content = await take(request);
+    const taken = await take(request);
+    const content = typeof taken === "string" && taken.length > PIECE ? new TextEncoder().encode(taken) : taken;
     return new PromiseOf((resolve, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
       send(request, content, resolve, reject);

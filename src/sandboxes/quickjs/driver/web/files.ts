@@ -1,6 +1,6 @@
 /** The part of the driver that creates the context's `fs`: synchronous functions for files. */
 export const FILES_SOURCE: string = `({ send, failure, need }) => {
-  const { bytesOf } = need("host");
+  const { bytesOf, PIECE } = need("host");
   const { parse, stringify } = JSON;
   const { freeze } = Object;
   const Bytes = Uint8Array;
@@ -20,15 +20,19 @@ export const FILES_SOURCE: string = `({ send, failure, need }) => {
     return ok === null ? undefined : ok;
   };
   const write = (operation) => (path, content) => {
-    if (typeof content !== "object" || content === null) return useFiles(operation, path, content === undefined ? null : content, null);
-    const bytes = bytesOf(content);
+    const isLong = typeof content === "string" && content.length > PIECE;
+    if (!isLong && (typeof content !== "object" || content === null)) return useFiles(operation, path, content === undefined ? null : content, null);
+    const bytes = isLong ? new (need("encoding").TextEncoder)().encode(content) : bytesOf(content);
     return useFiles(operation, path, "", bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
   };
   return freeze({
     readFile(path, encoding = "utf8") {
       if (encoding !== "utf8" && encoding !== "bytes") throw new TypeError("fs.readFile: the encoding is 'utf8' or 'bytes'");
       const content = useFiles("readFile", path, encoding);
-      return encoding === "bytes" && content === "" ? new Bytes(0) : content;
+      if (encoding === "bytes") return content === "" ? new Bytes(0) : content;
+      // A long text.
+      if (typeof content !== "string") return new (need("encoding").TextDecoder)("utf-8", { ignoreBOM: true }).decode(content);
+      return content;
     },
     writeFile: write("writeFile"),
     appendFile: write("appendFile"),

@@ -23,6 +23,8 @@ export const HOST_SOURCE: string = `({ send, need }) => {
       if (error.name === "RangeError") throw new RangeError(error.message);
       throw new (need("errors").DOMException)(error.message, error.name);
     },
+    // A longer text crosses the border as bytes, or in pieces: the guest is not interrupted while the host works on it.
+    PIECE: 65536,
     bufferOf,
     bytesOf(source) {
       if (isView(source)) return new Bytes(source.buffer, source.byteOffset, source.byteLength);

@@ -12,7 +12,8 @@ export const INTL_SOURCE: string = `({ need }) => {
     return stringify(written);
   };
   const ask = (kind, locales, options, method, ...args) => host("intl", [kind, locales, options, method, ...args]);
-  const numberOf = (value) => typeof value === "bigint" ? String(value) : typeof value === "string" ? value : Object.is(value, -0) ? "-0" : String(Number(value));
+  // A number as text, and whether it is a BigInt.
+  const numberOf = (value) => typeof value === "bigint" ? [String(value), true] : [typeof value === "string" ? value : Object.is(value, -0) ? "-0" : String(Number(value))];
   const timeOf = (value) => {
     const time = value === undefined ? Date.now() : typeof value === "object" && value !== null ? Number(value) : Number(value);
     if (!(Math.abs(time) <= 8.64e15)) throw new RangeError("Invalid time value");
@@ -49,7 +50,7 @@ export const INTL_SOURCE: string = `({ need }) => {
     return new Proxy(made, { apply: (target, self, args) => new made(...args) });
   };
 
-  const numberMethods = { format: (value) => [numberOf(value)], formatToParts: (value) => [numberOf(value)] };
+  const numberMethods = { format: numberOf, formatToParts: numberOf };
   const date = { format: (value) => [timeOf(value)], formatToParts: (value) => [timeOf(value)],
     formatRange: (a, b) => [timeOf(a), timeOf(b)], formatRangeToParts: (a, b) => [timeOf(a), timeOf(b)] };
   const relative = (value, unit) => [Number(value), String(unit)];
@@ -78,7 +79,7 @@ export const INTL_SOURCE: string = `({ need }) => {
   const define = (prototype, methods) => {
     for (const name in methods) Object.defineProperty(prototype, name, { value: methods[name], writable: true, configurable: true });
   };
-  const number = (value, locales, options) => ask("NumberFormat", localesOf(locales), optionsOf(options), "format", numberOf(value));
+  const number = (value, locales, options) => ask("NumberFormat", localesOf(locales), optionsOf(options), "format", ...numberOf(value));
   define(Number.prototype, { toLocaleString(locales, options) { return number(apply(numberValue, this, []), locales, options); } });
   define(BigInt.prototype, { toLocaleString(locales, options) { return number(apply(bigIntValue, this, []), locales, options); } });
   define(Date.prototype, {

@@ -1,7 +1,11 @@
-/** URL: the host parses, the guest holds the parts. */
+/** URL: the host parses a URL, and the guest a query. */
 export const URL_SOURCE: string = `({ need }) => {
   const { host } = need("host");
   const NOTHING = {};
+  const decodeText = decodeURIComponent;
+  // The value of each digit, by the code of its character.
+  const DIGIT = {};
+  for (let value = 0; value < 16; value++) for (const digit of [value.toString(16), value.toString(16).toUpperCase()]) DIGIT[digit.charCodeAt(0)] = value;
   const written = (text) => encodeURIComponent(text).replace(/[!'()~]|%20/g, (each) =>
     each === "%20" ? "+" : "%" + each.charCodeAt(0).toString(16).toUpperCase());
   const textOf = (value) => String(value).toWellFormed();
@@ -84,7 +88,32 @@ export const URL_SOURCE: string = `({ need }) => {
     const content = value === undefined ? undefined : textOf(value);
     return (pair) => pair[0] === wanted && (content === undefined || pair[1] === content);
   };
-  const pairsIn = (query) => query === "" ? [] : host("params-parse", [query]);
+  // URL, section 5.1.
+  const pairsIn = (query) => {
+    const pairs = [];
+    for (const part of query.split("&")) {
+      if (part === "") continue;
+      const end = part.indexOf("=");
+      pairs[pairs.length] = end < 0 ? [decoded(part), ""] : [decoded(part.slice(0, end)), decoded(part.slice(end + 1))];
+    }
+    return pairs;
+  };
+  const decoded = (written) => {
+    const text = written.includes("+") ? written.replaceAll("+", " ") : written;
+    if (!text.includes("%")) return text;
+    try { return decodeText(text); } catch { return decodedBytes(text); }
+  };
+  // URL, section 1.3, of a text with escapes that are none, or bytes that are not UTF-8.
+  const decodedBytes = (text) => {
+    const { TextDecoder, TextEncoder } = need("encoding");
+    const bytes = new TextEncoder().encode(text);
+    let size = 0;
+    for (let at = 0; at < bytes.length; at++) {
+      const isEscape = bytes[at] === 37 && DIGIT[bytes[at + 1]] >= 0 && DIGIT[bytes[at + 2]] >= 0;
+      bytes[size++] = isEscape ? DIGIT[bytes[++at]] * 16 + DIGIT[bytes[++at]] : bytes[at];
+    }
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, size));
+  };
 
   class URL {
     #parts; #params = undefined;

@@ -1,8 +1,11 @@
 import type { ZlibOptions } from "node:zlib";
 import { MAX_TEXT_BYTES } from "../external-access.ts";
 
-/** The most bytes to compress at once: it cannot be interrupted. */
-const MAX_COMPRESSED_BYTES = 2 * 1_024 * 1_024;
+/**
+ * The most bytes to compress or decompress at once. Node.js can be interrupted only after each 16 KiB that it returns,
+ * and compressed data can have any number of blocks that contain nothing.
+ */
+const MAX_INPUT_BYTES = 2 * 1_024 * 1_024;
 
 /** Above this level, bytes of few different values take about 300 ms a MiB; at this one, any take at most 60. */
 const LEVEL = 4;
@@ -16,7 +19,7 @@ const zlib = (): typeof import("node:zlib") => process.getBuiltinModule("node:zl
  * @throws {RangeError} for more than 2 MiB.
  */
 export function compress(format: string, bytes: Uint8Array): Uint8Array {
-  if (bytes.length > MAX_COMPRESSED_BYTES) {
+  if (bytes.length > MAX_INPUT_BYTES) {
     throw new RangeError("a CompressionStream can compress at most 2 MiB");
   }
   const { gzipSync, deflateSync, deflateRawSync } = zlib();
@@ -33,10 +36,13 @@ export function compress(format: string, bytes: Uint8Array): Uint8Array {
 /**
  * Decompresses bytes.
  *
- * @throws {RangeError} if the result has more than 8 MiB.
+ * @throws {RangeError} for more than 2 MiB, and if the result has more than 8 MiB.
  * @throws {TypeError} if the bytes are invalid.
  */
 export function decompress(format: string, bytes: Uint8Array): Uint8Array {
+  if (bytes.length > MAX_INPUT_BYTES) {
+    throw new RangeError("a DecompressionStream can take at most 2 MiB");
+  }
   const { gunzipSync, inflateSync, inflateRawSync } = zlib();
   const options: ZlibOptions = { maxOutputLength: MAX_TEXT_BYTES };
   try {

@@ -1,10 +1,10 @@
 import { loadCrypto } from "../../../../base/load-crypto.ts";
 import type { JsonValue } from "../../../../json/value.ts";
 import { MAX_TEXT_BYTES } from "../external-access.ts";
-import { isWithinBounds, parseMessage } from "../guest-message.ts";
+import { isWithinBounds, MAX_PIECE_LENGTH, parseMessage } from "../guest-message.ts";
 import { compress, decompress } from "./compression.ts";
 import { useFormatter } from "./formatters.ts";
-import { parseQuery, parseUrl, setUrlPart } from "./urls.ts";
+import { parseUrl, setUrlPart } from "./urls.ts";
 
 /** What a web API of a guest can use besides its heap. */
 export interface WebScope {
@@ -12,6 +12,8 @@ export interface WebScope {
   readonly random: true | string | undefined;
   /** Whether a call runs, not a module that is being loaded. */
   readonly isCall: boolean;
+  /** Whether the guest's time is over. */
+  readonly isOver: () => boolean;
   /** Receives the message of an error for want of a capability. */
   readonly logDenial: (message: string) => void;
 }
@@ -24,12 +26,22 @@ class WebError extends Error {
   }
 }
 
-const TOO_LARGE = "the text or the bytes are larger than 8 MiB";
+const TOO_LONG =
+  "this is too much at once: a text can have at most 65,536 characters, and a list of a formatter 700 items";
 
-type Operation = (args: readonly unknown[], bytes: Uint8Array, scope: WebScope) => JsonValue | Uint8Array;
+/** Returns `undefined` if the guest's time was over before the end. */
+type Operation = (
+  args: readonly unknown[],
+  bytes: Uint8Array,
+  scope: WebScope,
+) => JsonValue | Uint8Array | undefined;
 
-/** The operations by name. None keeps state between two calls, and all take time in proportion to what they are given. */
-const OPERATIONS: ReadonlyMap<unknown, Operation> = new Map<unknown, Operation>([
+/**
+ * The operations by name. None keeps state between two calls. What Node.js does for one cannot be interrupted, so each
+ * is bounded in work, to a few milliseconds: a guest sends long texts and bytes in pieces, and its deadline is checked
+ * before each. `test/guests/host-work/cases.ts` has hostile values for each operation.
+ */
+export const WEB_OPERATIONS: ReadonlyMap<unknown, Operation> = new Map<unknown, Operation>([
   ["encode", ([text]) => Buffer.from(textOf(text))],
   [
     "decode",
@@ -39,28 +51,32 @@ const OPERATIONS: ReadonlyMap<unknown, Operation> = new Map<unknown, Operation>(
   ["btoa", ([text]) => btoa(textOf(text))],
   ["url-parse", ([url, base]) => parseUrl(textOf(url), base === null ? undefined : textOf(base))],
   ["url-set", ([href, name, value]) => setUrlPart(textOf(href), textOf(name), textOf(value))],
-  ["params-parse", ([query]) => parseQuery(textOf(query))],
   ["random", ([count, drawn], _, scope) => drawRandom(Number(count), Number(drawn), scope)],
-  ["digest", ([name], bytes) => digest(textOf(name), bytes)],
+  ["digest", ([name], bytes, scope) => digest(textOf(name), bytes, scope)],
   ["compress", ([format], bytes) => compress(textOf(format), bytes)],
   ["decompress", ([format], bytes) => decompress(textOf(format), bytes)],
   ["intl", ([kind, locales, options, method, ...args]) => useFormatter(kind, locales, options, method, args)],
 ]);
 
 /**
- * Answers a web API of the guest. Never throws.
+ * Answers a web API of the guest; `undefined` if its time is over. Never throws.
  *
  * @param text `[operation, ...arguments]` as JSON. Untrusted.
  */
-export function answerWebApi(text: string, bytes: Uint8Array, scope: WebScope): string | Uint8Array {
-  if (bytes.length > MAX_TEXT_BYTES || !isWithinBounds(text, MAX_TEXT_BYTES)) {
-    return failed("RangeError", TOO_LARGE);
-  }
+export function answerWebApi(
+  text: string,
+  bytes: Uint8Array,
+  scope: WebScope,
+): string | Uint8Array | undefined {
+  if (bytes.length > MAX_TEXT_BYTES) return failed("RangeError", "the bytes are larger than 8 MiB");
+  // A URL and its base, or two texts to compare.
+  if (!isWithinBounds(text, 2 * MAX_PIECE_LENGTH)) return failed("RangeError", TOO_LONG);
   const [name, ...args] = parseMessage(text);
-  const operation = OPERATIONS.get(name);
+  const operation = WEB_OPERATIONS.get(name);
   if (operation === undefined) return failed("TypeError", "unknown operation");
   try {
     const result = operation(args, bytes, scope);
+    if (result === undefined) return undefined;
     // The engine's library cannot create an empty buffer.
     if (result instanceof Uint8Array) return result.length === 0 ? '{"ok":""}' : result;
     return JSON.stringify({ ok: result });
@@ -76,7 +92,7 @@ function failed(name: string, message: string): string {
 
 function textOf(value: unknown): string {
   if (typeof value !== "string") throw new TypeError("a text was expected");
-  if (value.length > MAX_TEXT_BYTES) throw new RangeError(TOO_LARGE);
+  if (value.length > MAX_PIECE_LENGTH) throw new RangeError("the text is longer than 65,536 characters");
   return value;
 }
 
@@ -84,6 +100,7 @@ const ENCODINGS: ReadonlySet<string> = new Set(["utf-8", "utf-16le", "utf-16be",
 
 function decode(label: string, fatal: boolean, ignoreBOM: boolean, bytes: Uint8Array): string {
   if (!ENCODINGS.has(label)) throw new RangeError("the encoding is not supported");
+  if (bytes.length > MAX_PIECE_LENGTH) throw new RangeError("the bytes are more than 65,536");
   try {
     return new TextDecoder(label, { fatal, ignoreBOM }).decode(bytes);
   } catch {
@@ -127,8 +144,16 @@ const DIGESTS: ReadonlyMap<string, string> = new Map([
   ["SHA-512", "sha512"],
 ]);
 
-function digest(name: string, bytes: Uint8Array): Uint8Array {
+/** How many bytes are digested before the deadline is checked. */
+const DIGEST_PIECE = 1_024 * 1_024;
+
+function digest(name: string, bytes: Uint8Array, { isOver }: WebScope): Uint8Array | undefined {
   const algorithm = DIGESTS.get(name);
   if (algorithm === undefined) throw new WebError("NotSupportedError", "the digest is not supported");
-  return loadCrypto().createHash(algorithm).update(bytes).digest();
+  const hash = loadCrypto().createHash(algorithm);
+  for (let start = 0; start < bytes.length; start += DIGEST_PIECE) {
+    if (isOver()) return undefined;
+    hash.update(bytes.subarray(start, start + DIGEST_PIECE));
+  }
+  return hash.digest();
 }
