@@ -1,0 +1,52 @@
+/**
+ * QuickJS guests that have Node.js work on hostile values, for each operation that the host has for guests: each call
+ * ends in time, and its thread lives.
+ */
+import { afterAll, expect, test } from "vitest";
+import { HOST_WORK } from "./host-work/cases.ts";
+import { type HostWorkReport, type HostWorkRequest, MAX_LATE_MS } from "./host-work/report.ts";
+import { Child } from "./report/child.ts";
+import { addRow, IS_LONG, SEED } from "./report/rows.ts";
+
+/** A guest that fails may have met a busy machine, so it runs again. */
+const ATTEMPTS = 3;
+
+/** How many guests each operation has. */
+const GUESTS = IS_LONG ? 60 : 2;
+
+const child = new Child(new URL("host-work/program.ts", import.meta.url), 90_000);
+let count = 0;
+let late = Number.NEGATIVE_INFINITY;
+
+afterAll(async () => {
+  await child.end();
+  addRow({
+    check: "work of the host: deadline",
+    size: `${count} guests of ${Object.keys(HOST_WORK).length} operations`,
+    result: `${late.toFixed(0)} ms late`,
+    bound: `${MAX_LATE_MS} ms`,
+  });
+}, 30_000);
+
+const requests = Object.keys(HOST_WORK).flatMap((operation) =>
+  Array.from({ length: GUESTS }, (_, index): HostWorkRequest => ({ operation, seed: SEED * 1_000 + index })),
+);
+
+test.each(requests)("a guest ends in time: $operation, seed $seed", { timeout: 300_000 }, async (request) => {
+  let report: HostWorkReport | undefined;
+  for (let attempt = 0; attempt < ATTEMPTS && !isInTime(report); attempt++) {
+    if (attempt > 0) child.kill();
+    report = await child.ask<HostWorkReport>(request);
+  }
+  expect(report).toMatchObject({ hasWorked: true, mayStillRun: false, abandoned: 0, echoes: true });
+  expect(report?.code, report?.source).toBe("timeout");
+  expect(report?.lateMs, report?.source).toBeLessThanOrEqual(MAX_LATE_MS);
+  count++;
+  late = Math.max(late, report?.lateMs ?? 0);
+});
+
+function isInTime(report: HostWorkReport | undefined): boolean {
+  return (
+    report !== undefined && report.lateMs <= MAX_LATE_MS && !report.mayStillRun && report.abandoned === 0
+  );
+}
