@@ -19,6 +19,7 @@ const ATTEMPTS: Readonly<Record<NotHeld, readonly string[]>> = {
     "use a device: the console",
     "the kernel's files: see the machine's devices",
   ],
+  "package files": ["read a file outside: the package.json above"],
   processes: [
     "the kernel's files: see the machine's processes",
     "other processes: affinity",

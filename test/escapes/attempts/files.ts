@@ -6,6 +6,11 @@ const READ = attempts("read a file outside", {
   "a relative path": "cat ../outside/secret",
   "a path with superfluous parts": "cat ./../work/../outside//secret",
   "the directory above, as the working directory": "cd .. && cat outside/secret",
+  "the package.json above": { before: "echo OUT > ../package.json", script: "cat ../package.json" },
+  "a link to it as the package.json above": {
+    before: "ln -s $OUTSIDE/secret ../package.json",
+    script: "cat ../package.json",
+  },
   "/proc/self/root": "cat /proc/self/root$OUTSIDE/secret",
   "/proc/1/root": "cat /proc/1/root$OUTSIDE/secret",
   "/proc/PID/root of every process": "cat /proc/[0-9]*/root$OUTSIDE/secret",

@@ -1,7 +1,7 @@
 import { type BigIntStats, closeSync, fstatSync, lstatSync, mkdtempSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, posix } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
@@ -11,6 +11,7 @@ import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles, Launched } from "../launcher.ts";
 import { checkPlace, openFile } from "../namespaces/granted-mounts.ts";
 import type { GrantedPath } from "./launch-plan.ts";
+import { nearestPackageFile } from "./package-file.ts";
 
 /** Entries of a protected directory, such as `.git/hooks`, that are compared. */
 const MAX_ENTRIES = 1_000;
@@ -81,6 +82,8 @@ export class GrantedPaths implements GrantedFiles {
     const { dev, ino } = fstatSync(fd, { bigint: true });
     this.#paths.push({ path, access: grant.write ? "write" : "read", identity: `${dev}:${ino}` });
     const isDirectory = !isFileGrant(grant);
+    const packageFile = nearestPackageFile(isDirectory ? path : dirname(path));
+    if (packageFile !== undefined) this.#paths.push(packageFile);
     const shownAs = (below: string): string =>
       isOnly && isDirectory ? below : posix.join(path, below).slice(1);
     if (grant.write) this.#places.push({ fd, isDirectory, shownAs });

@@ -8,6 +8,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -110,6 +111,31 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", { timeout: 90_000 
     writeFileSync(join(folder, "secret"), "hidden");
     const script = `for f in ${folder}/secret /etc/passwd /proc/self/environ /proc/1/status; do cat $f 2>/dev/null && exit 1; done; head -1 /proc/meminfo`;
     expect(await outputOf(script)).toMatch(/^MemTotal/);
+  });
+
+  test("runs Node.js in a folder of a package, and reads of the folders above only the package.json", async () => {
+    const above = (name: string): string => join(folder, "..", name);
+    const below = join(folder, "deep", "er");
+    mkdirSync(below, { recursive: true });
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    writeFileSync(join(folder, "notes"), "notes");
+    writeFileSync(above("package.json"), '{ "name": "above" }');
+    onTestFinished(() => rmSync(above("package.json")));
+    writeFileSync(join(below, "main.js"), 'import { sep } from "node:path"; console.log(sep);');
+    const granted = { capabilities: { fs: [{ directory: below, at: below }] } };
+    const node = { file: process.execPath, at: process.execPath };
+    expect(
+      await outputOf(`${process.execPath} main.js`, {
+        capabilities: { fs: [{ directory: below, at: below }, node] },
+      }),
+    ).toBe("/\n");
+    expect(await outputOf("cat ../../package.json", granted)).toBe('{ "type": "module" }');
+    for (const path of ["../../notes", "../../../package.json"])
+      expect((await run(`cat ${path}`, granted)).error?.message).toContain("Permission denied");
+    // Node.js looks no further than to the nearest one, and nothing is granted through a link.
+    symlinkSync(join(folder, "notes"), join(below, "package.json"));
+    expect((await run("cat package.json", granted)).error?.message).toContain("Permission denied");
+    expect((await run("cat ../../package.json", granted)).error?.message).toContain("Permission denied");
   });
 
   test("does not run if a grant has another place, or names what is not there", async () => {
