@@ -22,6 +22,8 @@ export interface TerminalOptions {
   readonly isTTY?: boolean;
   /** Whether the streams are a terminal. */
   readonly isInteractive?: boolean;
+  /** Gets what is written to standard error while the command runs. */
+  readonly onStderr?: (text: string) => void;
 }
 
 /** Runs a command line in this process. */
@@ -33,6 +35,7 @@ export async function sandgate(argv: readonly string[], options: TerminalOptions
     columns !== undefined && { columns },
     isTTY !== undefined && { isTTY },
   );
+  if (options.onStderr !== undefined) stderr.on("data", (chunk: Buffer) => options.onStderr?.(`${chunk}`));
   // Read while the command runs, as it waits if the streams are full.
   const written = Promise.all([text(stdout), text(stderr)]);
   const code = await run(argv, {

@@ -16,8 +16,13 @@ import {
   type SupervisorOptions,
 } from "../../src/supervisor/supervisor.ts";
 import { registerBasicTools } from "../../src/toolsets/basic/register-basic-tools.ts";
+import { ISOLATIONS } from "../sandboxes/process/availability.ts";
 
 export const AGENTS: string = join(import.meta.dirname, "agents");
+
+/** The best that this machine has. */
+const [isolation] = ISOLATIONS;
+if (isolation === undefined) console.warn("Agents are not confined in tests about other things");
 
 /** An answer as it comes over the wire. */
 export interface WireAnswer {
@@ -86,7 +91,9 @@ export class SupervisorScene implements AsyncDisposable {
 
   static async open(options: Partial<SupervisorOptions> = {}): Promise<SupervisorScene> {
     const directory = mkdtempSync(join(tmpdir(), "sandgate-journal-"));
-    return new SupervisorScene(await openSandboxes(), await openJournal({ directory }), directory, options);
+    // Agents that are confined in the way that was asked for get no note about that in their logs.
+    const sandboxes = await openSandboxes(isolation && { process: { isolation } });
+    return new SupervisorScene(sandboxes, await openJournal({ directory }), directory, options);
   }
 
   private constructor(
@@ -114,6 +121,7 @@ export class SupervisorScene implements AsyncDisposable {
     return this.supervisor.start({
       ...{ command: process.execPath, args: ["--no-warnings", join(AGENTS, "agent.ts")], cwd: AGENTS },
       env: { SANDGATE_AGENT: mode, ...env },
+      confinement: isolation === undefined ? "none" : "process",
       ...others,
     });
   }

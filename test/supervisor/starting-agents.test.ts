@@ -36,7 +36,7 @@ describe.skipIf(ISOLATIONS.length === 0)("What an agent can do itself", () => {
 });
 
 test.each([
-  ["confined", "process"],
+  ...(ISOLATIONS.length === 0 ? [] : ([["confined", "process"]] as const)),
   ["unconfined", "none"],
 ] as const)("A supervisor that is closed waits for the end of an agent that is starting, %s", async (_how, confinement) => {
   await using scene = await SupervisorScene.open();

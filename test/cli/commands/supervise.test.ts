@@ -81,11 +81,21 @@ describe("sandgate supervise", () => {
     const folder = await folderWith(CONFIG);
     const interruption = new AbortController();
     const config = join(folder, "sandgate.yaml");
-    const running = sandgate(["supervise", "-c", config, "-a", "other", "--", "sleep", "1000000"], {
+    const agent = ["sh", "-c", "echo begun; exec sleep 1000000"];
+    const { code } = await sandgate(["supervise", "-c", config, "-a", "other", "--", ...agent], {
       signal: interruption.signal,
+      onStderr: (text) => text.includes("begun") && interruption.abort(),
     });
-    setTimeout(() => interruption.abort(), 500);
-    expect((await running).code).toBe(143);
+    expect(code).toBe(143);
+  });
+
+  test("ends an agent that has not begun when it is interrupted", async () => {
+    const config = join(await folderWith(CONFIG), "sandgate.yaml");
+    const { code } = await sandgate(["supervise", "-c", config, "-a", "other", "--", "sleep", "1000000"], {
+      signal: AbortSignal.abort(),
+    });
+    // It may begin just then, and is asked to end first.
+    expect([137, 143]).toContain(code);
   });
 
   test.each([

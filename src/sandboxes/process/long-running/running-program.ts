@@ -108,7 +108,9 @@ export class RunningProgram implements ConfinedProgram {
 
   async #finish(held: Held): Promise<LongRunningEnd> {
     await this.#end.exited;
-    const code = await this.#end.finish();
+    const exitCode = await this.#end.finish();
+    // The process that waits for it was killed, as happens to one that has no program yet.
+    const code = exitCode === -1 ? KILLED : exitCode;
     await release(held);
     const { said, problem } = this.#launched;
     const hasBegun = said.startsWith(STARTED);
@@ -118,6 +120,9 @@ export class RunningProgram implements ConfinedProgram {
     };
   }
 }
+
+/** 128 and the number of SIGKILL. */
+const KILLED = 137;
 
 async function release({ files, cgroup, network }: Held): Promise<void> {
   network?.[Symbol.dispose]();
