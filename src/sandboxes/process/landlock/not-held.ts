@@ -17,7 +17,8 @@ export type NotHeld =
 export const NOT_HELD: Readonly<Record<NotHeld, string>> = Object.freeze({
   attributes: "mode, owner, times and extended attributes of all files that belong to the user",
   existence: "whether a file exists, its size and attributes, and when entries of a directory change",
-  "package files": "the nearest package.json above a granted directory or file, which Node.js reads and ends without",
+  "package files":
+    "the nearest package.json above a granted directory or file, which Node.js reads and ends without",
   processes: "which processes run, their sessions, and on which CPUs the user's processes run",
   "protected places": "hooks, keys and start files in a directory that is granted with write",
   user: "the program runs as the user that Sandgate runs as; as root, it owns root's files",
