@@ -46,6 +46,30 @@ function send(
 }
 
 describe("fetch", () => {
+  test("an abort before the next microtask ends a request that was not sent", async () => {
+    let requests = 0;
+    const port = await serve((_, response) => {
+      requests++;
+      response.end();
+    });
+    const { output } = await run(
+      `const controller = new AbortController();
+      const sent = fetch(input.url, { signal: controller.signal });
+      controller.abort();
+      try { await sent; } catch (error) { return [error.name, error === controller.signal.reason]; }`,
+      { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}/` } },
+    );
+    expect(output).toEqual(["AbortError", true]);
+    expect(requests).toBe(0);
+  });
+
+  test("a failure is a TypeError", async () => {
+    const { output } = await run(
+      `try { await fetch("http://api.test:1/"); } catch (error) { return [error instanceof TypeError, error.name, error.code]; }`,
+    );
+    expect(output).toEqual([true, "TypeError", "origin_denied"]);
+  });
+
   test("fetch works only in calls whose grant gives the network, also of the same tool", async () => {
     const port = await serve(echo);
     const tool = new GrantedTool(
@@ -158,13 +182,13 @@ describe("fetch", () => {
     const other = await serve(echo);
     const denied = await send(port, "/", {}, { capabilities: { net: ports(other) } });
     expect(denied.output).toEqual({
-      ...{ name: "FetchError", code: "origin_denied" },
+      ...{ name: "TypeError", code: "origin_denied" },
       message: "the call may not send requests to this origin: its grant (capabilities.net) does not name it",
     });
     expect(denied.receipt.used.contacted).toBeUndefined();
     const net = [`http://api.test:${port}`];
     const address = await send(port, "/", {}, { capabilities: { net } });
-    expect(address.output).toMatchObject({ name: "FetchError", code: "address_denied" });
+    expect(address.output).toMatchObject({ name: "TypeError", code: "address_denied" });
     expect(JSON.stringify(address.output)).not.toContain("127.0.0.1");
     expect((await send(port)).output).toMatchObject({ status: 200 });
   });
@@ -334,7 +358,7 @@ describe("requests of a call", () => {
   test("a text that exceeds the guest's memory is an error that a tool can catch", async () => {
     const port = await serve((request, response) => {
       response.setHeader("content-encoding", "gzip");
-      response.end(gzipSync("\u0001".repeat(request.url === "/small" ? 1e5 : 3e6)));
+      response.end(gzipSync("\u0001".repeat(request.url === "/small" ? 1e5 : 7e6)));
     });
     const limits = { memoryBytes: 20 * 2 ** 20, wallTimeMs: 20_000 };
     const large = await send(port, "/", {}, { limits });

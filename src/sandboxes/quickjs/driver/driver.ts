@@ -30,6 +30,7 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   const { apply, defineProperty } = Reflect;
   const { freeze } = Object;
   const PromiseOf = Promise;
+  const TypeErrorOf = TypeError;
   const { then } = Promise.prototype;
   const text = String;
   const waiting = { __proto__: null };
@@ -82,8 +83,8 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   defineProperty(globalThis, "console", { value: console, writable: true, configurable: true });
 
   const failure = (name, { code, message }) => {
-    const thrown = new Error(message);
-    thrown.name = name;
+    const thrown = name === "TypeError" ? new TypeErrorOf(message) : new Error(message);
+    if (name !== "TypeError") thrown.name = name;
     thrown.code = code;
     return thrown;
   };

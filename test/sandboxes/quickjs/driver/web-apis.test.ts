@@ -216,6 +216,23 @@ describe("bodies and streams", () => {
     ]);
   });
 
+  test("a request that is made from another one takes over its body, and a clone copies it", async () => {
+    const requestAll = async (): Promise<unknown> => {
+      const first = new Request("http://a.test", { method: "POST", body: "text" });
+      const copy = first.clone();
+      const second = new Request(first, { headers: { a: "b" } });
+      const third = new Request(copy);
+      const used = [first.bodyUsed, copy.bodyUsed, second.bodyUsed];
+      const types = [copy, second, third].map(({ headers }) => headers.get("content-type"));
+      const again = await Promise.resolve()
+        .then(() => new Request(first))
+        .catch(({ name }) => name);
+      return [used, types, again, await second.text(), await third.text(), second.method];
+    };
+    const { output } = await run(`return (${requestAll})();`);
+    expect(output).toEqual(await requestAll());
+  });
+
   test("streams pipe text and bytes through transformations", async () => {
     const { output } = await run(`
       const text = new ReadableStream({ start(c) { c.enqueue("gr\\u00fc"); c.enqueue("\\ud83e"); c.enqueue("\\udd8a"); c.close(); } });

@@ -87,10 +87,17 @@ export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, fai
     return need("blob").bytesOfBlob(new (need("blob").Blob)(chunks));
   };
 
-  let take;
+  let take, takeOver;
   class Body {
     #content; #isUsed = false; #stream = null; #headers;
     static {
+      // Moves the content of a body to another one, which gets no content type from it.
+      takeOver = (body) => {
+        if (body.bodyUsed) throw new TypeError("the body has been read already");
+        const { content } = body.#content;
+        body.#isUsed = content !== null;
+        return { content };
+      };
       take = async (body) => {
         if (body.bodyUsed) throw new TypeError("the body has been read already");
         body.#isUsed = true;
@@ -147,6 +154,7 @@ export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, fai
   delete Body.prototype.contentForClone;
 
   let signalOf;
+  const CLONE = {};
   const STANDARD_METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"];
   class Request extends Body {
     #url; #method; #redirect; #signal;
@@ -159,7 +167,7 @@ export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, fai
       if (redirect !== "manual" && redirect !== "follow") throw new TypeError("fetch: redirect must be 'manual' or 'follow'");
       const body = init?.body ?? null;
       if (body !== null && (upper === "GET" || upper === "HEAD")) throw new TypeError("fetch: a request with the method " + upper + " cannot have a body");
-      const content = body !== null ? contentOf(body) : from === undefined ? { content: null } : Reflect.apply(contentForClone, from, []);
+      const content = body !== null ? contentOf(body) : from === undefined ? { content: null } : init === CLONE ? Reflect.apply(contentForClone, from, []) : takeOver(from);
       super(content, new Headers(init?.headers ?? from?.headers));
       this.#url = from?.url ?? new URL(input).href;
       this.#method = written;
@@ -170,7 +178,7 @@ export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, fai
     get method() { return this.#method; }
     get redirect() { return this.#redirect; }
     get signal() { return this.#signal ??= new (need("events").AbortController)().signal; }
-    clone() { return new Request(this); }
+    clone() { return new Request(this, CLONE); }
     get [Symbol.toStringTag]() { return "Request"; }
     static { signalOf = (request) => request.#signal; }
   }
@@ -240,19 +248,20 @@ export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, fai
     const body = content === null ? "null" : isBytes ? '""' : stringify(content);
     const take = (reply) => {
       const bytes = sendText("b" + reply.body);
-      if (bytes === undefined) return reject(failure("FetchError", { code: "insufficient_memory", message: "fetch: the call has no memory for the response's body" }));
+      if (bytes === undefined) return reject(failure("TypeError", { code: "insufficient_memory", message: "fetch: the call has no memory for the response's body" }));
       resolve(answer(reply, bytes === "" ? new Bytes(0) : new Bytes(bytes), reply.url !== request.url));
     };
-    ask("f", target + "," + body + "," + (request.redirect === "follow"), take, reject, "FetchError", isBytes ? bufferOf(content) : undefined);
+    ask("f", target + "," + body + "," + (request.redirect === "follow"), take, reject, "TypeError", isBytes ? bufferOf(content) : undefined);
   };
   const fetch = async (input, init) => {
     const request = new Request(input, init);
     const signal = signalOf(request);
     signal?.throwIfAborted();
     if (!isCalled()) {
-      throw failure("FetchError", { code: "origin_denied", message: "fetch: a module cannot send requests while it is evaluated, only during a call" });
+      throw failure("TypeError", { code: "origin_denied", message: "fetch: a module cannot send requests while it is evaluated, only during a call" });
     }
     const taken = await take(request);
+    signal?.throwIfAborted();
     const content = typeof taken === "string" && taken.length > PIECE ? new TextEncoder().encode(taken) : taken;
     return new PromiseOf((resolve, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
