@@ -84,6 +84,9 @@ const CHARACTERS: readonly string[] = [
   ...["\ud800", "\udc00", "\u{1f600}", "\u{1d1ff}", "\u{1e8d0}", "\u{13435}", "\u{2f800}", "\u{10ffff}"],
 ];
 
+/** Those that combine with what is before them. */
+const MARKS: readonly string[] = CHARACTERS.filter((each) => /^\p{M}$/u.test(each));
+
 /** Tags of languages, with extensions that select other data. */
 const LOCALES: readonly string[] = [
   ...[
@@ -181,9 +184,10 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, readonly unknown[
 /** Writes a text as an expression, so that a guest makes it: a text of a message would be refused for its length. */
 export function textOf(random: Random, length: number): string {
   const parts: string[] = [];
+  const characters = random.chance(0.3) ? MARKS : CHARACTERS;
   let left = length;
   for (let part = random.below(4); part >= 0 && left > 0; part--) {
-    const word = Array.from({ length: 1 + random.below(3) }, () => random.pick(CHARACTERS)).join("");
+    const word = Array.from({ length: 1 + random.below(3) }, () => random.pick(characters)).join("");
     const count = Math.floor((part === 0 ? left : random.below(left)) / word.length);
     left -= count * word.length;
     parts.push(`${JSON.stringify(word)}.repeat(${count})`);

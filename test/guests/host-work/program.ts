@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { GrantedTool } from "../../sandboxes/quickjs/granted-tool.ts";
 import { Random } from "../fuzz/random.ts";
-import { HOST_WORK } from "./cases.ts";
+import { HOST_WORK, type HostWork, KNOWN_WORK } from "./cases.ts";
 import { type HostWorkReport, type HostWorkRequest, WALL_TIME_MS } from "./report.ts";
 
 /** A response whose body a guest reads. */
@@ -32,10 +32,17 @@ process.on("message", (request: HostWorkRequest) => {
   );
 });
 
-async function work({ operation, seed }: HostWorkRequest): Promise<HostWorkReport> {
-  const make = HOST_WORK[operation];
-  if (make === undefined) throw new Error(`there is no guest for '${operation}'`);
-  const { before = "", code } = make(new Random(seed));
+function find({ operation, guest }: HostWorkRequest): HostWork {
+  const number = Number(guest.split(" ")[1]);
+  const found = guest.startsWith("known")
+    ? KNOWN_WORK[operation]?.[number]
+    : HOST_WORK[operation]?.(new Random(number));
+  if (found === undefined) throw new Error(`there is no guest '${guest}' for '${operation}'`);
+  return found;
+}
+
+async function work(request: HostWorkRequest): Promise<HostWorkReport> {
+  const { before = "", code } = find(request);
   const source = `export default async (input, { fs, tools }) => {
     ${before}
     do { try { ${code} } catch {} await null; } while (input.again);

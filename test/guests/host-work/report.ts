@@ -7,7 +7,8 @@ export const MAX_LATE_MS = 250;
 /** A guest to make: the same numbers make the same guest. */
 export interface HostWorkRequest {
   readonly operation: string;
-  readonly seed: number;
+  /** The index of a known guest, or the seed of a random one. */
+  readonly guest: `known ${number}` | `seed ${number}`;
 }
 
 /** What became of a guest. */
