@@ -7,4 +7,4 @@ test("390 edits of a journal are found, each by its kind and the first record th
   expect(Object.keys(counts).sort()).toEqual([
     ...["changed", "clock", "cut", "file", "inserted", "key", "missing", "order", "rewritten", "unreadable"],
   ]);
-}, 60_000);
+});

@@ -1,12 +1,18 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { contractComponent } from "../fixtures/wasm/contract-component.ts";
 import { unavailable as microvmUnavailable } from "./microvm/availability.ts";
-import { landlockUnavailable, unavailable as namespacesUnavailable } from "./process/availability.ts";
+import {
+  ISOLATIONS,
+  landlockUnavailable,
+  unavailable as namespacesUnavailable,
+} from "./process/availability.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-closing-"));
+writeFileSync(join(folder, "module.mjs"), "export default () => new Promise(() => {});");
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const HEAD = `
@@ -46,7 +52,7 @@ async function play(code: string): Promise<{ readonly code: number; readonly lin
   });
 }
 
-describe("In a process that only waits for them, sandboxes are closed", () => {
+describe("In a process that only waits for them, sandboxes are closed", { timeout: 400_000 }, () => {
   test("after a call of a host function", async () => {
     const { code, lines } = await play(`
       const sandboxes = await openSandboxes();
@@ -118,10 +124,45 @@ describe("In a process that only waits for them, sandboxes are closed", () => {
       });
     });
 
+  test("while their tools are prepared and called, and no rejection is left unhandled", async () => {
+    const [isolation] = ISOLATIONS;
+    const { code, lines } = await play(`
+      const component = ${JSON.stringify(await contractComponent())};
+      const keptShell = { when: { argument: "/kept" }, command: { argument: "/command" } };
+      const tools = [
+        ["host", { host: { module: folder + "/module.mjs" } }],
+        ["quickjs", { quickjs: { source: "export default () => { for (;;); }" } }],
+        ["wasm", { wasm: { component, export: "echo" } }],
+        ["process", { process: { command: "sleep", args: ["1000"], input: "none", output: "text" } }],
+        ["process", { process: { command: "sh", input: "none", output: "completion", keptShell } }],
+      ].filter(([sandbox]) => sandbox !== "process" || ${isolation !== undefined});
+      const input = { kept: true, command: "sleep 1000" };
+      console.log = () => {};
+      for (const delayMs of [0, 0, 5, 20, 50, 100, 200, 400]) {
+        const options = { wasm: { cacheDirectory: folder + "/cache-" + delayMs } };
+        const sandboxes = await openSandboxes(options);
+        const ends = Promise.allSettled(
+          tools.flatMap(([sandbox, tool]) => [
+            sandboxes.prepare(tool),
+            run(sandboxes, sandbox, tool, input),
+            run(sandboxes, sandbox, tool, input),
+          ]),
+        );
+        await new Promise((resolve) => setTimeout(resolve, delayMs));
+        await sandboxes.close();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await ends;
+      }
+      process.stdout.write("closed");
+    `);
+    expect(lines).toEqual(["closed"]);
+    expect(code).toBe(0);
+  });
+
   test.skipIf(microvmUnavailable).for([
     ["at once", 0],
-    ["when the next machine waits", 8_000],
-  ] as const)("after a call in a virtual machine, %s", { timeout: 400_000 }, async ([, waitMs]) => {
+    ["when the next machine waits", 3_000],
+  ] as const)("after a call in a virtual machine, %s", async ([, waitMs]) => {
     mkdirSync(join(folder, "image"), { recursive: true });
     const { code, lines } = await play(`
       const sandboxes = await openSandboxes({ microvm: {} });

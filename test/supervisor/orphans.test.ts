@@ -46,7 +46,7 @@ const WAYS = [
 describe.each(
   WAYS,
 )("When a supervisor is killed whose agent is confined with %s", (_name, sandboxes, options) => {
-  test("the agent ends with all its descendants", { timeout: 60_000 }, async () => {
+  test("the agent ends with all its descendants", async () => {
     const seconds = 1_000_000 + Math.floor(Math.random() * 1_000_000_000);
     const folder = await createFolder({ "sandgate.yaml": `${CONFIG}${sandboxes}` });
     const child = await supervise(folder, options, seconds);
@@ -54,7 +54,7 @@ describe.each(
     await expect.poll(() => sleepers(seconds), { timeout: 20_000 }).toEqual([]);
   });
 
-  test("in the ordinary way, no process is left either", { timeout: 60_000 }, async () => {
+  test("in the ordinary way, no process is left either", async () => {
     const seconds = 1_000_000 + Math.floor(Math.random() * 1_000_000_000);
     const folder = await createFolder({ "sandgate.yaml": `${CONFIG}${sandboxes}` });
     const child = await supervise(folder, options, seconds);

@@ -128,12 +128,14 @@ test("A server does not flood the log with its own messages", async () => {
     const answer = { jsonrpc: "2.0", id, result: { resultType: "complete", content: [] } };
     response.end(`data: ${JSON.stringify(answer)}\n\n`);
   });
+  const from = performance.now();
   await using opened = await open({ web: served.options });
   expect((await opened.call("mcp_web_x")).success).toBe(true);
+  // Those that the call was a part of.
+  const seconds = Math.floor((performance.now() - from) / 1_000) + 2;
   const logs = opened.notices.filter(({ kind }) => kind === "log").map(({ message }) => message);
   expect(logs.length).toBeGreaterThan(0);
-  // The second may change once meanwhile.
-  expect(logs.length).toBeLessThanOrEqual(42);
+  expect(logs.length).toBeLessThanOrEqual(21 * seconds);
   expect(logs).toContain("(more messages, which are left out)");
 });
 

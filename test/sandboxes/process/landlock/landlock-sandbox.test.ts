@@ -82,7 +82,7 @@ async function outputOf(script: string, options?: RunOptions): Promise<string> {
 
 const writable = (): Capabilities => ({ fs: [{ directory: folder, write: true }] });
 
-describe.skipIf(landlockUnavailable)("a program on Landlock", { timeout: 90_000 }, () => {
+describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
   test("uses granted directories and files at their own paths, and the receipt says what confined it", async () => {
     const [open, closed] = [join(folder, "open"), join(folder, "closed")];
     for (const path of [open, closed]) mkdirSync(path);
