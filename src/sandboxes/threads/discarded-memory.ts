@@ -10,7 +10,6 @@ const MAX_BYTES = 40 * 1_024 * 1_024;
 /** Counts the linear memories that a thread no longer uses, and makes V8 release them. */
 export class DiscardedMemory {
   #bytes = 0;
-  #collect: (() => void) | undefined;
 
   /** Counts memories that nothing refers to any more once the task has ended. */
   add(bytes: number): void {
@@ -21,9 +20,16 @@ export class DiscardedMemory {
   release(): void {
     if (this.#bytes <= MAX_BYTES) return;
     this.#bytes = 0;
-    this.#collect ??= exposedCollector();
-    this.#collect();
+    collectGarbage();
   }
+}
+
+let collect: (() => void) | undefined;
+
+/** Makes V8 release everything in this thread that nothing refers to any more. It takes some milliseconds. */
+export function collectGarbage(): void {
+  collect ??= exposedCollector();
+  collect();
 }
 
 /** V8 has no other function for it. The flag only has an effect on contexts that are created while it is set. */

@@ -11,8 +11,10 @@ export interface WasmArtifact {
   readonly startsAtOnce: boolean;
   /** Whether a used instance can be reset: its code can only change memories and known globals. */
   readonly isRestorable: boolean;
-  /** The initial size of an instance's memories and tables, in bytes. */
+  /** The initial size of an instance's memories and tables, and of V8's objects for it, in bytes. */
   readonly initialBytes: number;
+  /** What V8's objects for an instance count, in bytes. */
+  readonly objectBytes: number;
   /** Set if it runs with the JavaScript that jco generated. Of the plan, only core instances and exports are set then. */
   readonly jco: JcoProgram | undefined;
 }
@@ -34,4 +36,6 @@ export interface CompiledCore extends ModuleCaps {
   readonly module: WebAssembly.Module;
   /** The indices of its mutable globals, which it exports; empty if its instances are not restored. */
   readonly globals: readonly number[];
+  /** Whether its code throws exceptions. */
+  readonly throws: boolean;
 }

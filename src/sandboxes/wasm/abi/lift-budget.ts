@@ -51,6 +51,11 @@ export class LiftBudget {
     this.#textBytes = 0;
   }
 
+  /** The memory limit of the current call, in bytes. */
+  get memoryBytes(): number {
+    return this.#limits.memoryBytes;
+  }
+
   /** Starts a crossing: a call or a return that passes values to the host. Returns what to pass to {@link end}. */
   begin(): number {
     this.#textBytes = 0;

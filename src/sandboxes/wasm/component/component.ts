@@ -8,6 +8,7 @@ import {
   divideMemory,
   type InstantiatedModule,
   initialMemoryBytes,
+  objectBytes,
   PAGE_BYTES,
 } from "../core-module/memory-budget.ts";
 import type { InterruptibleModule } from "../interruptible/interruptible.ts";
@@ -19,6 +20,28 @@ const MAX_CAPS = 8;
 
 /** The maximum size of the initialisers of all core instances. Evaluating more takes over a tenth of a second. */
 const MAX_INITIALISER_BYTES = 1_024 * 1_024;
+
+/**
+ * How many types the core modules of all components of this process may have: V8 never forgets one, and ends the process
+ * at 2,000,000.
+ */
+const MAX_TYPES_OF_PROCESS = 1_000_000;
+
+/** How many types each component has that was compiled, by its digest. */
+const typesOfComponents = new Map<string, number>();
+let typesOfProcess = 0;
+
+/** @throws {ToolPreparationError} if this process must not compile the types of another component. */
+function countTypes(digest: string, types: number): void {
+  if (typesOfComponents.has(digest)) return;
+  if (typesOfProcess + types > MAX_TYPES_OF_PROCESS) {
+    throw new ToolPreparationError(
+      `the components of this process have more than ${MAX_TYPES_OF_PROCESS} types: restart it to load other ones`,
+    );
+  }
+  typesOfComponents.set(digest, types);
+  typesOfProcess += types;
+}
 
 /** A component prepared for a memory cap, and the key under which threads keep it. */
 export interface CappedComponent {
@@ -53,11 +76,15 @@ export class Component {
       module: readCoreModule(binary),
       instances: plan.coreInstances.filter(({ module }) => module === index).length,
     }));
-    this.#modules = this.#sources.map(({ module: { memories, tables }, instances }) => ({
-      module: { memories, tables },
+    this.#modules = this.#sources.map(({ module, instances }) => ({
+      module: { memories: module.memories, tables: module.tables, objectBytes: module.objectBytes },
       instances,
     }));
     this.initialBytes = initialMemoryBytes(this.#modules);
+    countTypes(
+      digest,
+      this.#sources.reduce((sum, { module }) => sum + module.types.length, 0),
+    );
     const evaluated = this.#sources.reduce(
       (sum, { module, instances }) => sum + module.initialiserBytes * instances,
       0,
@@ -114,15 +141,21 @@ export class Component {
     const capBytes = Math.max(capPages * PAGE_BYTES, this.initialBytes);
     const caps = divideMemory(this.#modules, capBytes, growsTables);
     const cores = await Promise.all(
-      prepared.map(async ({ binary }, index): Promise<CompiledCore> => {
+      prepared.map(async ({ binary, exceptionGlobal }, index): Promise<CompiledCore> => {
         const { memories = [], tables = [] } = caps[index] ?? {};
         const own = (this.#jco === undefined && globals?.get(index)) || [];
-        const module = await compile(limitCoreModule(binary, { memories, tables, globals: own }));
-        return { memories, tables, globals: own, module };
+        const limits = { memories, tables, globals: own, exceptionGlobal };
+        const module = await compile(limitCoreModule(binary, limits));
+        return { memories, tables, globals: own, throws: exceptionGlobal !== undefined, module };
       }),
     );
     const artifact: WasmArtifact = {
-      ...{ plan: this.#plan, cores, initialBytes: this.initialBytes },
+      ...{
+        plan: this.#plan,
+        cores,
+        initialBytes: this.initialBytes,
+        objectBytes: objectBytes(this.#modules),
+      },
       startsAtOnce,
       // What jco's code keeps cannot be restored.
       isRestorable: globals !== undefined && this.#jco === undefined,

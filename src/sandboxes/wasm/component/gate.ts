@@ -6,7 +6,7 @@ import {
   isCoreModule,
   sections,
 } from "../core-module/binary-reader.ts";
-import { readCoreModule, refuseTooManyDefinitions } from "../core-module/core-module.ts";
+import { readCoreModule, refuseTooMany, refuseTooManyDefinitions } from "../core-module/core-module.ts";
 import { checkCoreName } from "../core-module/core-name.ts";
 import { checkImport } from "../interfaces.ts";
 
@@ -45,6 +45,7 @@ class Gate {
   #coreInstances = 0;
   #components = 0;
   #definitionBytes = 0;
+  #definitions = 0;
   #depth = 0;
 
   pass(binary: Uint8Array): void {
@@ -65,8 +66,11 @@ class Gate {
 
   #passCoreModule(binary: Uint8Array): void {
     bound("core modules", ++this.#coreModules, MAX_CORE_MODULES);
-    this.#definitionBytes += readCoreModule(binary).definitionBytes;
+    const { definitionBytes, definitions } = readCoreModule(binary);
+    this.#definitionBytes += definitionBytes;
+    this.#definitions += definitions;
     refuseTooManyDefinitions(this.#definitionBytes);
+    refuseTooMany(this.#definitions);
   }
 
   #passCoreInstance(reader: BinaryReader): void {

@@ -12,7 +12,7 @@ import { Generator } from "./jco/generator.ts";
 import { readJcoComponent } from "./jco/jco-component.ts";
 
 /** Changes with the meaning of cache entries, and with the versions of wasm-tools and of the generator. */
-const CACHE_FORMAT = 7;
+const CACHE_FORMAT = 8;
 
 /** The maximum number of components that are kept for tools with the same bytes. */
 const MAX_SHARED = 64;

@@ -25,3 +25,11 @@ export function sectionBytes(
   const size = parts.reduce((sum, { length }) => sum + length, 0);
   return Buffer.concat([Uint8Array.from([id, ...u32Bytes(size)]), ...parts]);
 }
+
+/** The kinds of exports (core specification, section 5.5.10). */
+export const EXPORTED = { table: 1, memory: 2, global: 3 } as const;
+
+/** Encodes an export. */
+export function exportBytes(name: string, kind: number, index: number): readonly number[] {
+  return [...nameBytes(name), kind, ...u32Bytes(index)];
+}

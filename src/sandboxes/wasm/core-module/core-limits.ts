@@ -1,5 +1,5 @@
 import { BinaryReader, CORE_SECTION, type Section } from "./binary-reader.ts";
-import { nameBytes, sectionBytes, u32Bytes } from "./binary-writer.ts";
+import { EXPORTED, exportBytes, sectionBytes, u32Bytes } from "./binary-writer.ts";
 import { readCoreModule } from "./core-module.ts";
 import { OWN_NAMES } from "./core-name.ts";
 import { type Limits, readLimits, readTable } from "./definitions.ts";
@@ -21,32 +21,36 @@ export function tableExportName(index: number): string {
   return `${OWN_NAMES.table}${index}`;
 }
 
-const EXPORTED_TABLE = 1;
-const EXPORTED_MEMORY = 2;
-const EXPORTED_GLOBAL = 3;
-
 /** The limits to set, and what to export. */
 export interface CoreLimits extends ModuleCaps {
   /** The indices of the globals to export, so that they can be set. */
   readonly globals: readonly number[];
+  /** The global to export for the function that decides on exceptions. */
+  readonly exceptionGlobal?: number | undefined;
 }
 
 /**
  * Rewrites a core module so that its memories and tables cannot grow past the given maxima, and exports its
  * memories, and tables that can grow, so that they can be measured.
  */
-export function limitCoreModule(binary: Uint8Array, { memories, tables, globals }: CoreLimits): Uint8Array {
+export function limitCoreModule(
+  binary: Uint8Array,
+  { memories, tables, globals, exceptionGlobal }: CoreLimits,
+): Uint8Array {
   const { importedMemories, importedTables } = readCoreModule(binary);
   const exports = [
     ...memories.map((_, index) =>
-      exportBytes(memoryExportName(index), EXPORTED_MEMORY, importedMemories + index),
+      exportBytes(memoryExportName(index), EXPORTED.memory, importedMemories + index),
     ),
     ...tables.flatMap((cap, index) =>
       canGrow(cap)
-        ? [exportBytes(tableExportName(index), EXPORTED_TABLE, importedTables.length + index)]
+        ? [exportBytes(tableExportName(index), EXPORTED.table, importedTables.length + index)]
         : [],
     ),
-    ...globals.map((index) => exportBytes(globalExportName(index), EXPORTED_GLOBAL, index)),
+    ...globals.map((index) => exportBytes(globalExportName(index), EXPORTED.global, index)),
+    ...(exceptionGlobal === undefined
+      ? []
+      : [exportBytes(OWN_NAMES.exceptions, EXPORTED.global, exceptionGlobal)]),
   ];
   const limit = ({ id, body }: Section): Uint8Array | undefined => {
     const reader = new BinaryReader(body);
@@ -79,8 +83,4 @@ function rewritten(id: number, reader: BinaryReader, item: (index: number) => re
 
 function limitsBytes({ min, max = Number.POSITIVE_INFINITY }: Limits, most: number): readonly number[] {
   return [1, ...u32Bytes(min), ...u32Bytes(Math.min(max, most))];
-}
-
-function exportBytes(name: string, kind: number, index: number): readonly number[] {
-  return [...nameBytes(name), kind, ...u32Bytes(index)];
 }

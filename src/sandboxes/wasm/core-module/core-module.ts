@@ -2,20 +2,22 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { BinaryReader, CORE_SECTION, isCoreModule, sections } from "./binary-reader.ts";
 import { readDataSegments } from "./data-segments.ts";
 import {
+  type FunctionType,
   type Limits,
   readExport,
   readFunctionType,
   readImport,
   readLimits,
   readTable,
-  type Signature,
+  readTag,
   type Table,
 } from "./definitions.ts";
+import { checkNames } from "./name-section.ts";
 
 /** The definitions of a core module that take memory or time, or have an index. */
 export interface CoreModule {
   /** Its function types. */
-  readonly types: readonly Signature[];
+  readonly types: readonly FunctionType[];
   /** The index of the type of each function, first of those that it imports. */
   readonly functionTypes: readonly number[];
   /** The number of functions, memories and globals that it imports, whose indices precede those of its own. */
@@ -24,6 +26,8 @@ export interface CoreModule {
   readonly importedGlobals: number;
   /** The number of functions that it defines. */
   readonly functions: number;
+  /** The index of the type of each tag, first of those that it imports. */
+  readonly tags: readonly number[];
   /** The memories that it defines. */
   readonly memories: readonly Limits[];
   /** The tables that it imports. */
@@ -38,10 +42,46 @@ export interface CoreModule {
   readonly code: Uint8Array | undefined;
   /** The size of each data segment in bytes. */
   readonly dataBytes: readonly number[];
-  /** The size of the definitions in bytes, which are read one by one. */
+  /** The size of the definitions in bytes, which are read one by one, and their number. */
   readonly definitionBytes: number;
+  readonly definitions: number;
+  /** What V8 takes for an instance besides its memories and tables, in bytes. */
+  readonly objectBytes: number;
   /** The size of the initialisers that V8 evaluates for each instance without interruption; without plain data. */
   readonly initialiserBytes: number;
+}
+
+/** What an instance has of the things for which V8 makes objects. */
+interface InstanceParts {
+  readonly functions: number;
+  readonly importedFunctions: number;
+  readonly exported: number;
+  readonly tables: number;
+  /** The size of the section with its elements, each of which takes at least a byte. */
+  readonly elementBytes: number;
+}
+
+/**
+ * Returns what V8 takes for an instance besides its memories and tables, as measured with V8 14.6: references to all of
+ * its functions, a function in JavaScript for each one that it exports or imports, an object for each one that is in a
+ * table, and its segments of elements.
+ */
+function bytesOfObjects({
+  functions,
+  importedFunctions,
+  exported,
+  tables,
+  elementBytes,
+}: InstanceParts): number {
+  const referenced = Math.min(functions, elementBytes);
+  return (
+    functions * 16 +
+    importedFunctions * 144 +
+    exported * 400 +
+    tables * 512 +
+    referenced * 80 +
+    elementBytes * 8
+  );
 }
 
 /**
@@ -51,21 +91,26 @@ export interface CoreModule {
  */
 export function readCoreModule(binary: Uint8Array): CoreModule {
   if (!isCoreModule(binary)) throw new ToolPreparationError("it has a core module of an unknown format");
-  const imported = { function: 0, memory: 0, global: 0, tag: 0 };
+  const imported = { function: 0, memory: 0, global: 0 };
   const importedTables: Table[] = [];
   const tables: Table[] = [];
   const memories: Limits[] = [];
-  const types: Signature[] = [];
+  const types: FunctionType[] = [];
+  const tags: number[] = [];
   const functionTypes: number[] = [];
   let globals: Uint8Array | undefined;
   let start: number | undefined;
   let code: Uint8Array | undefined;
   let dataBytes: readonly number[] = [];
   let definitionBytes = 0;
+  let definitions = 0;
+  let exported = 0;
+  let elementBytes = 0;
   let initialiserBytes = 0;
   const countImport = (reader: BinaryReader): void => {
     const read = readImport(reader);
     if (read.kind === "table") importedTables.push(read.table);
+    else if (read.kind === "tag") tags.push(read.type);
     else imported[read.kind]++;
     if (read.kind === "function") functionTypes.push(read.type);
   };
@@ -74,23 +119,38 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
     if (DEFINITIONS.includes(id)) {
       definitionBytes += body.length;
       refuseTooManyDefinitions(definitionBytes);
+      definitions += new BinaryReader(body).u32();
+      refuseTooMany(definitions);
     }
     if (id === CORE_SECTION.type) reader.vector(() => types.push(readFunctionType(reader)));
     else if (id === CORE_SECTION.import) reader.vector(() => countImport(reader));
+    else if (id === CORE_SECTION.custom) checkNames(body);
     else if (id === CORE_SECTION.function) reader.vector(() => functionTypes.push(reader.u32()));
     else if (id === CORE_SECTION.table) reader.vector(() => tables.push(readTable(reader)));
     else if (id === CORE_SECTION.memory) reader.vector(() => memories.push(readLimits(reader)));
+    else if (id === CORE_SECTION.tag) reader.vector(() => tags.push(readTag(reader)));
     else if (id === CORE_SECTION.global) globals = body;
-    else if (id === CORE_SECTION.export) reader.vector(() => readExport(reader));
+    else if (id === CORE_SECTION.export) exported = reader.vector(() => readExport(reader));
+    else if (id === CORE_SECTION.element) elementBytes = body.length;
     else if (id === CORE_SECTION.start) start = reader.u32();
     else if (id === CORE_SECTION.code) code = body;
     else if (id === CORE_SECTION.data) dataBytes = readDataSegments(reader);
     if (id === CORE_SECTION.global || id === CORE_SECTION.element) initialiserBytes += body.length;
     else if (id === CORE_SECTION.data) initialiserBytes += body.length - sum(dataBytes);
   }
+  const objectBytes = bytesOfObjects({
+    ...{ functions: functionTypes.length, importedFunctions: imported.function, exported, elementBytes },
+    tables: importedTables.length + tables.length,
+  });
   return {
-    ...{ types, functionTypes, functions: functionTypes.length - imported.function },
-    ...{ memories, tables, importedTables, globals, start, code, dataBytes },
+    ...{
+      objectBytes,
+      definitions,
+      types,
+      functionTypes,
+      functions: functionTypes.length - imported.function,
+    },
+    ...{ tags, memories, tables, importedTables, globals, start, code, dataBytes },
     ...{ importedFunctions: imported.function, importedMemories: imported.memory },
     ...{ importedGlobals: imported.global, definitionBytes, initialiserBytes },
   };
@@ -106,10 +166,22 @@ const DEFINITIONS: readonly number[] = [
   CORE_SECTION.import,
   CORE_SECTION.table,
   CORE_SECTION.memory,
+  CORE_SECTION.tag,
   CORE_SECTION.export,
 ];
 
 const MAX_DEFINITION_BYTES = 2 * 1_024 * 1_024;
+
+/** The largest programs have a tenth of it. Each item costs V8 memory and time. */
+const MAX_DEFINITIONS = 65_536;
+
+/** @throws {ToolPreparationError} if core modules have so many definitions that reading them would take long. */
+export function refuseTooMany(definitions: number): void {
+  if (definitions <= MAX_DEFINITIONS) return;
+  throw new ToolPreparationError(
+    `its core modules have more than ${MAX_DEFINITIONS} types, imports, exports, memories, tables and tags`,
+  );
+}
 
 /** @throws {ToolPreparationError} if there are so many definitions that reading them would take long. */
 export function refuseTooManyDefinitions(bytes: number, most: number = MAX_DEFINITION_BYTES): void {

@@ -11,6 +11,7 @@ export const OWN_NAMES = {
   memory: "sandgate:memory:",
   table: "sandgate:table:",
   global: "sandgate:global:",
+  exceptions: "sandgate:exceptions",
 } as const;
 
 /**

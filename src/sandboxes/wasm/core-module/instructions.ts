@@ -7,6 +7,7 @@ export const INSTRUCTION = {
   try: 0x06,
   /** A clause of `try`. */
   catch: 0x07,
+  throw: 0x08,
   end: 0x0b,
   brTable: 0x0e,
   return: 0x0f,

@@ -5,8 +5,11 @@ import type { Limits } from "./definitions.ts";
 /** The size of a page of linear memory, in bytes. */
 export const PAGE_BYTES = 65_536;
 
-/** The size at which an element of a table is counted, in bytes. */
-export const TABLE_ELEMENT_BYTES = 8;
+/** What V8 takes for an element of a table of functions that grows, in bytes. Others take less. */
+export const TABLE_ELEMENT_BYTES = 32;
+
+/** What V8's objects for an instance may take that does not count, in bytes: more than most components need. */
+const FREE_OBJECT_BYTES = 1_024 * 1_024;
 
 /** The maximum pages of a memory: one less than possible, so that its end fits in 32 bits. */
 const MAX_PAGES = 65_535;
@@ -14,7 +17,7 @@ const MAX_PAGES = 65_535;
 /** The maximum elements of a table. V8 creates and grows a table in one step, which cannot be interrupted. */
 const MAX_TABLE_ELEMENTS = 262_144;
 
-/** The maximum elements of all tables. V8 uses up to three times the size at which they are counted. */
+/** The maximum elements of all tables. */
 const MAX_ALL_TABLE_ELEMENTS = 1_048_576;
 
 const MAX_MEMORY_INSTANCES = 32;
@@ -25,7 +28,7 @@ const TABLE_SHARE = 1 / 8;
 
 /** A core module, and how many times the component instantiates it, each time with its own memories. */
 export interface InstantiatedModule {
-  readonly module: Pick<CoreModule, "memories" | "tables">;
+  readonly module: Pick<CoreModule, "memories" | "tables" | "objectBytes">;
   readonly instances: number;
 }
 
@@ -54,8 +57,14 @@ export interface ModuleCaps {
   readonly tables: readonly TableCap[];
 }
 
+/** Returns what V8 takes for all core instances besides their memories and tables, as far as it counts, in bytes. */
+export function objectBytes(modules: readonly InstantiatedModule[]): number {
+  const bytes = modules.reduce((sum, { module, instances }) => sum + module.objectBytes * instances, 0);
+  return Math.max(0, bytes - FREE_OBJECT_BYTES);
+}
+
 /**
- * Returns the initial size of the memories and tables of all core instances, in bytes.
+ * Returns the initial size of the memories and tables of all core instances, and of V8's objects for them, in bytes.
  *
  * @throws {ToolPreparationError} if it has too many memories or tables, or too large ones.
  */
@@ -83,7 +92,7 @@ export function initialMemoryBytes(modules: readonly InstantiatedModule[]): numb
   if (elements > MAX_ALL_TABLE_ELEMENTS) {
     throw new ToolPreparationError(`its tables have more than ${MAX_ALL_TABLE_ELEMENTS} elements together`);
   }
-  return pages * PAGE_BYTES + elements * TABLE_ELEMENT_BYTES;
+  return pages * PAGE_BYTES + elements * TABLE_ELEMENT_BYTES + objectBytes(modules);
 }
 
 /**

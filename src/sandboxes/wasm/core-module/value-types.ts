@@ -16,6 +16,13 @@ const LAST_ABSTRACT = 0x74;
 /** A heap type of one byte below this is the index of a type. */
 const FIRST_NEGATIVE = 0x40;
 
+/** What V8 takes for a value in an exception, by the first byte of its type: it splits numbers into parts of 16 bits. */
+export function exceptionValueBytes(type: number): number {
+  if (type === FIRST_NUMBER) return 64;
+  if (type < FIRST_NUMBER || type > LAST_NUMBER) return 8;
+  return type === 0x7e || type === 0x7c ? 32 : 16;
+}
+
 /** Whether a value type has more than one byte: a heap type follows the first. */
 export function isReferencePrefix(byte: number): boolean {
   return byte === NULLABLE_REFERENCE || byte === REFERENCE;

@@ -15,7 +15,7 @@ export interface ComponentCalls extends Disposable {
   readonly isPastRestoring: boolean;
   /** Whether all calls so far have returned. */
   readonly isIntact: boolean;
-  /** The current size of its linear memories and tables, in bytes. */
+  /** The current size of its linear memories, tables and exceptions, in bytes. */
   readonly memoryBytes: number;
   /** Whether one of its memories has no space left because of its cap. */
   readonly isAtMemoryCap: boolean;

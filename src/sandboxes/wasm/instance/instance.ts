@@ -1,7 +1,7 @@
 import { type CoreFunction, callLifted, lowerFunction } from "../abi/call.ts";
 import { EnteredInstances } from "../abi/entered-instances.ts";
 import { dispose, Handles } from "../abi/handles.ts";
-import type { LiftBudget } from "../abi/lift-budget.ts";
+import { type LiftBudget, LiftBudgetError } from "../abi/lift-budget.ts";
 import { MemoryAccess } from "../abi/memory-access.ts";
 import { AbiError, type ComponentValue } from "../abi/value.ts";
 import type { CompiledCore, WasmArtifact } from "../artifact.ts";
@@ -17,6 +17,7 @@ import type { ComponentCalls } from "./component-calls.ts";
 import { callHost, type HostInterfaces } from "./host-call.ts";
 import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge } from "./memory-gauge.ts";
+import { ThrownMemory } from "./thrown-memory.ts";
 
 /** Why a disposed instance cannot run. It is shared, because creating an error costs as much as a small call. */
 const GONE = Object.freeze({ by: new AbiError("the instance has ended") });
@@ -33,7 +34,8 @@ export class ComponentInstance implements ComponentCalls {
   readonly #handles: readonly Handles[];
   readonly #entered: EnteredInstances;
   readonly #accesses = new Map<CanonicalOptions, MemoryAccess>();
-  readonly #memories = new MemoryGauge();
+  readonly #memories: MemoryGauge;
+  readonly #thrown: ThrownMemory;
   #isMade = false;
   #image: InstanceImage | undefined;
   /** What ended a call. A component can catch exceptions that are thrown through it, but must not continue. */
@@ -41,10 +43,17 @@ export class ComponentInstance implements ComponentCalls {
 
   constructor(artifact: WasmArtifact, host: HostInterfaces, budget: LiftBudget) {
     this.#artifact = artifact;
+    this.#memories = new MemoryGauge(artifact.objectBytes);
     this.#host = host;
     this.#budget = budget;
     this.#handles = artifact.plan.parents.map(() => new Handles());
     this.#entered = new EnteredInstances(artifact.plan.parents);
+    this.#thrown = new ThrownMemory(
+      () => budget.memoryBytes,
+      () => {
+        this.#ended ??= { by: new LiftBudgetError("memoryBytes") };
+      },
+    );
   }
 
   /** Creates the core instances, unless they exist. This runs their start functions. */
@@ -89,7 +98,7 @@ export class ComponentInstance implements ComponentCalls {
       return value;
     } catch (thrown) {
       this.#ended ??= { by: thrown };
-      throw thrown;
+      throw this.#ended.by;
     }
   }
 
@@ -106,6 +115,7 @@ export class ComponentInstance implements ComponentCalls {
   [Symbol.dispose](): void {
     this.#ended ??= GONE;
     for (const handles of this.#handles) handles.dispose();
+    this.#thrown.forget();
   }
 
   #coreOf(instantiation: CoreInstantiation | undefined): CompiledCore {
@@ -122,6 +132,7 @@ export class ComponentInstance implements ComponentCalls {
     const instance = new WebAssembly.Instance(core.module, given);
     this.#instances.push(instance);
     this.#memories.watch(instance, core);
+    this.#thrown.watch(instance, core);
   }
 
   #namespace(namespace: CoreNamespace): WebAssembly.ModuleImports {
@@ -238,9 +249,9 @@ export class ComponentInstance implements ComponentCalls {
     return handles;
   }
 
-  /** The current size of its linear memories and tables, in bytes. */
+  /** The current size of its linear memories, tables and exceptions, in bytes. */
   get memoryBytes(): number {
-    return this.#memories.bytes;
+    return this.#memories.bytes + this.#thrown.bytes;
   }
 
   /** Whether one of its memories has no space left because of its cap. */

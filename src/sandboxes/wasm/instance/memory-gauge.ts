@@ -16,8 +16,14 @@ interface CappedMemory {
 export class MemoryGauge {
   readonly #memories: CappedMemory[] = [];
   readonly #growingTables: WebAssembly.Table[] = [];
+  /** V8's objects for the instance. */
+  readonly #objectBytes: number;
   /** Elements of tables that cannot grow. */
   #elements = 0;
+
+  constructor(objectBytes: number) {
+    this.#objectBytes = objectBytes;
+  }
 
   /** Watches the memories and tables of a core instance as well. */
   watch({ exports }: WebAssembly.Instance, { memories, tables }: CompiledCore): void {
@@ -36,7 +42,7 @@ export class MemoryGauge {
     const elements = this.#growingTables.reduce((sum, { length }) => sum + length, this.#elements);
     return this.#memories.reduce(
       (sum, { memory }) => sum + memory.buffer.byteLength,
-      elements * TABLE_ELEMENT_BYTES,
+      this.#objectBytes + elements * TABLE_ELEMENT_BYTES,
     );
   }
 

@@ -11,6 +11,9 @@ export const OP = {
   end: 0x0b,
   return: 0x0f,
   noResult: 0x40,
+  drop: 0x1a,
+  isZero: 0x45,
+  isLessSigned: 0x48,
   isLess: 0x49,
   isGreaterSigned: 0x4a,
   isAtMost: 0x4d,
@@ -43,6 +46,11 @@ export function globalGet(index: number): Code {
   return [0x23, ...u32Bytes(index)];
 }
 
+/** Sets a global variable. */
+export function globalSet(index: number): Code {
+  return [0x24, ...u32Bytes(index)];
+}
+
 /** Calls a function. */
 export function call(index: number): Code {
   return [0x10, ...u32Bytes(index)];
@@ -54,6 +62,23 @@ export function i32Const(value: number): Code {
   const last = bytes.at(-1) ?? 0;
   // Constants are signed. The second highest bit of the last byte is the sign.
   return last < 0x40 ? [0x41, ...bytes] : [0x41, ...bytes.slice(0, -1), last | 0x80, 0];
+}
+
+/** A mutable global variable of type `i32`, as it is defined. */
+export function variable(value: number): Code {
+  return [...I32, 1, ...i32Const(value), OP.end];
+}
+
+/** A mutable global variable for functions of a type, as it is defined: without one at first. */
+export function noFunction(type: number): Code {
+  // An index in a type is signed, as a constant is.
+  const index = i32Const(type).slice(1);
+  return [0x63, ...index, 1, 0xd0, ...index, OP.end];
+}
+
+/** Calls the function of a type that is on the stack, above its arguments. */
+export function callReference(type: number): Code {
+  return [0x14, ...u32Bytes(type)];
 }
 
 /** An instruction of `INSTRUCTION` that has a prefix. */

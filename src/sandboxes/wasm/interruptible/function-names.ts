@@ -1,12 +1,6 @@
 import { BinaryReader, CORE_SECTION } from "../core-module/binary-reader.ts";
 import { nameBytes, sectionBytes, u32Bytes } from "../core-module/binary-writer.ts";
-
-/** The name of the custom section that names things (core specification, appendix "Name Section"). */
-export const NAME_SECTION = "name";
-
-/** The subsections that come before the names of functions: that of the module. */
-const MODULE_NAME = 0;
-const FUNCTION_NAMES = 1;
+import { FUNCTION_NAMES, MODULE_NAME, NAME_SECTION } from "../core-module/name-section.ts";
 
 /** Names of functions with consecutive indices. */
 export interface FunctionNames {

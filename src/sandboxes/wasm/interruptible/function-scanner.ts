@@ -40,7 +40,7 @@ const WITH_ONE_INDEX: readonly number[] = [
 ];
 
 /** What is needed of a core module. */
-type ScannedModule = Pick<CoreModule, "importedFunctions" | "types" | "functionTypes" | "dataBytes">;
+type ScannedModule = Pick<CoreModule, "importedFunctions" | "types" | "functionTypes" | "tags" | "dataBytes">;
 
 /** Finds what has to change in functions, so that none runs for long without a chance to interrupt it. */
 export class FunctionScanner {
@@ -101,6 +101,8 @@ export class FunctionScanner {
         branches += code === INSTRUCTION.brTable ? reader.first : 1;
         if (TAIL_CALLS.includes(code)) {
           edits.push(insertion(reader.start, this.#helpers.guard()));
+        } else if (code === INSTRUCTION.throw) {
+          edits.push(insertion(reader.start, this.#helpers.charge(this.#exceptionBytes(reader.first))));
         }
       } else if (code === INSTRUCTION.tryTable) {
         branches += 1 + reader.first;
@@ -121,6 +123,11 @@ export class FunctionScanner {
     checkOptimiserMemory(number, optimiser);
     checkLocals(number, locals, branches + loops.length * GUARD_BRANCHES);
     return edits;
+  }
+
+  /** V8 refuses a module that names a tag which does not exist. */
+  #exceptionBytes(tag: number): number {
+    return this.#module.types[this.#module.tags[tag] ?? -1]?.exceptionBytes ?? 0;
   }
 
   #parametersOf(index: number): number {

@@ -3,7 +3,8 @@ import { BinaryReader } from "../core-module/binary-reader.ts";
 import type { CoreModule } from "../core-module/core-module.ts";
 import type { Table } from "../core-module/definitions.ts";
 import { INSTRUCTION } from "../core-module/instructions.ts";
-import { type Code, I32 } from "./assembly.ts";
+import { type Code, I32, noFunction, variable } from "./assembly.ts";
+import { chargeCall, chargeHelper, type ExceptionCharge, SLICE_BYTES } from "./exceptions.ts";
 import { countedGuardCall, type Guard, growHelper, guardCall, guardHelper } from "./guard.ts";
 import type { BulkInstruction, Helper } from "./helper.ts";
 import { splitHelper } from "./split-helper.ts";
@@ -15,22 +16,28 @@ const MAX_HELPERS = 4_096;
 export class Helpers {
   /** The index of the first one: behind all functions of the module. */
   readonly first: number;
-  readonly #global: number;
+  readonly #firstGlobal: number;
+  readonly #firstType: number;
+  /** The globals to append. */
+  readonly #globals: Code[] = [];
   readonly #tables: readonly Table[];
   readonly #indices = new Map<string, number>();
   readonly #all: Helper[] = [];
   #guard: Guard | undefined;
+  #charge: ExceptionCharge | undefined;
 
   constructor({
     importedFunctions,
     functions,
+    types,
     importedGlobals,
     globals,
     importedTables,
     tables,
   }: CoreModule) {
     this.first = importedFunctions + functions;
-    this.#global = importedGlobals + (globals === undefined ? 0 : new BinaryReader(globals).u32());
+    this.#firstType = types.length;
+    this.#firstGlobal = importedGlobals + (globals === undefined ? 0 : new BinaryReader(globals).u32());
     this.#tables = [...importedTables, ...tables];
   }
 
@@ -39,9 +46,14 @@ export class Helpers {
     return this.#all;
   }
 
-  /** Whether a global is needed: the first one behind all globals of the module. It stays 0. */
-  get needGlobal(): boolean {
-    return this.#guard !== undefined;
+  /** The globals to append, in the order of their indices. */
+  get globals(): readonly Code[] {
+    return this.#globals;
+  }
+
+  /** The index of the global with the function that decides on exceptions; `undefined` if nothing throws any. */
+  get exceptionGlobal(): number | undefined {
+    return this.#charge?.decide;
   }
 
   /** The index of the function to call in place of a bulk instruction. */
@@ -64,9 +76,25 @@ export class Helpers {
     return countedGuardCall(this.#addGuard(), counter, bytes);
   }
 
+  /** What goes before an instruction that throws an exception of a size. */
+  charge(bytes: number): Code {
+    if (this.#charge === undefined) {
+      const type = this.#firstType + this.#all.length;
+      const decide = this.#addGlobal(noFunction(type));
+      const left = this.#addGlobal(variable(SLICE_BYTES));
+      this.#charge = { function: this.#next, type, decide, left };
+      this.#all.push(chargeHelper(this.#charge));
+    }
+    return chargeCall(this.#charge, bytes);
+  }
+
+  #addGlobal(code: Code): number {
+    return this.#firstGlobal + this.#globals.push(code) - 1;
+  }
+
   #addGuard(): Guard {
     if (this.#guard === undefined) {
-      this.#guard = { function: this.#next, global: this.#global };
+      this.#guard = { function: this.#next, global: this.#addGlobal(variable(0)) };
       this.#all.push(guardHelper(this.#guard));
     }
     return this.#guard;

@@ -1,10 +1,10 @@
 import { BinaryReader, CORE_SECTION, type Section } from "../core-module/binary-reader.ts";
 import { u32Bytes } from "../core-module/binary-writer.ts";
 import type { CoreModule } from "../core-module/core-module.ts";
+import { NAME_SECTION } from "../core-module/name-section.ts";
 import { type AppendedItems, changeSections } from "../core-module/section-changes.ts";
-import { type Code, I32, i32Const, OP } from "./assembly.ts";
 import { rewriteCode } from "./code-section.ts";
-import { NAME_SECTION, namesOfFunctions, withFunctionNames } from "./function-names.ts";
+import { namesOfFunctions, withFunctionNames } from "./function-names.ts";
 import { FunctionScanner } from "./function-scanner.ts";
 import { Helpers } from "./helpers.ts";
 
@@ -15,6 +15,8 @@ export interface InterruptibleModule {
   readonly growsTables: boolean;
   /** Whether V8 may take long to compile its code. */
   readonly isSlow: boolean;
+  /** The global for the function that decides on exceptions; `undefined` if its code throws none. */
+  readonly exceptionGlobal: number | undefined;
 }
 
 /** How much code V8 may have to compile until it has to show how long it takes. It makes up to 12 times as much of it. */
@@ -32,7 +34,9 @@ const POSITIONS_IN_CODE = "metadata.code.";
  * - Functions, loops and tail calls get a guard, which is a call that hardly ever happens: `guard.ts`, `guard-places.ts`.
  * - Functions that take long to compile are refused: `function-bounds.ts`.
  *
- * Types, functions and a global are appended, so that no index changes.
+ * Exceptions are counted before they are thrown: `exceptions.ts`.
+ *
+ * Types, functions and globals are appended, so that no index changes.
  *
  * @param module What was read of it.
  * @throws {ToolPreparationError} if it has instructions that are not supported, or takes too long to compile.
@@ -42,7 +46,7 @@ export async function makeInterruptible(
   module: CoreModule,
 ): Promise<InterruptibleModule> {
   const { code } = module;
-  if (code === undefined) return { binary, growsTables: false, isSlow: false };
+  if (code === undefined) return { binary, growsTables: false, isSlow: false, exceptionGlobal: undefined };
   const helpers = new Helpers(module);
   const scanner = new FunctionScanner(binary, module, helpers);
   const start = code.byteOffset - binary.byteOffset;
@@ -50,15 +54,17 @@ export async function makeInterruptible(
     helpers.all.map(({ body }) => body),
   );
   const isSlow = scanner.isSlow || code.length > MAX_CODE_BYTES;
-  if (newCode === undefined) return { binary, growsTables: false, isSlow };
-  return { binary: withHelpers(binary, newCode, module, helpers), growsTables: scanner.growsTables, isSlow };
+  if (newCode === undefined) return { binary, growsTables: false, isSlow, exceptionGlobal: undefined };
+  const { growsTables } = scanner;
+  const { exceptionGlobal } = helpers;
+  return { binary: withHelpers(binary, newCode, module, helpers), growsTables, isSlow, exceptionGlobal };
 }
 
 function withHelpers(
   binary: Uint8Array,
   newCode: Uint8Array,
   { types }: CoreModule,
-  { all, first, needGlobal }: Helpers,
+  { all, first, globals }: Helpers,
 ): Uint8Array {
   const names = { from: first, names: all.map(({ name }) => name) };
   let isNamed = false;
@@ -78,12 +84,9 @@ function withHelpers(
       { count: all.length, bytes: all.flatMap((_, index) => u32Bytes(types.length + index)) },
     ],
   ]);
-  if (needGlobal) appended.set(CORE_SECTION.global, { count: 1, bytes: ZERO });
+  if (globals.length > 0) appended.set(CORE_SECTION.global, { count: globals.length, bytes: globals.flat() });
   const changed = changeSections(binary, replace, appended);
   return isNamed ? changed : Buffer.concat([changed, namesOfFunctions(names)]);
 }
 
 const NOTHING = new Uint8Array();
-
-/** A mutable global of type `i32` that is 0. */
-const ZERO: Code = [...I32, 1, ...i32Const(0), OP.end];

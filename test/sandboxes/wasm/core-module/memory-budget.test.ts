@@ -13,7 +13,7 @@ const FUNCREF = [0x70];
 
 function moduleWith(memories: readonly Limits[], tables: readonly Limits[] = []): InstantiatedModule {
   return {
-    module: { memories, tables: tables.map((limits) => ({ type: FUNCREF, limits })) },
+    module: { memories, tables: tables.map((limits) => ({ type: FUNCREF, limits })), objectBytes: 0 },
     instances: 1,
   };
 }

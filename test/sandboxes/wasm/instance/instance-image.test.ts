@@ -18,7 +18,7 @@ async function make(
   const globals = mutableGlobals(readCoreModule(binary)) ?? [];
   const caps = { memories: pages.map((maxPages) => ({ maxPages, lowered: false })), tables: [] };
   const module = new WebAssembly.Module(limitCoreModule(binary, { ...caps, globals }) as BufferSource);
-  return { instance: new WebAssembly.Instance(module), core: { module, ...caps, globals } };
+  return { instance: new WebAssembly.Instance(module), core: { module, ...caps, globals, throws: false } };
 }
 
 const TWO_MEMORIES = `(module
