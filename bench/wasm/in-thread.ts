@@ -15,7 +15,7 @@ import { INPUT_TEXT, isInput } from "../setting.ts";
 /** Opens a case with the work of a thread for a call, without WASI: creates a capped instance and calls it. */
 export async function openFreshInstance(): Promise<OpenCase> {
   const binary = await readFile(await contractComponent());
-  const { artifact } = await new Component("bench", readComponent(binary)).withCap(64 * 2 ** 20);
+  const { artifact } = await new Component("bench", await readComponent(binary)).withCap(64 * 2 ** 20);
   const call = artifact.plan.exports.get(GUEST_CALL);
   if (call === undefined) throw new Error("the component does not export 'call'");
   const limits = { memoryBytes: 64 * 2 ** 20, textBytes: 2 ** 20 };

@@ -46,7 +46,7 @@ export const registration: Question = {
         const binary = await contractBytes();
         return {
           run: () => readComponent(binary),
-          check: (answer) => ok((answer as ReturnType<typeof readComponent>).plan.exports.size > 0),
+          check: (answer) => ok((answer as Awaited<ReturnType<typeof readComponent>>).plan.exports.size > 0),
         };
       },
     },
@@ -54,7 +54,7 @@ export const registration: Question = {
       name: "step: wasm-tools validates (in a thread)",
       open: async () => {
         const binary = await contractBytes();
-        const cores = new Component("bench", readComponent(binary)).interruptibleCores();
+        const cores = new Component("bench", await readComponent(binary)).interruptibleCores();
         const validator = new Validator();
         return {
           run: () => validator.validate(binary, cores),
@@ -68,7 +68,7 @@ export const registration: Question = {
       name: "step: wasm-tools validates a component of 5.7 MB",
       open: async () => {
         const binary = await largeComponent();
-        const cores = new Component("bench", readComponent(binary)).interruptibleCores();
+        const cores = new Component("bench", await readComponent(binary)).interruptibleCores();
         await cores;
         const validator = new Validator();
         return {
@@ -81,7 +81,7 @@ export const registration: Question = {
     {
       name: "step: cap the memories and compile",
       open: async () => {
-        const read = readComponent(await contractBytes());
+        const read = await readComponent(await contractBytes());
         return {
           run: () => new Component("bench", read).withCap(CAP_BYTES),
           check: (capped) => deepStrictEqual((capped as { key: string }).key, `bench:${CAP_BYTES / 65_536}`),

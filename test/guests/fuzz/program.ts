@@ -41,7 +41,7 @@ async function runRandom(seed: number): Promise<FuzzReport> {
   );
   if (!WebAssembly.validate(core as BufferSource)) throw new Error("the module is not valid");
   const wasm = { component: withCore(template, core) };
-  const component = new Component(`fuzz-${seed}`, readComponent(wasm.component));
+  const component = new Component(`fuzz-${seed}`, await readComponent(wasm.component));
   const name = findExport(component.exports, wasm);
   try {
     const capped = await component.withCap(CAP_BYTES);

@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { sha256InSlices } from "../../../base/slices.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 const DIGEST_BYTES = 32;
@@ -42,7 +43,8 @@ export class ComponentCache {
       return undefined;
     }
     const content = entry.subarray(DIGEST_BYTES);
-    return digest(content).equals(entry.subarray(0, DIGEST_BYTES)) ? content : undefined;
+    const expected = entry.toString("hex", 0, DIGEST_BYTES);
+    return (await sha256InSlices(content)) === expected ? content : undefined;
   }
 
   /** Stores bytes under a key, if the directory is writable. */
@@ -50,7 +52,8 @@ export class ComponentCache {
     const temporary = this.#path(`${key}.${randomUUID()}.tmp`);
     try {
       await mkdir(this.#directory, { recursive: true, mode: PRIVATE_DIRECTORY });
-      await writeFile(temporary, [digest(content), content], { flag: "wx", mode: PRIVATE_FILE });
+      const digest = Buffer.from(await sha256InSlices(content), "hex");
+      await writeFile(temporary, [digest, content], { flag: "wx", mode: PRIVATE_FILE });
       await rename(temporary, this.#path(key));
     } catch {
       await rm(temporary, { force: true }).catch(() => {});
@@ -72,8 +75,4 @@ export class ComponentCache {
         "another one as 'cacheDirectory'",
     );
   }
-}
-
-function digest(content: Uint8Array): Buffer {
-  return createHash("sha256").update(content).digest();
 }

@@ -49,6 +49,22 @@ export interface CappedComponent {
   readonly artifact: WasmArtifact;
 }
 
+/** Compiles a core module. */
+export type Compile = (binary: Uint8Array) => Promise<WebAssembly.Module>;
+
+/**
+ * Compiles a core module. V8 copies it first, before other events are handled.
+ *
+ * @throws {ToolPreparationError} with V8's message.
+ */
+export async function compileCore(binary: Uint8Array): Promise<WebAssembly.Module> {
+  try {
+    return await WebAssembly.compile(binary as BufferSource);
+  } catch (error) {
+    throw new ToolPreparationError(`a core module does not compile: ${String(error)}`);
+  }
+}
+
 /** A component that passed the gates and was validated. It is compiled once for each memory cap. */
 export class Component {
   /** The initial size of its memories and tables in bytes. It cannot run with a lower cap. */
@@ -56,6 +72,7 @@ export class Component {
   readonly #digest: string;
   readonly #plan: LinkPlan;
   readonly #jco: JcoProgram | undefined;
+  readonly #compile: Compile;
   readonly #modules: readonly InstantiatedModule[];
   /** Needed until the code is prepared. */
   #sources: readonly CoreSource[];
@@ -65,12 +82,19 @@ export class Component {
   /**
    * @param digest The component's digest, in hex.
    * @param jco Set if it runs with jco's code.
+   * @param compile Compiles its core modules.
    * @throws {ToolPreparationError} if it has too many memories or tables, or takes too long to initialise.
    */
-  constructor(digest: string, { plan, coreModules }: LinkedModules, jco?: JcoProgram) {
+  constructor(
+    digest: string,
+    { plan, coreModules }: LinkedModules,
+    jco?: JcoProgram,
+    compile: Compile = compileCore,
+  ) {
     this.#digest = digest;
     this.#plan = plan;
     this.#jco = jco;
+    this.#compile = compile;
     this.#sources = coreModules.map((binary, index) => ({
       binary,
       module: readCoreModule(binary),
@@ -128,13 +152,13 @@ export class Component {
     const capPages = Math.floor(capBytes / PAGE_BYTES);
     const known = this.#capped.get(capPages);
     if (known !== undefined) return known;
-    const compiling = this.#compile(capPages);
+    const compiling = this.#compileAll(capPages);
     this.#capped.set(capPages, compiling);
     compiling.catch(() => this.#capped.delete(capPages));
     return compiling;
   }
 
-  async #compile(capPages: number): Promise<CappedComponent> {
+  async #compileAll(capPages: number): Promise<CappedComponent> {
     const { cores: prepared, startsAtOnce, globals } = await this.#prepareCode();
     const growsTables = prepared.some((each) => each.growsTables);
     // With tables, the initial size is not a whole number of pages.
@@ -145,7 +169,7 @@ export class Component {
         const { memories = [], tables = [] } = caps[index] ?? {};
         const own = (this.#jco === undefined && globals?.get(index)) || [];
         const limits = { memories, tables, globals: own, exceptionGlobal };
-        const module = await compile(limitCoreModule(binary, limits));
+        const module = await this.#checked(await limitCoreModule(binary, limits));
         return { memories, tables, globals: own, throws: exceptionGlobal !== undefined, module };
       }),
     );
@@ -163,20 +187,15 @@ export class Component {
     };
     return { key: `${this.#digest}:${capPages}`, artifact };
   }
-}
 
-/** Compiles a core module, and checks its names again, as V8 reads them. */
-async function compile(binary: Uint8Array): Promise<WebAssembly.Module> {
-  let module: WebAssembly.Module;
-  try {
-    module = await WebAssembly.compile(binary as BufferSource);
-  } catch (error) {
-    throw new ToolPreparationError(`a core module does not compile: ${String(error)}`);
+  /** Compiles a core module, and checks its names again, as V8 reads them. */
+  async #checked(binary: Uint8Array): Promise<WebAssembly.Module> {
+    const module = await this.#compile(binary);
+    for (const { name } of WebAssembly.Module.exports(module)) checkCoreName(name);
+    for (const { module: from, name } of WebAssembly.Module.imports(module)) {
+      checkCoreName(from);
+      checkCoreName(name);
+    }
+    return module;
   }
-  for (const { name } of WebAssembly.Module.exports(module)) checkCoreName(name);
-  for (const { module: from, name } of WebAssembly.Module.imports(module)) {
-    checkCoreName(from);
-    checkCoreName(name);
-  }
-  return module;
 }

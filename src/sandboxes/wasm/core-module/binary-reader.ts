@@ -5,10 +5,13 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 /** Reads the primitives of WebAssembly's binary format from untrusted bytes. */
 export class BinaryReader {
   readonly #bytes: Uint8Array;
+  readonly #tooShort: string;
   #at: number;
 
-  constructor(bytes: Uint8Array, at = 0) {
+  /** @param tooShort What the error says if there are fewer bytes than are read. */
+  constructor(bytes: Uint8Array, at = 0, tooShort = "the component is truncated") {
     this.#bytes = bytes;
+    this.#tooShort = tooShort;
     this.#at = at;
   }
 
@@ -30,7 +33,7 @@ export class BinaryReader {
   /** Returns the next byte without consuming it. */
   peek(): number {
     const value = this.#bytes[this.#at];
-    if (value === undefined) throw new ToolPreparationError("the component is truncated");
+    if (value === undefined) throw new ToolPreparationError(this.#tooShort);
     return value;
   }
 
@@ -49,13 +52,26 @@ export class BinaryReader {
 
   /** Reads bytes without copying them. */
   bytes(count: number): Uint8Array {
-    const end = this.#at + count;
-    if (end > this.#bytes.length) {
-      throw new ToolPreparationError("the component is truncated");
-    }
-    const taken = this.#bytes.subarray(this.#at, end);
-    this.#at = end;
-    return taken;
+    const start = this.#at;
+    this.skip(count);
+    return this.#bytes.subarray(start, this.#at);
+  }
+
+  /** Skips a byte, an integer of up to 32 bits in LEB128 and another byte, if these are the next ones. */
+  skipConstant(before: number, after: number): boolean {
+    const bytes = this.#bytes;
+    let at = this.#at;
+    if (bytes[at++] !== before) return false;
+    const from = at;
+    while ((bytes[at++] ?? 0) >= 0x80);
+    if (at - from > 5 || bytes[at++] !== after) return false;
+    this.#at = at;
+    return true;
+  }
+
+  skip(count: number): void {
+    if (this.#at + count > this.#bytes.length) throw new ToolPreparationError(this.#tooShort);
+    this.#at += count;
   }
 
   /** Reads a name: its length, then its bytes in UTF-8. */
@@ -75,6 +91,14 @@ export class BinaryReader {
     return count;
   }
 
+  /** Returns a reader of the next bytes, which has at most so many, and says something else if they do not suffice. */
+  part(most: number, tooShort: string): BinaryReader {
+    const rest = this.rest();
+    return rest.length <= most
+      ? new BinaryReader(rest)
+      : new BinaryReader(rest.subarray(0, most), 0, tooShort);
+  }
+
   /** Returns the unread bytes without copying them. */
   rest(): Uint8Array {
     return this.#bytes.subarray(this.#at);
@@ -86,8 +110,9 @@ export interface Section {
   readonly id: number;
   /** Its content. */
   readonly body: Uint8Array;
-  /** The whole section, with id and size. */
-  readonly whole: Uint8Array;
+  /** Where it is in the binary, with its id and size. */
+  readonly start: number;
+  readonly end: number;
 }
 
 /** The size of the magic, version and layer at the start of every component and core module. */
@@ -113,6 +138,7 @@ export const CORE_SECTION = {
 
 /** The ids of a component's sections (component model, `Binary.md`). */
 export const COMPONENT_SECTION = {
+  custom: 0,
   coreModule: 1,
   coreInstance: 2,
   component: 4,
@@ -126,15 +152,43 @@ export const COMPONENT_SECTION = {
   value: 12,
 } as const;
 
-/** Returns the sections of a component or of a core module, in order. */
+/** The custom sections of core modules that have a meaning here: with this name, and those whose name begins so. */
+const NAME = "name";
+const POSITIONS = "metadata.code.";
+
+/** Reading so many sections takes a few milliseconds. Compilers write up to some hundreds. */
+const MAX_SECTIONS = 250_000;
+
+/**
+ * Returns the sections of a component or of a core module, in order; of the custom sections only those that have a
+ * meaning for code: names, and what is about positions in it.
+ *
+ * @throws {ToolPreparationError} if it is truncated, or has too many.
+ */
 export function* sections(binary: Uint8Array): Generator<Section, void, undefined> {
   const reader = new BinaryReader(binary, PREAMBLE_BYTES);
-  while (!reader.isAtEnd) {
+  for (let count = 0; !reader.isAtEnd; count++) {
+    if (count === MAX_SECTIONS) {
+      throw new ToolPreparationError(
+        `the component has more than ${MAX_SECTIONS} sections: remove custom ones, for example with 'wasm-tools strip'`,
+      );
+    }
     const start = reader.at;
     const id = reader.byte();
-    const body = reader.bytes(reader.u32());
-    yield { id, body, whole: binary.subarray(start, reader.at) };
+    const size = reader.u32();
+    const from = reader.at;
+    reader.skip(size);
+    if (id === CORE_SECTION.custom && !hasMeaning(binary, from)) continue;
+    yield { id, body: binary.subarray(from, reader.at), start, end: reader.at };
   }
+}
+
+/** Whether a custom section whose name is at a position is about code. Names are short: their length has one byte. */
+function hasMeaning(binary: Uint8Array, at: number): boolean {
+  const first = binary[at + 1];
+  if (first !== NAME.charCodeAt(0) && first !== POSITIONS.charCodeAt(0)) return false;
+  const name = Buffer.from(binary.subarray(at + 1, at + 1 + POSITIONS.length)).toString("latin1");
+  return name === POSITIONS || (binary[at] === NAME.length && name.startsWith(NAME));
 }
 
 const COMPONENT = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00);

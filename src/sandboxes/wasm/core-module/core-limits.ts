@@ -36,7 +36,7 @@ export interface CoreLimits extends ModuleCaps {
 export function limitCoreModule(
   binary: Uint8Array,
   { memories, tables, globals, exceptionGlobal }: CoreLimits,
-): Uint8Array {
+): Promise<Uint8Array> {
   const { importedMemories, importedTables } = readCoreModule(binary);
   const exports = [
     ...memories.map((_, index) =>
@@ -52,7 +52,7 @@ export function limitCoreModule(
       ? []
       : [exportBytes(OWN_NAMES.exceptions, EXPORTED.global, exceptionGlobal)]),
   ];
-  const limit = ({ id, body }: Section): Uint8Array | undefined => {
+  const limit = ({ id, body }: Section): readonly Uint8Array[] | undefined => {
     const reader = new BinaryReader(body);
     if (id === CORE_SECTION.memory) {
       return rewritten(id, reader, (index) =>
@@ -73,12 +73,16 @@ export function limitCoreModule(
 }
 
 /** Encodes a section again, item by item. */
-function rewritten(id: number, reader: BinaryReader, item: (index: number) => readonly number[]): Uint8Array {
+function rewritten(
+  id: number,
+  reader: BinaryReader,
+  item: (index: number) => readonly number[],
+): readonly Uint8Array[] {
   const content: number[] = [];
   const count = reader.vector((index) => {
     for (const byte of item(index)) content.push(byte);
   });
-  return sectionBytes(id, u32Bytes(count), content);
+  return [sectionBytes(id, u32Bytes(count), content)];
 }
 
 function limitsBytes({ min, max = Number.POSITIVE_INFINITY }: Limits, most: number): readonly number[] {

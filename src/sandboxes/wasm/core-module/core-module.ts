@@ -173,7 +173,7 @@ const DEFINITIONS: readonly number[] = [
 const MAX_DEFINITION_BYTES = 2 * 1_024 * 1_024;
 
 /** The largest programs have a tenth of it. Each item costs V8 memory and time. */
-const MAX_DEFINITIONS = 65_536;
+const MAX_DEFINITIONS = 32_768;
 
 /** @throws {ToolPreparationError} if core modules have so many definitions that reading them would take long. */
 export function refuseTooMany(definitions: number): void {

@@ -29,6 +29,8 @@ export function readDataSegments(reader: BinaryReader): readonly number[] {
 }
 
 function skipOffset(reader: BinaryReader): void {
+  // Nearly all offsets are a constant.
+  if (reader.skipConstant(INSTRUCTION.i32Const, INSTRUCTION.end)) return;
   const instructions = new InstructionReader(reader.rest());
   while (instructions.next()) {
     if (instructions.code === INSTRUCTION.end) {

@@ -1,4 +1,5 @@
-import { BinaryReader, CORE_SECTION, PREAMBLE_BYTES, type Section, sections } from "./binary-reader.ts";
+import { concatInSlices } from "../../../base/slices.ts";
+import { BinaryReader, CORE_SECTION, type Section, sections } from "./binary-reader.ts";
 import { sectionBytes, u32Bytes } from "./binary-writer.ts";
 
 /** The order of sections (core specification, section 5.5.17). Custom sections can be anywhere. */
@@ -31,30 +32,50 @@ export interface AppendedItems {
 /**
  * Changes sections of a core module.
  *
- * @param replace Returns the bytes that replace a section, no bytes to remove it, or `undefined` to keep it.
+ * @param replace Returns the parts that replace a section, none to remove it, or `undefined` to keep it. Custom sections
+ *   without a meaning here are not asked about.
  * @param append Items to append, by the section's id. A missing section is added.
+ * @param last Returns what goes behind everything.
  */
 export function changeSections(
   binary: Uint8Array,
-  replace: (section: Section) => Uint8Array | undefined,
+  replace: (section: Section) => readonly Uint8Array[] | undefined,
   append: ReadonlyMap<number, AppendedItems>,
-): Uint8Array {
-  const parts: Uint8Array[] = [binary.subarray(0, PREAMBLE_BYTES)];
+  last: () => readonly Uint8Array[] = () => [],
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
   const left = ORDER.filter((id) => append.has(id));
-  const addMissing = (before: number): void => {
-    while (left[0] !== undefined && ORDER.indexOf(left[0]) < before) add(NO_ITEMS);
-  };
-  const add = (items: Uint8Array): void => {
+  const addTo = (items: Uint8Array): void => {
     const id = left.shift() ?? 0;
     parts.push(withItems(id, items, append.get(id)));
   };
+  /** Up to where the original was taken. Sections that stay are copied together. */
+  let taken = 0;
+  const takeUntil = (end: number): void => {
+    if (end > taken) parts.push(binary.subarray(taken, end));
+  };
+  const addMissing = (before: number, at: number): void => {
+    while (left[0] !== undefined && ORDER.indexOf(left[0]) < before) {
+      takeUntil(at);
+      taken = Math.max(taken, at);
+      addTo(NO_ITEMS);
+    }
+  };
   for (const section of sections(binary)) {
-    addMissing(ORDER.indexOf(section.id));
-    if (section.id === left[0]) add(section.body);
-    else parts.push(replace(section) ?? section.whole);
+    const { id, start, end, body } = section;
+    addMissing(ORDER.indexOf(id), start);
+    const isAppendedTo = id === left[0];
+    const replaced = isAppendedTo ? undefined : replace(section);
+    if (!isAppendedTo && replaced === undefined) continue;
+    takeUntil(start);
+    taken = end;
+    if (replaced === undefined) addTo(body);
+    else parts.push(...replaced);
   }
-  addMissing(ORDER.length);
-  return Buffer.concat(parts);
+  addMissing(ORDER.length, binary.length);
+  takeUntil(binary.length);
+  parts.push(...last());
+  return concatInSlices(parts);
 }
 
 const NO_ITEMS = Uint8Array.of(0);

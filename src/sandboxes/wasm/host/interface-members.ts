@@ -1,4 +1,5 @@
 import type { ServiceError, ServiceReply } from "../../guest-services/service-request.ts";
+import { MisuseError } from "./misuse.ts";
 
 /** The members of a host interface by name: functions in camel case, resources as classes. */
 export type InterfaceMembers = Readonly<Record<string, unknown>>;
@@ -7,9 +8,9 @@ export type InterfaceMembers = Readonly<Record<string, unknown>>;
  * Checks that a component passed a `list<u8>`. The component declares its own types, so another value can arrive here;
  * that ends the call. `Uint8Array.from` would take a record with a `length`, and allocate bytes that nothing counts.
  */
-export function requireBytes(value: unknown): Uint8Array {
+export function requireBytes(value: unknown, interfaceName: string): Uint8Array {
   if (value instanceof Uint8Array) return value;
-  throw new TypeError("expected a list of bytes");
+  throw new MisuseError(interfaceName, "it passed a value that is no list of bytes");
 }
 
 /**

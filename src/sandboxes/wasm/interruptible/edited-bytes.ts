@@ -16,20 +16,26 @@ export function growthBy(edits: readonly Edit[]): number {
   return edits.reduce((sum, { from, to, code }) => sum + code.length - (to - from), 0);
 }
 
-/** Bytes, copied with changes in some places. */
+/** Longer parts of the original are not copied. */
+const SHORT_BYTES = 4_096;
+
+const CHUNK_BYTES = 64 * 1_024;
+
+/** Bytes with changes in some places. */
 export class EditedBytes {
   readonly #original: Uint8Array;
-  /** Up to where the original was copied. */
+  /** Up to where the original was taken. */
   #at: number;
-  #copy: Buffer;
-  #length = 0;
+  readonly #parts: Uint8Array[] = [];
+  /** Where short parts are copied to, and how much of it is used. */
+  #chunk = new Uint8Array(0);
+  #used = 0;
   #edits = 0;
 
-  /** @param start Where the original begins to be copied. */
+  /** @param start Where the original begins to be taken. */
   constructor(original: Uint8Array, start: number) {
     this.#original = original;
     this.#at = start;
-    this.#copy = Buffer.allocUnsafe(original.length - start);
   }
 
   /** Whether nothing was changed. */
@@ -45,7 +51,7 @@ export class EditedBytes {
   edit({ from, to, code }: Edit): void {
     if (++this.#edits > MAX_EDITS) {
       throw new ToolPreparationError(
-        `a core module has more than ${MAX_EDITS} functions, loops, bulk instructions and tail calls`,
+        `a core module has more than ${MAX_EDITS} functions, loops, bulk instructions, exceptions and tail calls`,
       );
     }
     this.#append(this.#original.subarray(this.#at, from));
@@ -53,21 +59,32 @@ export class EditedBytes {
     this.#at = to;
   }
 
-  /** Copies the rest of the original, and returns everything. */
-  finish(): Uint8Array {
+  /** Takes the rest of the original, and returns everything in parts. */
+  finish(): readonly Uint8Array[] {
     this.#append(this.#original.subarray(this.#at));
     this.#at = this.#original.length;
-    return this.#copy.subarray(0, this.#length);
+    this.#endChunk();
+    return this.#parts;
   }
 
   #append(bytes: Uint8Array | Code): void {
-    const length = this.#length + bytes.length;
-    if (length > this.#copy.length) {
-      const larger = Buffer.allocUnsafe(length * 2);
-      larger.set(this.#copy.subarray(0, this.#length));
-      this.#copy = larger;
+    if (bytes instanceof Uint8Array && bytes.length > SHORT_BYTES) {
+      this.#endChunk();
+      this.#parts.push(bytes);
+      return;
     }
-    this.#copy.set(bytes, this.#length);
-    this.#length = length;
+    if (this.#used + bytes.length > this.#chunk.length) {
+      this.#endChunk();
+      this.#chunk = new Uint8Array(Math.max(CHUNK_BYTES, bytes.length));
+    }
+    this.#chunk.set(bytes, this.#used);
+    this.#used += bytes.length;
+  }
+
+  /** What is copied next goes to the rest of the chunk. */
+  #endChunk(): void {
+    if (this.#used > 0) this.#parts.push(this.#chunk.subarray(0, this.#used));
+    this.#chunk = this.#chunk.subarray(this.#used);
+    this.#used = 0;
   }
 }

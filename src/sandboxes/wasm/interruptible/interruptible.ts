@@ -22,9 +22,6 @@ export interface InterruptibleModule {
 /** How much code V8 may have to compile until it has to show how long it takes. It makes up to 12 times as much of it. */
 const MAX_CODE_BYTES = 16 * 1_024 * 1_024;
 
-/** Custom sections that name positions in the code: V8 takes them as hints. */
-const POSITIONS_IN_CODE = "metadata.code.";
-
 /**
  * Rewrites a core module so that the end of its thread takes effect soon, whatever runs. V8 looks for an interrupt in
  * loops and where functions are entered, but a loop of bulk instructions counts as next to nothing, straight code as
@@ -57,25 +54,27 @@ export async function makeInterruptible(
   if (newCode === undefined) return { binary, growsTables: false, isSlow, exceptionGlobal: undefined };
   const { growsTables } = scanner;
   const { exceptionGlobal } = helpers;
-  return { binary: withHelpers(binary, newCode, module, helpers), growsTables, isSlow, exceptionGlobal };
+  const changed = await withHelpers(binary, newCode, module, helpers);
+  return { binary: changed, growsTables, isSlow, exceptionGlobal };
 }
 
 function withHelpers(
   binary: Uint8Array,
-  newCode: Uint8Array,
+  newCode: readonly Uint8Array[],
   { types }: CoreModule,
   { all, first, globals }: Helpers,
-): Uint8Array {
+): Promise<Uint8Array> {
   const names = { from: first, names: all.map(({ name }) => name) };
   let isNamed = false;
-  const replace = ({ id, body }: Section): Uint8Array | undefined => {
+  const replace = ({ id, body }: Section): readonly Uint8Array[] | undefined => {
     if (id === CORE_SECTION.code) return newCode;
     if (id !== CORE_SECTION.custom) return undefined;
-    const name = new BinaryReader(body).name();
-    if (name.startsWith(POSITIONS_IN_CODE)) return NOTHING;
-    if (name !== NAME_SECTION || isNamed) return undefined;
+    // V8 takes what is about positions in the code as hints, which are wrong now.
+    if (new BinaryReader(body).name() !== NAME_SECTION) return [];
+    if (isNamed) return undefined;
     isNamed = true;
-    return withFunctionNames(body, names);
+    const changed = withFunctionNames(body, names);
+    return changed === undefined ? undefined : [changed];
   };
   const appended = new Map<number, AppendedItems>([
     [CORE_SECTION.type, { count: all.length, bytes: all.flatMap(({ type }) => type) }],
@@ -85,8 +84,5 @@ function withHelpers(
     ],
   ]);
   if (globals.length > 0) appended.set(CORE_SECTION.global, { count: globals.length, bytes: globals.flat() });
-  const changed = changeSections(binary, replace, appended);
-  return isNamed ? changed : Buffer.concat([changed, namesOfFunctions(names)]);
+  return changeSections(binary, replace, appended, () => (isNamed ? [] : [namesOfFunctions(names)]));
 }
-
-const NOTHING = new Uint8Array();

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { BinaryReader, COMPONENT_SECTION, sections } from "../core-module/binary-reader.ts";
 import { refuseTooManyDefinitions } from "../core-module/core-module.ts";
@@ -18,6 +19,19 @@ const MAX_COMPONENT_INSTANCES = 64;
 /** The maximum size of all definitions that are read, in bytes. Reading them takes a few hundred milliseconds. */
 const MAX_READ_BYTES = 512 * 1_024;
 
+/** The maximum size of one type, which is read in one turn of the event loop. All of WASI 0.2 has fewer. */
+const MAX_TYPE_BYTES = 48 * 1_024;
+
+/** For so many milliseconds, definitions are read in one turn. */
+const TURN_MS = 5;
+
+/** Sections that are read elsewhere, or not at all. */
+const UNREAD: readonly number[] = [
+  COMPONENT_SECTION.custom,
+  COMPONENT_SECTION.coreModule,
+  COMPONENT_SECTION.component,
+];
+
 /** How a component is instantiated, and the core modules of which it consists. */
 export interface LinkedModules {
   readonly plan: LinkPlan;
@@ -32,13 +46,14 @@ export interface ReadComponent extends LinkedModules {
 }
 
 /**
- * Reads the sections of a component (`Binary.md`) and of its nested components, and resolves every index.
+ * Reads the sections of a component (`Binary.md`) and of its nested components, and resolves every index. Large ones are
+ * read in several turns of the event loop.
  *
  * @throws {ToolPreparationError} if the component is invalid, too large, or uses something that is not supported.
  */
-export function readComponent(binary: Uint8Array): ReadComponent {
+export async function readComponent(binary: Uint8Array): Promise<ReadComponent> {
   const reader = new ComponentReader();
-  const exports = exportedFunctions(reader.read({ binary, outer: undefined }, undefined, undefined));
+  const exports = exportedFunctions(await reader.read({ binary, outer: undefined }, undefined, undefined));
   const { coreInstances, destructors, parents, coreModules, imports } = reader;
   return { plan: { coreInstances, destructors, parents, exports }, coreModules, imports };
 }
@@ -51,6 +66,7 @@ class ComponentReader {
   readonly parents: (number | undefined)[] = [];
   readonly imports: ImportedFunction[] = [];
   #readBytes = 0;
+  #turnBegan = performance.now();
   #importedFunctions = 0;
   /** Module indices by offset in the binary, because a component that is instantiated twice is read twice. */
   readonly #modules = new Map<number, number>();
@@ -62,54 +78,64 @@ class ComponentReader {
    * @param parent The index of the component instance that contains it; `undefined` for the root.
    * @returns its exports.
    */
-  read(
+  async read(
     { binary, outer }: ComponentDefinition,
     given: Exports | undefined,
     parent: number | undefined,
-  ): Exports {
+  ): Promise<Exports> {
     if (this.parents.length >= MAX_COMPONENT_INSTANCES) {
       throw new ToolPreparationError(`it has more than ${MAX_COMPONENT_INSTANCES} component instances`);
     }
     const scope = new Scope(outer, this.parents.push(parent) - 1);
     for (const { id, body } of sections(binary)) {
       // A nested component is read again for each instantiation, so each one counts.
-      if (id !== COMPONENT_SECTION.coreModule && id !== COMPONENT_SECTION.component)
-        this.#readBytes += body.length;
+      if (!UNREAD.includes(id)) this.#readBytes += body.length;
       refuseTooManyDefinitions(this.#readBytes, MAX_READ_BYTES);
-      this.#readSection(id, body, scope, given);
+      await this.#readSection(id, body, scope, given);
     }
     return scope.exports;
   }
 
-  #readSection(id: number, body: Uint8Array, scope: Scope, given: Exports | undefined): void {
+  /** Reads the items of a section one by one. Other events are handled between them if it takes long. */
+  async #each(reader: BinaryReader, read: () => unknown): Promise<void> {
+    for (let left = reader.u32(); left > 0; left--) {
+      const reading = read();
+      if (reading instanceof Promise) await reading;
+      if (performance.now() - this.#turnBegan < TURN_MS) continue;
+      await setImmediate();
+      this.#turnBegan = performance.now();
+    }
+  }
+
+  async #readSection(id: number, body: Uint8Array, scope: Scope, given: Exports | undefined): Promise<void> {
     const reader = new BinaryReader(body);
     switch (id) {
       case COMPONENT_SECTION.coreModule:
         scope.modules.add(this.#moduleIndex(body));
         return;
       case COMPONENT_SECTION.coreInstance:
-        reader.vector(() => scope.coreInstances.add(this.#readCoreInstance(reader, scope)));
+        await this.#each(reader, () => scope.coreInstances.add(this.#readCoreInstance(reader, scope)));
         return;
       case COMPONENT_SECTION.component:
         scope.components.add({ binary: body, outer: scope });
         return;
       case COMPONENT_SECTION.instance:
-        reader.vector(() => scope.instances.add(this.#readInstance(reader, scope)));
+        await this.#each(reader, () => this.#readInstance(reader, scope));
         return;
       case COMPONENT_SECTION.alias:
-        reader.vector(() => readAlias(reader, scope));
+        await this.#each(reader, () => readAlias(reader, scope));
         return;
       case COMPONENT_SECTION.type:
-        reader.vector(() => this.#readType(reader, scope));
+        await this.#each(reader, () => this.#readType(reader, scope));
         return;
       case COMPONENT_SECTION.canon:
-        reader.vector(() => readCanon(reader, scope));
+        await this.#each(reader, () => readCanon(reader, scope));
         return;
       case COMPONENT_SECTION.import:
-        reader.vector(() => this.#readImport(reader, scope, given));
+        await this.#each(reader, () => this.#readImport(reader, scope, given));
         return;
       case COMPONENT_SECTION.export:
-        reader.vector(() => readExport(reader, scope));
+        await this.#each(reader, () => readExport(reader, scope));
         return;
       case COMPONENT_SECTION.start:
       case COMPONENT_SECTION.value:
@@ -147,20 +173,23 @@ class ComponentReader {
     return { kind: "instance", instance: this.coreInstances.push({ module, imports }) - 1 };
   }
 
-  #readInstance(reader: BinaryReader, scope: Scope): Exports {
+  async #readInstance(reader: BinaryReader, scope: Scope): Promise<void> {
     const exports = new Map<string, Definition>();
     if (reader.byte() !== 0) {
       reader.vector(() => exports.set(readExternalName(reader), readDefinition(reader, scope)));
-      return exports;
+      scope.instances.add(exports);
+      return;
     }
     const component = scope.components.get(reader.u32());
     reader.vector(() => exports.set(reader.name(), readDefinition(reader, scope)));
-    return this.read(component, exports, scope.component);
+    scope.instances.add(await this.read(component, exports, scope.component));
   }
 
   #readType(reader: BinaryReader, scope: Scope): void {
     if (reader.peek() !== RESOURCE) {
-      scope.types.add(readType(reader, scope, readDeclarations));
+      const inner = reader.part(MAX_TYPE_BYTES, `it has a type of more than ${MAX_TYPE_BYTES} bytes`);
+      scope.types.add(readType(inner, scope, readDeclarations));
+      reader.skip(inner.at);
       return;
     }
     reader.bytes(2);

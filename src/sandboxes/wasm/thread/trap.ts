@@ -2,7 +2,9 @@ import { LiftBudgetError } from "../abi/lift-budget.ts";
 import { AbiError } from "../abi/value.ts";
 import { ArgumentError } from "../exports/from-json.ts";
 import { CapabilityDeniedError } from "../host/denied.ts";
+import { MisuseError } from "../host/misuse.ts";
 import { ExitError } from "../host/wasi/host.ts";
+import { JcoError } from "../instance/jco/jco-error.ts";
 
 /** Why a component did not return a result. */
 export type Trap =
@@ -13,7 +15,7 @@ export type Trap =
       /** For the operator. */
       readonly detail: string;
     }
-  /** It used a denied interface, exited, or was not called because the arguments are invalid. */
+  /** It used a denied interface or misused one, exited, or was not called because the arguments are invalid. */
   | { readonly status: "refused" /** For the model. */; readonly message: string }
   | { readonly status: "lifted-too-much"; readonly limit: LiftBudgetError["limit"] };
 
@@ -23,6 +25,7 @@ export function readTrap(thrown: unknown): Trap {
   if (
     thrown instanceof CapabilityDeniedError ||
     thrown instanceof ExitError ||
+    thrown instanceof MisuseError ||
     thrown instanceof ArgumentError
   ) {
     return { status: "refused", message: thrown.message };
@@ -39,5 +42,9 @@ function describe(thrown: unknown): string {
   }
   if (thrown instanceof WebAssembly.Exception) return "Tool trapped: uncaught exception";
   if (thrown instanceof AbiError) return `Tool violated the component ABI: ${thrown.message}`;
-  return "Tool violated the component ABI: a value does not have its declared type";
+  if (thrown instanceof JcoError) return `Tool trapped in the engine 'jco': ${thrown.message}`;
+  // What a core instance imports does not fit. The names in V8's message were checked.
+  if (thrown instanceof WebAssembly.LinkError) return `Tool cannot be instantiated: ${thrown.message}`;
+  if (thrown instanceof RangeError) return "Tool trapped: out of memory, or a number is out of range";
+  return "Tool failed because of an internal error of the sandbox, which the operator can read";
 }

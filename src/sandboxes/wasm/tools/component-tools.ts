@@ -50,7 +50,7 @@ export async function componentTools(
 ): Promise<ComponentTools> {
   const binary = await readComponentBytes(component);
   passComponentGate(binary);
-  const exports = exportsFor(engine, readComponent(binary).plan.exports);
+  const exports = exportsFor(engine, (await readComponent(binary)).plan.exports);
   const implementation: WasmImplementation = { component, ...(engine && { engine }) };
   const tools: ComponentTool[] = [];
   const refused: { export: string; reason: string }[] = [];

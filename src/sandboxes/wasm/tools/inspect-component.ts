@@ -43,7 +43,7 @@ export async function inspectComponent(
 ): Promise<ComponentInspection> {
   const binary = await readComponentBytes(component);
   const imports = passComponentGate(binary);
-  const { plan } = readComponent(binary);
+  const { plan } = await readComponent(binary);
   return {
     exports: Array.from(exportsFor(engine, plan.exports), ([name, { type }]) => inspectExport(name, type)),
     imports: imports.map((name) => ({ name, needs: WASI_INTERFACES.get(name) ?? "ungrantable" })),

@@ -30,6 +30,22 @@ export class ComponentValidator {
 
   /** @throws {ToolPreparationError} with the reason if a component is not valid. */
   async validate(binary: Uint8Array): Promise<void> {
+    const problem = problemOf(await this.#run({ kind: "validate", binary }));
+    if (problem !== undefined) throw new ToolPreparationError(problem);
+  }
+
+  /**
+   * Compiles a core module in the thread, because V8 first copies it in the thread that asks.
+   *
+   * @throws {ToolPreparationError} with the reason if it does not compile.
+   */
+  async compile(binary: Uint8Array): Promise<WebAssembly.Module> {
+    const outcome = await this.#run({ kind: "compile", binary });
+    if (outcome.status === "returned" && outcome.result instanceof WebAssembly.Module) return outcome.result;
+    throw new ToolPreparationError(problemOf(outcome) ?? "it does not compile");
+  }
+
+  async #run(task: ValidationTask): Promise<PoolOutcome<ValidationAnswer>> {
     if (this.#closing.signal.aborted) throw closed();
     this.#pool ??= new WorkerPool(
       { entry: entryFile("sandboxes/wasm/validation/worker-entry"), limits: THREAD_LIMITS },
@@ -37,13 +53,11 @@ export class ComponentValidator {
     );
     this.#wasmTools ??= compileWasmTools();
     const artifact = { name: "wasm-tools", value: await this.#wasmTools };
-    const task: ValidationTask = { binary };
     const outcome = await this.#pool.run<ValidationAnswer>(task, {
       ...{ wallTimeMs: TIMEOUT_MS, signal: this.#closing.signal, observer: NO_OBSERVER, artifact },
     });
     if (this.#closing.signal.aborted) throw closed();
-    const problem = problemOf(outcome);
-    if (problem !== undefined) throw new ToolPreparationError(problem);
+    return outcome;
   }
 
   /** Ends what runs. */
@@ -56,7 +70,7 @@ export class ComponentValidator {
 function problemOf(outcome: PoolOutcome<ValidationAnswer>): string | undefined {
   switch (outcome.status) {
     case "returned":
-      return outcome.result === undefined ? undefined : `it is not valid: ${outcome.result}`;
+      return typeof outcome.result === "string" ? `it is not valid: ${outcome.result}` : undefined;
     case "timeout":
       return `validating it took longer than ${TIMEOUT_MS} ms`;
     case "crashed":
@@ -80,5 +94,5 @@ async function compileWasmTools(): Promise<WebAssembly.Module> {
     tables: tables.map(({ limits: { min } }) => ({ minElements: min, maxElements: min })),
     globals: [],
   };
-  return WebAssembly.compile(limitCoreModule(binary, limits) as BufferSource);
+  return WebAssembly.compile((await limitCoreModule(binary, limits)) as BufferSource);
 }

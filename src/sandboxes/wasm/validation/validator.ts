@@ -19,6 +19,11 @@ export class Validator {
     await this.#compile.check(rewritten.map((core) => core.binary));
   }
 
+  /** Compiles a large core module in a thread. */
+  compile(binary: Uint8Array): Promise<WebAssembly.Module> {
+    return this.#component.compile(binary);
+  }
+
   /** Ends what runs. */
   async close(): Promise<void> {
     this.#compile.close();

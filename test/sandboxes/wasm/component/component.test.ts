@@ -12,7 +12,7 @@ async function component(instantiations: number): Promise<Component> {
       (func (export "run") (result i32) (memory.grow (i32.const 100))))
     ${Array.from({ length: instantiations }, (_, i) => `(core instance $i${i} (instantiate $m))`).join("\n")}
     (func (export "run") (result s32) (canon lift (core func $i0 "run"))))`;
-  return new Component("digest", readComponent(await parse(wat)));
+  return new Component("digest", await readComponent(await parse(wat)));
 }
 
 /** A function of 400 KB. */
@@ -62,7 +62,7 @@ describe("whether the instances of a component can be restored", () => {
       false,
     ],
   ])("%s", async (_what, wat, expected) => {
-    const read = new Component("digest", readComponent(await parse(`(component ${wat})`)));
+    const read = new Component("digest", await readComponent(await parse(`(component ${wat})`)));
     expect((await read.withCap(2 ** 24)).artifact.isRestorable).toBe(expected);
   });
 });
@@ -75,7 +75,7 @@ describe("a component that takes long to put together", () => {
 
   test("is refused when its instances evaluate too much", async () => {
     const make = async (wat: string): Promise<Component> =>
-      new Component("digest", readComponent(await parse(wat)));
+      new Component("digest", await readComponent(await parse(wat)));
     await expect(make(withElements(20, 40))).resolves.toBeInstanceOf(Component);
     await expect(make(withElements(40, 40))).rejects.toThrow(/evaluate more than 1048576 bytes/);
     const offset = `(i32.add ${"(i32.add (i32.const 0) ".repeat(500)} (i32.const 0) ${")".repeat(500)} (i32.const 0))`;
@@ -87,7 +87,7 @@ describe("a component that takes long to put together", () => {
   test("is refused when it has one interface of many functions under many names", async () => {
     const functions = Array.from({ length: 300 }, (_, i) => `(export "f${i}" (func $f))`).join(" ");
     const make = async (names: number): Promise<unknown> =>
-      readComponent(
+      await readComponent(
         await parse(`(component
           (core module $m (func (export "f"))) (core instance $i (instantiate $m))
           (func $f (canon lift (core func $i "f")))
@@ -102,7 +102,7 @@ describe("a component that takes long to put together", () => {
   test("is refused when it is read too often", async () => {
     const types = "(type (tuple u8 u8 u8 u8 u8))".repeat(2_000);
     const make = async (instances: number): Promise<unknown> =>
-      readComponent(
+      await readComponent(
         await parse(`(component (component $c ${types}) ${"(instance (instantiate $c))".repeat(instances)})`),
       );
     await expect(make(2)).resolves.toBeDefined();

@@ -19,7 +19,7 @@ async function instantiate(
     minElements: limits.min,
     maxElements: tableElements,
   }));
-  const binary = limitCoreModule(original, { memories, tables, globals: [] });
+  const binary = await limitCoreModule(original, { memories, tables, globals: [] });
   return new WebAssembly.Instance(new WebAssembly.Module(binary as BufferSource)).exports;
 }
 

@@ -64,7 +64,7 @@ export async function bothEngines(
   host: () => (name: string) => object = () => () => ({}),
 ): Promise<BothEngines> {
   await $init;
-  const read = readComponent(binary);
+  const read = await readComponent(binary);
   const own = await new Component("own", read).withCap(MEMORY_CAP);
   const { files } = generate(binary, GENERATE_OPTIONS);
   const { linked, program } = readJcoComponent(read, new Map(files));

@@ -17,7 +17,9 @@ async function make(
   const binary = await parse(wat);
   const globals = mutableGlobals(readCoreModule(binary)) ?? [];
   const caps = { memories: pages.map((maxPages) => ({ maxPages, lowered: false })), tables: [] };
-  const module = new WebAssembly.Module(limitCoreModule(binary, { ...caps, globals }) as BufferSource);
+  const module = new WebAssembly.Module(
+    (await limitCoreModule(binary, { ...caps, globals })) as BufferSource,
+  );
   return { instance: new WebAssembly.Instance(module), core: { module, ...caps, globals, throws: false } };
 }
 

@@ -11,12 +11,12 @@ import { roomyBudget } from "../../../fixtures/wasm/lift-budget.ts";
 import { wasiComponent } from "../../../fixtures/wasm/wasi-component.ts";
 
 async function exportsOf(wat: string): Promise<Record<string, string>> {
-  const { plan } = readComponent(await parse(wat));
+  const { plan } = await readComponent(await parse(wat));
   return Object.fromEntries(Array.from(plan.exports, ([name, { type }]) => [name, functionText(type)]));
 }
 
 async function run(wat: string, name: string, ...args: unknown[]): Promise<unknown> {
-  const component = new Component("digest", readComponent(await parse(wat)));
+  const component = new Component("digest", await readComponent(await parse(wat)));
   const { artifact } = await component.withCap(1_048_576);
   const instance = new ComponentInstance(artifact, () => ({}), roomyBudget());
   const found = artifact.plan.exports.get(name);
@@ -107,13 +107,13 @@ describe("reading a component", () => {
   test("any damaged component is refused with a reason, or can be read", async () => {
     const binaries = [readFileSync(await wasiComponent()), Buffer.from(await parse(COMPOSED))];
     const damage = fc.record({ which: fc.nat(1), at: fc.nat(), byte: fc.nat(255), cut: fc.boolean() });
-    fc.assert(
-      fc.property(damage, ({ which, at, byte, cut }) => {
+    await fc.assert(
+      fc.asyncProperty(damage, async ({ which, at, byte, cut }) => {
         const binary = binaries[which] ?? Buffer.alloc(0);
         const damaged = Buffer.from(cut ? binary.subarray(0, at % binary.length) : binary);
         if (!cut) damaged[at % binary.length] = byte;
         try {
-          readComponent(damaged);
+          await readComponent(damaged);
         } catch (error) {
           expect(error).toBeInstanceOf(ToolPreparationError);
         }

@@ -48,7 +48,7 @@ async function slowComponent(instructions: string): Promise<Uint8Array> {
 
 /** Validates a component as the loader does. */
 async function validate(binary: Uint8Array): Promise<void> {
-  const component = new Component("digest", readComponent(binary));
+  const component = new Component("digest", await readComponent(binary));
   await validator.validate(binary, component.interruptibleCores());
 }
 

@@ -12,7 +12,7 @@ export function keyValue(call: () => CurrentCall): InterfaceMembers {
       return value === null ? undefined : new Uint8Array(Buffer.from(value, "base64"));
     },
     set(store: unknown, key: unknown, value: unknown): void {
-      const base64 = Buffer.from(requireBytes(value)).toString("base64");
+      const base64 = Buffer.from(requireBytes(value, "sandgate:tool/key-value")).toString("base64");
       okOrThrow(
         call().ask<null, ServiceError>({
           kind: "set",

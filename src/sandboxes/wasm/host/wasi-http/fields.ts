@@ -139,7 +139,7 @@ function checkName(name: string): string {
 
 function checkField(name: string, value: Uint8Array): Field {
   checkName(name);
-  const text = Buffer.from(requireBytes(value)).toString("latin1");
+  const text = Buffer.from(requireBytes(value, "wasi:http/types")).toString("latin1");
   if (!HEADER_VALUE.test(text)) throw { tag: "invalid-syntax" };
   return [name, text];
 }

@@ -4,6 +4,7 @@ import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import type { CurrentCall } from "../current-call.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
+import { MisuseError } from "../misuse.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import { ERROR_CODES } from "./error-code.ts";
 import { FutureIncomingResponse } from "./future-response.ts";
@@ -22,7 +23,10 @@ export function httpHandler(
   return {
     handle(request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse {
       if (options !== undefined && !(options instanceof RequestOptions)) {
-        throw new TypeError("the options of a request must be of type request-options");
+        throw new MisuseError(
+          "wasi:http/outgoing-handler",
+          "the options of a request must be 'request-options'",
+        );
       }
       const toSend = readRequest(request);
       if ("tag" in toSend) {

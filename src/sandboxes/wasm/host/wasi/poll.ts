@@ -1,3 +1,5 @@
+import { MisuseError } from "../misuse.ts";
+
 const NANOSECONDS_PER_MS = 1_000_000;
 
 /** The resource `pollable` of `wasi:io/poll`: a time to wait for, or work to do. Those of streams are always ready. */
@@ -38,7 +40,7 @@ export class Pollable {
   /** Waits until at least one pollable is ready, and returns the indices of all that are ready. */
   static poll(pollables: readonly Pollable[]): Uint32Array {
     const [first, ...others] = pollables;
-    if (first === undefined) throw new Error("poll was called without pollables");
+    if (first === undefined) throw new MisuseError("wasi:io/poll", "it called 'poll' without pollables");
     others.reduce((soonest, other) => (other.#readyAt < soonest.#readyAt ? other : soonest), first).block();
     return Uint32Array.from(pollables.flatMap((pollable, index) => (pollable.ready() ? [index] : [])));
   }

@@ -1,5 +1,6 @@
 import { loadCrypto } from "../../../../base/load-crypto.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
+import { MisuseError } from "../misuse.ts";
 
 /** The maximum number of random bytes per function call. */
 const MAX_BYTES = 65_536n;
@@ -20,7 +21,12 @@ export function randomInterfaces(seed: string | undefined): RandomInterfaces {
   const draw = seed === undefined ? (count: number) => loadCrypto().randomBytes(count) : seededSource(seed);
   const bytes = (count: bigint): Uint8Array => {
     // The interface cannot return fewer bytes than requested, so this ends the call.
-    if (count > MAX_BYTES) throw new RangeError(`cannot return more than ${MAX_BYTES} random bytes at once`);
+    if (count > MAX_BYTES) {
+      throw new MisuseError(
+        "wasi:random/random",
+        `it asked for ${count} random bytes at once: at most ${MAX_BYTES} are allowed`,
+      );
+    }
     return Uint8Array.from(draw(Number(count)));
   };
   const u64 = (): bigint => draw(8).readBigUInt64LE();

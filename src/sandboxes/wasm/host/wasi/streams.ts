@@ -1,4 +1,5 @@
 import { requireBytes } from "../interface-members.ts";
+import { MisuseError } from "../misuse.ts";
 import { Pollable } from "./poll.ts";
 
 /** The maximum number of bytes per write. */
@@ -91,9 +92,14 @@ export class OutputStream {
     return BigInt(MAX_WRITE_BYTES);
   }
   write(given: Uint8Array): void {
-    const bytes = requireBytes(given);
+    const bytes = requireBytes(given, "wasi:io/streams");
     // The interface requires a trap if a component writes more than `check-write` permits.
-    if (bytes.length > MAX_WRITE_BYTES) throw new RangeError("a write is larger than check-write permits");
+    if (bytes.length > MAX_WRITE_BYTES) {
+      throw new MisuseError(
+        "wasi:io/streams",
+        `it wrote more bytes at once than 'check-write' permits: at most ${MAX_WRITE_BYTES}`,
+      );
+    }
     this.#sink(bytes);
   }
   blockingWriteAndFlush(bytes: Uint8Array): void {
@@ -108,7 +114,8 @@ export class OutputStream {
   flush(): void {}
   blockingFlush(): void {}
   splice(from: InputStream, count: bigint): bigint {
-    if (!(from instanceof InputStream)) throw new TypeError("splice requires an input stream");
+    if (!(from instanceof InputStream))
+      throw new MisuseError("wasi:io/streams", "'splice' requires an input stream");
     const bytes = from.read(count > BigInt(MAX_WRITE_BYTES) ? BigInt(MAX_WRITE_BYTES) : count);
     this.#sink(bytes);
     return BigInt(bytes.length);

@@ -13,6 +13,7 @@ import { MemoryGauge } from "../memory-gauge.ts";
 import { ThrownMemory } from "../thrown-memory.ts";
 import { loadGenerated } from "./generated-module.ts";
 import { hostImports } from "./host-imports.ts";
+import { asJcoError } from "./jco-error.ts";
 import { fromJco, type JcoValue, toJco } from "./jco-value.ts";
 
 /** Functions and classes by name, or interfaces with them. */
@@ -114,7 +115,8 @@ export class JcoInstance implements ComponentCalls {
       this.#throwIfEnded();
       return value;
     } catch (thrown) {
-      this.#ended ??= { by: thrown };
+      // What ended a call of the host comes first.
+      this.#ended ??= { by: asJcoError(thrown) };
       throw this.#ended.by;
     }
   }

@@ -4,6 +4,7 @@ import { WorkspaceFile } from "../../../../../workspace/file.ts";
 import type { Listing, ToolDirectory } from "../../../../../workspace/tool-directory.ts";
 import type { ComponentRecord, ComponentValue } from "../../../abi/value.ts";
 import { requireBytes } from "../../interface-members.ts";
+import { MisuseError } from "../../misuse.ts";
 import type { InputStream, OutputStream } from "../streams.ts";
 import { orErrorCode } from "./error.ts";
 import { descriptorStat, metadataHash } from "./stat.ts";
@@ -52,7 +53,7 @@ export class Descriptor {
     });
   }
   write(given: Uint8Array, offset: bigint): bigint {
-    const bytes = requireBytes(given);
+    const bytes = requireBytes(given, "wasi:filesystem/types");
     orErrorCode(() => this.#file().write(toNumber(offset), bytes));
     return BigInt(bytes.length);
   }
@@ -187,11 +188,13 @@ export class DirectoryEntryStream {
 
 /** Converts an offset or a length. Values that a double cannot represent exactly are far beyond the end of any file. */
 function toNumber(value: bigint): number {
-  if (typeof value !== "bigint") throw new TypeError("expected a 64-bit integer");
+  if (typeof value !== "bigint")
+    throw new MisuseError("wasi:filesystem/types", "it passed an offset or a length that is no 'u64'");
   return Number(value);
 }
 
 function toText(path: string): string {
-  if (typeof path !== "string") throw new TypeError("expected a path");
+  if (typeof path !== "string")
+    throw new MisuseError("wasi:filesystem/types", "it passed a path that is no text");
   return path;
 }
