@@ -39,6 +39,44 @@ function result(tag: number, offset: number, length: number): string {
     (i32.store offset=${offset} (i32.const 16) (i32.const 1024)) (i32.store offset=${offset + 4} (i32.const 16) (i32.const ${length})) i32.const 16`;
 }
 
+/** Throws an exception of a type, and catches it as a reference. */
+const caught = (count: number, value: string): string =>
+  `(block $h (result exnref) (try_table (catch_all_ref $h) ${times(count, value)} (throw $e)) unreachable)`;
+
+const tag = (count: number, type: string): string => `(tag $e (param ${times(count, `${type} `)}))`;
+
+/** Fills a table again and again. */
+const fillTable = (entry: string): string =>
+  `(local $i i32) ${forever(`(table.set $t (local.get $i) ${entry}) (local.set $i (i32.rem_u (i32.add (local.get $i) (i32.const 1)) (i32.const 60000)))`)}`;
+
+const I64 = "(i64.const 0) ";
+const V128 = "(v128.const i64x2 0 0) ";
+
+/** Guests with exceptions. Each is also run in all threads at once. */
+const EXCEPTIONS: readonly (readonly [name: string, fields: string])[] = [
+  [
+    "a table of exceptions with 500 numbers",
+    `${tag(500, "i64")} (table $t 60000 exnref) (func $work ${fillTable(caught(500, I64))})`,
+  ],
+  [
+    "a table of exceptions without values",
+    `(tag $e) (table $t 60000 exnref) (func $work ${fillTable(caught(0, ""))})`,
+  ],
+  [
+    "exceptions with 1,000 vectors on the stack",
+    `${tag(1_000, "v128")} (func $work (drop ${caught(1_000, V128)}) (call $hold ${caught(1_000, V128)}))
+     (func $hold (param exnref) (call $hold ${caught(1_000, V128)}) (drop (local.get 0)))`,
+  ],
+  [
+    "exceptions that are in exceptions",
+    `(tag $e (param exnref ${times(100, "i64 ")})) (func $work (local $last exnref)
+     ${forever(`(local.set $last ${caught(1, `(local.get $last) ${times(100, I64)}`)})`)})`,
+  ],
+];
+
+const exceptionCase = (name: string, fields: string): MemoryCase =>
+  wasm(name, { fields, call: "call $work i32.const 16" });
+
 /** Guests that try to take more memory than they may. */
 export const MEMORY_CASES: readonly MemoryCase[] = [
   wasm("64 tables that grow", {
@@ -53,6 +91,38 @@ export const MEMORY_CASES: readonly MemoryCase[] = [
   wasm("a memory that grows and is written", {
     call: forever(`(drop (memory.grow (i32.const 16)))
       (memory.fill (i32.const 0) (i32.const 1) (i32.shl (memory.size) (i32.const 16)))`),
+  }),
+  ...EXCEPTIONS.map(([name, fields]) => exceptionCase(name, fields)),
+  ...EXCEPTIONS.map(
+    ([name, fields]): MemoryCase => ({
+      ...exceptionCase(`${name}, in 4 calls, twice`, fields),
+      calls: 4,
+      rounds: 2,
+      // Two threads run at a time.
+      bound: { aboveBaselineMiB: 2 * (2 * CAP_MIB + 32) },
+    }),
+  ),
+  wasm("30,000 exported functions and 400,000 others", {
+    fields: `(func $f) ${times(400_000, "(func)")} ${Array.from({ length: 30_000 }, (_, n) => `(export "${n}" (func $f))`).join(" ")}`,
+  }),
+  wasm("64 tables of functions", {
+    fields: `(func $f) ${times(60, "(table 16384 funcref) ")} (elem (table 0) (i32.const 0) func ${times(16_000, "$f ")})`,
+  }),
+  {
+    ...wasm("20 calls in a row that fill a table of functions", {
+      fields: `(func $f) (table 200000 funcref) (elem declare func $f)`,
+      call: "(table.fill (i32.const 0) (ref.func $f) (i32.const 200000)) i32.const 16",
+    }),
+    rounds: 20,
+  },
+  wasm("references to 60,000 functions", {
+    fields: `${Array.from({ length: 60_000 }, (_, n) => `(func $f${n})`).join(" ")} (table $t 60000 funcref)
+      (elem $all func ${Array.from({ length: 60_000 }, (_, n) => `$f${n}`).join(" ")})`,
+    call: "(table.init $t $all (i32.const 0) (i32.const 0) (i32.const 60000)) i32.const 16",
+  }),
+  wasm("an error with long names in its stack", {
+    fields: `${times(8, `(func $${"n".repeat(30_000)}) `).replaceAll(/\(func \$(n+)\) /g, (_all, name: string, at: number) => `(func $${name}${at} unreachable) `)}`,
+    call: "call 0 i32.const 16",
   }),
   wasm("an output of 20 MiB", { memory: LARGE_MEMORY, call: result(0, 4, 20 * MIB) }),
   wasm("an error message of 20 MiB", { memory: LARGE_MEMORY, call: result(1, 8, 20 * MIB) }),

@@ -7,7 +7,7 @@ import { EditedBytes, growthBy } from "./edited-bytes.ts";
 import type { FunctionScanner } from "./function-scanner.ts";
 
 /** After so many bytes, the event loop gets a turn. Reading them takes some milliseconds. */
-const SLICE_BYTES = 256 * 1_024;
+const SLICE_BYTES = 128 * 1_024;
 
 /** A function takes as long to read as so many bytes, however small it is. */
 const FUNCTION_BYTES = 32;

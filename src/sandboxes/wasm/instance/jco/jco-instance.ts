@@ -1,5 +1,5 @@
 import { dispose } from "../../abi/handles.ts";
-import { type LiftBudget, LiftBudgetError } from "../../abi/lift-budget.ts";
+import type { LiftBudget } from "../../abi/lift-budget.ts";
 import { AbiError, type ComponentValue, type TaggedValue } from "../../abi/value.ts";
 import type { JcoProgram, WasmArtifact } from "../../artifact.ts";
 import { ArgumentError } from "../../exports/from-json.ts";
@@ -10,7 +10,6 @@ import type { ComponentCalls } from "../component-calls.ts";
 import { callHost, type HostInterfaces } from "../host-call.ts";
 import { javaScriptName } from "../javascript-name.ts";
 import { MemoryGauge } from "../memory-gauge.ts";
-import { ThrownMemory } from "../thrown-memory.ts";
 import { loadGenerated } from "./generated-module.ts";
 import { hostImports } from "./host-imports.ts";
 import { asJcoError } from "./jco-error.ts";
@@ -28,7 +27,6 @@ export class JcoInstance implements ComponentCalls {
   readonly #host: HostInterfaces;
   readonly #budget: LiftBudget;
   readonly #memories: MemoryGauge;
-  readonly #thrown: ThrownMemory;
   readonly #names: ReadonlyMap<ComponentFunction, string>;
   /** The host's objects that the component may still hold. */
   readonly #resources = new Set<unknown>();
@@ -44,12 +42,6 @@ export class JcoInstance implements ComponentCalls {
     this.#program = program;
     this.#host = host;
     this.#budget = budget;
-    this.#thrown = new ThrownMemory(
-      () => budget.memoryBytes,
-      () => {
-        this.#ended ??= { by: new LiftBudgetError("memoryBytes") };
-      },
-    );
     this.#names = new Map(Array.from(artifact.plan.exports, ([name, exported]) => [exported, name]));
     this.#awaited = artifact.plan.coreInstances.map(({ module }) => module);
   }
@@ -78,7 +70,6 @@ export class JcoInstance implements ComponentCalls {
     if (at === -1 || core === undefined) throw new AbiError("a core module is instantiated too often");
     const instance = new WebAssembly.Instance(module, imports);
     this.#memories.watch(instance, core);
-    this.#thrown.watch(instance, core);
     return instance;
   }
 
@@ -199,7 +190,7 @@ export class JcoInstance implements ComponentCalls {
   }
 
   get memoryBytes(): number {
-    return this.#memories.bytes + this.#thrown.bytes;
+    return this.#memories.bytes;
   }
 
   get isAtMemoryCap(): boolean {
@@ -210,6 +201,5 @@ export class JcoInstance implements ComponentCalls {
     this.#ended ??= { by: new AbiError("the instance has ended") };
     for (const resource of this.#resources) dispose(resource);
     this.#resources.clear();
-    this.#thrown.forget();
   }
 }
