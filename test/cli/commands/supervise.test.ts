@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { ISOLATIONS } from "../../sandboxes/process/availability.ts";
 import { createFolder, type Outcome, sandgate } from "../sandgate.ts";
 
 const AGENT = join(import.meta.dirname, "../../supervisor/agents/agent.ts");
@@ -33,7 +34,7 @@ async function supervise(config: string, mode: string, options: readonly string[
 
 const read = 'tool_call={"tool":"Read","args":{"path":"FOLDER/data/notes.txt"}}';
 
-describe("sandgate supervise", () => {
+describe.skipIf(ISOLATIONS.length === 0)("sandgate supervise", () => {
   test("runs an agent of the config, whose paths are relative to the file", async () => {
     const { code, stderr } = await supervise(CONFIG, read, ["--agent", "reader"]);
     expect(stderr).toContain('"result":{"content":"notes","size":5}');
