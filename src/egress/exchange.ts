@@ -11,6 +11,9 @@ import { ResponseReader } from "./response-reader.ts";
 
 const NO_HEADERS = Object.freeze({});
 
+/** The most bytes for which there must be room before a body is decoded, in addition to what was received. */
+const DECODED_ROOM_BYTES = 8 * 1_024 * 1_024;
+
 /** One request and its response, with the redirects that are followed. */
 export class Exchange {
   readonly #pools: ConnectionPools;
@@ -146,12 +149,16 @@ export class Exchange {
   }
 
   async #decode(hop: Hop, reader: ResponseReader, body: Buffer): Promise<void> {
-    const { bodyBytes, failureBodyBytes } = this.#request.limits;
+    const { bodyBytes, failureBodyBytes, room } = this.#request.limits;
     const isSuccess = reader.status >= 200 && reader.status < 300;
     const isWhole = isSuccess || failureBodyBytes === undefined;
     try {
       if (reader.isCut) throw new DecodedTooLargeError();
-      const decoded = await decodeBody(body, reader.codings, isWhole ? bodyBytes : failureBodyBytes);
+      const maxBytes = isWhole ? bodyBytes : failureBodyBytes;
+      if ((await room?.wait(Math.min(maxBytes, DECODED_ROOM_BYTES))) === false)
+        throw new DecodedTooLargeError();
+      const decoded = await decodeBody(body, reader.codings, maxBytes);
+      room?.settle(decoded.length);
       this.#succeed(hop, reader, decoded);
     } catch (error) {
       if (!isWhole) this.#succeed(hop, reader, Buffer.alloc(0));

@@ -35,6 +35,18 @@ export interface ConnectRequest {
   readonly signal: AbortSignal;
 }
 
+/** Room for a body, which others fill too. */
+export interface BodyRoom {
+  /** Bytes that are taken. */
+  readonly bytes: number;
+  /** Takes bytes; `false` if there is no room for them now. */
+  take(bytes: number): boolean;
+  /** Takes bytes when there is room; `false` if there never will be. */
+  wait(bytes: number): Promise<boolean>;
+  /** Says how many bytes are really taken. */
+  settle(bytes: number): void;
+}
+
 /** The limits of an exchange. */
 export interface EgressLimits {
   /** Milliseconds for the whole exchange, from name resolution to the last byte of the last response. */
@@ -48,6 +60,8 @@ export interface EgressLimits {
   readonly failureBodyBytes?: number;
   /** Bytes that may be sent and received in total, with everything that HTTP and TLS add. Default: no limit of the total. */
   readonly netBytes?: number | undefined;
+  /** Where the body has to have room: the response is not read on before. Default: there is no such bound. */
+  readonly room?: BodyRoom;
   /** Milliseconds to the first byte of a response. Default: `timeoutMs`. */
   readonly firstByteTimeoutMs?: number;
   /** Milliseconds between two chunks of a body. Default: `timeoutMs`. */

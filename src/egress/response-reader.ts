@@ -106,14 +106,30 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     this.#body = new BoundedBody(this.#bodyBytes() + (this.codings.length > 0 ? CODING_OVERHEAD : 0));
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isOver || this.#body?.add(chunk)) return;
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
+    if (this.#body?.add(chunk)) {
+      if (this.#limits.room?.take(chunk.length) === false) void this.#awaitRoom(controller, chunk.length);
+      return;
+    }
     if (this.#isFailure) {
       this.isCut = true;
       this.#end(undefined);
     } else {
       this.#end(new EgressError("body_too_large", `the body is larger than ${this.#limits.bodyBytes} bytes`));
     }
+  }
+
+  /** Reads on when there is room for what was read. */
+  async #awaitRoom(controller: Dispatcher.DispatchController, bytes: number): Promise<void> {
+    controller.pause();
+    const hasRoom = await this.#limits.room?.wait(bytes);
+    if (this.#isOver) return;
+    if (hasRoom) controller.resume();
+    else
+      this.#end(
+        new EgressError("body_too_large", "the body is larger than what a session may have in flight"),
+      );
   }
 
   onResponseEnd(): void {

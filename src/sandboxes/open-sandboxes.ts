@@ -3,6 +3,7 @@ import type { Egress, EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import { GuestMemory } from "./contract/guest-memory.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
 import { AbandonedFunctions } from "./host/abandoned-functions.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
@@ -120,6 +121,7 @@ class LazySandboxes implements Sandboxes {
     const workers = { ...options.workers, abandoned: this.#abandoned };
     const credentials = checkCredentials({ ...(egress.ca !== undefined && { ca: egress.ca }), ...remote });
     const openEgress = (): Promise<Egress> => this.#openEgress(egress);
+    const memory = new GuestMemory();
     this.#open = {
       host: () => new HostSandbox({ workers, abandonedFunctions: this.#functions }),
       wasm: async () =>
@@ -127,10 +129,11 @@ class LazySandboxes implements Sandboxes {
           ...wasm,
           workers,
           openEgress,
+          memory,
           ...(keyValue && { keyValue }),
         }),
       quickjs: async () =>
-        new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress }),
+        new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress, memory }),
       process: async () =>
         (await import("./process/process-sandbox.ts")).ProcessSandbox.open(openEgress, options.process),
       microvm: async () =>

@@ -79,7 +79,9 @@ function readFailure(
     case "cancelled":
       return fail("cancelled", CANCELLED_TEXT);
     case "limit_exceeded":
-      return fail("limit_exceeded", limitExceededText(outcome.limit, limits), { limit: outcome.limit });
+      return fail("limit_exceeded", outcome.message ?? limitExceededText(outcome.limit, limits), {
+        limit: outcome.limit,
+      });
     case "unavailable":
       return fail(
         "sandbox_unavailable",

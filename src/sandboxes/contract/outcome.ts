@@ -78,7 +78,12 @@ export type SandboxOutcome = {
 } & (
   | { /** Deeply frozen, and not shared. */ readonly status: "completed"; readonly output: JsonValue }
   | FailedOutcome
-  | { readonly status: "limit_exceeded"; readonly limit: LimitName }
+  | {
+      readonly status: "limit_exceeded";
+      readonly limit: LimitName;
+      /** What the model reads instead of the call's own limit: a limit that calls share was exceeded. */
+      readonly message?: string;
+    }
   | { readonly status: "timeout" /** Set if its time passed before it began. */; readonly hasBegun?: false }
   | { readonly status: "cancelled" }
   | {

@@ -1,4 +1,5 @@
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
+import { GuestMemory } from "../contract/guest-memory.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
 import { ownerOf, type SandboxTask } from "../contract/task.ts";
 import { Denials } from "./denials.ts";
@@ -14,6 +15,8 @@ export interface ExternalResources {
   readonly keyValue?: KeyValueStores | undefined;
   /** Called for each HTTP request that is sent. Default: none, and every request is denied. */
   readonly openEgress?: OpenEgress | undefined;
+  /** The memory for what is in flight for guests. Default: one for each call. */
+  readonly memory?: GuestMemory | undefined;
 }
 
 /** The limits of a call that are enforced here. */
@@ -44,7 +47,7 @@ export class CallServices implements ServiceUse {
 
   constructor(
     task: SandboxTask,
-    { keyValue, openEgress }: ExternalResources,
+    { keyValue, openEgress, memory = new GuestMemory() }: ExternalResources,
     { nestedCalls, netBytes }: ServiceLimits,
     rules: HttpRules,
     earlier?: EarlierUse,
@@ -53,7 +56,8 @@ export class CallServices implements ServiceUse {
     this.#denials = new Denials(observer);
     this.#tools = new ToolService(callTool, nestedCalls, ownerOf(task), earlier);
     this.#keyValue = new KeyValueService(keyValue, { granted: capabilities.keyValue ?? [], sessionId });
-    this.#http = new HttpService(openEgress, { ...rules, grants: capabilities.net ?? [], netBytes });
+    const http = { ...rules, grants: capabilities.net ?? [], netBytes };
+    this.#http = new HttpService(openEgress, { ...http, openLease: () => memory.open(task) });
     if (earlier?.traffic !== undefined) this.#http.restore(earlier.traffic);
   }
 
@@ -117,6 +121,7 @@ export class CallServices implements ServiceUse {
    */
   async answerTimed({ request, leftMs }: TimedRequest): Promise<ServiceReply | string> {
     const reply = await this.answer(request, leftMs);
+    this.delivered(request);
     if (request.kind !== "call-tool") return reply;
     try {
       return JSON.stringify(reply);
@@ -138,10 +143,17 @@ export class CallServices implements ServiceUse {
     }
   }
 
+  /** Says that the guest has the reply to a request. */
+  delivered(request: ServiceRequest): void {
+    this.#http.delivered(request);
+  }
+
   /** Cancels the requests that still run, and waits for their end. */
   async end(): Promise<void> {
-    if (this.#running.size === 0) return;
-    this.#cancel.abort();
-    await Promise.allSettled(this.#running);
+    if (this.#running.size > 0) {
+      this.#cancel.abort();
+      await Promise.allSettled(this.#running);
+    }
+    this.#http.end();
   }
 }

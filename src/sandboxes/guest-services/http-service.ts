@@ -1,10 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { SAFE_METHODS } from "../../base/http-syntax.ts";
+import { race } from "../../base/timers/race.ts";
 import type { Egress } from "../../egress/egress.ts";
 import { EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
 import type { EgressLimits, EgressResponse } from "../../egress/request.ts";
 import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
+import type { MemoryLease } from "../contract/guest-memory.ts";
 import type { CallEffect } from "../contract/outcome.ts";
 import { NetworkUse } from "./network-use.ts";
 import { responseFields } from "./response-fields.ts";
@@ -36,6 +38,8 @@ export interface HttpScope extends HttpRules {
   readonly grants: readonly NetGrant[];
   /** Bytes that may be sent and received in all, heads included. */
   readonly netBytes: number;
+  /** Opens an account for the bodies of a request. */
+  readonly openLease: () => MemoryLease;
 }
 
 /** A request that waits for its turn. */
@@ -53,6 +57,8 @@ export class HttpService {
   readonly #openEgress: OpenEgress | undefined;
   readonly #scope: HttpScope;
   readonly #use = new NetworkUse();
+  /** What the bodies of each request take, until its reply is delivered. */
+  readonly #leases = new Map<object, MemoryLease>();
   readonly #queue: Queued[] = [];
   #running = 0;
   /** Bytes that the running requests may use. */
@@ -105,13 +111,21 @@ export class HttpService {
     const openEgress = this.#openEgress;
     if (grants.length === 0 || openEgress === undefined) return { error: "origin_denied" };
     const deadline = performance.now() + (leftMs ?? MAX_WALL_TIME_MS);
+    const lease = this.#scope.openLease();
+    this.#leases.set(request, lease);
+    const mayBegin = lease.wait(request.body?.length ?? 0);
+    const begun = await race(mayBegin, { timeoutMs: leftMs ?? MAX_WALL_TIME_MS, signals: [signal] });
+    if (begun !== true) {
+      this.delivered(request);
+      return { error: begun === false ? "request_too_large" : begun };
+    }
     const body = request.body === undefined ? undefined : Buffer.from(request.body, request.encoding);
     const share = await this.#awaitTurn(maxBodyBytes + MIN_SHARE + (body?.length ?? 0));
     const isSafe = trustsSafeMethods && SAFE_METHODS.has(request.method);
     if (!isSafe) this.#unsafe++;
     try {
       const egress = await openEgress();
-      const limits = this.#limitsOf(request, share, deadline - performance.now());
+      const limits = { ...this.#limitsOf(request, share, deadline - performance.now()), room: lease };
       const { method, url, headers, followRedirects } = request;
       const response = await egress.send({
         ...{ method, url, headers: joinFields(headers), body, grants, limits, signal },
@@ -120,6 +134,7 @@ export class HttpService {
       this.#settle(response.traffic, isSafe);
       return { ok: replyOf(response, request.encoding) };
     } catch (error) {
+      this.delivered(request);
       // Anything else means that the egress cannot be opened, usually because the sandboxes are closed.
       if (!(error instanceof EgressError)) return { error: "closed" };
       this.#settle(error.traffic, isSafe);
@@ -130,6 +145,17 @@ export class HttpService {
       this.#reserved -= share;
       this.#launch();
     }
+  }
+
+  /** Gives back what the bodies of a request took, whose reply the guest has. */
+  delivered(request: object): void {
+    this.#leases.get(request)?.close();
+    this.#leases.delete(request);
+  }
+
+  /** Gives back what all bodies took. */
+  end(): void {
+    for (const request of [...this.#leases.keys()]) this.delivered(request);
   }
 
   /**

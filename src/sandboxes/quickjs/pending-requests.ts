@@ -2,6 +2,7 @@ import { SAFE_METHODS } from "../../base/http-syntax.ts";
 import { PausableTimer } from "../../base/timers/pausable-timer.ts";
 import { race } from "../../base/timers/race.ts";
 import { pauseBoth } from "../../tool/wall-time.ts";
+import type { GuestMemory, MemoryLease } from "../contract/guest-memory.ts";
 import type { OpenCall } from "../contract/suspension.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
@@ -15,6 +16,12 @@ import { type FetchAllowance, MAX_REQUESTS, MAX_TEXT_BYTES } from "./thread/exte
 import type { GuestRequest, WireReply } from "./thread/thread-task.ts";
 
 const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trustsSafeMethods: true });
+
+/** Results up to this length are not charged: they take less than the guest itself. */
+const SMALL_RESULT = 16_384;
+
+const NO_ROOM_FOR_RESULT =
+  "the results of tools that wait exceed the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB): make fewer calls at once";
 
 /** The shortest wait for a timer: each takes a thread's turn. HTML has the same minimum for nested timers. */
 const MIN_WAKE_MS = 4;
@@ -34,15 +41,21 @@ export class PendingRequests {
   /** The number of the last call of a tool. */
   #lastCall: number;
   #replies: (readonly [open: OpenRequest, reply: WireReply])[] = [];
+  /** Those whose replies the guest gets in the step that runs. */
+  #delivering: readonly OpenRequest[] = [];
+  readonly #openLease: () => MemoryLease;
+  /** What the results of tools take that the guest has not received. */
+  readonly #results = new Map<OpenRequest, MemoryLease>();
   #onReply: (() => void) | undefined;
 
   /** @param earlier The state in which an earlier process suspended the call; `undefined` if it is new. */
   constructor(
     task: SandboxTask,
-    resources: ExternalResources,
+    resources: ExternalResources & { readonly memory: GuestMemory },
     limits: QuickJsLimits,
     earlier: CallState | undefined,
   ) {
+    this.#openLease = () => resources.memory.open(task);
     this.#services = new CallServices(task, resources, limits, HTTP_RULES, earlier?.use);
     this.#fetches = earlier?.fetches ?? 0;
     this.#lastCall = earlier?.lastCall ?? 0;
@@ -136,9 +149,31 @@ export class PendingRequests {
     const answer = this.#services.answer(request, leftMs, waits);
     void answer.then((reply) => {
       this.#asking.delete(open);
-      this.#replies.push([open, wireReply(request, reply)]);
+      this.#replies.push([open, this.#charged(open, wireReply(request, reply))]);
       this.#onReply?.();
     });
+  }
+
+  /** Takes memory for the result of a tool, or replaces it if there is no room: the tool has ended, so it cannot wait. */
+  #charged(open: OpenRequest, reply: WireReply): WireReply {
+    if (typeof reply !== "string" || reply.length <= SMALL_RESULT) return reply;
+    const lease = this.#openLease();
+    if (!lease.take(reply.length)) {
+      lease.close();
+      return { id: open.request.id, error: { code: "limit_exceeded", message: NO_ROOM_FOR_RESULT } };
+    }
+    this.#results.set(open, lease);
+    return reply;
+  }
+
+  /** Gives back what replies took that the guest has. */
+  #release(): void {
+    for (const open of this.#delivering) {
+      this.#services.delivered(open.request);
+      this.#results.get(open)?.close();
+      this.#results.delete(open);
+    }
+    this.#delivering = [];
   }
 
   /**
@@ -154,6 +189,7 @@ export class PendingRequests {
     wakeMs: number | undefined,
     signals: readonly (AbortSignal | undefined)[],
   ): Promise<EndedWait> {
+    this.#release();
     const { promise: event, resolve } = Promise.withResolvers<"reply" | "timeout" | "waited" | "wake">();
     this.#onReply = () => resolve("reply");
     if (this.#replies.length > 0) resolve("reply");
@@ -167,14 +203,18 @@ export class PendingRequests {
     if (end === "aborted") return { end: "cancelled", waitedMs, askedMs };
     if (end !== "reply" && end !== "wake") return { end, waitedMs, askedMs };
     for (const [open] of this.#replies) this.#open.delete(open);
+    this.#delivering = this.#replies.map(([open]) => open);
     const replies = this.#replies.map(([, reply]) => reply);
     this.#replies = [];
     return { replies, waitedMs, askedMs };
   }
 
   /** Cancels the requests that still run, and waits for their end. */
-  end(): Promise<void> {
-    return this.#services.end();
+  async end(): Promise<void> {
+    await this.#services.end();
+    this.#release();
+    for (const lease of this.#results.values()) lease.close();
+    this.#results.clear();
   }
 }
 

@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { awaitTurn } from "../../base/turns.ts";
 import { boundFailure } from "../contract/failure-text.ts";
+import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
 import { ownerOf, type SandboxTask } from "../contract/task.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
@@ -15,14 +16,13 @@ import { newRandomState } from "./random-state.ts";
 import { type Positions, translateFrames } from "./source-maps/positions.ts";
 import { type CallState, readCallState, writeCallState } from "./suspension/call-state.ts";
 import { engineBuild } from "./suspension/engine-build.ts";
-import { GuestWaits } from "./suspension/guest-waits.ts";
+import { GuestWaits, type WaitRefusal } from "./suspension/guest-waits.ts";
 import { templateBytes } from "./suspension/stored-template.ts";
 import type { SuspendedParts } from "./suspension/waiting-guest.ts";
 import type { FoundTemplate } from "./template/template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
 import type { QuickJsAnswer, QuickJsArtifact, QuickJsTask } from "./thread/thread-task.ts";
-import type { WaitingBudget } from "./waiting-budget.ts";
 
 const NOTHING: readonly never[] = [];
 
@@ -33,7 +33,7 @@ const LARGE_GUEST_BYTES = 1_024 * 1_024;
 export interface CallHost extends ExternalResources {
   readonly pool: WorkerPool;
   readonly engine: WebAssembly.Module;
-  readonly waiting: WaitingBudget;
+  readonly memory: GuestMemory;
   /** Aborted when the sandbox closes. */
   readonly closing: AbortSignal;
 }
@@ -211,10 +211,10 @@ export class QuickJsCall {
     return this.#withChanges({ status: "limit_exceeded", limit: "waitTimeMs", ...ended });
   }
 
-  async #fail(message: string): Promise<SandboxOutcome> {
+  async #fail(refusal: WaitRefusal): Promise<SandboxOutcome> {
     await this.#endRequests();
     const ended = { effect: this.#effect, used: this.#used };
-    return this.#withChanges({ status: "failed", ...ended, message, userVisible: true });
+    return this.#withChanges({ ...refusal, ...ended });
   }
 
   async #endRequests(): Promise<void> {
@@ -230,7 +230,7 @@ export class QuickJsCall {
   #newWaits(timerWaits: number): GuestWaits {
     const { template } = this.#template.value as QuickJsArtifact;
     const call = {
-      ...{ task: this.#task, budget: this.#host.waiting, maxBytes: this.#limits.memoryBytes },
+      ...{ task: this.#task, budget: this.#host.memory, maxBytes: this.#limits.memoryBytes },
       ...{ template: () => templateBytes(template), parts: () => this.#parts() },
     };
     return new GuestWaits(call, timerWaits);

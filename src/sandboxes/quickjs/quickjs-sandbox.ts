@@ -7,6 +7,7 @@ import type { QuickJsImplementation } from "../../tool/implementations/quickjs-i
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SuspendedTask, TaskSuspension } from "../contract/suspension.ts";
@@ -36,13 +37,14 @@ import {
   templateKind,
 } from "./template/template-store.ts";
 import { ToolSource } from "./template/tool-source.ts";
-import { WaitingBudget } from "./waiting-budget.ts";
 
 /** Options of {@link QuickJsSandbox}. */
 export interface QuickJsSandboxOptions {
   readonly workers?: PoolOptions;
   /** Opens the egress for tools' requests. */
   readonly openEgress: OpenEgress;
+  /** The memory for guests that wait, and for what is in flight for them. Default: one of its own. */
+  readonly memory?: GuestMemory;
 }
 
 const CAPABILITIES: readonly CapabilityName[] = [
@@ -75,16 +77,17 @@ export class QuickJsSandbox implements Sandbox {
   readonly #sources = new WeakMap<QuickJsImplementation, ToolSource | Promise<ToolSource>>();
   readonly #templates = new TemplateStore<SandboxOutcome>((key) => this.#forget(key));
   readonly #closing = new AbortController();
-  readonly #waiting = new WaitingBudget();
+  readonly #memory: GuestMemory;
   /** The template of each tool's last call. */
   readonly #last = new WeakMap<QuickJsImplementation, Template>();
   #pool: WorkerPool | undefined;
   /** Set as soon as the pool is open. */
   #host: CallHost | undefined;
 
-  constructor({ workers, openEgress }: QuickJsSandboxOptions) {
+  constructor({ workers, openEgress, memory = new GuestMemory() }: QuickJsSandboxOptions) {
     this.#workers = workers;
     this.#openEgress = openEgress;
+    this.#memory = memory;
   }
 
   unenforceable(limits: ResourceLimits): LimitName | undefined {
@@ -144,7 +147,7 @@ export class QuickJsSandbox implements Sandbox {
         pool: this.#openPool(),
         engine: await compileEngine(),
         openEgress: this.#openEgress,
-        waiting: this.#waiting,
+        memory: this.#memory,
         closing: this.#closing.signal,
       };
       start = { host: this.#host, found: loaded };

@@ -8,6 +8,7 @@ import type { WasmImplementation } from "../../tool/implementations/wasm-impleme
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -31,6 +32,8 @@ export interface WasmSandboxOptions {
   readonly openEgress?: OpenEgress;
   /** The stores for components' values. If not set, grants with `keyValue` are refused. */
   readonly keyValue?: KeyValueStores;
+  /** The memory for what is in flight for guests. Default: one of its own. */
+  readonly memory?: GuestMemory;
 }
 
 const CAPABILITIES: readonly CapabilityName[] = [
@@ -69,10 +72,16 @@ export class WasmSandbox implements Sandbox {
   #pool: WorkerPool | undefined;
   readonly #closing = new AbortController();
 
-  constructor({ cacheDirectory, workers, openEgress, keyValue }: WasmSandboxOptions = {}) {
+  constructor({
+    cacheDirectory,
+    workers,
+    openEgress,
+    keyValue,
+    memory = new GuestMemory(),
+  }: WasmSandboxOptions = {}) {
     this.#loader = new ComponentLoader(new ComponentCache(cacheDirectory ?? defaultCacheDirectory()));
     this.#workers = workers;
-    this.#resources = { keyValue, openEgress };
+    this.#resources = { keyValue, openEgress, memory };
     this.capabilities = new Set([
       ...CAPABILITIES,
       ...(openEgress === undefined ? [] : (["net"] as const)),

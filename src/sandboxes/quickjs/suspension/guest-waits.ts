@@ -1,22 +1,34 @@
+import type { GuestMemory } from "../../contract/guest-memory.ts";
+import type { FailedOutcome, SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { SuspendedGuest } from "../engine/suspended-guest.ts";
-import type { WaitingBudget } from "../waiting-budget.ts";
 import type { TemplateBytes } from "./stored-template.ts";
 import { bytesOf, type SuspendedParts, WaitingGuest } from "./waiting-guest.ts";
 
 /** The most waits of a call for its timers alone: each suspends the guest and resumes it. */
 const MAX_TIMER_WAITS = 1_000;
 
-const NO_ROOM_TO_WAIT =
-  "Tool could not wait for its requests: the waiting calls use too much memory. Try again later";
+/** Why a guest cannot wait. */
+export type WaitRefusal =
+  | Pick<FailedOutcome, "status" | "message" | "userVisible">
+  | Omit<Extract<SandboxOutcome, { readonly status: "limit_exceeded" }>, "effect" | "used">;
 
-const TOO_MANY_WAITS = "Tool waited for timers 1,000 times, the most that a call can";
+const NO_ROOM_TO_WAIT: WaitRefusal = Object.freeze({
+  ...{ status: "limit_exceeded", limit: "memoryBytes" },
+  message:
+    "Tool could not wait for its requests: waiting calls have all the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB). Try again later",
+});
+
+const TOO_MANY_WAITS: WaitRefusal = Object.freeze({
+  ...{ status: "failed", userVisible: true },
+  message: "Tool waited for timers 1,000 times, the most that a call can",
+});
 
 /** What the waits of a call need to know of it. */
 export interface WaitingCall {
   readonly task: SandboxTask;
   /** The memory that all waiting calls share. */
-  readonly budget: WaitingBudget;
+  readonly budget: GuestMemory;
   /** The size up to which the guest's memory can grow. */
   readonly maxBytes: number;
   readonly template: () => TemplateBytes;
@@ -70,9 +82,9 @@ export class GuestWaits {
    * Holds a guest while it waits.
    *
    * @param guest As the bytes of an earlier process, or in memory.
-   * @returns why it cannot wait, for the model; `undefined` if it can.
+   * @returns why it cannot wait; `undefined` if it can.
    */
-  hold(guest: SuspendedGuest | Uint8Array, wakeMs: number | undefined): string | undefined {
+  hold(guest: SuspendedGuest | Uint8Array, wakeMs: number | undefined): WaitRefusal | undefined {
     if (this.#timerWaits > MAX_TIMER_WAITS) return TOO_MANY_WAITS;
     if (!this.#reserve(bytesOf(guest))) return NO_ROOM_TO_WAIT;
     const { task, template, maxBytes } = this.#call;
