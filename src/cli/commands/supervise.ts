@@ -13,6 +13,7 @@ import { type Config, loadConfig } from "../config/load-config.ts";
 import { UsageError } from "../errors.ts";
 import { openLog } from "../terminal/open-log.ts";
 import { EXIT_TOOL_FAILED, print, type Terminal } from "../terminal/terminal.ts";
+import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 
 /** Options of `sandgate supervise`. */
@@ -38,7 +39,8 @@ interface SuperviseCommand {
  * @throws {UsageError} if there is no such agent, or it cannot be started.
  */
 export async function supervise(command: SuperviseCommand, terminal: Terminal): Promise<number> {
-  const config = await loadConfig(command.config, { policy: "optional" });
+  await using servers = new ConfiguredServers("warning");
+  const config = await loadConfig(command.config, { policy: "optional", importTools: servers.importTools });
   if (config.problems.some(({ severity }) => severity === "error")) throw new ConfigError(config.problems);
   const [name, capabilities] = chooseAgent(config, command.agent);
   const { registry, context, log: settings, sandboxOptions, journalOptions } = config;

@@ -3,24 +3,20 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
-import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JournalOptions } from "../../journal/options.ts";
 import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RestateOptions } from "../../restate/sessions/restate-options.ts";
-import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
+import { type AllTools, loadAllTools } from "./load-all-tools.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadJournalOptions } from "./load-journal.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
-import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
-import { type ImportTools, loadMcp } from "./mcp/load-mcp.ts";
+import type { ImportTools } from "./mcp/load-mcp.ts";
 import { type LocatedProof, loadPolicy, loadShadow } from "./policy/load-policy.ts";
 import { loadDurable } from "./server/load-durable.ts";
-import { type LocatedLock, loadLock } from "./tools/load-lock.ts";
-import { type ConfiguredTool, loadTools } from "./tools/load-tools.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 export const CONFIG_SHAPE: CompiledShape = compileShape({
@@ -87,17 +83,10 @@ export const CONFIG_SHAPE: CompiledShape = compileShape({
 });
 
 /** A loaded `sandgate.yaml`, without the parts that could not be loaded. */
-export interface Config {
+export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
   readonly source: ConfigSource;
   /** A config with errors cannot be used. Warnings are only reported. */
   readonly problems: readonly ConfigProblem[];
-  /** The number of tools in the file, in its toolsets that could be loaded, and in its MCP servers that were connected. */
-  readonly toolCount: number;
-  /** The tools that are registered. */
-  readonly tools: readonly ConfiguredTool[];
-  /** With the pins of the lock, if there is one. */
-  readonly registry: ToolRegistry;
-  readonly lock: LocatedLock;
   /** `undefined` if it has errors, or is optional and absent. */
   readonly policy: RuntimePolicy | undefined;
   /** The candidate for the policy; `undefined` if there is none, or if it has errors. */
@@ -106,7 +95,6 @@ export interface Config {
   readonly locatedPolicies: readonly LocatedPolicy[];
   /** What became of the invariants of the policies. */
   readonly proofs: readonly LocatedProof[];
-  readonly sandboxOptions: SandboxesOptions;
   readonly sessions: SessionsConfig;
   /** `undefined` if sessions run in one process. */
   readonly durable: RestateOptions | undefined;
@@ -147,25 +135,27 @@ export async function loadConfig(
   const hasPolicy = source.at(["policy"]) !== undefined;
   if (!hasPolicy && need === "required" && source.at(["agents"]) !== undefined)
     problems.push(source.problem([], "policy is missing: only sandgate supervise does without one"));
-  const { toolCount: ownTools, tools, registry, loadLast } = await loadTools(source, problems);
-  const lock = await loadLock(source, registry, problems);
-  const sandboxOptions = await loadSandboxOptions(source, problems);
-  const mcp = await loadMcp(source, problems);
-  const registeredBefore = registry.size;
-  // Policies are checked against the imported tools as well.
-  if (importTools) problems.push(...(await importTools({ source, mcp, sandboxOptions, registry })));
-  await loadLast();
-  const toolCount = ownTools + registry.size - registeredBefore;
-  const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, registry.subjects);
+  const { subjects, mcp: _, ...tooling } = await loadAllTools(source, problems, importTools);
+  const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, subjects);
   problems.push(...loaded.problems);
-  const shadow = await loadShadow(source, registry.subjects, problems);
+  const shadow = await loadShadow(source, subjects, problems);
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);
   const agents = loadAgents(source, problems);
-  const tooling = { toolCount, tools, registry, policy, locatedPolicies, proofs, shadow };
+  const policies = { policy, locatedPolicies, proofs, shadow };
   const sessions = loadSessions(source, problems);
   const durable = loadDurable(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
-  const located = { source, problems, lock, agents };
-  return { ...located, ...tooling, sandboxOptions, context, log, sessions, durable, journalOptions };
+  return {
+    source,
+    problems,
+    ...tooling,
+    ...policies,
+    agents,
+    context,
+    log,
+    sessions,
+    durable,
+    journalOptions,
+  };
 }

@@ -1,7 +1,7 @@
 import { ConfigError } from "../../../config/problem.ts";
-import { offerTools } from "../../../mcp/server/offers/offer-tools.ts";
 import type { DefinitionLock } from "../../../pins/definition-lock.ts";
 import { registeredDefinitions } from "../../../pins/registered-definitions.ts";
+import { registerOffers } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import type { LocatedLock } from "../../config/tools/load-lock.ts";
 import { showProblems } from "../../terminal/problems.ts";
@@ -28,13 +28,6 @@ export async function findDefinitions(config: string, { stderr }: Terminal): Pro
   await print(stderr, showProblems(problems));
   const said = servers.definitions();
   // Where servers have resources or prompts, they are read through tools of the server of MCP. Names of servers have no `/`.
-  if ([...said.keys()].some((name) => name.includes("/"))) {
-    for (const tool of offerTools(
-      {},
-      () => null,
-      () => false,
-    ))
-      registry.register(tool);
-  }
+  if ([...said.keys()].some((name) => name.includes("/"))) await registerOffers(registry);
   return { current: registeredDefinitions(registry, said), located };
 }

@@ -6,15 +6,16 @@ import { directoryOf } from "../../../journal/storage/file-names.ts";
 import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
+import { loadAllTools, registerOffers } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { isCedarEntry, loadCedar } from "../../config/policy/load-cedar.ts";
 import { loadPolicy } from "../../config/policy/load-policy.ts";
-import { loadTools } from "../../config/tools/load-tools.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
+import { PinnedServers } from "../mcp/pinned-servers.ts";
 
 /**
- * Loads the policy of a config and its tools, and prints warnings.
+ * Loads the policy of a config and its tools, and prints warnings. The tools of MCP servers are those of the lock.
  *
  * @throws {ConfigError} if the config is invalid.
  */
@@ -22,11 +23,13 @@ export async function loadConfiguredPolicy(
   config: string,
   { stderr }: Terminal,
 ): Promise<{ readonly policy: RuntimePolicy; readonly registry: ToolRegistry }> {
-  const { policy, problems, registry } = await loadConfig(config);
+  await using servers = new PinnedServers();
+  const { policy, problems, registry, source } = await loadConfig(config, servers);
   if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
     throw new ConfigError(problems);
   }
   await print(stderr, showProblems(problems));
+  if (source.at(["mcp"]) !== undefined) await registerOffers(registry);
   return { policy, registry };
 }
 
@@ -44,9 +47,9 @@ export async function loadAnyPolicy(file: string, journals: readonly string[]): 
   if (source.at(["policy"]) === undefined) return readPolicy(source, []).policy;
   const { policy, problems } = await loadPolicy(source, undefined, async () => {
     // A tool that cannot be loaded may have been kept. If it was not, the policies that name it are invalid.
-    const { registry, loadLast } = await loadTools(source, []);
-    await loadLast();
-    return byName([...(await keptTools(journals)), ...registry.subjects]);
+    await using servers = new PinnedServers();
+    const { subjects } = await loadAllTools(source, [], servers.importTools);
+    return byName([...(await keptTools(journals)), ...subjects]);
   });
   if (policy === undefined) throw new ConfigError(problems);
   return policy;

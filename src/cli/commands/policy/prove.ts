@@ -5,6 +5,7 @@ import { loadConfig } from "../../config/load-config.ts";
 import type { LocatedProof } from "../../config/policy/load-policy.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { PinnedServers } from "../mcp/pinned-servers.ts";
 
 /**
  * Prints what became of each invariant of a config's policies: proved, or the rules that may violate it and calls that
@@ -16,7 +17,8 @@ export async function prove(
   { config }: { readonly config: string },
   { stdout, stderr }: Terminal,
 ): Promise<ExitCode> {
-  const { problems, proofs } = await loadConfig(config);
+  await using servers = new PinnedServers();
+  const { problems, proofs } = await loadConfig(config, servers);
   const unproved = proofs.flatMap((located) => located.problems);
   const others = problems.filter((problem) => !unproved.includes(problem));
   // An invariant is proved over all tools and all rules, or not at all.

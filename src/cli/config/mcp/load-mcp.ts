@@ -11,6 +11,7 @@ import {
   type StdioServerOptions,
 } from "../../../mcp/import/server-options.ts";
 import type { ToolClasses } from "../../../mcp/import/tool-class.ts";
+import type { DefinitionLock } from "../../../pins/definition-lock.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
@@ -161,6 +162,8 @@ export type ImportTools = (given: {
   readonly mcp: McpConfig;
   readonly sandboxOptions: SandboxesOptions;
   readonly registry: ToolRegistry;
+  /** The definitions that were approved; `undefined` if there is no lock. */
+  readonly lock: DefinitionLock | undefined;
 }) => Promise<readonly ConfigProblem[]>;
 
 /**
