@@ -1,73 +1,180 @@
-import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath } from "../../config/source.ts";
 import { suggest } from "../../config/suggest.ts";
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { parsePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { overlaps } from "../match/spellings.ts";
 import { parseKey } from "../rule/conditions/condition.ts";
-import type { RuleCondition, RuleConditions } from "../rule/rule.ts";
+import type { PolicyRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
+import type { CheckedRule, ConditionProblem } from "./checked-rule.ts";
+import { didYouMean } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
+import { whyNever } from "./possible-matches.ts";
+import { type PossibleValues, valuesAt, valuesOf } from "./possible-values.ts";
 import { findInSchema } from "./schema-path.ts";
+import { textProblems } from "./text-checks.ts";
 
-/** A problem with a part of a rule. */
-export interface ConditionProblem {
-  /** The path from the rule. */
-  readonly path: ConfigPath;
-  readonly message: string;
-  readonly severity: ConfigProblem["severity"];
-  readonly at: "key" | "value";
-}
-
-/**
- * Checks the conditions of a rule against the input schemas of its tools.
- *
- * @param isNamed Whether the rule names a tool, and not only a wildcard or tag that matches it.
- */
+/** Checks the conditions of a rule against the input schemas of its tools, and what is known of principals and sessions. */
 export function conditionProblems(
   { all = [], any = [], ...entries }: RuleConditions = {},
-  tools: readonly PolicyTool[],
-  isNamed: (tool: PolicyTool) => boolean,
+  rule: CheckedRule,
   path: ConfigPath = ["when"],
 ): readonly ConditionProblem[] {
   const nested = (name: string, each: readonly RuleConditions[]): ConditionProblem[] =>
-    each.flatMap((item, index) => [...conditionProblems(item, tools, isNamed, [...path, name, index])]);
+    each.flatMap((item, index) => [...conditionProblems(item, rule, [...path, name, index])]);
   const own = Object.entries(entries).flatMap(([key, condition]) =>
-    problemsOf(key, condition, tools, isNamed).map((problem) => ({ ...problem, path: [...path, key] })),
+    [...problemsOf(key, condition, rule), ...textProblems(key, condition, rule)].map((problem) => ({
+      ...problem,
+      path: [...path, key, ...(problem.path ?? [])],
+    })),
   );
   return [...own, ...nested("all", all), ...nested("any", any)];
 }
 
-function problemsOf(
-  key: string,
-  condition: RuleCondition,
-  tools: readonly PolicyTool[],
-  isNamed: (tool: PolicyTool) => boolean,
-): readonly Omit<ConditionProblem, "path">[] {
+/** The shapes of principals and sessions, in which attributes are up to whatever authenticates callers. */
+const ROOTS: Readonly<Record<"principal" | "session", JsonObject>> = {
+  principal: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      id: { type: "string" },
+      kind: { enum: ["user", "agent", "service"] },
+      roles: { type: "array", items: { type: "string" } },
+      attributes: { type: "object" },
+    },
+  },
+  session: { type: "object", additionalProperties: false, properties: { id: { type: "string" } } },
+};
+
+type PartProblem = Omit<ConditionProblem, "path"> & { readonly path?: ConfigPath };
+
+function problemsOf(key: string, condition: RuleCondition, rule: CheckedRule): readonly PartProblem[] {
   const { root, paths } = parseKey(key);
-  if (root !== "input") return [];
+  const steps = paths.flatMap((path, index) => (index === 0 ? path : ["*", ...path]));
+  if (root !== "input")
+    return Object.hasOwn(ROOTS, root) ? rootProblems(root, steps, key, condition, rule) : [];
+  const { tools, isNamed } = rule;
   // The schema of the first element stands for those of all.
-  const steps = paths.flatMap((path, index) => (index === 0 ? path : ["0", ...path]));
-  const places = tools.map((tool) => ({ tool, place: findInSchema(tool.inputSchema, steps) }));
-  // A wildcard may match tools without the argument if it matches one that has it.
-  const isPossible = places.some(({ place }) => place.kind !== "impossible");
-  const problems: Omit<ConditionProblem, "path">[] = [];
-  for (const { tool, place } of places) {
-    if (place.kind === "known") {
-      const unfit = unfitType(condition, place.schema);
-      const message = `${unfit} in the input of tool '${tool.name}'`;
-      if (unfit !== undefined && isNamed(tool)) problems.push({ message, severity: "error", at: "value" });
+  const names = steps.map((step) => (step === "*" ? "0" : step));
+  const places = tools.map((tool) => {
+    const values = possibleAt(tool.inputSchema, steps);
+    const place = findInSchema(tool.inputSchema, names);
+    const kind = values.length === 0 ? ("impossible" as const) : place.kind;
+    const known = place.kind === "known" ? [] : place.names;
+    const never = kind === "impossible" ? undefined : whyNever(tool.inputSchema, values, condition);
+    return { tool, kind, never, known, values, schema: place.kind === "known" ? place.schema : undefined };
+  });
+  // A wildcard may match tools without the argument, or with other values, if it matches one for which it can hold.
+  const isPossible = places.some(({ kind }) => kind !== "impossible");
+  const canHold = places.some(({ kind, never }) => kind !== "impossible" && never === undefined);
+  const problems: PartProblem[] = [];
+  for (const { tool, kind, never, known, schema } of places) {
+    const unfit = schema === undefined ? undefined : unfitType(condition, schema);
+    if (unfit !== undefined && isNamed(tool)) {
+      problems.push({
+        message: `${unfit} in the input of tool '${tool.name}'`,
+        severity: "error",
+        at: "value",
+      });
       continue;
     }
-    const meant = suggest(steps.at(-1) ?? "", place.names);
+    if (never !== undefined && (isNamed(tool) || !canHold)) {
+      const message = `${never} (tool '${tool.name}'): ${consequenceFor(rule)}`;
+      // Other spellings of a declared path are compared, too, so that such a rule is unclear, and applies.
+      const severity = isOpen(rule) && !isDeclared(tool, steps) ? "error" : "warning";
+      problems.push({ message, severity, at: "value" });
+      continue;
+    }
+    if (kind === "known" || (kind === "open" && known.length === 0)) continue;
+    const meant = suggest(steps.at(-1) ?? "", known);
     const hint = meant === undefined ? "" : `: did you mean '${meant}'?`;
     const message = `the input of tool '${tool.name}' has no '${key}'${hint}`;
-    if (place.kind === "impossible" && (isNamed(tool) || !isPossible)) {
+    if (kind === "impossible" && (isNamed(tool) || !isPossible)) {
       problems.push({ message, severity: "error", at: "key" });
     }
     // A schema that lists members but allows others is unlikely to mean this one: a denial would never match.
-    else if (isNamed(tool) ? place.names.length > 0 : meant !== undefined) {
+    else if (isNamed(tool) ? known.length > 0 : meant !== undefined) {
       problems.push({ message, severity: "warning", at: "key" });
     }
   }
-  return problems;
+  return [...problems, ...(problems.length === 0 ? deadItems(condition, places) : [])];
+}
+
+/** Warns about values of a list that no tool can have. */
+function deadItems(
+  condition: RuleCondition,
+  places: readonly { readonly tool: PolicyTool; readonly values: PossibleValues }[],
+): readonly PartProblem[] {
+  if (!("oneOf" in condition)) return [];
+  return condition.oneOf.flatMap((item, index): readonly PartProblem[] => {
+    const whys = places.map(({ tool, values }) => whyNever(tool.inputSchema, values, { equals: item }));
+    const [why] = whys;
+    if (why === undefined || whys.includes(undefined)) return [];
+    return [{ path: ["oneOf", index], message: why, severity: "warning", at: "value" }];
+  });
+}
+
+function rootProblems(
+  root: "principal" | "session",
+  steps: readonly string[],
+  key: string,
+  condition: RuleCondition,
+  rule: CheckedRule,
+): readonly PartProblem[] {
+  const schema = ROOTS[root];
+  const severity = isOpen(rule) ? "error" : "warning";
+  const values = possibleAt(schema, steps);
+  if (values.length === 0) {
+    const members = Object.keys(schema["properties"] as JsonObject);
+    const known = members.includes(steps[0] ?? "") ? [] : members;
+    const message = `a ${root} has no '${key.slice(root.length + 1)}'${didYouMean(steps[0] ?? "", known)}`;
+    const has = known.length === 0 ? "" : `, it has ${known.join(", ")}`;
+    const text = message.endsWith("?") ? message : `${message}${has}`;
+    return [{ message: `${text}: ${consequenceFor(rule)}`, severity, at: "key" }];
+  }
+  const never = whyNever(schema, values, condition);
+  return never === undefined ? [] : [{ message: `${never}: ${consequenceFor(rule)}`, severity, at: "value" }];
+}
+
+/** The keys of conditions on attributes, of which nothing is known: each once, in the order of the policies. */
+export function uncheckableKeys(
+  policies: readonly { readonly rules: readonly Pick<PolicyRule, "when">[] }[],
+): readonly string[] {
+  const keysOf = ({ all = [], any = [], ...entries }: RuleConditions = {}): readonly string[] => [
+    ...Object.keys(entries).filter((key) => /^principal\/attributes(?:\/|$)/.test(key)),
+    ...[...all, ...any].flatMap(keysOf),
+  ];
+  return [...new Set(policies.flatMap(({ rules }) => rules.flatMap(({ when }) => keysOf(when))))];
+}
+
+const found = new WeakMap<JsonObject, Map<string, PossibleValues>>();
+
+/** Many rules are about the same arguments. */
+function possibleAt(schema: JsonObject, steps: readonly string[]): PossibleValues {
+  const known = found.get(schema) ?? new Map<string, PossibleValues>();
+  found.set(schema, known);
+  const key = JSON.stringify(steps);
+  let values = known.get(key);
+  if (values === undefined) {
+    values = steps.reduce((each, step) => valuesAt(schema, each, step), valuesOf(schema));
+    known.set(key, values);
+  }
+  return values;
+}
+
+function isOpen({ effect }: CheckedRule): boolean {
+  return effect !== "allow";
+}
+
+function consequenceFor({ effect }: CheckedRule): string {
+  if (effect === "allow") return "this condition is never met, and the rule allows nothing";
+  return `this condition is never met, and the rule ${effect === "deny" ? "denies" : "asks about"} nothing`;
+}
+
+function isDeclared(
+  { access: { paths = [], urls = [] } = {} }: PolicyTool,
+  steps: readonly string[],
+): boolean {
+  return [...paths, ...urls].some(({ argument }) => overlaps(parsePointer(argument), steps));
 }
 
 /** Returns why a condition cannot match any value of a schema, or `undefined` if the schema allows its type. */

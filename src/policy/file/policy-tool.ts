@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../json/value.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import type { ToolAccess } from "../../tool/tool-traits.ts";
 
 /** A registered tool, as far as rules are checked against it. */
 export interface PolicyTool {
@@ -12,6 +13,8 @@ export interface PolicyTool {
   readonly sideEffects?: SideEffects;
   /** Default: none. */
   readonly tags?: readonly string[];
+  /** What the tool says of the files and servers that its calls use. Default: nothing. */
+  readonly access?: ToolAccess;
   /** Whether it works on the files of its grant, if it runs on the host. Default: `false`. */
   readonly usesFiles?: boolean;
 }

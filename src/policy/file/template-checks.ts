@@ -1,7 +1,8 @@
 import type { ConfigPath } from "../../config/source.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
 import { isOriginTemplate, type RuleCapabilities } from "../grant/grant-template.ts";
-import { type ConditionProblem, conditionProblems } from "./condition-checks.ts";
+import type { ConditionProblem } from "./checked-rule.ts";
+import { conditionProblems } from "./condition-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 
 /** Checks the arguments from which a rule's capabilities take files and origins, like those of conditions on texts. */
@@ -11,7 +12,10 @@ export function templateProblems(
   isNamed: (tool: PolicyTool) => boolean,
 ): readonly ConditionProblem[] {
   const problemsOf = (argument: string, path: ConfigPath): ConditionProblem[] =>
-    conditionProblems({ [argument as `/${string}`]: { prefix: "" } }, tools, isNamed).map((problem) => ({
+    conditionProblems(
+      { [argument as `/${string}`]: { prefix: "" } },
+      { effect: "allow", tools, isNamed },
+    ).map((problem) => ({
       ...problem,
       path: ["capabilities", ...path, "argument"],
       at: "value",

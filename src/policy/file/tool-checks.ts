@@ -7,7 +7,9 @@ import { namedFields } from "../rule/conditions/tracked-fields.ts";
 import { toolsMemberOf, toolsOf } from "../rule/history/compile-history.ts";
 import { isConditional, type PolicyRule, type UntrustedResult, usedBy } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
-import { type ConditionProblem, conditionProblems } from "./condition-checks.ts";
+import type { ConditionProblem } from "./checked-rule.ts";
+import { conditionProblems } from "./condition-checks.ts";
+import { matchProblems } from "./match-checks.ts";
 import { didYouMean, unknownNames } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { templateProblems } from "./template-checks.ts";
@@ -93,8 +95,10 @@ class PolicyChecks {
       return;
     }
     const isNamed = namedBy(rule);
-    for (const problem of conditionProblems(rule.when, tools, isNamed)) this.#report(path, problem);
+    for (const problem of conditionProblems(rule.when, { effect: rule.effect, tools, isNamed }))
+      this.#report(path, problem);
     this.#checkFields(rule, path);
+    for (const problem of matchProblems(rule, tools, isNamed)) this.#report(path, problem);
     const { capabilities } = usedBy(rule) ?? {};
     for (const problem of templateProblems(capabilities, tools, isNamed)) this.#report(path, problem);
     if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, isNamed, [...path, "sandboxes"]);
@@ -118,7 +122,10 @@ class PolicyChecks {
     const counted: PolicyRule = { effect: "deny", tools: patterns };
     const tools = concernedTools(counted, this.#tools);
     const isNamed = namedBy(counted);
-    for (const problem of conditionProblems({ [condition.sum]: { range: { min: 0 } } }, tools, isNamed)) {
+    for (const problem of conditionProblems(
+      { [condition.sum]: { range: { min: 0 } } },
+      { effect: "allow", tools, isNamed },
+    )) {
       this.#report([], { ...problem, path: [...path, "sum"], at: "value" });
     }
   }

@@ -7,7 +7,7 @@ import { type LoadedPolicy, readPolicy, readUnproved } from "../../../src/policy
 const TOOLS: readonly PolicyTool[] = [
   {
     ...{ name: "run_command", tags: ["shell"], sandboxes: ["host", "quickjs"] },
-    inputSchema: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
+    inputSchema: { type: "object", properties: { program: { type: "string" } }, required: ["program"] },
   },
 ];
 const RULES = `
@@ -17,7 +17,7 @@ rules:
     sandboxes: [quickjs]
   - name: scripts
     tools: [run_command]
-    when: { /command: { prefix: scripts/ } }
+    when: { /program: { prefix: scripts/ } }
     effect: allow
     sandboxes: [quickjs, host]
 `;
@@ -60,19 +60,19 @@ rules:
     effect: deny
   - name: scripts
     tools: [run_command]
-    when: { /command: { prefix: scripts/ } }
+    when: { /program: { prefix: scripts/ } }
     effect: allow
     sandboxes: [quickjs, host]
   - tools: ["*"]
-    when: { /command: { all: [{ equals: a }, { equals: b }] } }
+    when: { /program: { all: [{ prefix: a }, { prefix: b }] } }
     effect: ask
     sandboxes: [host]
 invariants:
   - { name: no shell on the host, never: { tools: [run_command], sandboxes: [host] } }
 `;
     expect(problemsOf(text).filter((line) => !line.includes("warning"))).toEqual([
-      `p.yaml:1:10: the default breaks 'no shell on the host': run_command {"command":"a"} is allowed in host`,
-      `p.yaml:5:5: this rule breaks 'no shell on the host': run_command {"command":"scripts/a"} is allowed in quickjs or host`,
+      `p.yaml:1:10: the default breaks 'no shell on the host': run_command {"program":"a"} is allowed in host`,
+      `p.yaml:5:5: this rule breaks 'no shell on the host': run_command {"program":"scripts/a"} is allowed in quickjs or host`,
       "p.yaml:10:5: whether this rule breaks 'no shell on the host' could not be decided: no call of 'run_command' was found that does. Conditions are not compared with each other: change what the rule grants, or deny without conditions",
     ]);
     const { proofs } = readUnproved(ConfigSource.parse(text, "p.yaml"), [], TOOLS);

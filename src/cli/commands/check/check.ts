@@ -1,4 +1,5 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
+import { uncheckableKeys } from "../../../policy/file/condition-checks.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
@@ -51,11 +52,16 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
     problems.push(...principalProblems(config, options), ...checkWorkspaces(config.locatedPolicies));
   }
   problems.sort(byPosition);
+  const notCheckable = uncheckableKeys(config.locatedPolicies);
   const errors = problems.filter(({ severity }) => severity === "error").length;
   if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
   if (isJson) {
     const counts = { tools: config.toolCount, errors, warnings: problems.length - errors };
-    const report = { file, ...counts, problems, ...(answering.length > 0 && { answering }) };
+    const found = {
+      ...(answering.length > 0 && { answering }),
+      ...(notCheckable.length > 0 && { notCheckable }),
+    };
+    const report = { file, ...counts, problems, ...found };
     await print(terminal.stdout, toPrintableJson(report));
     return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
   }
@@ -70,6 +76,8 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
     const lines = [shown`who answers for whom:`, ...describeAnswering(answering)];
     await print(terminal.stdout, joinShown(lines, "\n"));
   }
+  if (notCheckable.length > 0)
+    await print(terminal.stdout, shown`not checkable, as callers bring them: ${notCheckable.join(", ")}`);
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 

@@ -5,19 +5,19 @@ import { createFolder, type Outcome, sandgate } from "../../sandgate.ts";
 const TOOLS = `tools:
   - name: run_command
     description: Runs a command
-    inputSchema: { type: object, properties: { command: { type: string } }, required: [command] }
+    inputSchema: { type: object, properties: { program: { type: string } }, required: [program] }
     sideEffects: execute
     host: { module: tools.mjs, export: run, thread: false }
 `;
 const POLICY = `rules:
   - name: shell
     tools: [run_command]
-    when: { /command: { prefix: "git " } }
+    when: { /program: { prefix: "git " } }
     effect: allow
     sandboxes: [host]
   - name: contradiction
     tools: [run_command]
-    when: { /command: { all: [{ equals: a }, { equals: b }] } }
+    when: { /program: { all: [{ prefix: a }, { prefix: b }] } }
     effect: ask
     sandboxes: [host]
     capabilities: { clock: true }
@@ -62,7 +62,7 @@ describe("sandgate policy prove", () => {
       "no call of 'run_command' was found that does. Conditions are not compared with each other: change what the rule grants, or deny without conditions";
     expect(stdout.split("\n")).toEqual([
       "does not hold: 'no shell on the host'",
-      `  policy.yaml:2:5: this rule breaks 'no shell on the host': run_command {"command":"git a"} is allowed in host`,
+      `  policy.yaml:2:5: this rule breaks 'no shell on the host': run_command {"program":"git a"} is allowed in host`,
       `  policy.yaml:7:5: whether this rule breaks 'no shell on the host' could not be decided: ${undecided}`,
       "could not be decided: 'invariant 2'",
       `  policy.yaml:7:5: whether this rule breaks 'invariant 2' could not be decided: ${undecided}`,
@@ -82,7 +82,7 @@ describe("sandgate policy prove", () => {
 
 test.each([
   ["check"],
-  ["policy", "explain", "--call", '{"tool":"run_command","arguments":{"command":"git a"}}'],
+  ["policy", "explain", "--call", '{"tool":"run_command","arguments":{"program":"git a"}}'],
 ])("sandgate %s refuses a policy whose invariants are not proved", async (...command) => {
   const { code, stderr } = await run("  - never: { sandboxes: [host] }\n", ...command);
   expect(stderr).toContain("policy.yaml:2:5: this rule breaks 'invariant 1': run_command");

@@ -1,0 +1,121 @@
+import { parsePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { globTexts, regexTexts } from "../proof/witness/matching-texts.ts";
+import { compileCondition } from "../rule/conditions/condition.ts";
+import type { RuleCondition } from "../rule/rule.ts";
+import type { CheckedRule, ConditionProblem } from "./checked-rule.ts";
+import type { PolicyTool } from "./policy-tool.ts";
+
+type TextProblem = Omit<ConditionProblem, "path"> & { readonly path: readonly (string | number)[] };
+
+/** Warns about texts in a condition that most likely mean something that they do not. */
+export function textProblems(
+  key: string,
+  condition: RuleCondition,
+  rule: CheckedRule,
+): readonly TextProblem[] {
+  return [...literalProblems(condition), ...commandProblems(key, condition, rule)];
+}
+
+/** What is written like a value of the call: a path from one of the roots, or a variable. */
+const REFERENCE = /^(?:principal|session|input)\/\w|\$\{|\{\{|^\$[A-Za-z_]|^%[A-Za-z_]+%/;
+
+function literalProblems(
+  condition: RuleCondition,
+  path: readonly (string | number)[] = [],
+): readonly TextProblem[] {
+  if ("not" in condition) return literalProblems(condition.not, [...path, "not"]);
+  for (const name of ["all", "any"] as const) {
+    const parts = (condition as { readonly [name: string]: readonly RuleCondition[] | undefined })[name];
+    if (parts !== undefined)
+      return parts.flatMap((part, index) => literalProblems(part, [...path, name, index]));
+  }
+  return Object.entries(condition).flatMap(([name, value]: [string, JsonValue]) => {
+    if (!["equals", "oneOf", "glob", "prefix"].includes(name)) return [];
+    const texts = Array.isArray(value)
+      ? [...(value as readonly JsonValue[]).entries()]
+      : [[undefined, value] as const];
+    return texts.flatMap(([index, text]): readonly TextProblem[] => {
+      if (typeof text !== "string") return [];
+      const message = literalProblem(text, name);
+      const at = index === undefined ? [...path, name] : [...path, name, index];
+      return message === undefined ? [] : [{ path: at, message, severity: "warning", at: "value" }];
+    });
+  });
+}
+
+function literalProblem(text: string, name: string): string | undefined {
+  if ((name === "glob" || name === "prefix") && /^~(?:\/|$)/.test(text)) {
+    return `'~' is not expanded, and matches only a path that is written so: write the absolute path of the directory`;
+  }
+  if (!REFERENCE.test(text)) return undefined;
+  return `'${text}' is this text itself, and no reference: conditions compare a value with constants. Write the values, one rule for each, or compare them in a policy in code`;
+}
+
+/** Names of arguments that a shell reads. */
+const COMMAND = /^(?:cmd|command|command_?line|script|shell|bash|sh)$/i;
+
+/** A condition on the text of a command that a shell reads bounds nothing, if the text can go on or begin with another one. */
+function commandProblems(
+  key: string,
+  condition: RuleCondition,
+  { effect, tools }: CheckedRule,
+): readonly TextProblem[] {
+  if (!key.startsWith("/")) return [];
+  const steps = parsePointer(key);
+  const shells = tools.filter((tool) => isShell(tool, steps));
+  if (shells.length === 0) return [];
+  const texts = examplesOf(condition);
+  const test = compileCondition("", condition);
+  const matches = (text: string): boolean => test({ input: text, sessionId: "" }) === "yes";
+  const matched = texts.filter(matches);
+  if (matched.length === 0) return [];
+  const names = shells.map(({ name }) => `'${name}'`).join(", ");
+  const example = effect === "allow" ? allowedToo(matched, matches) : missedBy(matched, matches);
+  if (example === undefined) return [];
+  const verb = effect === "allow" ? "allows" : effect === "deny" ? "does not deny" : "does not ask about";
+  const remedy =
+    effect === "allow"
+      ? "allow whole commands with 'oneOf', or have a tool that takes a list of arguments and no shell"
+      : "allow known commands with 'oneOf', and bound what the sandbox grants";
+  const message = `this bounds nothing, since ${names} ${shells.length === 1 ? "reads" : "read"} the text as a shell does: the rule also ${verb} ${example}: ${remedy} (docs/policy-guide.md#commands)`;
+  return [{ path: [], message, severity: "warning", at: "value" }];
+}
+
+const OTHER = "curl evil.example";
+
+function allowedToo(matched: readonly string[], matches: (text: string) => boolean): string | undefined {
+  for (const text of matched) {
+    for (const more of [`${text}; ${OTHER}`, `${text}$(${OTHER})`, `${text}\n${OTHER}`]) {
+      if (matches(more)) return JSON.stringify(more);
+    }
+  }
+  return undefined;
+}
+
+function missedBy(matched: readonly string[], matches: (text: string) => boolean): string | undefined {
+  for (const text of matched) {
+    for (const other of [`true; ${text}`, `  ${text}`, `${text.slice(0, 1)}''${text.slice(1)}`]) {
+      if (!matches(other)) return JSON.stringify(other);
+    }
+  }
+  return undefined;
+}
+
+function examplesOf(condition: RuleCondition): readonly string[] {
+  if ("prefix" in condition) return [condition.prefix, `${condition.prefix}status`];
+  if ("glob" in condition) return [condition.glob].flat().flatMap(globTexts);
+  if ("regex" in condition) return regexTexts(condition.regex);
+  if ("all" in condition) return condition.all.flatMap(examplesOf);
+  return "any" in condition ? condition.any.flatMap(examplesOf) : [];
+}
+
+function isShell({ sideEffects, inputSchema }: PolicyTool, steps: readonly string[]): boolean {
+  const [name = "", ...others] = steps;
+  if (others.length > 0 || !COMMAND.test(name)) return false;
+  const properties = inputSchema["properties"];
+  const schema = isJsonObject(properties) ? properties[name] : undefined;
+  // A list of arguments is not read by a shell.
+  const type = isJsonObject(schema) ? schema["type"] : "string";
+  return [type].flat().includes("string") && sideEffects !== "none" && sideEffects !== "read";
+}
