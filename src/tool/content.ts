@@ -49,6 +49,57 @@ function isContentBlock(block: unknown): block is ContentBlock {
   );
 }
 
+/** What models and other libraries call a member of a content output or of a block. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  mediatype: "mimeType",
+  media_type: "mimeType",
+  mime_type: "mimeType",
+  mimetype: "mimeType",
+  contenttype: "mimeType",
+  base64: "data",
+  source: "data",
+  value: "text",
+  iserror: "success",
+  meta: "metadata",
+};
+
+/**
+ * Returns what is wrong with an output that is meant as a {@link ContentOutput} and is none, as `/path message`; `undefined` if it
+ * is one, or is plain JSON. It is meant as one if every item of `content` is a block of a text or an image by its `type`, and it has
+ * no other members than those of a content output, however they are written.
+ */
+export function contentProblem(output: JsonValue): string | undefined {
+  if (!isJsonObject(output) || isContentOutput(output)) return undefined;
+  const { content, success, metadata } = output;
+  if (!Array.isArray(content) || content.length === 0 || !content.every(isMeantAsBlock)) return undefined;
+  const others = Object.keys(output).filter((member) => !MEMBERS.has(member));
+  if (!others.every((member) => MEMBERS.has(knownName(member)))) return undefined;
+  const [other] = others;
+  if (other !== undefined)
+    return `/${other} is not a member of a content output: write '${knownName(other)}'`;
+  if (success !== undefined && typeof success !== "boolean") return "/success must be true or false";
+  if (metadata !== undefined && !isJsonObject(metadata)) return "/metadata must be an object";
+  const index = content.findIndex((block) => !isContentBlock(block));
+  return `/content/${index} ${blockProblem(content[index] as JsonObject)}`;
+}
+
+function isMeantAsBlock(block: unknown): boolean {
+  return isJsonObject(block) && (block["type"] === "text" || block["type"] === "image");
+}
+
+function blockProblem(block: JsonObject): string {
+  const needed = block["type"] === "text" ? ["text"] : ["data", "mimeType"];
+  const missing = needed.find((member) => typeof block[member] !== "string") ?? "";
+  if (block[missing] !== undefined) return `must have a string as '${missing}'`;
+  const other = Object.keys(block).find((member) => member !== missing && knownName(member) === missing);
+  return `has no '${missing}'${other === undefined ? "" : `: write it in place of '${other}'`}`;
+}
+
+function knownName(member: string): string {
+  const lower = member.toLowerCase();
+  return OTHER_NAMES[lower] ?? [...MEMBERS].find((known) => known === lower) ?? member;
+}
+
 /** The text of all text blocks, joined by line breaks. */
 export function contentText(content: readonly ContentBlock[]): string {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { CompiledSchema } from "../../schema/compiled-schema.ts";
-import { contentText, isContentOutput } from "../../tool/content.ts";
+import { contentProblem, contentText, isContentOutput } from "../../tool/content.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,
@@ -105,7 +105,13 @@ function checkOutput(read: ReadOutcome, schema: CompiledSchema, effect: CallEffe
 
 /** Splits an output with content into blocks for the model, metadata for the embedder, and a failure if it is one. */
 function readOutput(output: JsonValue, effect: CallEffect): ReadOutcome {
-  if (!isContentOutput(output)) return { output };
+  if (!isContentOutput(output)) {
+    const problem = contentProblem(output);
+    if (problem === undefined) return { output };
+    // As JSON, the model would read images as base64, and metadata that are not for it.
+    const message = executionErrorText(invalidOutputText([problem]));
+    return { output: null, failure: { code: "execution_error", message, effect, userVisible: true } };
+  }
   const { content, success = true, metadata } = output;
   return {
     output: Object.freeze({ content }) as unknown as JsonObject,

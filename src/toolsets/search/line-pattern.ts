@@ -4,6 +4,7 @@ import { compilePattern, type Pattern } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { requiredLiteral } from "../../patterns/required-literal.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
+import { foreignSyntax } from "./foreign-syntax.ts";
 
 /** How much of a line is searched, in UTF-16 code units: less of it for large patterns, so that a line takes little time. */
 const MAX_LINE = 65_536;
@@ -15,6 +16,10 @@ const MAX_SEARCH_WORK = 500_000;
 
 /** Matches a literal, which needs no regular expression. */
 const LITERAL = /^[^\\^$.*+?()[\]{}|\ufffd]+$/;
+
+function refusal(message: string): ToolFailure {
+  return new ToolFailure("validation_error", message, { effect: "none" });
+}
 
 /** A pattern for lines. */
 export class LinePattern {
@@ -34,11 +39,13 @@ export class LinePattern {
       this.#pattern = compilePattern(source, { ignoreCase });
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
-      const next = "Write it without these, or escape special characters such as ( and [ with a backslash.";
-      throw new ToolFailure("validation_error", `Invalid pattern: ${error.message}. ${next}`, {
-        effect: "none",
-      });
+      const next =
+        foreignSyntax(source) ??
+        "Write it without these, or escape special characters such as ( and [ with a backslash.";
+      throw refusal(`Invalid pattern: ${error.message}. ${next}`);
     }
+    const foreign = foreignSyntax(source);
+    if (foreign !== undefined) throw refusal(`Invalid pattern: ${foreign}`);
     const { size, work } = this.#pattern;
     this.literal = !ignoreCase && LITERAL.test(source) ? source : undefined;
     this.#finder = this.literal === undefined ? undefined : new TextFinder(this.literal);

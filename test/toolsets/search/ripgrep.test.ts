@@ -92,6 +92,20 @@ const FILES: Contents = {
 };
 
 describe.skipIf(reason !== undefined)("grep with ripgrep", () => {
+  test.each([
+    "\\s+$",
+    "[^\\w;]$",
+    "[^a-z;]$",
+    "\\s",
+  ])("finds what %s matches after many lines that only end in a carriage return", async (pattern) => {
+    const lines = `${"line;\r\n".repeat(1_000)}line; \r\nmore;\r\n`;
+    const found = await both(tree({ "a.txt": lines, "b.txt": "line \n" }), { pattern });
+    expect(JSON.stringify(found)).toContain("1001:line; ");
+    expect(JSON.stringify(await both(tree({ "a.txt": lines }), { pattern, filesOnly: true }))).toContain(
+      "a.txt",
+    );
+  });
+
   test.each<JsonObject>([
     { pattern: "two" },
     { pattern: "t[wx]o" },

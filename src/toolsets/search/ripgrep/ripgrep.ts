@@ -58,10 +58,21 @@ function argumentsFor(input: GrepInput, context: ProgramContext, timeMs: number)
     ].join("\n"),
     glob === undefined ? "^" : globExpression(glob, prefix),
     `${limit + 1}`,
-    `${filesOnly ? LINES_FOR_PATH : limit + 1}`,
+    `${canMatchReturn(pattern) ? ANY_NUMBER : filesOnly ? LINES_FOR_PATH : limit + 1}`,
     `${filesOnly ? 0 : (input.context ?? 0)}`,
     `${timeMs / 1_000}`,
   ];
+}
+
+/** More lines than a file has. */
+const ANY_NUMBER = 1_000_000_000;
+
+/**
+ * Whether a pattern may match a carriage return. To ripgrep, the one before a line feed is a part of the line, so that it finds
+ * lines that do not match here: those must not count. If they are more than can be written, a note says so.
+ */
+function canMatchReturn(pattern: string): boolean {
+  return /\\[sWDPpBrcxu0]|\[\^|\[[^\]]*-|\r/.test(pattern);
 }
 
 /** The program sees the workspace under another path than this process. */
