@@ -40,6 +40,8 @@ export class KeptMessages {
   readonly #running = new Map<string, Promise<Results>>();
   /** Those of them that are single calls, and functions that return their results. */
   readonly #alone = new Map<string, () => Promise<Results>>();
+  /** Without a store: the ids of the messages that were dispatched. */
+  readonly #dispatched = new Set<string>();
 
   constructor(turn: KeptTurn, store: SessionStore | undefined) {
     this.#turn = turn;
@@ -90,7 +92,7 @@ export class KeptMessages {
    * Runs a message, unless it ran before: then the results are those of the first time.
    *
    * @param onKept Called when the message is kept, or known to be kept.
-   * @throws {MessageConflictError} if the message had other calls the first time, or nothing of it was kept.
+   * @throws {MessageConflictError} if the message had other calls the first time, or its results were not stored.
    */
   async once(
     id: string,
@@ -99,8 +101,9 @@ export class KeptMessages {
     onKept?: () => void,
   ): Promise<Results> {
     const before = this.#underWay(id);
-    if (before !== undefined && this.#store === undefined) throw conflict(id);
     if (this.#store === undefined) {
+      if (this.#dispatched.has(id)) throw dispatchedBefore(id);
+      this.#dispatched.add(id);
       onKept?.();
       return this.#track(id, run());
     }
@@ -187,6 +190,12 @@ export class KeptMessages {
 
 function textOf(calls: readonly ToolCall[]): string {
   return canonicalText(calls as unknown as JsonValue);
+}
+
+function dispatchedBefore(id: string): MessageConflictError {
+  return new MessageConflictError(
+    `the message '${id}' was dispatched before: only sessions with a store return its results again`,
+  );
 }
 
 function conflict(id: string): MessageConflictError {

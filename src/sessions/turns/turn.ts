@@ -147,10 +147,10 @@ export class Turn implements TurnCore {
    * second message of the session waits for the first. Calls with the same id, and those with `cutOff`, do not run.
    *
    * If the sessions have a store, a message that comes again with the same id and the same calls gets the same results,
-   * and its calls do not run again.
+   * and its calls do not run again. Without a store, it is refused, and its calls do not run again either.
    *
    * @returns One result for each call, in the order of the calls.
-   * @throws {MessageConflictError} as a rejection, if the turn has another message with this id.
+   * @throws {MessageConflictError} as a rejection, if the turn has another message with this id, or one and no store.
    * @throws {TypeError} as a rejection, if `calls` is not iterable, or the id is invalid.
    */
   async dispatchAll(

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { MessageConflictError } from "../../../src/sessions/calls/kept-messages.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import type { MessageRecord } from "../../../src/sessions/store/records.ts";
 import { call, testSessions, tool } from "../harness.ts";
@@ -38,4 +39,21 @@ test.each([
   expect(await Promise.all(others)).toMatchObject(others.map(() => [{ success: true, output: 1 }]));
   expect(await attempt()).toMatchObject([{ success: true, output: 1 }]);
   expect(runs).toBe(1);
+});
+
+test("without a store, a message that is dispatched again is refused, while it runs and after its end", async () => {
+  let runs = 0;
+  const { sessions } = await testSessions([tool("pay", "none", () => ++runs)]);
+  const session = await sessions.open();
+  const turn = session.turn();
+  const attempt = () => turn.dispatchAll([call("c1", "pay")], { messageId: "m1" });
+  const first = attempt();
+  await expect(attempt()).rejects.toThrow("the message 'm1' was dispatched before");
+  expect(await first).toMatchObject([{ output: 1 }]);
+  await expect(attempt()).rejects.toThrow(MessageConflictError);
+  await expect(turn.accept([call("c1", "pay")], { messageId: "m1" })).rejects.toThrow(MessageConflictError);
+  expect(runs).toBe(1);
+  expect(await session.turn().dispatchAll([call("c1", "pay")], { messageId: "m1" })).toMatchObject([
+    { output: 2 },
+  ]);
 });
