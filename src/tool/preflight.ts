@@ -19,6 +19,8 @@ export interface PreflightContext {
   ) => readonly { readonly path: string; readonly message: string }[];
   /** Who calls, frozen; `undefined` if the context does not say. */
   readonly principal: Principal | undefined;
+  /** `DispatchContext.embedder`, as it is. */
+  readonly embedder?: unknown;
   /** Aborted if the call is cancelled; absent if it cannot be. */
   readonly signal: AbortSignal | undefined;
 }

@@ -10,4 +10,6 @@ export interface ProgramContext {
   readonly principal?: Principal | undefined;
   /** The absolute path of the session's workspace on this machine, if it has one. */
   readonly workspace?: string | undefined;
+  /** `DispatchContext.embedder`, as it is. It does not leave this process. */
+  readonly embedder?: unknown;
 }

@@ -45,7 +45,7 @@ async function problemsOf(call: PlacedCall): Promise<readonly string[]> {
 }
 
 function contextOf({ ctx, grant, principal }: PlacedCall): PreflightContext {
-  const { registry, signal } = ctx;
+  const { registry, signal, embedder } = ctx;
   return {
     refusalOf: (name) => refusalOf(name, registry, { grant }),
     problemsOf: (name, args) => {
@@ -54,6 +54,7 @@ function contextOf({ ctx, grant, principal }: PlacedCall): PreflightContext {
       return "problems" in checked ? checked.problems : [];
     },
     principal,
+    embedder,
     signal,
   };
 }

@@ -90,8 +90,8 @@ function stdinOf(
 }
 
 function contextOf(task: SandboxTask): ProgramContext {
-  const { callId, sessionId, toolName, turnId, principal, workspace } = task;
-  return Object.freeze({ callId, sessionId, toolName, turnId, principal, workspace });
+  const { callId, sessionId, toolName, turnId, principal, workspace, embedder } = task;
+  return Object.freeze({ callId, sessionId, toolName, turnId, principal, workspace, embedder });
 }
 
 /** The values of a call's arguments, as texts for a program. */

@@ -37,6 +37,17 @@ async function learned<T>(
 }
 
 describe("A tool's own check of a call", () => {
+  test("knows who calls, and the embedder's own data", async () => {
+    const seen: unknown[] = [];
+    const principal = { id: "ann", kind: "user" } as const;
+    const preflight: Preflight = (_, context) => {
+      seen.push(context.principal, context.embedder);
+      return [];
+    };
+    await run(preflight, { principal, embedder: "acme" });
+    expect(seen).toEqual([principal, "acme"]);
+  });
+
   test("lets the call run if it finds no problem, at once or later", async () => {
     expect((await run(() => [])).runs).toBe(1);
     expect((await run(async () => [])).runs).toBe(1);

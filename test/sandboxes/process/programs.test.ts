@@ -68,6 +68,11 @@ describe.skipIf(unavailable)("The arguments of a program", () => {
     expect((await run({ program, arguments: { words: ["a", "b"] } })).output).toBe("b|a|");
   });
 
+  test("can be what a function returns for the embedder's own data", async () => {
+    const program: ProcessImplementation = { ...PRINT, args: (_, { embedder }) => ["%s", String(embedder)] };
+    expect((await run({ program, embedder: "acme" })).output).toBe("acme");
+  });
+
   test.each<[() => unknown, string, string]>([
     [
       () => {

@@ -19,13 +19,14 @@ export interface ProgramCall {
   readonly capabilities?: Capabilities;
   readonly limits?: ResourceLimits;
   readonly signal?: AbortSignal;
+  readonly embedder?: unknown;
   /** Gets what the program streams. */
   readonly onOutput?: (chunk: string) => void;
 }
 
 /** Dispatches a call of a tool that is a program. */
 export async function runProgram(sandboxes: Sandboxes, call: ProgramCall): Promise<ToolExecution> {
-  const { program, arguments: input = {}, capabilities = {}, limits = {}, signal, onOutput } = call;
+  const { program, arguments: input = {}, capabilities = {}, limits = {}, signal, embedder, onOutput } = call;
   const events = new EventStream();
   events.on((event) => {
     if (event.type === "tool.output") onOutput?.(event.chunk);
@@ -35,6 +36,8 @@ export async function runProgram(sandboxes: Sandboxes, call: ProgramCall): Promi
     { id: "c1", name: "run", arguments: input },
     {
       ...(signal && { signal }),
+      embedder,
+      unhandledErrors: "message",
       events,
       registry: new ToolRegistry().register(tool),
       policy: { check: () => allow({ sandbox: "process", limits, capabilities }) },

@@ -12,6 +12,7 @@ const UNKNOWN = "(the tool could not say what it would change)";
 interface Place {
   readonly redaction: Redaction;
   readonly workspace: string | undefined;
+  readonly settings: { readonly context: { readonly embedder?: unknown } };
 }
 
 /**
@@ -21,14 +22,17 @@ interface Place {
 export function projectedChanges(
   traits: ToolTraits,
   request: ConfirmationRequest,
-  { redaction, workspace }: Place,
+  { redaction, workspace, settings }: Place,
 ): readonly string[] {
   const { paths = [] } = request;
   const declared = paths.filter(({ access }) => access === "write").map(({ path }) => path);
   const found: readonly unknown[] =
     traits.projectChanges === undefined
       ? declared
-      : (projected(traits, request, workspace) ?? [UNKNOWN, ...declared]);
+      : (projected(traits, request, { workspace, embedder: settings.context.embedder }) ?? [
+          UNKNOWN,
+          ...declared,
+        ]);
   return found
     .filter((path) => typeof path === "string")
     .slice(0, MAX_CHANGES)
@@ -39,9 +43,9 @@ export function projectedChanges(
 function projected(
   { projectChanges }: ToolTraits,
   { callId, sessionId, tool, turnId, principal, input }: ConfirmationRequest,
-  workspace: string | undefined,
+  place: { readonly workspace: string | undefined; readonly embedder: unknown },
 ): readonly unknown[] | undefined {
-  const context = Object.freeze({ callId, sessionId, toolName: tool.name, turnId, principal, workspace });
+  const context = Object.freeze({ callId, sessionId, toolName: tool.name, turnId, principal, ...place });
   try {
     const changes: unknown = projectChanges?.(input as never, context);
     return Array.isArray(changes) ? changes : undefined;

@@ -36,7 +36,8 @@ test("a tool learns about the call whose changes it projects, and may fail to pr
       throw new Error("not today");
     },
   });
-  const { sessions, nextInquiry } = await testSessions([projecting]);
+  const embedder = { tenant: "acme" };
+  const { sessions, nextInquiry } = await testSessions([projecting], { embedder });
   const principal = { id: "ann", kind: "user" } as const;
   const session = await sessions.open({ principal, workspace: tmpdir() });
   const turn = session.turn();
@@ -46,7 +47,7 @@ test("a tool learns about the call whose changes it projects, and may fail to pr
   expect(seen).toEqual([
     {
       ...{ callId: "c1", sessionId: session.id, turnId: turn.id, toolName: "save" },
-      ...{ principal, workspace: tmpdir() },
+      ...{ principal, workspace: tmpdir(), embedder },
     },
   ]);
   await session.answer(inquiry.id, answerTo(inquiry, "deny"));
