@@ -3,7 +3,7 @@ import { generateText, stepCountIs } from "ai";
 import { aiSdkToolSet } from "sandgate/protocols";
 import { context, engine, sandboxes } from "./tools.mjs";
 
-const { tools, repairToolCall } = aiSdkToolSet({ ...context, engine });
+const { tools, repairToolCall } = aiSdkToolSet(context, { engine });
 const { text } = await generateText({
   model: openai("gpt-5.5"),
   prompt: "What is 2 + 3?",

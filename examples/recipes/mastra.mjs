@@ -3,7 +3,7 @@ import { Agent } from "@mastra/core/agent";
 import { aiSdkToolSet } from "sandgate/protocols";
 import { context, engine, sandboxes } from "./tools.mjs";
 
-const { tools } = aiSdkToolSet({ ...context, engine });
+const { tools } = aiSdkToolSet(context, { engine });
 const agent = new Agent({
   id: "adder",
   name: "Adder",

@@ -2,7 +2,7 @@ import { Agent, Runner, tool } from "@openai/agents";
 import { agentsToolSet } from "sandgate/protocols";
 import { context, engine, sandboxes } from "./tools.mjs";
 
-const { tools, toolErrorFormatter, callModelInputFilter } = agentsToolSet({ ...context, engine });
+const { tools, toolErrorFormatter, callModelInputFilter } = agentsToolSet(context, { engine });
 const runner = new Runner({
   toolNotFoundBehavior: "return_error_to_model",
   toolErrorFormatter,

@@ -5,6 +5,7 @@ export type {
   ProviderProtocol,
   ToolOffer,
   ToResultsOptions,
+  ToolSetOptions,
   ToToolsOptions,
 } from "../protocols/protocol.ts";
 export type { CallStream } from "../protocols/streaming/call-stream.ts";

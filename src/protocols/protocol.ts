@@ -1,5 +1,6 @@
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
+import type { ToolDispatchEngine } from "../engine/engine.ts";
 import type { CallStream } from "./streaming/call-stream.ts";
 import type { StrictSchemaProblem } from "./strict/offer-tools.ts";
 import type { AssistantTurn } from "./turn.ts";
@@ -73,6 +74,12 @@ export interface ToToolsOptions {
    * compatible servers that have none: such tools are offered as functions whose one argument is `input`. Default: `true`.
    */
   readonly customTools?: boolean;
+}
+
+/** Options of functions that return tools which dispatch their own calls. */
+export interface ToolSetOptions extends ToToolsOptions {
+  /** Dispatches the calls, such as what `instrument` of `sandgate/opentelemetry` returns. Default: a `ToolDispatchEngine`. */
+  readonly engine?: Pick<ToolDispatchEngine, "dispatch">;
 }
 
 /** The definitions of tools in a provider's shape. */

@@ -36,6 +36,13 @@ describe("agentsToolSet", () => {
     expect(strict).toMatchObject({ strict: true, parameters: { additionalProperties: false } });
   });
 
+  test("has the given engine dispatch every call", async () => {
+    const engine = { dispatch: () => Promise.resolve(null) };
+    const ctx = { registry, policy: new HostPolicy(), sandboxes: await openSandboxes(), sessionId: "test" };
+    const [weather] = agentsToolSet(ctx, { engine }).tools;
+    expect(await weather?.execute({ city: "Rome" })).toBe("Tool call was withdrawn");
+  });
+
   test("dispatches through the engine, and returns results and errors as text", async () => {
     const { execute, seen } = await open();
     expect(await execute("weather", '{"city":"Rome"}')).toBe('{"city":"Rome","celsius":21}');

@@ -3,6 +3,7 @@ import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { type DispatchEvent, EventStream } from "../../../src/engine/call/events.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { ask, deny } from "../../../src/policy/decision.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
@@ -92,6 +93,22 @@ describe("aiSdkToolSet", () => {
     const { tools } = aiSdkToolSet(await openContext());
     await streamText({ model, tools, prompt: "Rome?", stopWhen: stepCountIs(2) }).consumeStream();
     expect(toldResults(model.doStreamCalls[1]?.prompt)).toMatchObject(told);
+  });
+
+  test("has the given engine dispatch every call, also those that the SDK refuses", async () => {
+    const dispatched: string[] = [];
+    const engine = new ToolDispatchEngine();
+    const counting: Pick<ToolDispatchEngine, "dispatch"> = {
+      dispatch: (call, ctx) => {
+        dispatched.push(call.name);
+        return engine.dispatch(call, ctx);
+      },
+    };
+    const { tools, repairToolCall } = aiSdkToolSet(await openContext(), { engine: counting });
+    await tools["weather"]?.execute({ city: "Rome" }, { toolCallId: "1" });
+    const toolCall = { type: "tool-call", toolCallId: "2", toolName: "gone", input: "{" } as const;
+    await repairToolCall({ toolCall } as never);
+    expect(dispatched).toEqual(["weather", "gone"]);
   });
 
   test("gives the model results within the budget of the context", async () => {

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
 import { isContentOutput } from "../../../tool/content.ts";
 import { toText } from "../../parsing/text.ts";
-import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
+import type { ToolOffer, ToolSetOptions } from "../../protocol.ts";
 import { asRefused, withAliases, withSignal } from "../dispatching.ts";
 import { type AiSdkToolDefinition, aiSdkProtocol } from "./ai-sdk.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
@@ -66,7 +66,7 @@ export class AiSdkToolError extends SandgateError {
  */
 export function aiSdkToolSet<Embedder = unknown>(
   context: DispatchContext<Embedder>,
-  options?: ToToolsOptions,
+  { engine = new ToolDispatchEngine(), ...options }: ToolSetOptions = {},
 ): AiSdkToolSet {
   const protocol = aiSdkProtocol(context.registry);
   const ctx = withAliases(context, protocol);
@@ -85,7 +85,7 @@ export function aiSdkToolSet<Embedder = unknown>(
     problems,
     repairToolCall: async ({ toolCall }) => {
       const [call] = protocol.read([{ ...toolCall, type: "tool-call" }]).calls;
-      if (call !== undefined) await new ToolDispatchEngine().dispatch(asRefused(call, ctx.registry), ctx);
+      if (call !== undefined) await engine.dispatch(asRefused(call, ctx.registry), ctx);
       return null;
     },
   };
@@ -95,13 +95,17 @@ export function aiSdkToolSet<Embedder = unknown>(
       // The SDK has aliases, which `read` maps back.
       const part = { type: "tool-call", toolCallId, toolName, input };
       const [call] = protocol.read([part]).calls;
-      return execute(call as ToolCall, withSignal(ctx as DispatchContext, abortSignal));
+      return execute(engine, call as ToolCall, withSignal(ctx as DispatchContext, abortSignal));
     };
   }
 }
 
-async function execute(call: ToolCall, ctx: DispatchContext): Promise<JsonValue> {
-  const execution = await new ToolDispatchEngine().dispatch(call, ctx);
+async function execute(
+  engine: Pick<ToolDispatchEngine, "dispatch">,
+  call: ToolCall,
+  ctx: DispatchContext,
+): Promise<JsonValue> {
+  const execution = await engine.dispatch(call, ctx);
   if (!execution?.success) throw new AiSdkToolError(execution);
   const { confirmation, work, output } = execution;
   if (confirmation?.editedDigest === undefined && work === undefined) return output;

@@ -5,7 +5,7 @@ import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
 import { toText } from "../../parsing/text.ts";
-import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
+import type { ToolOffer, ToolSetOptions } from "../../protocol.ts";
 import { asRefused, withAliases, withSignal } from "../dispatching.ts";
 import { BrokenCalls } from "./agents-broken-calls.ts";
 import {
@@ -70,7 +70,7 @@ export interface AgentsModelInput {
  */
 export function agentsToolSet<Embedder = unknown>(
   context: DispatchContext<Embedder>,
-  options?: ToToolsOptions,
+  { engine = new ToolDispatchEngine(), ...options }: ToolSetOptions = {},
 ): AgentsToolSet {
   const protocol = openAiResponsesProtocol(context.registry);
   const ctx = withAliases(context, protocol);
@@ -107,10 +107,7 @@ export function agentsToolSet<Embedder = unknown>(
   }
 
   async function dispatch(call: ToolCall, signal?: AbortSignal): Promise<string> {
-    const execution = await new ToolDispatchEngine().dispatch(
-      call,
-      withSignal(ctx as DispatchContext, signal),
-    );
+    const execution = await engine.dispatch(call, withSignal(ctx as DispatchContext, signal));
     const [result] = toToolResults([call], [execution], "result");
     return toWellFormed(toText(result?.content ?? []));
   }
