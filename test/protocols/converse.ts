@@ -6,6 +6,7 @@ import { defineTool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { ToolFailure } from "../../src/tool/tool-failure.ts";
 
 /** A PNG of one pixel. */
 export const PIXEL =
@@ -32,7 +33,7 @@ export const registry: ToolRegistry = new ToolRegistry()
       description: "Always fails",
       inputSchema: object,
       host: () => {
-        throw new Error("HTTP 500: connection refused");
+        throw new ToolFailure("execution_error", "HTTP 500: connection refused");
       },
     }),
   )

@@ -5,9 +5,12 @@ import { blocksOf, printedBy, saidOutput } from "../snippets.ts";
 const text = readFileSync("docs/library.md", "utf8");
 
 describe("docs/library.md", () => {
-  test("has a program that prints what it says", async () => {
-    const [program = ""] = blocksOf("docs/library.md", "ts");
-    expect(saidOutput(program)).toHaveLength(1);
+  test.each([
+    [0, 1],
+    [1, 2],
+  ])("has a program that prints what it says: number %i", async (index, lines) => {
+    const program = blocksOf("docs/library.md", "ts")[index] ?? "";
+    expect(saidOutput(program)).toHaveLength(lines);
     expect(await printedBy(program)).toEqual(saidOutput(program));
   });
 
