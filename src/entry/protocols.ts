@@ -4,8 +4,8 @@ export { ProtocolError } from "../protocols/parsing/protocol-error.ts";
 export type {
   ProviderProtocol,
   ToolOffer,
-  ToResultsOptions,
   ToolSetOptions,
+  ToResultsOptions,
   ToToolsOptions,
 } from "../protocols/protocol.ts";
 export type { CallStream } from "../protocols/streaming/call-stream.ts";
