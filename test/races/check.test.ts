@@ -3,13 +3,28 @@ import type { SessionStore } from "../../src/sessions/store/store.ts";
 import type { Fault } from "./check.ts";
 import type { OpenSubject } from "./interleave.ts";
 import { runInterleavings } from "./run.ts";
+import { SessionsSubject } from "./sessions-subject.ts";
 import { DirectSubject } from "./subject.ts";
+import { readVectors, type Vector } from "./vector.ts";
 
-async function faultsWith(openSubject: OpenSubject, count = 230): Promise<ReadonlySet<Fault>> {
+/** Only sessions have answers hold whatever the policy says later, and remember approvals. */
+const FORGOTTEN = "forgotten in a crash";
+const OF_INQUIRIES = readVectors().filter(
+  (vector) =>
+    vector.class !== FORGOTTEN &&
+    !vector.actors.flat().some((step) => step.do === "answer" && step.decision === "always"),
+);
+
+async function faultsWith(
+  openSubject: OpenSubject,
+  count = 230,
+  vectors = OF_INQUIRIES,
+): Promise<ReadonlySet<Fault>> {
   const found = new Set<Fault>();
-  await runInterleavings(count, 1, openSubject, (_vector, _seed, faults) => {
+  const onFault = (_vector: Vector, _seed: number, faults: readonly Fault[]): void => {
     for (const fault of faults) found.add(fault);
-  });
+  };
+  await runInterleavings(count, 1, openSubject, onFault, vectors);
   return found;
 }
 
@@ -21,6 +36,20 @@ function broken(store: SessionStore, methods: Partial<SessionStore>): SessionSto
 describe("The race bench", () => {
   test("finds nothing wrong with inquiries over a store", async () => {
     expect(await faultsWith((store, world) => new DirectSubject(store, world))).toEqual(new Set());
+  });
+
+  test("finds answers that are forgotten if the policy decides anew after a crash", async () => {
+    const vectors = readVectors().filter((vector) => vector.class === FORGOTTEN);
+    const open: OpenSubject = (store, world) => new DirectSubject(store, world);
+    const found = await faultsWith(open, 1_000, vectors);
+    for (const fault of ["rejected but run", "wrong arguments", "approval forgotten"])
+      expect(found).toContain(fault);
+  });
+
+  test("finds nothing wrong with sessions over a store when policies and modes change and processes die", async () => {
+    const vectors = readVectors().filter((vector) => vector.class === FORGOTTEN);
+    const open: OpenSubject = (store, world) => new SessionsSubject(store, world);
+    expect(await faultsWith(open, 700, vectors)).toEqual(new Set());
   });
 
   test("finds calls that run twice if claims are not kept", async () => {

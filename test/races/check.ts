@@ -1,14 +1,21 @@
 import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
+import type { ApprovalTable } from "../../src/sessions/approvals/approval-table.ts";
 import type { CallInquiry, InquiryRecord } from "../../src/sessions/confirmations/inquiry.ts";
 import type { InquiryTable } from "../../src/sessions/confirmations/inquiry-table.ts";
 import type { CallTable, SessionTable } from "../../src/sessions/store/store.ts";
 import type { Ending } from "./interleave.ts";
-import type { Vector } from "./vector.ts";
-import type { Run } from "./world.ts";
+import type { Step, Vector } from "./vector.ts";
+import { POLICY_QUESTION, type Run } from "./world.ts";
 
 /** What must not happen. */
-export const FAULTS = ["wrong arguments", "double", "lost", "rejected but run"] as const;
+export const FAULTS = [
+  "wrong arguments",
+  "double",
+  "lost",
+  "rejected but run",
+  "approval forgotten",
+] as const;
 export type Fault = (typeof FAULTS)[number];
 
 /** What an interleaving has left behind. */
@@ -16,7 +23,10 @@ export interface Remains extends Pick<Ending, "hasEnded" | "crashes"> {
   readonly vector: Vector;
   readonly runs: readonly Run[];
   /** What is durable. */
-  readonly store: Pick<SessionTable & CallTable & InquiryTable, "messages" | "calls" | "inquiry">;
+  readonly store: Pick<
+    SessionTable & CallTable & InquiryTable & ApprovalTable,
+    "messages" | "calls" | "inquiry" | "approvals"
+  >;
   /** The ids of all inquiries, the lost ones too. */
   readonly inquiryIds: readonly string[];
 }
@@ -31,6 +41,10 @@ export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
   const isDisturbed = vector.actors
     .flat()
     .some((step) => ["cancel", "policy", "definition", "fail-store"].includes(step.do));
+  /** Whether some calls need no answer of their own. */
+  const asksNotAlways = vector.actors
+    .flat()
+    .some((step) => (step.do === "policy" && step.to === "auto") || isAlways(step));
   const attributed = new Set<Run>();
   for (const { session, turn, id } of vector.messages) {
     // As they were received: the caller may have changed them before.
@@ -53,8 +67,10 @@ export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
       );
       if (mine.length > 1) faults.push("double");
       const allowed = asked.filter(({ resolution }) => resolution?.decision === "allow");
-      if (mine.length > 0 && allowed.length === 0 && !isRead) faults.push("rejected but run");
-      else if (!isRead && mine.some((run) => !asked.some((record) => covers(record, run)))) {
+      // Whoever was asked has to have answered, whatever the policy says later.
+      const isFree = isRead || (asked.length === 0 && asksNotAlways);
+      if (mine.length > 0 && allowed.length === 0 && !isFree) faults.push("rejected but run");
+      else if (!isFree && mine.some((run) => !asked.some((record) => covers(record, run)))) {
         faults.push("wrong arguments");
       }
       if (state !== "ended") faults.push("lost");
@@ -62,8 +78,17 @@ export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
       if (mine.length === 0 && allowed.length > 0 && !isDisturbed && !isInterrupted) faults.push("lost");
     }
   }
+  const approvals = new Set((await store.approvals()).map(({ approval }) => approval.id));
+  const isForgotten = inquiries.some(
+    ({ inquiry, resolution }) => resolution?.choice === "always" && !approvals.has(inquiry.id),
+  );
+  if (isForgotten) faults.push("approval forgotten");
   for (const run of runs) if (!attributed.has(run)) faults.push("wrong arguments");
   return faults;
+}
+
+function isAlways(step: Step): boolean {
+  return step.do === "answer" && step.decision === "always";
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {
@@ -81,7 +106,8 @@ function covers({ inquiry, resolution }: InquiryRecord, run: Run): boolean {
 }
 
 function isDefinition({ shown }: CallInquiry, { definition }: Run): boolean {
-  return shown.question.endsWith(definition);
+  // Under a policy that asks about nothing, the question is that of the session, which does not name the definition.
+  return shown.question.endsWith(definition) || !shown.question.startsWith(POLICY_QUESTION);
 }
 
 function isWithin({ shown }: CallInquiry, { wallTimeMs = Number.POSITIVE_INFINITY }: Run): boolean {

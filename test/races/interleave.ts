@@ -217,6 +217,9 @@ class Interleaving<Store> {
       case "cancel":
         if (message !== undefined) this.#subject.cancel(message);
         break;
+      case "mode":
+        this.#subject.setMode?.(step.session, step.to);
+        break;
       case "policy":
         this.#world.policy = step.to;
         break;

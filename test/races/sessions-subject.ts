@@ -62,6 +62,13 @@ export class SessionsSubject implements Subject {
     void this.#turnOf(message).then((turn) => turn?.cancel());
   }
 
+  setMode(session: string, mode: "autonomous" | "cautious" | "manual"): void {
+    this.#sessions
+      ?.get(session)
+      ?.setMode(mode)
+      .catch(() => {});
+  }
+
   open(): readonly Inquiry[] {
     return this.#sessions?.openInquiries() ?? [];
   }

@@ -24,6 +24,8 @@ export interface Subject {
   /** Resolves when every call of the message has ended. */
   dispatch(message: VectorMessage): Promise<unknown>;
   cancel(message: VectorMessage): void;
+  /** Changes the mode of a session. Default: there are none. */
+  setMode?(session: string, mode: "autonomous" | "cautious" | "manual"): void;
   open(): readonly OpenInquiry[];
   answer(id: string, answer: InquiryAnswer): Promise<{ readonly outcome: string }>;
   /** Whether it works on something that needs no answer. Default: it is told by its store. */

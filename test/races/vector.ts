@@ -39,10 +39,15 @@ export type Step =
   /** The caller sends a message again, maybe with other calls. */
   | { readonly do: "resend"; readonly message: string; readonly calls?: readonly ToolCall[] }
   | { readonly do: "cancel"; readonly message: string }
-  | { readonly do: "policy"; readonly to: "wider" | "narrower" | "same" | "deny" }
+  /** `auto` asks about nothing; the others ask about writing. */
+  | { readonly do: "policy"; readonly to: PolicyVersion }
+  /** A person changes the mode of a session. */
+  | { readonly do: "mode"; readonly session: string; readonly to: "autonomous" | "cautious" | "manual" }
   | { readonly do: "definition" }
   /** The next write of the store, or the next run of a tool, fails. */
   | { readonly do: "fail-store" | "fail-tool" };
+
+export type PolicyVersion = "wider" | "narrower" | "same" | "deny" | "auto";
 
 /** Reads the vectors, in the order of their files. */
 export function readVectors(): readonly Vector[] {

@@ -6,6 +6,7 @@ import type { JsonValue } from "../../src/json/value.ts";
 import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
 import type { SandboxRouter } from "../../src/sandboxes/contract/sandbox.ts";
+import type { PolicyVersion } from "./vector.ts";
 
 /** A call that a tool was given. */
 export interface Run {
@@ -17,7 +18,10 @@ export interface Run {
   readonly wallTimeMs: number | undefined;
 }
 
-const WALL_TIMES = { narrower: 30_000, same: 60_000, wider: 90_000 };
+/** What the policy asks, before the digest of the definition. */
+export const POLICY_QUESTION = "Run it? ";
+
+const WALL_TIMES = { narrower: 30_000, same: 60_000, wider: 90_000, auto: 60_000 };
 const SCHEMA = { type: "object", properties: { path: { type: "string" } }, required: ["path"] } as const;
 
 /** Everything outside of the process that can crash: tools, policy, and what the tools did. */
@@ -26,7 +30,7 @@ export class World {
   readonly sandboxes: SandboxRouter;
   /** Ends the runs of tools that wait. */
   readonly waiting: (() => void)[] = [];
-  policy: "wider" | "narrower" | "same" | "deny" = "same";
+  policy: PolicyVersion = "same";
   failsNext = false;
   #version = 1;
   #process = 0;
@@ -84,13 +88,13 @@ export class World {
 
   #register(): void {
     const registry = this.#registry as ToolRegistry;
-    for (const name of ["write", "read"]) {
+    for (const name of ["write", "note", "read"]) {
       registry.register(
         {
           name,
           description: this.definition,
           inputSchema: SCHEMA,
-          sideEffects: name === "write" ? "write" : "read",
+          sideEffects: name === "read" ? "read" : "write",
           host: async (input, { callId, sessionId, turnId = "", signal }) => {
             const run: Run = {
               key: JSON.stringify([sessionId, turnId, callId]),
@@ -117,8 +121,10 @@ export class World {
   #check({ tool }: PolicyRequest): PolicyDecision {
     if (this.policy === "deny") return deny("the policy was changed");
     const grant = { sandbox: "host", limits: { wallTimeMs: WALL_TIMES[this.policy] } } as const;
-    if (tool.name === "read") return allow(grant);
-    return ask(`Run it? ${tool.definition?.digest}`, { grant });
+    if (tool.name === "read" || this.policy === "auto") return allow(grant);
+    const question = `${POLICY_QUESTION}${tool.definition?.digest}`;
+    // What people approved beyond one call holds for notes alone.
+    return ask(question, { grant, ...(tool.name === "note" && { remember: "session" }) });
   }
 }
 

@@ -1,7 +1,12 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import { equalJson } from "../../json/equal.ts";
-import type { JsonValue } from "../../json/value.ts";
-import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type {
+  CallKey,
+  Inquiry,
+  InquiryRecord,
+  NewInquiry,
+  Resolution,
+} from "../../sessions/confirmations/inquiry.ts";
 import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
 import type { AskOptions } from "../../sessions/confirmations/open-inquiry.ts";
 import type { BeginningCall, CallGates } from "../../sessions/durable/call-gates.ts";
@@ -48,6 +53,8 @@ export class GatedDispatch {
   readonly #options: GatedDispatchOptions;
   readonly #cancelling = new AbortController();
   readonly #answers: Answered[] = [];
+  /** How many of the answers were given before the dispatch began. */
+  #earlierAnswers = 0;
   #isAbandoned = false;
   #isCancelled = false;
   #mayBegin = false;
@@ -132,6 +139,7 @@ export class GatedDispatch {
   }
 
   #start(): void {
+    this.#earlierAnswers = this.#answers.length;
     const end = this.#options.start(this.#gates(), this.#isSuspended);
     this.#end = end;
     end.then(
@@ -160,18 +168,34 @@ export class GatedDispatch {
         timeoutMs: inquiries.timeoutMs,
         ask: (question, options) =>
           this.#hasBegun ? inquiries.ask(question, options) : this.#ask(question, options),
+        earlier: (call) => this.#earlier(call),
       },
       begin: (call) => this.#beginWhenKept(call),
     };
   }
 
   async #ask(question: NewInquiry, { onAsked, timeoutMs }: AskOptions = {}): Promise<Resolution | "nobody"> {
-    const known = this.#answers.find((each) => isSame(each.question, question));
+    const known =
+      this.#answers.find(({ resolution }) => resolution?.decision === "deny") ??
+      this.#answers.find((each) => isSame(each.question, question));
     const answered = known ?? (await this.#askAtStop(question, timeoutMs));
     const { inquiry, resolution } = answered;
     if (inquiry === undefined || resolution === undefined) return "nobody";
     onAsked?.(inquiry);
     return resolution;
+  }
+
+  /** What was asked about a call before this dispatch of it began. */
+  #earlier(call: CallKey): MaybePromise<readonly InquiryRecord[]> {
+    // What a tool asked is known to Restate alone. Only a tool that goes on asks again.
+    if (this.#hasBegun) return this.#isSuspended ? this.#options.inquiries.earlier(call) : [];
+    return this.#answers
+      .slice(0, this.#earlierAnswers)
+      .flatMap(({ question, inquiry, resolution }) =>
+        inquiry === undefined || question.callId !== call.callId
+          ? []
+          : [{ inquiry, ...(resolution && { resolution }) }],
+      );
   }
 
   #askAtStop(question: NewInquiry, timeoutMs = this.#options.inquiries.timeoutMs): Promise<Answered> {
@@ -196,7 +220,5 @@ export class GatedDispatch {
 
 /** The digest of a question covers what is shown, and by whom and where it is asked. */
 function isSame(one: NewInquiry, other: NewInquiry): boolean {
-  return (
-    one.digest === other.digest && equalJson([...one.choices] as JsonValue, [...other.choices] as JsonValue)
-  );
+  return one.digest === other.digest;
 }

@@ -49,6 +49,7 @@ export class CancelWatch {
           since = performance.now();
           return resolution;
         },
+        earlier: (asked) => inquiries.earlier(asked),
       },
       get isAbandoned() {
         return gates.isAbandoned;

@@ -93,6 +93,13 @@ export class RestateInquiries implements InquiryBroker {
     return outcomeOf(winner, checked.answer, inquiry.digest);
   }
 
+  /** Reads what was asked about a call that a tool makes: other calls have begun with their answers. */
+  async earlier(call: CallKey): Promise<readonly InquiryRecord[]> {
+    const { store } = this.#options;
+    const records = await mapSome(await store.inquiriesOf(call), (id) => store.inquiry(id));
+    return records.filter((record) => record !== undefined);
+  }
+
   /** Nothing of an earlier process waits here: Restate has it. */
   async abandon(): Promise<void> {}
 
@@ -185,14 +192,14 @@ export class RestateInquiries implements InquiryBroker {
    */
   async #earlier(question: NewInquiry): Promise<OpenInquiry | undefined> {
     if (question.parent === undefined || question.kind === "question") return undefined;
-    const { store } = this.#options;
-    const ids = await store.inquiriesOf(question);
-    const records = await mapSome(ids.toReversed(), (id) => store.inquiry(id));
-    const known = records.find(
-      (record) =>
-        record?.inquiry.digest === question.digest &&
-        (record.resolution === undefined || isByPerson(record.resolution)),
-    );
+    const records = await this.earlier(question);
+    const denied = records.find(({ resolution }) => resolution?.decision === "deny");
+    const known =
+      denied ??
+      records.findLast(
+        ({ inquiry, resolution }) =>
+          inquiry.digest === question.digest && (resolution === undefined || isByPerson(resolution)),
+      );
     if (known === undefined) return undefined;
     const entry = this.#open.get(known.inquiry.id) ?? new OpenInquiry(known.inquiry, known.resolution);
     if (known.resolution === undefined) this.#open.set(known.inquiry.id, entry);

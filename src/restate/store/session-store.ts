@@ -1,6 +1,6 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
-import type { Inquiry, InquiryRecord, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { CallKey, Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import type { CountShared, SharedCount } from "../../sessions/deciding/quotas.ts";
 import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
@@ -163,7 +163,7 @@ export class RestateSessionStore implements SessionStore {
    *
    * @internal
    */
-  inquiriesOf({ sessionId, turnId, messageId, callId }: NewInquiry): Promise<readonly string[]> {
+  inquiriesOf({ sessionId, turnId, messageId, callId }: CallKey): Promise<readonly string[]> {
     return this.#readSession(sessionId, "inquiriesOf", { turnId, messageId, callId });
   }
 

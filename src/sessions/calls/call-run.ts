@@ -1,7 +1,10 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { cutOffRefusal } from "../../engine/dispatch-turn.ts";
 import { dispatchNow, refuseCall } from "../../engine/pipeline.ts";
+import type { InquiryRecord } from "../confirmations/inquiry.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
+import { applyAnswer } from "./asking/asking.ts";
 import type { MessageCore } from "./core.ts";
 import { abandonedExecution } from "./ended-calls.ts";
 import type { MessageCall } from "./message-calls.ts";
@@ -35,9 +38,25 @@ export class CallRun {
     const { session, context, refusal } = this.#message;
     if (refusal !== undefined) return this.#run(() => refuseCall(received, context, refusal));
     if (received.isCutOff) return this.#run(() => refuseCall(received, context, cutOffRefusal()));
+    // The answers about a suspended call were applied before it began.
+    if (received.isSuspended !== true) {
+      const asked = this.#message.askedBefore(received.id);
+      if (asked instanceof Promise || asked.length > 0) return this.#startAsked(asked);
+    }
     if (!session.lanes.take(received.name, this.#most)) return this.#startLater();
     this.#hasPlace = true;
     return this.#dispatch();
+  }
+
+  /** Starts a call about which an earlier process asked: the answer holds, whatever is decided on the call now. */
+  async #startAsked(asked: MaybePromise<readonly InquiryRecord[]>): Promise<Result> {
+    try {
+      for (const { inquiry, resolution } of await asked)
+        await applyAnswer(this.#message.session, inquiry, resolution);
+    } catch {
+      // The store failed. The call applies the answer once more before it runs, and is denied if that fails, too.
+    }
+    return this.#startLater();
   }
 
   async #startLater(): Promise<Result> {

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
@@ -12,6 +13,7 @@ import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { ShadowPlace } from "../changes/shadow-grants.ts";
+import type { InquiryRecord } from "../confirmations/inquiry.ts";
 import type { Asking, InquiryBroker } from "../confirmations/inquiry-broker.ts";
 import type { ClassLevels } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
@@ -151,6 +153,8 @@ export interface MessageCore {
   historyOf(request: PolicyRequest): CallHistory | undefined;
   /** The same for other arguments of a call that was entered. */
   historyOfEdit(callId: string): CallHistory | undefined;
+  /** Returns what an earlier process asked about a call: see `Asking.earlier`. */
+  askedBefore(callId: string): MaybePromise<readonly InquiryRecord[]>;
   /** Counts a call that the policy does not deny. Returns a promise only if the store needs time. */
   count(request: PolicyRequest, quotas: Quotas): Promise<void> | undefined;
   /** Identifies a call of the message, or one that its tool makes, whose arguments are `input`. */

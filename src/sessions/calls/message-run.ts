@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
@@ -11,6 +12,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { CallLedger } from "../../policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import type { CallKey, InquiryRecord } from "../confirmations/inquiry.ts";
 import type { Asking } from "../confirmations/inquiry-broker.ts";
 import { holdsChanges } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
@@ -204,6 +206,14 @@ export class MessageRun implements MessageCore, UnderWay {
     return withLedger(this.turn.history, this.#ledger?.without(callId));
   }
 
+  askedBefore(callId: string): MaybePromise<readonly InquiryRecord[]> {
+    return this.inquiries.earlier(this.#keyOf(callId));
+  }
+
+  #keyOf(callId: string): CallKey {
+    return { sessionId: this.session.id, turnId: this.turn.id, messageId: this.id, callId };
+  }
+
   /** Counts a call that the policy does not deny. */
   count({ callId, tool, input }: PolicyRequest, quotas: Quotas): Promise<void> | undefined {
     const counted = quotas.count(tool.name, () => this.#countedAs(callId, tool.name, input));
@@ -248,6 +258,8 @@ export class MessageRun implements MessageCore, UnderWay {
     const isLeft = isUndone(result) || this.hasLeft(received.id);
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
+    // What an earlier process asked about it, if it ended before it asked again: no answer would count any more.
+    void this.session.inquiries.abandon(this.#keyOf(received.id));
     if (received.isSuspended) void this.session.inquiries.abandonBelow(identity);
     const kept = store.end(identity, result ?? withdrawnExecution(received));
     return kept instanceof Promise ? kept : undefined;

@@ -31,7 +31,8 @@ import { modesOf } from "./modes-of.ts";
 /**
  * The policy of one message of a session: the embedder's, with the session's quotas and levels over it. It lets no call
  * run that the embedder's denies. It lets a call run without a question that the embedder's asks about only if that one
- * accepts a remembered approval, and there is one.
+ * accepts a remembered approval, and there is one. A call about which an earlier process asked a person is asked about again,
+ * whatever the policy and the level are now, so that the person's answer holds.
  */
 export class SessionPolicy implements RuntimePolicy {
   readonly #message: MessageCore;
@@ -60,6 +61,15 @@ export class SessionPolicy implements RuntimePolicy {
   }
 
   #check(request: PolicyRequest): MaybePromise<PolicyDecision> {
+    // A call that a person confirmed has its answer.
+    if (request.confirmedBy !== undefined) return this.#checkNow(request, false);
+    const asked = this.#message.askedBefore(request.callId);
+    if (asked instanceof Promise) return asked.then(({ length }) => this.#checkNow(request, length > 0));
+    return this.#checkNow(request, asked.length > 0);
+  }
+
+  /** @param wasAsked Whether an earlier process asked a person about the call. */
+  #checkNow(request: PolicyRequest, wasAsked: boolean): MaybePromise<PolicyDecision> {
     const { session } = this.#message;
     // Looked up before the policy, which may take its time, answers.
     const traits = session.registry.find(request.tool.name)?.tool ?? NO_TRAITS;
@@ -67,8 +77,8 @@ export class SessionPolicy implements RuntimePolicy {
     const asked = history === undefined ? request : Object.freeze({ ...request, history });
     const answer: unknown = session.policy.check(asked);
     if (isThenable(answer))
-      return toPromise(answer).then((late) => this.#decide(this.#read(late), request, traits));
-    return this.#decide(this.#read(answer), request, traits);
+      return toPromise(answer).then((late) => this.#decide(this.#read(late), request, traits, wasAsked));
+    return this.#decide(this.#read(answer), request, traits, wasAsked);
   }
 
   #read(answer: unknown): PolicyDecision {
@@ -77,7 +87,12 @@ export class SessionPolicy implements RuntimePolicy {
     return shadowPlace === undefined ? decision : grantShadow(decision, shadowPlace);
   }
 
-  #decide(decision: PolicyDecision, request: PolicyRequest, traits: Traits): MaybePromise<PolicyDecision> {
+  #decide(
+    decision: PolicyDecision,
+    request: PolicyRequest,
+    traits: Traits,
+    wasAsked: boolean,
+  ): MaybePromise<PolicyDecision> {
     // A call that a person confirmed was counted before, and its level is known.
     if (decision.decision === "deny" || request.confirmedBy !== undefined) return decision;
     const bases = this.#basesOf(decision, request, traits);
@@ -85,8 +100,9 @@ export class SessionPolicy implements RuntimePolicy {
     if (level === "deny") return denied(decision, basis);
     const { quotas } = this.#message.session;
     const counted = quotas === undefined ? undefined : this.#message.count(request, quotas);
+    // What a person was asked is not decided anew: their answer holds, or they are waited for.
     const decide = (): MaybePromise<PolicyDecision> =>
-      level === "prompt" ? this.#prompt(decision, request, bases, basis) : decision;
+      level === "prompt" || wasAsked ? this.#prompt(decision, request, bases, basis, wasAsked) : decision;
     // Also of a call that a person is asked about, who is not told that it takes effect at once.
     if (bases.some((each) => each.canHold && holdsChanges(each.mode))) {
       this.#message.holdCall(request.callId);
@@ -127,9 +143,10 @@ export class SessionPolicy implements RuntimePolicy {
     request: PolicyRequest,
     bases: Bases,
     basis: LevelBasis,
+    wasAsked: boolean,
   ): MaybePromise<PolicyDecision> {
     const hears = bases.every((each) => levelOf(each) !== "prompt" || hearsApprovals(each));
-    const covered = hears ? this.#isCovered(request) : false;
+    const covered = hears && !wasAsked ? this.#isCovered(request) : false;
     const question = this.#questionOf(decision, request, basis);
     const decide = (isCovered: boolean): PolicyDecision =>
       isCovered ? lift(decision) : raise(decision, question, hears);

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./answer.ts";
 import type { CallKey, Inquiry, InquiryRecord, NewInquiry, Resolution } from "./inquiry.ts";
 import type { InquiryBroker } from "./inquiry-broker.ts";
@@ -24,6 +25,10 @@ export class BothBrokers implements InquiryBroker {
 
   ask(question: NewInquiry, options?: AskOptions): Promise<Resolution | "nobody"> {
     return this.#of(question).ask(question, options);
+  }
+
+  earlier(call: CallKey): MaybePromise<readonly InquiryRecord[]> {
+    return this.#of(call).earlier(call);
   }
 
   async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {

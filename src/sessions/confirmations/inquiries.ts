@@ -20,6 +20,12 @@ export interface InquiriesOptions extends Partial<InquiryBounds> {
   readonly clock?: SteadyClock;
 }
 
+const NONE: readonly InquiryRecord[] = Object.freeze([]);
+
+function recordOf({ inquiry, resolution }: OpenInquiry): InquiryRecord {
+  return resolution === undefined ? { inquiry } : { inquiry, resolution };
+}
+
 const DEFAULT_TIMEOUT_MS = 300_000;
 const UNKNOWN: AnswerOutcome = Object.freeze({ outcome: "unknown" });
 const GONE: AnswerOutcome = Object.freeze({ outcome: "gone" });
@@ -111,6 +117,11 @@ export class Inquiries implements InquiryBroker {
     return entry.wait(options, () => void this.#end(entry, "cancelled"));
   }
 
+  earlier(call: CallKey): readonly InquiryRecord[] {
+    const entries = this.#restored.of(call);
+    return entries.length === 0 ? NONE : entries.map(recordOf);
+  }
+
   /** Answers an inquiry. Rejects if the store fails; the inquiry is open then. */
   async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
     const entry = this.#open.get(id);
@@ -175,11 +186,15 @@ export class Inquiries implements InquiryBroker {
     this.#timer.stop();
   }
 
-  /** Takes what an earlier process asked last about the call if it is the same, and cancels everything else. */
+  /**
+   * Takes what an earlier process asked about the call: what a person denied, or else the last inquiry if it is the same.
+   * Cancels everything else.
+   */
   async #takeRestored(question: NewInquiry): Promise<OpenInquiry | undefined> {
     const entries = this.#restored.take(question);
     const last = entries.at(-1);
-    const same = last?.inquiry.digest === question.digest ? last : undefined;
+    const denied = entries.find(({ resolution }) => resolution?.decision === "deny");
+    const same = denied ?? (last?.inquiry.digest === question.digest ? last : undefined);
     for (const entry of entries) if (entry !== same) await this.#end(entry, "cancelled");
     if (same !== undefined && this.#isExpired(same.inquiry)) await this.#end(same, "timeout");
     return same;

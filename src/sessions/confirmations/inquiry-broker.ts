@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./answer.ts";
 import type { CallKey, Inquiry, InquiryRecord, NewInquiry, Resolution } from "./inquiry.ts";
 import type { InquiryListener } from "./inquiry-listeners.ts";
@@ -9,11 +10,16 @@ export interface Asking {
   readonly timeoutMs: number;
   /**
    * Asks a person, and waits for the answer, the time-out or the signal. If an earlier process has asked the same, its
-   * inquiry or its answer is used.
+   * inquiry or its answer is used; a denial is used whatever it has asked about the call.
    *
    * @returns how it ended; `"nobody"` if too many inquiries are open.
    */
   ask(question: NewInquiry, options?: AskOptions): Promise<Resolution | "nobody">;
+  /**
+   * Returns what an earlier process asked about a call, with the answers that there are: until the call has ended, they hold
+   * whatever the policy says now. Empty for calls that this process asked about. Returns a promise only if it has to read.
+   */
+  earlier(call: CallKey): MaybePromise<readonly InquiryRecord[]>;
 }
 
 /** Asks people for sessions. The answer that is written first decides, by any person and over any route. */

@@ -1,5 +1,7 @@
 import type { CallKey, Inquiry } from "./inquiry.ts";
 
+const NONE: readonly never[] = Object.freeze([]);
+
 /** Inquiries of an earlier process whose calls have not been dispatched again, by their calls. */
 export class RestoredInquiries<Entry extends { readonly inquiry: Inquiry }> {
   readonly #byCall = new Map<string, Entry[]>();
@@ -9,6 +11,11 @@ export class RestoredInquiries<Entry extends { readonly inquiry: Inquiry }> {
     const known = this.#byCall.get(key);
     if (known === undefined) this.#byCall.set(key, [entry]);
     else known.push(entry);
+  }
+
+  /** Returns the inquiries of a call, which stay. */
+  of(call: CallKey): readonly Entry[] {
+    return this.#byCall.size === 0 ? NONE : (this.#byCall.get(keyOf(call)) ?? NONE);
   }
 
   /** Removes and returns the inquiries of a call. */

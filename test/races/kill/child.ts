@@ -7,7 +7,7 @@ import { Random } from "../../guests/fuzz/random.ts";
 import { type Disk, interleave, type Progress } from "../interleave.ts";
 import { SessionsSubject } from "../sessions-subject.ts";
 import type { OpenInquiry } from "../subject.ts";
-import { readVectors, type Vector } from "../vector.ts";
+import { type PolicyVersion, readVectors, type Vector } from "../vector.ts";
 import { type Run, World } from "../world.ts";
 import type { Line } from "./line.ts";
 
@@ -15,10 +15,13 @@ const [folder = "", vectorIndex = "", seed = "", mayKill = ""] = process.argv.sl
 const linesFile = join(folder, "lines.jsonl");
 const vector = readVectors()[Number(vectorIndex)] as Vector;
 const actors = vector.actors.map(() => ({ taken: 0, seen: [] as OpenInquiry[] }));
+/** The policy is outside of the process that was killed. */
+let policy: PolicyVersion = "same";
 for (const line of readLines()) {
   const actor = "actor" in line ? actors[line.actor] : undefined;
   if (actor === undefined || !("actor" in line)) continue;
-  actor.taken++;
+  const step = vector.actors[line.actor]?.[actor.taken++];
+  if (step?.do === "policy") policy = step.to;
   if (line.seen !== undefined) actor.seen.push(line.seen);
 }
 const progress: Progress = {
@@ -32,6 +35,7 @@ const disk: Disk = {
   open: () => new SqliteSessionStore(join(folder, "store.db")),
 };
 const world = new World(await openSandboxes(), (run: Run) => write({ run }));
+world.policy = policy;
 if (mayKill === "yes") setTimeout(disk.crash, new Random(Number(seed)).below(12));
 const { hasEnded, log } = await interleave(
   vector,

@@ -14,7 +14,7 @@ import type { Line } from "./line.ts";
 const MAX_TIMED_KILLS = 3;
 
 /** From one vector to the next, so that a few kills reach many classes. It must have no divisor in common with their number. */
-const STRIDE = 7;
+const STRIDE = 11;
 
 /** Returns the index of the vector that is played at a place: each of so many vectors comes once before any comes again. */
 export function vectorAt(place: number, count: number): number {

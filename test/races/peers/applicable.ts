@@ -14,7 +14,10 @@ function reasonOf(step: Step, missing: Peer["missing"]): string | undefined {
   switch (step.do) {
     case "cancel":
       return "a conversation that waits for a person has nothing to cancel";
+    case "mode":
+      return "it has no modes";
     case "policy":
+      if (step.to === "auto") return "its tools are asked about or not, by their definition";
       if (step.to === "wider") return "a call runs without a grant that could be wider";
       return step.to === "deny" ? missing.deny : undefined;
     case "answer":

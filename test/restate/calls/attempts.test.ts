@@ -10,7 +10,7 @@ const call = { sessionId: "s", turnId: "t", messageId: "m", call: { id: "c", nam
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const asking = (): GatedDispatchOptions => ({
   idempotencyKey: "key",
-  inquiries: { timeoutMs: 1_000, ask: async () => "nobody" },
+  inquiries: { timeoutMs: 1_000, earlier: () => [], ask: async () => "nobody" },
   start: async ({ inquiries, signal }) => {
     const cancelled = new Promise((resolve) => signal.addEventListener("abort", resolve));
     await Promise.race([cancelled, inquiries.ask(question as never)]);

@@ -18,7 +18,7 @@ const answered = (given: NewInquiry = question, resolution: Resolution = ALLOWED
 const EXECUTION = executionOf("call");
 
 /** Asks people of a call that runs. */
-const live: Asking = { timeoutMs: 1_000, ask: async () => "nobody" };
+const live: Asking = { timeoutMs: 1_000, earlier: () => [], ask: async () => "nobody" };
 const dispatchOf = (start: StartDispatch) =>
   new GatedDispatch({ idempotencyKey: "key", start, inquiries: live });
 

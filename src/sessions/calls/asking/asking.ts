@@ -4,7 +4,7 @@ import { escapeName } from "../../../policy/match/name-pattern.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
 import type { CallChoice, Inquiry, Resolution } from "../../confirmations/inquiry.ts";
 import { shownCall } from "../../confirmations/shown-call.ts";
-import type { MessageCore } from "../core.ts";
+import type { MessageCore, SessionCore } from "../core.ts";
 import { askInquiry } from "./asking-inquiry.ts";
 import { problemOfArguments } from "./edited-arguments.ts";
 import { projectedChanges } from "./projected-changes.ts";
@@ -69,9 +69,7 @@ export async function askPerson(
   );
   if (resolution === "nobody") return { decision: "nobody" };
   const { decision, by = "", arguments: edited } = resolution;
-  if (inquiry !== undefined) await remember(message, inquiry, resolution);
-  // Again after a restart between the answer and this, when the answer is found.
-  if (inquiry?.kind === "plan" && decision === "allow") await session.approvePlan(by);
+  if (inquiry !== undefined) await applyAnswer(session, inquiry, resolution);
   switch (decision) {
     case "allow":
       return { decision, by, ...(edited !== undefined && { arguments: edited }) };
@@ -87,9 +85,23 @@ export async function askPerson(
   }
 }
 
-/** Remembers the answer, if the person or the configuration says so. */
+/**
+ * Has an answer hold beyond its call: remembers it, if the person or the configuration says so, and approves the plan. Again
+ * after a restart between the answer and this, whether or not the policy still asks about the call.
+ */
+export async function applyAnswer(
+  session: SessionCore,
+  inquiry: Inquiry,
+  resolution: Resolution | undefined,
+): Promise<void> {
+  if (resolution === undefined) return;
+  await remember(session, inquiry, resolution);
+  if (inquiry.kind === "plan" && resolution.decision === "allow")
+    await session.approvePlan(resolution.by ?? "");
+}
+
 async function remember(
-  { session }: MessageCore,
+  session: SessionCore,
   { id, shown, choices }: Inquiry,
   { decision, choice, by = "", at, approval }: Resolution,
 ): Promise<void> {
