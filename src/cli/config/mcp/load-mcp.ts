@@ -203,6 +203,12 @@ async function loadServer(
     const variables = await readValues(env, entry, [...path, "env"], problems);
     return { ...(program as StdioServerOptions), env: variables, ...(fs && { fs: fs.map(beside) }) };
   }
+  for (const member of Object.keys(PROGRAM).filter((name) => name !== "command")) {
+    if (entry.value.servers[name]?.[member as keyof ServerEntry] === undefined) continue;
+    const instead = INSTEAD[member] ?? "it is for a server with 'command'";
+    const message = `'${member}' has no effect beside 'url', since no program is started here: ${instead}`;
+    problems.push(entry.problem([...path, member], message, "warning", "key"));
+  }
   const token = bearer && (await readToken(bearer, entry, [...path, "bearer"], problems));
   const sent = await readValues(headers, entry, [...path, "headers"], problems);
   return {
@@ -213,6 +219,13 @@ async function loadServer(
     ...(oauth && { oauth: await loadOAuth(oauth, entry, [...path, "oauth"], problems) }),
   };
 }
+
+/** What to write for members that only concern programs. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  net: "requests go to the origin of 'url' only, and 'addresses' allows ranges that are not public",
+  env: "send values with 'headers' or 'bearer'",
+  fs: "the server sees the files of its own machine",
+};
 
 async function readValues(
   named: Readonly<Record<string, NamedValue>>,

@@ -31,3 +31,20 @@ test.each([
 ])("a config with server.mcp: %s has a problem that says what is wrong", async (mcp, message) => {
   expect(await check(mcp)).toContain(message);
 });
+
+test("members of a program beside the url of an MCP server are named, with what to write instead", async () => {
+  const server =
+    "{ url: 'http://127.0.0.1:9/', net: ['https://a.example'], fs: [{ directory: . }], env: {}, cwd: a }";
+  const folder = await createFolder({
+    "sandgate.yaml": `mcp: { servers: { files: ${server} } }\npolicy: { rules: [] }\n`,
+  });
+  const { stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
+  for (const text of [
+    "'net' has no effect",
+    "'addresses' allows",
+    "'fs' has no effect",
+    "'headers' or 'bearer'",
+    "'cwd'",
+  ])
+    expect(stderr).toContain(text);
+});
