@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
 import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store.ts";
 import type { StoredProgram, SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
@@ -171,6 +171,33 @@ describe("A store of suspended programs in a file", () => {
     stores.defer(() => reader.close());
     expect(reader.list()).toHaveLength(1);
     await expect(reader.remove(PROGRAM.id)).rejects.toThrow("it cannot be written");
+  });
+
+  test("undoes a write that fails, and leaves the others of the same turn alone", async () => {
+    const store = new SqliteSuspensionStore(join(folder, "failing.db"));
+    onTestFinished(() => store.close());
+    const last = { ...OTHER, id: "c".repeat(32), callId: "c3" };
+    // Its header is written before its second call fails.
+    const flawed = [
+      { number: 1, digest: "x" },
+      { number: 2, digest: {} as string },
+    ];
+    const [first, failing, third] = await Promise.allSettled([
+      store.put(PROGRAM, [{ number: 1, digest: "x" }]),
+      store.put(OTHER, flawed),
+      store.put(last, []),
+    ]);
+    expect([first, third]).toEqual(Array(2).fill({ status: "fulfilled", value: true }));
+    expect(failing).toMatchObject({
+      reason: {
+        code: "suspension_store_failed",
+        message: expect.stringContaining("the store of programs failed"),
+      },
+    });
+    expect(store.list().map(({ id }) => id)).toEqual([PROGRAM.id, last.id]);
+    expect(store.calls(PROGRAM.id)).toHaveLength(1);
+    expect(store.calls(OTHER.id)).toEqual([]);
+    expect(await store.put(OTHER, [])).toBe(true);
   });
 
   test("leaves out what was changed so that it is no program", async () => {

@@ -3,14 +3,15 @@ import { SuspensionStoreError } from "../suspension-store.ts";
 import { readableError } from "./open-database.ts";
 
 interface Waiting {
-  /** Runs the statements, and returns a function that tells the caller what came of them. */
+  /** Runs the statements, and returns a function that settles the write once the group is committed. */
   readonly run: () => () => void;
   readonly reject: (error: SuspensionStoreError) => void;
 }
 
 /**
  * Runs what is to be written in one turn of the event loop in one transaction: syncing the disk takes most of the time of a
- * write. The transaction begins and ends in the same turn, so that other processes hardly wait.
+ * write. The transaction begins and ends in the same turn, so that other processes hardly wait. A write that fails undoes
+ * its own statements and leaves those of other callers alone.
  */
 export class GroupedWrites {
   readonly #database: DatabaseSync;
@@ -38,15 +39,35 @@ export class GroupedWrites {
     this.#waiting = [];
     try {
       this.#database.exec("BEGIN IMMEDIATE");
-      const tell = group.map(({ run }) => run());
+      const settle = group.map((each) => this.#attempt(each));
       this.#database.exec("COMMIT");
-      for (const each of tell) each();
+      for (const each of settle) each();
     } catch (error) {
       if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      const failure = new SuspensionStoreError(`the store of programs failed: ${readableError(error)}`, {
-        cause: error,
-      });
+      const failure = toFailure(error);
       for (const { reject } of group) reject(failure);
     }
   }
+
+  /**
+   * Runs the statements of one caller.
+   *
+   * @throws {Error} if SQLite rolled the whole transaction back, as it does if the disk is full.
+   */
+  #attempt({ run, reject }: Waiting): () => void {
+    this.#database.exec("SAVEPOINT write");
+    try {
+      const settle = run();
+      this.#database.exec("RELEASE write");
+      return settle;
+    } catch (error) {
+      if (!this.#database.isTransaction) throw error;
+      this.#database.exec("ROLLBACK TO write; RELEASE write");
+      return () => reject(toFailure(error));
+    }
+  }
+}
+
+function toFailure(error: unknown): SuspensionStoreError {
+  return new SuspensionStoreError(`the store of programs failed: ${readableError(error)}`, { cause: error });
 }
