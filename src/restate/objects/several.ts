@@ -1,6 +1,5 @@
 import type { ObjectContext } from "@restatedev/restate-sdk";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { REFUSED } from "./call-object.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
 
 /** An operation on an object. */
@@ -10,7 +9,9 @@ export interface Operation {
 }
 
 /** What became of an operation that was run together with others. */
-export type OperationResult = { readonly result?: unknown } | { readonly refused: string };
+export type OperationResult =
+  | { readonly result?: unknown }
+  | { readonly refused: string /** Of the error of its handler. */; readonly status: number };
 
 /** The name of the handler that runs several operations on its object. */
 export const SEVERAL = "several";
@@ -44,7 +45,7 @@ async function outcomeOf(sdk: RestateSdk, run: () => Promise<unknown>): Promise<
   try {
     return { result: await run() };
   } catch (error) {
-    if (error instanceof sdk.TerminalError && error.code === REFUSED) return { refused: error.message };
+    if (error instanceof sdk.TerminalError) return { refused: error.message, status: error.code };
     throw error;
   }
 }

@@ -13,7 +13,10 @@ export interface OperationRunner {
   readonly runSome: (operations: readonly Operation[]) => Promise<readonly OperationResult[]>;
   /** Whether an operation can be run together with others. */
   readonly canJoin: (operation: Operation) => boolean;
-  readonly refuse: (message: string) => Error;
+  /** Returns the error of an operation that its handler refused. */
+  readonly refuse: (message: string, status: number) => Error;
+  /** Whether operations were refused together because they are too long, so that none was run. */
+  readonly isTooLong: (error: unknown) => boolean;
   /** Is told when nothing waits or runs any longer. */
   readonly onIdle: () => void;
 }
@@ -59,7 +62,7 @@ export class OperationQueue {
     let length = 0;
     for (const operation of this.#waiting) {
       if (count === MAX_OPERATIONS || !this.#runner.canJoin(operation)) break;
-      if (this.#waiting.length > 1) length += JSON.stringify(operation.input)?.length ?? 0;
+      if (this.#waiting.length > 1) length += lengthOf(operation);
       if (length > MAX_LENGTH) break;
       count++;
     }
@@ -81,12 +84,22 @@ export class OperationQueue {
       );
       for (const [index, outcome] of results.entries()) {
         const { resolve, reject } = operations[index] as Waiting;
-        if ("refused" in outcome) reject(this.#runner.refuse(outcome.refused));
+        if ("refused" in outcome) reject(this.#runner.refuse(outcome.refused, outcome.status));
         else resolve(outcome.result);
       }
       this.#waiting.unshift(...operations.slice(results.length));
     } catch (error) {
-      for (const { reject } of operations) reject(error);
+      if (this.#runner.isTooLong(error)) for (const each of operations) await this.#runOne(each);
+      else for (const { reject } of operations) reject(error);
     }
+  }
+}
+
+/** The length of the JSON of an operation's input. One that cannot be sent runs alone, and so fails alone. */
+function lengthOf({ input }: Operation): number {
+  try {
+    return JSON.stringify(input)?.length ?? 0;
+  } catch {
+    return Number.POSITIVE_INFINITY;
   }
 }

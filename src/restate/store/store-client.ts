@@ -112,7 +112,9 @@ export class StoreClient {
       runSome: (operations) => this.#call(object, SEVERAL, operations, randomUUID()),
       // They need all that the object has, which the others do not.
       canJoin: ({ handler }) => handler !== "remove",
-      refuse: (message) => new SessionStoreError(message),
+      refuse: (message, status) =>
+        status === REFUSED ? new SessionStoreError(message) : new RestateHandlerError(message, status),
+      isTooLong,
       onIdle,
     });
   }

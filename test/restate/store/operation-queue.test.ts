@@ -10,16 +10,21 @@ function openQueue(most = Number.POSITIVE_INFINITY) {
     run: async ({ handler, input }) => {
       runs.push([handler]);
       if (handler === "fail") throw new Error("failed");
+      JSON.stringify(input);
       return input;
     },
     runSome: async (operations) => {
       const done = operations.slice(0, most);
       runs.push(done.map(({ handler }) => handler));
       if (done.some(({ handler }) => handler === "fail")) throw new Error("failed");
-      return done.map(({ handler, input }) => (handler === "refuse" ? { refused: "no" } : { result: input }));
+      if (done.some(({ handler }) => handler === "long")) throw new RangeError("too long");
+      return done.map(({ handler, input }) =>
+        handler === "refuse" ? { refused: "no", status: 409 } : { result: input },
+      );
     },
     canJoin: ({ handler }) => handler !== "alone",
-    refuse: (message) => new Error(message),
+    refuse: (message, status) => new Error(`${message} (${status})`),
+    isTooLong: (error) => error instanceof RangeError,
     onIdle: () => {
       idle++;
     },
@@ -46,6 +51,23 @@ describe("A queue of operations", () => {
     const { add } = openQueue();
     const results = await add(operation("a"), operation("refuse"), operation("b"));
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(results[1]).toMatchObject({ reason: { message: "no (409)" } });
+  });
+
+  test("runs operations one by one if they are too long for one message together", async () => {
+    const { runs, add } = openQueue();
+    const results = await add(operation("a"), operation("b"), operation("long"), operation("c"));
+    expect(results.map(({ status }) => status)).toEqual(Array(4).fill("fulfilled"));
+    expect(runs).toEqual([["a"], ["b", "long", "c"], ["b"], ["long"], ["c"]]);
+  });
+
+  test("rejects only the operation whose input is no JSON, and goes on", async () => {
+    const { add, queue } = openQueue();
+    const circular: unknown[] = [];
+    circular.push(circular);
+    const results = await add(operation("a"), operation("b"), operation("c", circular), operation("d"));
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(await queue.add(operation("e"))).toBe("e");
   });
 
   test("rejects all that ran together if they failed, and goes on", async () => {
