@@ -31,9 +31,13 @@ import { findCalls } from "./read/find-calls.ts";
 import { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { DirectoryLock } from "./storage/directory-lock.ts";
+import { EarlierFiles } from "./storage/earlier-files.ts";
 import { journalFile } from "./storage/file-names.ts";
 import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
 import { type ChainHead, type RecoveredJournal, recover } from "./write/recover.ts";
+
+/** How often the files are looked at. */
+const WATCH_MS = 1_000;
 
 /**
  * Opens a journal to write to it, or creates it. Calls that were running when the journal was last written to get a
@@ -57,22 +61,35 @@ export class Journal implements CallJournal, AsyncDisposable {
   readonly #keys: SessionKeys;
   readonly #writer: GroupWriter;
   readonly #beside = new BesideFiles();
+  readonly #earlier = new EarlierFiles();
+  readonly #watch: NodeJS.Timeout;
   #closed: Promise<void> | undefined;
 
-  private constructor(options: CheckedOptions, lock: DirectoryLock, { file, head, open }: RecoveredJournal) {
+  private constructor(
+    options: CheckedOptions,
+    lock: DirectoryLock,
+    { file, head, open, earlier }: RecoveredJournal,
+  ) {
     this.#options = options;
     this.#lock = lock;
     this.#kept = new KeptInputs(options.directory);
     this.#keys = new SessionKeys(options.directory);
     this.#writer = new GroupWriter(file, head, open, options.sync === "group", {
-      beforeGroup: () => this.#beside.write(),
+      beforeGroup: () => {
+        const { problem } = lock;
+        if (problem !== undefined) throw new JournalError(problem);
+        return this.#beside.write();
+      },
       afterGroup: (end) => this.#beside.follow(end),
       nextFile: (end, current) => (current.size < options.maxBytes ? undefined : this.#openNext(end)),
+      onContinued: (path) => this.#earlier.add(path),
       onUnhealthy: (reason) =>
         this.#tell("unhealthy", `the journal cannot write, so no call runs: ${reason}`),
       onHealthy: (lost) =>
         this.#tell("healthy", `the journal can write again${lost > 0 ? `; ${lost} records were lost` : ""}`),
     });
+    for (const path of earlier) this.#earlier.add(path);
+    this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
   }
 
   /** See {@link openJournal}. @internal */
@@ -234,6 +251,7 @@ export class Journal implements CallJournal, AsyncDisposable {
       if (this.problem === undefined) await this.#beside.finish();
       await this.#writer.close();
     } finally {
+      clearInterval(this.#watch);
       await this.#beside[Symbol.asyncDispose]();
       this.#lock[Symbol.dispose]();
     }
@@ -260,6 +278,15 @@ export class Journal implements CallJournal, AsyncDisposable {
   #show(canonical: CanonicalJson, sessionId: string): ShownArguments {
     const { redaction } = this.#options;
     return this.#beside.seal(canonical, sessionId) ?? canonical.shownAs((value) => redaction.json(value));
+  }
+
+  /** Notices what another process does to the files, also while no call is recorded. */
+  #look(): void {
+    this.#writer.look(this.#lock.problem);
+    for (const { path, isRemoved } of this.#earlier.look()) {
+      const what = isRemoved ? "removed" : "changed";
+      this.#tell("changed", `'${path}', which was written before, was ${what} by another process`);
+    }
   }
 
   async #openNext({ seq }: ChainHead): Promise<AppendFile> {

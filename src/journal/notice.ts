@@ -5,11 +5,20 @@ export interface JournalNotice {
    * - `interrupted`: calls were running when the journal was last written to
    * - `unhealthy`: the journal cannot write, so no call runs
    * - `healthy`: the journal can write again
+   * - `changed`: another process removed or changed a file that was written before
    * - `checkpoint`: a checkpoint could not be signed or kept
    * - `anchor`: an anchor did not take a checkpoint
    * - `peer`: the checkpoint of another machine cannot be read or trusted, or shows that its journal was cut
    */
-  readonly kind: "torn" | "interrupted" | "unhealthy" | "healthy" | "checkpoint" | "anchor" | "peer";
+  readonly kind:
+    | "torn"
+    | "interrupted"
+    | "unhealthy"
+    | "healthy"
+    | "changed"
+    | "checkpoint"
+    | "anchor"
+    | "peer";
   /** One line. */
   readonly message: string;
 }

@@ -1,21 +1,25 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { OpenFilePlace } from "../../base/open-file-place.ts";
 
 /**
  * A file to which whole groups of lines are appended. After a write that failed, the next one first cuts the file back to
- * the end of the last group that was written.
+ * the end of the last group that was written. Nothing is written if the path no longer leads to the file, or another process
+ * changed its size.
  */
 export class AppendFile implements AsyncDisposable {
-  readonly path: string;
+  readonly #place: OpenFilePlace;
   readonly #file: FileHandle;
   #size: number;
-  #needsCut = false;
+  /** The largest size that the file can have: more than `#size` after a write that failed. */
+  #maxSize: number;
 
-  private constructor(path: string, file: FileHandle, size: number) {
-    this.path = path;
+  private constructor(place: OpenFilePlace, file: FileHandle, size: number) {
+    this.#place = place;
     this.#file = file;
     this.#size = size;
+    this.#maxSize = size;
   }
 
   /** Opens a file, or creates it, readable for its owner only. */
@@ -23,13 +27,22 @@ export class AppendFile implements AsyncDisposable {
     // Not in append mode, in which a write cannot choose its position.
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
-      const { size } = await file.stat();
-      if (size === 0) await syncDirectory(dirname(path));
-      return new AppendFile(path, file, size);
+      const status = await file.stat({ bigint: true });
+      if (status.size === 0n) await syncDirectory(dirname(path));
+      return new AppendFile(new OpenFilePlace(path, status), file, Number(status.size));
     } catch (error) {
       await file.close();
       throw error;
     }
+  }
+
+  get path(): string {
+    return this.#place.path;
+  }
+
+  /** Why nothing can be written, as far as the file's path tells; `undefined` if it leads to the file. */
+  get problem(): string | undefined {
+    return this.#place.problem;
   }
 
   /** The number of bytes that were written. */
@@ -39,14 +52,14 @@ export class AppendFile implements AsyncDisposable {
 
   /** Writes bytes at the end. If it rejects, none of them counts as written. */
   async append(bytes: Uint8Array): Promise<void> {
-    if (this.#needsCut) await this.cutBack();
-    this.#needsCut = true;
+    this.#checkPlace();
+    if (this.#maxSize > this.#size) await this.cutBack();
+    this.#maxSize = this.#size + bytes.length;
     for (let written = 0; written < bytes.length; ) {
       const left = bytes.length - written;
       written += (await this.#file.write(bytes, written, left, this.#size + written)).bytesWritten;
     }
     this.#size += bytes.length;
-    this.#needsCut = false;
   }
 
   /** Waits until everything that was written is durable. */
@@ -56,10 +69,10 @@ export class AppendFile implements AsyncDisposable {
 
   /** Cuts off the bytes from a position on, or those of a write that failed. */
   async cutBack(size: number = this.#size): Promise<void> {
-    this.#needsCut = true;
+    this.#maxSize = Math.max(this.#maxSize, this.#size);
     this.#size = size;
     await this.#file.truncate(size);
-    this.#needsCut = false;
+    this.#maxSize = size;
   }
 
   /** Reads the bytes from a position on. */
@@ -76,6 +89,13 @@ export class AppendFile implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#file.close();
+  }
+
+  #checkPlace(): void {
+    const found = this.#place.look();
+    if (typeof found === "string") throw new Error(found);
+    if (found < this.#size) throw new Error(`'${this.path}' was cut to ${found} bytes by another process`);
+    if (found > this.#maxSize) throw new Error(`another process wrote to '${this.path}'`);
   }
 }
 

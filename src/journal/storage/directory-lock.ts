@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { OpenFilePlace } from "../../base/open-file-place.ts";
+import { createPrivateFile } from "../../base/private-file.ts";
 import { JournalError } from "../journal-error.ts";
 
 /**
@@ -8,10 +10,19 @@ import { JournalError } from "../journal-error.ts";
  */
 export class DirectoryLock implements Disposable {
   readonly #database: DatabaseSync;
+  readonly #place: OpenFilePlace;
 
   /** @throws {JournalError} if the directory is locked, or the lock cannot be written. */
   constructor(directory: string) {
-    this.#database = lock(directory);
+    const path = join(directory, "lock");
+    this.#database = lock(directory, path);
+    this.#place = new OpenFilePlace(path);
+  }
+
+  /** Why another process could write to the directory; `undefined` if none can. */
+  get problem(): string | undefined {
+    const { problem } = this.#place;
+    return problem === undefined ? undefined : `the journal is no longer locked: ${problem}`;
   }
 
   [Symbol.dispose](): void {
@@ -19,22 +30,32 @@ export class DirectoryLock implements Disposable {
   }
 }
 
-function lock(directory: string): DatabaseSync {
+function lock(directory: string, path: string): DatabaseSync {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(join(directory, "lock"), { timeout: 0 });
+    createPrivateFile(path);
+    database = new DatabaseSync(path, { timeout: 0 });
     database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     return database;
   } catch (error) {
     database?.close();
-    const { errcode, message } = error as Error & { readonly errcode?: number };
-    throw new JournalError(
-      errcode === SQLITE_BUSY
-        ? `the journal in '${directory}' is open already, in this process or in another one`
-        : `the journal in '${directory}' cannot be locked: ${message}`,
-    );
+    throw new JournalError(whyNotLocked(directory, path, error));
   }
 }
 
+/** Both errors of SQLite and of the file system get here. */
+function whyNotLocked(directory: string, path: string, error: unknown): string {
+  const { code = "", errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number };
+  if (errcode === SQLITE_BUSY)
+    return `the journal in '${directory}' is open already, in this process or in another one`;
+  if (errcode === SQLITE_READONLY || errcode === SQLITE_CANTOPEN)
+    return `the journal in '${directory}' cannot be opened: this user cannot write '${path}'`;
+  if (["EACCES", "EPERM", "EROFS"].includes(code))
+    return `the journal in '${directory}' cannot be opened: this user cannot write to that folder (${code})`;
+  return `the journal in '${directory}' cannot be locked: ${message}`;
+}
+
 const SQLITE_BUSY = 5;
+const SQLITE_READONLY = 8;
+const SQLITE_CANTOPEN = 14;

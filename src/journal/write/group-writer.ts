@@ -20,12 +20,14 @@ export interface WaitingRecord {
 
 /** What surrounds the writer: where the lines go besides the file, and who is told. */
 export interface WriterSurroundings {
-  /** Writes what must be on the disk before the next group. */
+  /** Writes what must be on the disk before the next group. Throws, also as a rejection, if the group must not be written. */
   readonly beforeGroup: () => Promise<void> | undefined;
   /** Called after a group was written. */
   readonly afterGroup: (head: ChainHead) => void;
   /** Returns the next file if the journal must be continued in another one, and otherwise `undefined`. */
   readonly nextFile: (head: ChainHead, file: AppendFile) => Promise<AppendFile> | undefined;
+  /** Called with the path of the file that another one now continues. */
+  readonly onContinued: (path: string) => void;
   readonly onUnhealthy: (reason: string) => void;
   readonly onHealthy: (lost: number) => void;
 }
@@ -36,6 +38,8 @@ const MAX_GROUP = 4_096;
 const MAX_WAITING = 65_536;
 /** How many records that nothing waits for are kept while the journal cannot write. */
 const MAX_KEPT = 10_000;
+/** How long the records that wait can be in all, in UTF-16 code units: they are written as one text. */
+const MAX_WAITING_LENGTH = 67_108_864;
 const RETRY_MS = 1_000;
 
 /**
@@ -53,6 +57,8 @@ export class GroupWriter {
   #file: AppendFile;
   #head: ChainHead;
   #waiting: WaitingRecord[] = [];
+  /** The length of those that wait and of those that are being written. */
+  #waitingLength = 0;
   /** The last group that was written. Its calls are not in `#open` yet. */
   #written: readonly WaitingRecord[] = [];
   /** Settled when the group that waits now is written. */
@@ -114,6 +120,7 @@ export class GroupWriter {
   add(record: WaitingRecord): Promise<void> | undefined {
     if (this.#waiting.length === 0) this.#waitingSince = performance.now();
     this.#waiting.push(record);
+    this.#waitingLength += lengthOf(record);
     this.#loop ??= this.#run();
     if (!record.isAwaited) return undefined;
     this.#waitingGroup ??= Promise.withResolvers();
@@ -122,13 +129,18 @@ export class GroupWriter {
 
   /** Whether too many records wait. */
   get isFull(): boolean {
-    return this.#waiting.length >= MAX_WAITING;
+    return this.#waiting.length >= MAX_WAITING || this.#waitingLength >= MAX_WAITING_LENGTH;
   }
 
   /** Keeps a record that nothing waits for until the journal can write again, or counts it as lost. */
   keep(record: WaitingRecord): void {
-    if (!this.#isClosed && this.#waiting.length < MAX_KEPT) this.#waiting.push(record);
-    else this.#lose();
+    const hasSpace = this.#waiting.length < MAX_KEPT && this.#waitingLength < MAX_WAITING_LENGTH;
+    if (this.#isClosed || !hasSpace) {
+      this.#lose();
+      return;
+    }
+    this.#waiting.push(record);
+    this.#waitingLength += lengthOf(record);
   }
 
   /** Waits until everything that was added before is written, or cannot be. */
@@ -139,6 +151,12 @@ export class GroupWriter {
   /** Makes everything that was written durable. */
   sync(): Promise<void> {
     return this.#file.sync();
+  }
+
+  /** Takes note of a reason why nothing can be written, if the file's path does not tell one first. */
+  look(problem: string | undefined): void {
+    const reason = this.#file.problem ?? problem;
+    if (reason !== undefined && this.problem === undefined) this.#fail(new Error(reason));
   }
 
   /** Writes what waits, and closes the file. Records that cannot be written are counted as lost. */
@@ -172,10 +190,12 @@ export class GroupWriter {
       promise.catch(() => {});
       try {
         await this.#write(group);
+        this.#release(group);
         resolve();
       } catch (error) {
         // The calls that wait for their records do not run. What happens anyway is written later.
         this.#waiting.unshift(...group.filter(({ isAwaited }) => !isAwaited));
+        this.#release(group.filter(({ isAwaited }) => isAwaited));
         this.#waitingSince = this.#writingSince;
         this.#fail(error);
         reject(error);
@@ -247,6 +267,7 @@ export class GroupWriter {
       throw error;
     }
     await before[Symbol.asyncDispose]().catch(() => {});
+    this.#surroundings.onContinued(before.path);
   }
 
   #fail(error: unknown): void {
@@ -263,11 +284,18 @@ export class GroupWriter {
   /** Gives up the records that arrived while others failed, and whose calls wait for them. */
   #dropAwaited(): void {
     const kept = this.#waiting.filter(({ isAwaited }) => !isAwaited);
-    for (const _ of kept.splice(MAX_KEPT)) this.#lose();
+    const lost = kept.splice(MAX_KEPT);
+    for (const _ of lost) this.#lose();
+    this.#release([...this.#waiting.filter(({ isAwaited }) => isAwaited), ...lost]);
     this.#waiting = kept;
     this.#waitingGroup?.promise.catch(() => {});
     this.#waitingGroup?.reject(new Error(this.#problem));
     this.#waitingGroup = undefined;
+  }
+
+  /** Takes note that records no longer wait. */
+  #release(records: readonly WaitingRecord[]): void {
+    for (const record of records) this.#waitingLength -= lengthOf(record);
   }
 
   #lose(): void {
@@ -281,6 +309,7 @@ export class GroupWriter {
     const event = { type: "journal.recovered", lost, reason: this.#problem ?? "" } as const;
     try {
       await this.#write([...kept, { parts: eventParts(event), at: Date.now(), isAwaited: true }]);
+      this.#release(kept);
       this.#untold -= lost;
       this.#problem = undefined;
       this.#surroundings.onHealthy(lost);
@@ -290,6 +319,10 @@ export class GroupWriter {
     }
     this.#loop = this.#problem === undefined && this.#waiting.length > 0 ? this.#run() : undefined;
   }
+}
+
+function lengthOf({ parts: { beforeAt, beforePrev, beforeSeq, afterSeq } }: WaitingRecord): number {
+  return beforeAt.length + beforePrev.length + beforeSeq.length + afterSeq.length;
 }
 
 function immediate(): Promise<void> {

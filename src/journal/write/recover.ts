@@ -23,6 +23,8 @@ export interface ChainHead {
 /** A journal's last file, ready for the next record. */
 export interface RecoveredJournal {
   readonly file: AppendFile;
+  /** The paths of the files before it. */
+  readonly earlier: readonly string[];
   readonly head: ChainHead;
   /** The calls that were running when the journal was last written to. */
   readonly open: OpenCalls;
@@ -50,7 +52,8 @@ export async function recover(directory: string): Promise<RecoveredJournal> {
     if (end.head === undefined ? last.firstSeq !== 1 : head.seq < last.firstSeq - 1) {
       throw new JournalError(`records before those of '${last.path}' are missing`);
     }
-    return { file, head, open: end.open, ...(torn && { torn }) };
+    const earlier = files.slice(0, -1).map(({ path }) => path);
+    return { file, earlier, head, open: end.open, ...(torn && { torn }) };
   } catch (error) {
     await file[Symbol.asyncDispose]();
     throw error;

@@ -6,7 +6,7 @@ import type { AdminEvent } from "../../../server/admin.ts";
 import type { Tools } from "./load.ts";
 
 export function noticeEntry({ kind, message }: JournalNotice): LogEntry {
-  const level = kind === "healthy" ? "info" : kind === "unhealthy" ? "error" : "warn";
+  const level = kind === "healthy" ? "info" : kind === "unhealthy" || kind === "changed" ? "error" : "warn";
   return { level, event: `journal.${kind}`, fields: { message } };
 }
 

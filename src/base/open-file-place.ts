@@ -1,0 +1,47 @@
+import { type BigIntStats, statSync } from "node:fs";
+
+/**
+ * The path of a file that this process has open. Others find the file only by its path: if the file was removed, renamed or
+ * replaced, what is still written to it is lost.
+ */
+export class OpenFilePlace {
+  readonly path: string;
+  readonly #device: bigint;
+  readonly #inode: bigint;
+
+  /**
+   * @param opened The status of the file that is open. Default: that of the path.
+   * @throws {Error} if the path does not exist.
+   */
+  constructor(path: string, opened: BigIntStats = statSync(path, { bigint: true })) {
+    this.path = path;
+    this.#device = opened.dev;
+    this.#inode = opened.ino;
+  }
+
+  /** Why what is written to the file is lost; `undefined` if the path leads to it. */
+  get problem(): string | undefined {
+    const found = this.look();
+    return typeof found === "string" ? found : undefined;
+  }
+
+  /**
+   * Returns the size of the file in bytes, or why what is written to it is lost. Synchronous, since the kernel has the answer
+   * in memory: it takes 2 µs, and in another thread 20 µs or more.
+   */
+  look(): number | string {
+    let found: BigIntStats | undefined;
+    try {
+      found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
+    } catch (error) {
+      return `'${this.path}' cannot be found: ${(error as NodeJS.ErrnoException).code}`;
+    }
+    if (found === undefined) return `'${this.path}' was removed or renamed while it was open`;
+    if (found.dev !== this.#device || found.ino !== this.#inode)
+      return `'${this.path}' was replaced by another file while it was open`;
+    if ((found.mode & OWNER_WRITES) === 0n) return `'${this.path}' was made read-only`;
+    return Number(found.size);
+  }
+}
+
+const OWNER_WRITES = 0o200n;
