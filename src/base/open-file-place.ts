@@ -45,3 +45,21 @@ export class OpenFilePlace {
 }
 
 const OWNER_WRITES = 0o200n;
+
+/** The places of an SQLite database that this process has open, in WAL mode. */
+export class OpenDatabasePlace {
+  readonly #file: OpenFilePlace;
+  /** What was committed last is in this file only. */
+  readonly #log: OpenFilePlace;
+
+  /** @throws {Error} if a file does not exist. */
+  constructor(file: string) {
+    this.#file = new OpenFilePlace(file);
+    this.#log = new OpenFilePlace(`${file}-wal`);
+  }
+
+  /** Why what is committed is lost; `undefined` if it is not. */
+  get problem(): string | undefined {
+    return this.#file.problem ?? this.#log.problem;
+  }
+}

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { OpenDatabasePlace } from "../../base/open-file-place.ts";
 import { GroupedWrites } from "./sqlite/grouped-writes.ts";
 import { openDatabase, readableError } from "./sqlite/open-database.ts";
 import {
@@ -28,7 +29,7 @@ export class SqliteSuspensionStore implements SuspensionStore {
    */
   constructor(file: string, { readOnly = false }: { readonly readOnly?: boolean } = {}) {
     this.#database = openDatabase(file, readOnly);
-    this.#writes = new GroupedWrites(this.#database);
+    this.#writes = new GroupedWrites(this.#database, readOnly ? undefined : new OpenDatabasePlace(file));
   }
 
   put({ sealed, ...header }: StoredProgram, calls: readonly StoredCall[]): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { OpenDatabasePlace } from "../../base/open-file-place.ts";
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
@@ -18,7 +19,7 @@ const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
 
 /**
  * Keeps sessions in one file, which no other process can open meanwhile. What is written in one turn of the event loop
- * is committed together.
+ * is committed together. Nothing is written any more once the file, or the `-wal` beside it, is removed, renamed or replaced.
  */
 export class SqliteSessionStore implements SessionStore {
   readonly ledger: LedgerTable;
@@ -33,7 +34,7 @@ export class SqliteSessionStore implements SessionStore {
    */
   constructor(file: string) {
     this.#database = openDatabase(file);
-    this.#commits = new GroupedCommits(this.#database);
+    this.#commits = new GroupedCommits(this.#database, new OpenDatabasePlace(file));
     this.ledger = new SqliteLedgerTable(this.#database, this.#commits);
     this.#statements = new Statements(this.#database);
   }

@@ -6,6 +6,7 @@ import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store
 import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store.ts";
 import type { StoredProgram, SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
 import { RestateSuspensionStore } from "../../../src/restate/programs/suspension-store.ts";
+import { DATABASE_INTERFERENCES } from "../../base/database-interferences.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-programs-"));
@@ -171,6 +172,18 @@ describe("A store of suspended programs in a file", () => {
     stores.defer(() => reader.close());
     expect(reader.list()).toHaveLength(1);
     await expect(reader.remove(PROGRAM.id)).rejects.toThrow("it cannot be written");
+  });
+
+  test.each(DATABASE_INTERFERENCES)("takes nothing any more after $what", async ({ act, problem }) => {
+    const changed = join(folder, `${++files}-changed.db`);
+    const store = new SqliteSuspensionStore(changed);
+    onTestFinished(() => store.close());
+    await store.put(PROGRAM, []);
+    act(changed);
+    const writes = await Promise.allSettled([store.put(OTHER, []), store.take(PROGRAM.id, 1)]);
+    for (const write of writes)
+      expect(write).toMatchObject({ reason: { message: expect.stringMatching(problem) } });
+    expect(store.list()).toMatchObject([{ id: PROGRAM.id, state: "waiting" }]);
   });
 
   test("undoes a write that fails, and leaves the others of the same turn alone", async () => {

@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { bringToFormat } from "../../../src/sessions/store/sqlite/format.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import { DATABASE_INTERFERENCES } from "../../base/database-interferences.ts";
 import { INQUIRY, MESSAGE, SESSION } from "./records.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sandgate-store-"));
@@ -51,6 +52,27 @@ describe("A file of sessions", () => {
       `cannot open the session store '${file}': another process or store has it open`,
     );
     store.close();
+  });
+
+  test.each(DATABASE_INTERFERENCES)("takes nothing any more after $what", async ({ act, problem }) => {
+    const store = new SqliteSessionStore(file);
+    onTestFinished(() => store.close());
+    await store.addSession(SESSION);
+    expect(store.problem).toBeUndefined();
+    act(file);
+    // Without a write, so that a server is not ready.
+    expect(store.problem).toMatch(problem);
+    const writes = await Promise.allSettled([
+      store.addMessage(MESSAGE),
+      store.addInquiry(INQUIRY),
+      store.ledger.resetLedger(1),
+    ]);
+    for (const write of writes) {
+      expect(write).toMatchObject({
+        reason: { code: "session_store_failed", message: expect.stringMatching(problem) },
+      });
+    }
+    expect(await store.messages(SESSION.id, MESSAGE.turnId)).toEqual([]);
   });
 
   test("is refused if it is not a database", () => {

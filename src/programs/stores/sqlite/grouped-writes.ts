@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { OpenDatabasePlace } from "../../../base/open-file-place.ts";
 import { SuspensionStoreError } from "../suspension-store.ts";
 import { readableError } from "./open-database.ts";
 
@@ -15,10 +16,13 @@ interface Waiting {
  */
 export class GroupedWrites {
   readonly #database: DatabaseSync;
+  readonly #place: OpenDatabasePlace | undefined;
   #waiting: Waiting[] = [];
 
-  constructor(database: DatabaseSync) {
+  /** @param place Nothing is committed if what is written there would be lost. `undefined` for a store that is read only. */
+  constructor(database: DatabaseSync, place: OpenDatabasePlace | undefined) {
     this.#database = database;
+    this.#place = place;
   }
 
   /** Resolves when everything that the statements wrote is durable. */
@@ -40,6 +44,8 @@ export class GroupedWrites {
     try {
       this.#database.exec("BEGIN IMMEDIATE");
       const settle = group.map((each) => this.#attempt(each));
+      const problem = this.#place?.problem;
+      if (problem !== undefined) throw new Error(problem);
       this.#database.exec("COMMIT");
       for (const each of settle) each();
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { OpenDatabasePlace } from "../../../base/open-file-place.ts";
 import type { MaybePromise } from "../../../base/promises.ts";
 import { SessionStoreError } from "../session-store-error.ts";
 import { isOfDisk, readableError } from "./readable-error.ts";
@@ -18,17 +19,22 @@ interface Group {
  */
 export class GroupedCommits {
   readonly #database: DatabaseSync;
+  readonly #place: Pick<OpenDatabasePlace, "problem">;
   #group: Group | undefined;
   #problem: string | undefined;
   #probe: NodeJS.Timeout | undefined;
 
-  constructor(database: DatabaseSync) {
+  /** @param place Nothing is committed if what is written there would be lost. */
+  constructor(database: DatabaseSync, place: Pick<OpenDatabasePlace, "problem">) {
     this.#database = database;
+    this.#place = place;
   }
 
-  /** Why the disk does not take what is written; `undefined` if it does. It is tried again each second. */
+  /**
+   * Why the disk does not take what is written, or it would be lost; `undefined` if it does. It is tried again each second.
+   */
   get problem(): string | undefined {
-    return this.#problem;
+    return this.#problem ?? this.#place.problem;
   }
 
   /** Runs statements that write. Either all of them take effect or none, and then the promise rejects. */
@@ -70,6 +76,7 @@ export class GroupedCommits {
     try {
       this.#attempt(() => {
         this.#checkTransaction();
+        this.#checkPlace();
         this.#database.exec("COMMIT");
       });
       this.#problem = undefined;
@@ -93,6 +100,13 @@ export class GroupedCommits {
   /** SQLite rolls the whole transaction back if the disk is full or fails: later statements must not stand alone. */
   #checkTransaction(): void {
     if (!this.#database.isTransaction) throw new Error("an earlier write of the same commit failed");
+  }
+
+  #checkPlace(): void {
+    const { problem } = this.#place;
+    if (problem === undefined) return;
+    this.#fail(problem);
+    throw new SessionStoreError(`the session store failed: ${problem}`);
   }
 
   #attempt<T>(action: () => T): T {

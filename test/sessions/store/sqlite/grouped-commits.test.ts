@@ -13,7 +13,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "sandgate-commits-"));
   database = new DatabaseSync(join(folder, "a.db"));
   database.exec("CREATE TABLE t (x TEXT UNIQUE)");
-  commits = new GroupedCommits(database);
+  commits = new GroupedCommits(database, { problem: undefined });
 });
 afterEach(() => {
   database.close();
