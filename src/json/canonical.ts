@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonValue } from "./value.ts";
+import { toWellFormed } from "./well-formed.ts";
 
 /**
  * The canonical form of a value and its digest, each computed on first use. The policy, the approver, the record and
@@ -66,6 +67,40 @@ let hash: typeof import("node:crypto").hash | undefined;
 export function canonicalText(value: JsonValue): string {
   const copy = inOrder(value);
   return copy === undefined ? write(value) : JSON.stringify(copy);
+}
+
+/**
+ * Whether a text is canonical JSON: the one text of the value that was read from it. A member whose name is repeated, for
+ * example, is read once and written twice.
+ *
+ * @param value What `JSON.parse` returned for the text.
+ */
+export function isCanonicalText(text: string, value: JsonValue): boolean {
+  try {
+    const isOwnText = JSON.stringify(value) === text && isInOrder(value);
+    // Objects list integer keys first, so that the other way has to tell.
+    return (
+      (isOwnText || canonicalText(value) === text) && !(HALF_PAIR.test(text) && toWellFormed(value) !== value)
+    );
+  } catch (error) {
+    // The stack overflows on values that are deeper than those of any call.
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+/** What `JSON.stringify` writes for half of a surrogate pair, which no canonical text has. A backslash can stand before it. */
+const HALF_PAIR = /\\ud[89a-f]/;
+
+function isInOrder(value: JsonValue): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (!isJsonObject(value)) return value.every(isInOrder);
+  let before = "";
+  for (const name of Object.keys(value)) {
+    if (name < before || !isInOrder(value[name] ?? null)) return false;
+    before = name;
+  }
+  return true;
 }
 
 function write(value: JsonValue): string {

@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+import { isCanonicalText } from "../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
 /** A record as it was read from a journal. */
@@ -33,4 +35,12 @@ export function parseEntry(line: string): JournalEntry | undefined {
     typeof type === "string" &&
     (seq as number) > 0;
   return isEntry ? (value as JournalEntry) : undefined;
+}
+
+/**
+ * Whether the line of a record is canonical JSON in UTF-8, as every record is written. Another reader could find other
+ * members in one that is not.
+ */
+export function isCanonicalLine(bytes: Buffer, entry: JournalEntry): boolean {
+  return isUtf8(bytes) && isCanonicalText(bytes.toString(), entry);
 }

@@ -1,5 +1,5 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
-import { type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
+import { isCanonicalLine, type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
 import { refuseNewerFormat } from "../line/format.ts";
 import type { JournalFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
@@ -21,6 +21,14 @@ export interface Break {
   readonly secondBefore: string | undefined;
 }
 
+/** Where a chain begins. */
+export interface ChainStart {
+  /** The number of the first record. */
+  readonly seq: number;
+  /** The digest of the line before it. */
+  readonly prev: string;
+}
+
 /** What reading a chain gave. */
 export interface ChainResult {
   readonly first: number;
@@ -34,19 +42,22 @@ export interface ChainResult {
 /**
  * Reads files and checks their chain, up to the first line that does not continue it.
  *
- * @param isWhole Whether the first file must begin the journal.
+ * @param start The number of the first record, and the digest of the line before it. Default: whatever the first file has.
+ * @param signed The last record that a trusted checkpoint covers. Lines up to it need not be canonical to be those that were
+ *   written.
  * @param follow Is called with each record and its digest, in order. If it returns anything, the reading stops, unless
  *   the line after the record does not continue the chain: that tells more exactly what happened.
  */
 export async function readChain<Stop>(
   files: readonly JournalFileName[],
-  isWhole: boolean,
+  start: ChainStart | undefined,
+  signed: number,
   follow: (entry: JournalEntry, digest: string) => Stop | undefined,
 ): Promise<ChainResult & { readonly stopped?: Stop }> {
   const { hash } = loadCrypto();
   let first = 0;
-  let expected = isWhole ? 1 : (files[0]?.firstSeq ?? 1);
-  let before: string | undefined = expected === 1 ? NO_LINE : undefined;
+  let expected = start?.seq ?? files[0]?.firstSeq ?? 1;
+  let before: string | undefined = start?.prev ?? (expected === 1 ? NO_LINE : undefined);
   let secondBefore: string | undefined;
   let at = 0;
   let stopped: Stop | undefined;
@@ -59,7 +70,9 @@ export async function readChain<Stop>(
         if (entry !== undefined) refuseNewerFormat(entry, file.path);
         // The first of some files tells what came before them.
         before ??= entry?.prev ?? "";
-        if (entry?.seq !== expected || entry.prev !== before || entry.at < at) {
+        const fits = entry?.seq === expected && entry.prev === before && entry.at >= at;
+        const begins = !isFirst || beginsFile(entry, file);
+        if (!fits || !begins || (expected > signed && !isCanonicalLine(bytes, entry))) {
           const place = { file, fileIndex, start, isFirst, isTorn: false };
           const found = { ...place, expected, before, secondBefore };
           return { first, last: expected - 1, break: found };
@@ -84,4 +97,9 @@ export async function readChain<Stop>(
     return { first, last: expected - 1, break: found };
   }
   return { first, last: expected - 1, ...(stopped !== undefined && { stopped }) };
+}
+
+/** Whether a record can be the first one of a file. */
+export function beginsFile(entry: JournalEntry | undefined, { firstSeq }: JournalFileName): boolean {
+  return entry?.seq === firstSeq && (firstSeq === 1 || entry.type === "journal.rotated");
 }

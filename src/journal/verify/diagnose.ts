@@ -1,13 +1,14 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
-import { type JournalEntry, parseEntry } from "../line/entry.ts";
+import { isCanonicalLine, type JournalEntry, parseEntry } from "../line/entry.ts";
 import type { JournalFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
-import type { Break } from "./chain-check.ts";
+import { type Break, beginsFile } from "./chain-check.ts";
 import type { CheckpointCheck } from "./checkpoint-check.ts";
 import type { JournalContradiction } from "./report.ts";
 
 interface ReadLine {
   readonly entry: JournalEntry | undefined;
+  readonly bytes: Buffer;
   readonly digest: string;
 }
 
@@ -48,6 +49,14 @@ export async function diagnose(
   if (entry.prev === before) {
     if (entry.seq !== expected || isIntact(line, next, expected, checkpoints) === false)
       return changed(expected);
+    if (broken.isFirst && !beginsFile(entry, file))
+      return found(
+        "file",
+        expected,
+        `the file does not begin with record ${file.firstSeq}, or not as one that goes on`,
+      );
+    if (!isCanonicalLine(line.bytes, entry))
+      return found("unreadable", expected, `the line of record ${expected} is not canonical JSON`);
     return found("clock", expected, `record ${expected} is earlier than the one before it`);
   }
   if (entry.prev === secondBefore) return inserted(expected - 1);
@@ -98,11 +107,11 @@ async function* linesFrom(
   files: readonly JournalFileName[],
 ): AsyncGenerator<ReadLine, void, undefined> {
   const { hash } = loadCrypto();
-  if (isTorn) yield { entry: undefined, digest: "" };
+  if (isTorn) yield { entry: undefined, bytes: Buffer.alloc(0), digest: "" };
   for (const [index, { path }] of files.slice(fileIndex).entries()) {
     for await (const lines of new LineReader(path).batches(index === 0 ? start : 0)) {
       for (const { bytes } of lines)
-        yield { entry: parseEntry(bytes.toString()), digest: hash("sha256", bytes) };
+        yield { entry: parseEntry(bytes.toString()), bytes, digest: hash("sha256", bytes) };
     }
   }
 }

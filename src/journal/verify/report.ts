@@ -1,14 +1,14 @@
 /**
  * How a journal contradicts itself or its checkpoints:
  *
- * - `unreadable`: the line is no record
+ * - `unreadable`: the line is no record, or not canonical JSON
  * - `changed`: the record was changed
  * - `missing`: records are missing
  * - `inserted`: the record was inserted
  * - `order`: the record stands in another place
- * - `file`: the file has the records of another one
+ * - `file`: the file has the records of another one, its name says another one, or it stands beside none
  * - `clock`: the record's time is earlier than that of the record before
- * - `cut`: records at the end are missing, which a checkpoint covers
+ * - `cut`: records at the end are missing, which a checkpoint covers, or beside which a file stands
  * - `rewritten`: the chain holds, but was written anew: its checkpoint has another digest
  * - `forked`: two checkpoints of equally many records contradict each other
  * - `forged`: the signature of a checkpoint is wrong
@@ -46,11 +46,13 @@ export interface JournalReport {
   /** The first record that was read, and the last one whose chain holds. Both are 0 if there is none. */
   readonly first: number;
   readonly last: number;
+  /** The number of records before `first` that were archived. Default: none. */
+  readonly archived?: number;
   /** The half-written line at the end, which a crash leaves. It is no contradiction. Default: none. */
   readonly torn?: { readonly file: string; readonly bytes: number };
   /** Default: there is none. */
   readonly contradiction?: JournalContradiction;
-  /** Absent if no key was given: checkpoints were not checked. */
+  /** Absent if no key was given: signatures were not checked. */
   readonly checkpoints?: {
     /** The number of checkpoints that match the journal. */
     readonly matching: number;

@@ -1,60 +1,154 @@
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type ArchiveNote, checkArchived, readArchived } from "../checkpoints/archived.ts";
+import type { VerifierKey } from "../checkpoints/note-keys.ts";
 import { JournalError } from "../journal-error.ts";
-import type { JournalEntry } from "../line/entry.ts";
-import { besideFile, type JournalFileName, listFiles } from "../storage/file-names.ts";
-import { readChain } from "./chain-check.ts";
+import { type JournalEntry, NO_LINE } from "../line/entry.ts";
+import { besideFile, type JournalFileName, journalFile, listFiles } from "../storage/file-names.ts";
+import { type ChainStart, readChain } from "./chain-check.ts";
 import type { CheckpointCheck } from "./checkpoint-check.ts";
 import { diagnose } from "./diagnose.ts";
-import type { JournalReport } from "./report.ts";
+import type { JournalContradiction, JournalReport } from "./report.ts";
+
+/** The files of a journal, as they are before its records are read. */
+export interface FoundFiles {
+  /** In the order of the chain. */
+  readonly files: readonly JournalFileName[];
+  /** The paths and texts of checkpoints. */
+  readonly checkpoints: readonly (readonly [path: string, text: string])[];
+  /** What stands beside files with records that are not there. */
+  readonly strays: readonly JournalFileName[];
+  /** What was moved away from the beginning. Default: the files must begin the journal. */
+  readonly archived?: ArchiveNote;
+  /** Whether the first file must begin the journal, or go on where its archive ends. */
+  readonly isWhole: boolean;
+}
 
 /**
  * Checks the chain of a journal's files, and that it matches its checkpoints.
  *
- * @param isWhole Whether the first file must begin the journal.
- * @param check Default: checkpoints are not checked.
+ * @param check The checkpoints to compare with.
+ * @param keys The keys that are trusted. Default: none, so that signatures are not checked.
  * @param onEntry Is called with each record whose chain holds.
  */
 export async function verifyChain(
-  files: readonly JournalFileName[],
-  isWhole: boolean,
-  check: CheckpointCheck | undefined,
+  found: FoundFiles,
+  check: CheckpointCheck,
+  keys: readonly VerifierKey[],
   onEntry?: (entry: JournalEntry) => void,
 ): Promise<JournalReport> {
-  const chain = await readChain(files, isWhole, (entry, digest) => {
+  const { files, archived } = found;
+  const start = startOf(found);
+  const signed = keys.length === 0 ? 0 : check.last;
+  const chain = await readChain(files, start, signed, (entry, digest) => {
     onEntry?.(entry);
-    if (check === undefined) return undefined;
     const { seq, type, key } = entry;
     if (type === "journal.opened" && typeof key === "string") check.openedWith(key, seq);
-    return check.follow(seq, digest);
+    return archived?.records === seq && archived.digest !== digest
+      ? otherArchive(archived)
+      : check.follow(seq, digest);
   });
-  const { first, last, torn, stopped } = chain;
+  const { first, torn, stopped } = chain;
+  // Without a record left, the chain ends with what was archived.
+  const last = first === 0 && start !== undefined ? start.seq - 1 : chain.last;
   const contradiction =
-    stopped ?? (chain.break ? await diagnose(chain.break, files, check) : check?.finish(last));
+    stopped ??
+    (chain.break
+      ? await diagnose(chain.break, files, check)
+      : (check.finish(last) ?? strayFile(found, last)));
+  const problem = (archived && untrustedArchive(archived, keys)) ?? contradiction;
   return {
     ...{ first, last },
+    ...(archived && (start?.seq ?? 1) > 1 && { archived: archived.records }),
     ...(torn && { torn }),
-    ...(contradiction && { contradiction }),
-    ...(check && { checkpoints: check.summary(last) }),
+    ...(problem && { contradiction: problem }),
+    ...(keys.length > 0 && { checkpoints: check.summary(last) }),
   };
 }
 
-/** Lists the files of a journal. @throws {JournalError} as a rejection, if the directory cannot be read. */
-export async function filesIn(directory: string): Promise<readonly JournalFileName[]> {
+/** `undefined` if the first file may begin anywhere. */
+function startOf({ files, isWhole, archived }: FoundFiles): ChainStart | undefined {
+  if (!isWhole) return undefined;
+  const first = files[0]?.firstSeq;
+  if (archived === undefined || first === 1) return { seq: 1, prev: NO_LINE };
+  // Moving the files away was interrupted: the record that the archive ends with is among these.
+  if (first !== undefined && first <= archived.records) return undefined;
+  return { seq: archived.records + 1, prev: archived.digest };
+}
+
+function otherArchive({ path, records }: ArchiveNote): JournalContradiction {
+  const message = `record ${records} is not the one with which the archived records end`;
+  return { kind: "rewritten", seq: records, file: path, message };
+}
+
+function untrustedArchive(
+  archived: ArchiveNote,
+  keys: readonly VerifierKey[],
+): JournalContradiction | undefined {
+  const { path, records } = archived;
+  const check = keys.length === 0 ? "signed" : checkArchived(archived, keys);
+  if (check === "signed") return undefined;
+  const place = { seq: 1, through: records, file: path };
+  return check === "forged"
+    ? {
+        kind: "forged",
+        ...place,
+        message: `that records 1 to ${records} were archived has a wrong signature`,
+      }
+    : { kind: "key", ...place, message: `no given key signed that records 1 to ${records} were archived` };
+}
+
+/** Finds a file beside one with records that is not there. */
+function strayFile({ strays, archived }: FoundFiles, last: number): JournalContradiction | undefined {
+  const stray = strays.find(({ firstSeq }) => firstSeq > (archived?.records ?? 0));
+  if (stray === undefined) return undefined;
+  const { path: file, firstSeq } = stray;
+  return firstSeq > last
+    ? { kind: "cut", seq: last + 1, file, message: `the records beside which '${file}' stands are missing` }
+    : { kind: "file", seq: firstSeq, file, message: `'${file}' stands beside no file of the journal` };
+}
+
+const BESIDE = /^journal-(\d{16})\.(?:checkpoints|sealed|jsonl\.\d+\.torn)$/;
+
+/**
+ * Finds the files of a journal, and reads its checkpoints.
+ *
+ * @throws {JournalError} as a rejection, if the directory cannot be read.
+ */
+export async function findFiles(directory: string): Promise<FoundFiles> {
   try {
-    return await listFiles(directory);
+    const files = await listFiles(directory);
+    const archived = await readArchived(directory);
+    const strays: JournalFileName[] = [];
+    const unread = new Set(files.map(({ path }) => besideFile(path, "checkpoints")));
+    for (const name of (await readdir(directory)).sort()) {
+      const [, digits] = BESIDE.exec(name) ?? [];
+      if (digits === undefined) continue;
+      const path = join(directory, name);
+      if (name.endsWith(".checkpoints")) unread.add(path);
+      // Asked last: a journal in use goes on.
+      if (!existsSync(journalFile(directory, Number(digits))))
+        strays.push({ path, firstSeq: Number(digits) });
+    }
+    const checkpoints = await readAll([...unread].sort());
+    return { files, checkpoints, strays, isWhole: true, ...(archived && { archived }) };
   } catch (error) {
+    if (error instanceof JournalError) throw error;
     throw new JournalError(`the journal in '${directory}' cannot be read: ${(error as Error).message}`);
   }
 }
 
-/** Returns the paths and the texts of the checkpoints beside files of a journal. */
-export function checkpointsBeside(
-  files: readonly JournalFileName[],
-): Promise<readonly (readonly [path: string, text: string])[]> {
-  return Promise.all(
-    files.map(async ({ path }) => {
-      const beside = besideFile(path, "checkpoints");
-      return [beside, await readFile(beside, "utf8").catch(() => "")] as const;
+/** Returns the paths and the texts of those files that exist. */
+export async function readAll(paths: readonly string[]): Promise<FoundFiles["checkpoints"]> {
+  const read = await Promise.all(
+    paths.map(async (path) => {
+      const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return undefined;
+        throw new JournalError(`'${path}' cannot be read: ${error.message}`);
+      });
+      return text === undefined ? [] : [[path, text] as const];
     }),
   );
+  return read.flat();
 }

@@ -1,16 +1,16 @@
 import { readVerifierKey } from "../checkpoints/note-keys.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
-import { type JournalFileName, parseFileName } from "../storage/file-names.ts";
+import { besideFile, type JournalFileName, parseFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
 import type { JournalReport } from "./report.ts";
-import { checkpointsBeside, filesIn, verifyChain } from "./verify-chain.ts";
+import { type FoundFiles, findFiles, readAll, verifyChain } from "./verify-chain.ts";
 
 /** The options of {@link verifyJournal}: a directory or files. */
 export type VerifyOptions = VerifiedFiles & {
   /**
    * The texts of the keys that check checkpoints. A journal whose key was replaced needs the earlier ones, too. Default:
-   * checkpoints are not checked.
+   * the journal is compared with its checkpoints, whoever signed them.
    */
   readonly keys?: readonly string[];
   /** Copies of checkpoints that were kept elsewhere: texts with any number of them. Default: none. */
@@ -32,15 +32,18 @@ type VerifiedFiles =
 export async function verifyJournal(options: VerifyOptions): Promise<JournalReport> {
   const { keys = [], checkpoints: copies = [] } = options;
   const trusted = keys.map(readVerifierKey);
-  const isWhole = "directory" in options;
+  const check = new CheckpointCheck(trusted);
   // Read before the records: a journal in use goes on.
-  const check = trusted.length === 0 ? undefined : new CheckpointCheck(trusted);
-  const files = isWhole ? await filesIn(options.directory) : await inOrder(options.files);
-  if (check !== undefined) {
-    for (const copy of copies) check.add(copy, "the copy", false);
-    for (const [path, text] of await checkpointsBeside(files)) check.add(text, path, true);
-  }
-  return verifyChain(files, isWhole, check);
+  const found = "directory" in options ? await findFiles(options.directory) : await given(options.files);
+  for (const copy of copies) check.add(copy, "the copy", false);
+  for (const [path, text] of found.checkpoints) check.add(text, path, true);
+  return verifyChain(found, check, trusted);
+}
+
+async function given(paths: readonly string[]): Promise<FoundFiles> {
+  const files = await inOrder(paths);
+  const checkpoints = await readAll(files.map(({ path }) => besideFile(path, "checkpoints")));
+  return { files, checkpoints, strays: [], isWhole: false };
 }
 
 /** Copies of files may have other names: their first records tell their order. */

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { createJournalKeys, readSigningKey } from "../../../src/journal/checkpoints/note-keys.ts";
-import { verifyJournal } from "../../../src/journal/verify/verify-journal.ts";
+import { type VerifyOptions, verifyJournal } from "../../../src/journal/verify/verify-journal.ts";
 import { TemporaryDirectory } from "../records.ts";
-import { EDITS, type Expected } from "./edits.ts";
+import { EDITS, type Edit, type Expected } from "./edits.ts";
+import { FILE_EDITS, WITHOUT_COPY_OR_KEY } from "./file-edits.ts";
 import { copyFiles, type JournalFiles, writeFiles, writeJournal } from "./files.ts";
 import { Random } from "./random.ts";
 
@@ -12,6 +13,7 @@ const WITHOUT_COPY: readonly string[] = [
   "write anew and sign with another key",
   "set the clock back",
 ];
+const ALL: Readonly<Record<string, Edit>> = { ...EDITS, ...FILE_EDITS };
 
 /** An edit that was not found as it should be. */
 export interface Missed {
@@ -38,19 +40,25 @@ export async function checkEdits(
   const path = join(directory.path, "journal");
   const missed: Missed[] = [];
   const counts: Record<string, number> = {};
-  const names = Object.keys(EDITS);
+  const names = Object.keys(ALL);
   for (let seed = firstSeed; seed < firstSeed + count; seed++) {
     const edit = names[seed % names.length] ?? "";
     const journal = copyFiles(asBytes(original));
-    const expected = EDITS[edit]?.(journal, new Random(seed), key);
+    const expected = ALL[edit]?.(journal, new Random(seed), key);
     if (expected === undefined) throw new RangeError(edit);
     writeFiles(journal, path);
-    const checkpoints = WITHOUT_COPY.includes(edit) ? [] : copies;
-    const { contradiction } = await verifyJournal({ directory: path, keys: [keys.verifier], checkpoints });
+    const withKey = { directory: path, keys: [keys.verifier] };
+    const isAlone = WITHOUT_COPY.includes(edit) || edit in FILE_EDITS;
+    const tries: VerifyOptions[] = [{ ...withKey, checkpoints: isAlone ? [] : copies }];
+    if (WITHOUT_COPY_OR_KEY.includes(edit)) tries.push({ directory: path });
     counts[expected.kind] = (counts[expected.kind] ?? 0) + 1;
-    const { kind, seq, through } = contradiction ?? {};
-    const found = { kind, seq, ...(through !== undefined && { through }) };
-    if (JSON.stringify(found) !== JSON.stringify(expected)) missed.push({ edit, seed, expected, found });
+    for (const options of tries) {
+      const { contradiction } = await verifyJournal(options);
+      const { kind = "sound", seq = 0, through } = contradiction ?? {};
+      const found = { kind, seq, ...(through !== undefined && { through }) };
+      if (JSON.stringify(found) === JSON.stringify(expected)) continue;
+      missed.push({ edit, seed, expected, found: { ...found, hasKey: "keys" in options } });
+    }
   }
   return { missed, counts };
 }

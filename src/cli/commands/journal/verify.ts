@@ -72,13 +72,15 @@ function describeMachines({ journals, absent, calls }: MachinesReport): ShownTex
   return lines;
 }
 
-function describe({ first, last, torn, contradiction, checkpoints }: JournalReport): ShownText[] {
-  const range = last === 0 ? shown`there are no records` : shown`records ${first} to ${last} are chained`;
+function describe({ first, last, archived, torn, contradiction, checkpoints }: JournalReport): ShownText[] {
+  const range = first === 0 ? shown`there are no records` : shown`records ${first} to ${last} are chained`;
   const lines = [contradiction?.file === undefined ? range : shown`${range} in what comes before`];
+  if (archived !== undefined) lines.push(shown`records 1 to ${archived} are not here: they were archived`);
   if (torn !== undefined) {
     lines.push(shown`${torn.file} ends with ${torn.bytes} bytes of a record that was not written completely`);
   }
-  if (checkpoints === undefined) lines.push(shown`checkpoints were not checked: there is no --key`);
+  if (checkpoints === undefined)
+    lines.push(shown`the signatures of checkpoints were not checked: there is no --key`);
   else {
     const { matching, covered, uncovered } = checkpoints;
     lines.push(

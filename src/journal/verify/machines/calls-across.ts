@@ -1,7 +1,7 @@
 import { namesIn } from "../../line/call-parts.ts";
 import type { JournalEntry } from "../../line/entry.ts";
 import { readChain } from "../chain-check.ts";
-import { filesIn } from "../verify-chain.ts";
+import { findFiles } from "../verify-chain.ts";
 import type { CallsReport, UnbegunCall } from "./report.ts";
 
 const MAX_EXAMPLES = 20;
@@ -65,7 +65,9 @@ export class CallsAcross {
   async #findBeginnings(directories: readonly string[]): Promise<number> {
     let found = 0;
     for (const directory of directories) {
-      await readChain(await filesIn(directory), true, (entry) => {
+      const { files } = await findFiles(directory);
+      // What contradicts was reported before.
+      await readChain(files, undefined, Number.POSITIVE_INFINITY, (entry) => {
         if (entry.type === "tool.call.dispatched" && this.#ends.delete(keyOf(entry))) found++;
         return undefined;
       });

@@ -6,7 +6,7 @@ import type { JournalFileName } from "../../storage/file-names.ts";
 import { LineReader } from "../../storage/line-reader.ts";
 import { CheckpointCheck } from "../checkpoint-check.ts";
 import type { JournalReport } from "../report.ts";
-import { checkpointsBeside, filesIn, verifyChain } from "../verify-chain.ts";
+import { type FoundFiles, findFiles, verifyChain } from "../verify-chain.ts";
 import { CallsAcross } from "./calls-across.ts";
 import type { AbsentJournal, MachineReport, MachinesReport } from "./report.ts";
 
@@ -14,7 +14,7 @@ import type { AbsentJournal, MachineReport, MachinesReport } from "./report.ts";
 export interface VerifyJournalsOptions {
   /** The directories of the journals of all machines. */
   readonly directories: readonly string[];
-  /** The texts of the keys that check their checkpoints. Default: checkpoints are not checked. */
+  /** The texts of the keys that check their checkpoints. Default: signatures are not checked. */
   readonly keys?: readonly string[];
   /** Copies of checkpoints of any of the journals, which were kept elsewhere. Default: none. */
   readonly checkpoints?: readonly string[];
@@ -23,10 +23,9 @@ export interface VerifyJournalsOptions {
 /** A journal, before its records are read. */
 interface Machine {
   readonly directory: string;
-  readonly files: readonly JournalFileName[];
+  readonly found: FoundFiles;
   /** The name of the key with which it was first opened. */
   readonly origin: string | undefined;
-  readonly beside: readonly (readonly [path: string, text: string])[];
 }
 
 /** A head that a signed checkpoint names. */
@@ -49,7 +48,7 @@ export async function verifyJournals(options: VerifyJournalsOptions): Promise<Ma
   const trusted = keys.map(readVerifierKey);
   // All checkpoints are read before any record: journals in use go on, and what is named then is in their files.
   const machines = await Promise.all(directories.map(readMachine));
-  const texts = [...copies, ...machines.flatMap(({ beside }) => beside.map(([, text]) => text))];
+  const texts = [...copies, ...machines.flatMap(({ found }) => found.checkpoints.map(([, text]) => text))];
   const signed = texts.flatMap((text) => signedIn(text, trusted));
   const named = signed.flatMap(({ origin, peers }) => peers.map((head) => ({ head, namedBy: origin })));
   const names = new Set(trusted.map(({ name }) => name));
@@ -59,17 +58,17 @@ export async function verifyJournals(options: VerifyJournalsOptions): Promise<Ma
   const journals: MachineReport[] = [];
   const origins = new Set<string>();
   for (const machine of machines) {
-    const { directory, files, origin, beside } = machine;
+    const { directory, found, origin } = machine;
     const own = trusted.filter(({ name }) => name === origin);
-    const check = own.length === 0 ? undefined : new CheckpointCheck(own);
+    const check = new CheckpointCheck(own);
     const ofThis = named.filter(({ head }) => head.origin === origin);
-    if (check !== undefined) {
-      for (const [path, text] of beside) check.add(text, path, true);
+    for (const [path, text] of found.checkpoints) check.add(text, path, true);
+    if (own.length > 0) {
       for (const copy of copies) check.add(copy, "the copy", false, (other) => isOther(other, origin));
       for (const { head, namedBy } of ofThis) check.addNamed(head, namedBy);
     }
     const { take, finish } = calls.journal(directory);
-    const report = await verifyChain(files, true, check, take);
+    const report = await verifyChain(found, check, own, take);
     finish();
     const isTwice = origin !== undefined && origins.has(origin);
     if (origin !== undefined) origins.add(origin);
@@ -90,11 +89,10 @@ export async function verifyJournals(options: VerifyJournalsOptions): Promise<Ma
 }
 
 async function readMachine(directory: string): Promise<Machine> {
-  const files = await filesIn(directory);
-  const [first] = files;
-  const beside = await checkpointsBeside(files);
-  const [signed] = beside.flatMap(([, text]) => parseCheckpoints(text).checkpoints);
-  return { directory, files, beside, origin: (first && (await originIn(first))) ?? signed?.origin };
+  const found = await findFiles(directory);
+  const [first] = found.files;
+  const [signed] = found.checkpoints.flatMap(([, text]) => parseCheckpoints(text).checkpoints);
+  return { directory, found, origin: (first && (await originIn(first))) ?? signed?.origin };
 }
 
 /** The first record of a journal says with which key it was opened. */
