@@ -113,6 +113,8 @@ export type DispatchedRecord = DecidedRecord &
 
 /** A call that has ended. */
 export interface EndedRecord extends CallRecord {
+  /** Set if the call was suspended as the process ended, and goes on in another one, which records it again. */
+  readonly isSuspended?: true;
   readonly success: boolean;
   /** Absent on success. */
   readonly code?: ErrorCode;

@@ -70,7 +70,10 @@ export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
       (isolation === undefined ? "" : `"isolation":"${isolation}",`) +
       (mayStillRun === undefined ? "" : `"mayStillRun":true,`) +
       `"used":${canonicalText(used as unknown as JsonValue)}},`,
-    afterSeq: `"session":${quoted(names.session)},${call(names, "tool.call.ended")}`,
+    afterSeq:
+      `"session":${quoted(names.session)},` +
+      (record.isSuspended ? '"suspended":true,' : "") +
+      call(names, "tool.call.ended"),
   };
 }
 

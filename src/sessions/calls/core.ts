@@ -139,6 +139,18 @@ export interface UnderWay {
   lendPlace?(callId: string): () => Promise<void>;
 }
 
+/** What becomes of the calls of a message when the process ends. */
+export interface RestartableMessage {
+  /**
+   * Whether a call that has not begun goes on in the next process.
+   *
+   * @param parent The call whose tool makes it; `undefined` for a call of the model.
+   */
+  goesOn(parent: string | undefined): boolean;
+  /** Whether a call that has begun is suspended, and goes on in the next process. */
+  isSuspended(callId: string): boolean;
+}
+
 /** What a call needs of its message. */
 export interface MessageCore {
   readonly id: string;

@@ -24,10 +24,11 @@ import { AgentJournal, agentEvents, parentName } from "./agent-records.ts";
 import { askPerson } from "./asking/asking.ts";
 import { askQuestion } from "./asking/asking-questions.ts";
 import { CallRun } from "./call-run.ts";
-import type { MessageCore, SessionCore, TurnCore, UnderWay } from "./core.ts";
+import type { MessageCore, RestartableMessage, SessionCore, TurnCore, UnderWay } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
 import { GatedJournal, gatedEvents } from "./gated-records.ts";
 import { identityOf } from "./identity.ts";
+import { LeavingEvents, LeavingJournal } from "./left-calls.ts";
 import type { MessageCall } from "./message-calls.ts";
 import { messageContext } from "./message-context.ts";
 import { MessageSuspensions } from "./message-suspensions.ts";
@@ -36,7 +37,7 @@ import { RecordedCalls } from "./recorded-calls.ts";
 import { SessionPolicy } from "./session-policy.ts";
 
 /** One assistant message while its calls are dispatched: their common context, and their identities. */
-export class MessageRun implements MessageCore, UnderWay {
+export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   readonly session: SessionCore;
   readonly turn: TurnCore;
   readonly id: string;
@@ -108,7 +109,7 @@ export class MessageRun implements MessageCore, UnderWay {
         ? new GatedJournal(gates, session.registry, journal)
         : store === undefined
           ? journal
-          : new RecordedCalls(this, store, journal);
+          : new RecordedCalls(this, store, journal && new LeavingJournal(journal, this));
     return this.#ledger === undefined ? kept : new LedgerJournal(this.#ledger, kept);
   }
 
@@ -116,7 +117,8 @@ export class MessageRun implements MessageCore, UnderWay {
     const { settings, origin } = this.session;
     const { events } = settings.context;
     if (events !== undefined && this.#gates !== undefined) return gatedEvents(events, this.#gates);
-    return events === undefined || origin === undefined ? events : agentEvents(events, parentName(origin));
+    const own = events === undefined || origin === undefined ? events : agentEvents(events, parentName(origin));
+    return own === undefined || this.session.store === undefined ? own : new LeavingEvents(own, this);
   }
 
   /** Runs the only call of the message. */
@@ -243,6 +245,15 @@ export class MessageRun implements MessageCore, UnderWay {
 
   #newIdentity(call: Parameters<typeof identityOf>[1]): CallIdentity {
     return identityOf({ session: this.session, turnId: this.turn.id, messageId: this.id }, call);
+  }
+
+  goesOn(parent: string | undefined): boolean {
+    const { isSuspended, store } = this.session;
+    return isSuspended && store !== undefined && (parent === undefined || this.isSuspended(parent));
+  }
+
+  isSuspended(callId: string): boolean {
+    return this.session.isSuspended && this.#suspensions?.isWaiting(callId) === true;
   }
 
   /** Whether a call is suspended, since the process is ending, and goes on in another one. */

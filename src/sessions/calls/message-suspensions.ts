@@ -18,7 +18,8 @@ export class MessageSuspensions implements CallSuspensions {
   readonly #isLeaving: () => boolean;
   /** The calls that are suspended while the process ends. */
   readonly #left = new Set<string>();
-
+  /** The calls that are suspended now. */
+  readonly #waiting = new Set<string>();
   readonly #lendPlace: (callId: string) => () => Promise<void>;
 
   /**
@@ -40,6 +41,11 @@ export class MessageSuspensions implements CallSuspensions {
     return this.#left.has(callId);
   }
 
+  /** Whether a call is suspended now, so that it can go on in the next process. */
+  isWaiting(callId: string): boolean {
+    return this.#waiting.has(callId);
+  }
+
   begin(call: SuspendableCall): CallSuspension {
     return this.#kept(call, this.#suspensions.begin(call), false);
   }
@@ -48,9 +54,14 @@ export class MessageSuspensions implements CallSuspensions {
     return this.#kept(call, await this.#suspensions.reopen(call), true) as ReopenedSuspension;
   }
 
-  #kept(call: CallPlace, suspension: CallSuspension, isWaiting: boolean): CallSuspension {
-    return new MessageSuspension(suspension, isWaiting, {
+  #kept(call: CallPlace, suspension: CallSuspension, isReopened: boolean): CallSuspension {
+    const setWaiting = (isWaiting: boolean): void => {
+      if (isWaiting) this.#waiting.add(call.callId);
+      else this.#waiting.delete(call.callId);
+    };
+    return new MessageSuspension(suspension, isReopened, {
       isLeaving: this.#isLeaving,
+      setWaiting,
       onLeft: () => this.#left.add(call.callId),
       lendPlace: () => this.#lendPlace(call.callId),
     });
@@ -77,6 +88,8 @@ export class MessageSuspensions implements CallSuspensions {
 /** What a suspension needs of its message. */
 interface Surroundings {
   readonly isLeaving: () => boolean;
+  /** Takes note of whether it is written, so that the call can go on from it. */
+  readonly setWaiting: (isWaiting: boolean) => void;
   readonly onLeft: () => void;
   readonly lendPlace: () => () => Promise<void>;
 }
@@ -93,6 +106,7 @@ class MessageSuspension implements CallSuspension {
     this.#suspension = suspension;
     this.#isWaiting = isWaiting;
     this.#surroundings = surroundings;
+    surroundings.setWaiting(isWaiting);
     if (isWaiting) this.#reclaim = surroundings.lendPlace();
   }
 
@@ -115,6 +129,7 @@ class MessageSuspension implements CallSuspension {
   async suspend(task: SuspendedTask, template: SuspendedTemplate): Promise<void> {
     await this.#suspension.suspend(task, template);
     this.#isWaiting = true;
+    this.#surroundings.setWaiting(true);
     // It may wait for days.
     this.#reclaim = this.#surroundings.lendPlace();
   }
@@ -122,6 +137,7 @@ class MessageSuspension implements CallSuspension {
   async resume(): Promise<void> {
     await this.#reclaim?.();
     this.#isWaiting = false;
+    this.#surroundings.setWaiting(false);
     await this.#suspension.resume();
   }
 

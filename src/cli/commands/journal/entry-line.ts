@@ -33,11 +33,12 @@ function forPeople(entry: JournalEntry): ShownText {
   return shown`${seq} ${time} ${outcomeOf(entry)} ${String(tool)} call ${String(callId)} session ${String(session)}`;
 }
 
-function outcomeOf({ type, code, effect, decision, reason }: JournalEntry): ShownText {
+function outcomeOf({ type, code, effect, decision, reason, suspended }: JournalEntry): ShownText {
   switch (type) {
     case "tool.call.dispatched":
       return shown`dispatched (${String(decision)})`;
     case "tool.call.ended":
+      if (suspended === true) return shown`suspended`;
       return code === undefined
         ? shown`ended (ok)`
         : shown`ended (${String(code)}, effect ${String(effect)})`;
