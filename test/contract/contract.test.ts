@@ -11,6 +11,7 @@ import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
+import { isDeeplyFrozen } from "../json/deeply-frozen.ts";
 import { unavailable as noMachines } from "../sandboxes/microvm/availability.ts";
 import { landlockUnavailable, unavailable } from "../sandboxes/process/availability.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
@@ -70,6 +71,8 @@ describe.each(targets)("%s", (_name, open) => {
     const digest = expect.stringMatching(/^[0-9a-f]{64}$/);
     expect(written).toEqual({ ...execution, receipt: { ...receipt, ...(grant && { grant: { digest } }) } });
     if (grant !== undefined) expect(written.receipt.grant.digest).toBe(grant.digest);
+    expect(structuredClone(execution)).toEqual(written);
+    expect(isDeeplyFrozen(execution)).toBe(true);
     return execution;
   }
 

@@ -52,6 +52,7 @@ export class BoundGrant implements Digested {
   readonly #sandbox: SandboxMode;
   readonly #definition: Digested;
   readonly #expiresAt: number;
+  declare readonly digest: string;
   #isUsed = false;
   #digest: string | undefined;
 
@@ -79,6 +80,8 @@ export class BoundGrant implements Digested {
     this.#sandbox = to.sandbox;
     this.#definition = to.definition;
     this.#expiresAt = now + LIFETIME_MS;
+    Object.defineProperty(this, "digest", OWN_DIGEST);
+    Object.freeze(this);
   }
 
   #accept(task: GrantedTask, mode: SandboxMode, now: number): string | undefined {
@@ -98,10 +101,9 @@ export class BoundGrant implements Digested {
     return undefined;
   }
 
-  /** SHA-256 of the canonical JSON of everything that the grant is bound to. */
-  get digest(): string {
-    this.#digest ??= this.#computeDigest();
-    return this.#digest;
+  static digestOf(grant: BoundGrant): string {
+    grant.#digest ??= grant.#computeDigest();
+    return grant.#digest;
   }
 
   #computeDigest(): string {
@@ -115,10 +117,6 @@ export class BoundGrant implements Digested {
       expiresAt: Math.round(performance.timeOrigin + this.#expiresAt),
     };
     return new CanonicalJson(bound).digest;
-  }
-
-  toJSON(): Digested {
-    return { digest: this.digest };
   }
 }
 
@@ -138,3 +136,10 @@ export function refuseUnbound(
     ? undefined
     : { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }
+
+const OWN_DIGEST: PropertyDescriptor & ThisType<BoundGrant> = {
+  get() {
+    return BoundGrant.digestOf(this);
+  },
+  enumerable: true,
+};
