@@ -16,8 +16,8 @@ export class ToolDispatchEngine {
    *
    * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. An invalid call, and any error of the
    *   tool, a hook, a listener or the policy, gives an execution with an `error`; the promise does not reject for it.
-   * @throws {TypeError} synchronously, if `decisionTimeoutMs`, `resultBudget` or `timeouts` of the context is
-   *   invalid.
+   * @throws {TypeError} synchronously, if the context is a mistake of the program: it lacks `registry`, `policy`, `sandboxes`
+   *   or `sessionId`, or its `decisionTimeoutMs`, `resultBudget` or `timeouts` is not valid. The other methods reject then.
    */
   dispatch<Embedder = unknown>(
     call: ToolCall,

@@ -118,11 +118,26 @@ interface EmbedderValue<Embedder> {
 /** Default of `DispatchContext.decisionTimeoutMs`. */
 export const DEFAULT_DECISION_TIMEOUT_MS = 5_000;
 
-/** @throws {TypeError} if a number of the context is invalid. Everything else is used as it is. */
-export function checkContext({ decisionTimeoutMs, resultBudget, timeouts }: DispatchContext): void {
+/**
+ * Checks what a dispatch throws for: a context that is a mistake of the program. Everything else that can go wrong, such as a
+ * policy that throws, gives an execution.
+ *
+ * @throws {TypeError} if the context is no object, lacks a member that is required, or has a number that is not valid.
+ */
+export function checkContext(ctx: DispatchContext): void {
+  if (typeof ctx !== "object" || ctx === null) throw new TypeError("the context must be an object");
+  const { registry, policy, sandboxes, sessionId, decisionTimeoutMs, resultBudget, timeouts } = ctx;
+  if (typeof registry?.has !== "function") throw wrongMember("registry", "a ToolRegistry");
+  if (typeof policy?.check !== "function") throw wrongMember("policy", "a policy with the method check");
+  if (typeof sandboxes?.route !== "function") throw wrongMember("sandboxes", "what openSandboxes returns");
+  if (typeof sessionId !== "string") throw wrongMember("sessionId", "a text");
   if (decisionTimeoutMs !== undefined) checkDecisionTimeout(decisionTimeoutMs);
   if (resultBudget !== undefined) checkResultBudget(resultBudget);
   if (timeouts !== undefined) checkTimeouts(timeouts);
+}
+
+function wrongMember(name: keyof DispatchContext, expected: string): TypeError {
+  return new TypeError(`${name} of the context must be ${expected}`);
 }
 
 function checkDecisionTimeout(value: number): void {

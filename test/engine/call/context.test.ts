@@ -21,6 +21,14 @@ describe("an invalid context is a TypeError of the dispatch, and runs nothing:",
     [{ timeouts: { quick: 0, slow: 1 } }, "timeouts.quick must be an integer from 1"],
     [{ timeouts: { quick: 1 } }, "timeouts.slow must be an integer from 1 to"],
     [{ timeouts: { quick: 1, slow: 2 ** 31 } }, "timeouts.slow must be an integer"],
+    [{ registry: undefined }, "registry of the context must be a ToolRegistry"],
+    [{ registry: [] }, "registry of the context must be"],
+    [{ policy: null }, "policy of the context must be a policy with the method check"],
+    [{ policy: () => "allow" }, "policy of the context must be"],
+    [{ sandboxes: {} }, "sandboxes of the context must be what openSandboxes returns"],
+    [{ sessionId: 7 }, "sessionId of the context must be a text"],
+    [{ decisionTimeoutMs: 2 ** 31 }, "decisionTimeoutMs must be a number from 1"],
+    [{ decisionTimeoutMs: Number.NaN }, "decisionTimeoutMs must be a number from 1"],
     [{ timeouts: { quick: 0.5, slow: 1 } }, "timeouts.quick must be an integer"],
   ])("%j", async (more, message) => {
     const ctx = await contextFor([tool], more as Partial<DispatchContext>);
@@ -29,6 +37,12 @@ describe("an invalid context is a TypeError of the dispatch, and runs nothing:",
     await expect(engine.dispatchAll([call], ctx)).rejects.toThrow(TypeError);
     await expect(engine.dispatchTurn({ calls: [call] }, ctx)).rejects.toThrow(TypeError);
     expect(ran).toBe(0);
+  });
+
+  test.each([undefined, null, 1, "context"])("%s", async (ctx) => {
+    expect(() => engine.dispatch(call, ctx as never)).toThrow(new TypeError("the context must be an object"));
+    await expect(engine.dispatchAll([call], ctx as never)).rejects.toThrow(TypeError);
+    await expect(engine.dispatchTurn({ calls: [call] }, ctx as never)).rejects.toThrow(TypeError);
   });
 
   test("a context with the extreme values is not one", async () => {
