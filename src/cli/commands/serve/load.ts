@@ -50,7 +50,9 @@ export async function load(
   const warnings = [...problems];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (!hasConsole && before !== undefined) warnings.push(...reloadProblems(source, before.served, served));
-  if (before !== undefined && (before.options.tls === undefined) !== (options.tls === undefined)) {
+  // TLS that is not valid was reported, and is none that ceases.
+  const hasTls = source.at(["server", "tls"]) !== undefined;
+  if (before !== undefined && (before.options.tls !== undefined) !== hasTls) {
     const message = "a reload cannot begin or cease to use TLS: restart the server";
     warnings.push(source.problem(["server"], message));
   }
