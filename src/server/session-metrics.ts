@@ -7,7 +7,7 @@ import type { ReloadableTools } from "./reloadable-tools.ts";
 
 /** What is measured. */
 interface Measured {
-  readonly sessions: Pick<Sessions, "openInquiries">;
+  readonly sessions: Pick<Sessions, "openInquiries" | "problem">;
   readonly admin: Pick<Admin, "isPaused">;
   readonly tools: Pick<ReloadableTools, "registry">;
   /** Those of the calls of sessions. */
@@ -47,6 +47,11 @@ export class SessionMetrics {
       })),
       gauge("inquiries_open", "Questions that wait for a person.", inquiries.length),
       gauge("inquiry_oldest_age_seconds", "The age of the oldest of these questions.", age),
+      gauge(
+        "store_healthy",
+        "0 while the store of sessions cannot be written.",
+        sessions.problem === undefined ? 1 : 0,
+      ),
       gauge("paused", "1 while the server is paused.", admin.isPaused ? 1 : 0),
     ];
   }

@@ -8,7 +8,7 @@ import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
 function gauges(ages: readonly number[]): Readonly<Record<string, number | undefined>> {
   const inquiries = ages.map((age) => ({ askedAt: Date.now() - age * 1_000 }) as Inquiry);
   const metrics = new SessionMetrics({
-    sessions: { openInquiries: () => inquiries },
+    sessions: { problem: undefined, openInquiries: () => inquiries },
     admin: { isPaused: false },
     tools: { registry: new ToolRegistry() },
     events: new EventStream(),

@@ -43,36 +43,36 @@ export class GuardedStore implements SessionStore {
   }
 
   addSession(session: SessionRecord): MaybePromise<boolean> {
-    return typed(() => this.#store.addSession(session));
+    return this.#typed(() => this.#store.addSession(session));
   }
 
   setMode(sessionId: string, mode: string): MaybePromise<void> {
-    return typed(() => this.#store.setMode(sessionId, mode));
+    return this.#typed(() => this.#store.setMode(sessionId, mode));
   }
 
   removeSession(sessionId: string): MaybePromise<void> {
-    return typed(() => this.#store.removeSession(sessionId));
+    return this.#typed(() => this.#store.removeSession(sessionId));
   }
 
   sessions(): MaybePromise<readonly SessionRecord[]> {
-    return typed(() => this.#store.sessions());
+    return this.#typed(() => this.#store.sessions());
   }
 
   addMessage(message: MessageRecord): MaybePromise<MessageRecord | undefined> {
     this.#requireEnds();
-    return typed(() => this.#store.addMessage(message));
+    return this.#typed(() => this.#store.addMessage(message));
   }
 
   messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]> {
-    return typed(() => this.#store.messages(sessionId, turnId));
+    return this.#typed(() => this.#store.messages(sessionId, turnId));
   }
 
   turnIds(sessionId: string): MaybePromise<readonly string[]> {
-    return typed(() => this.#store.turnIds(sessionId));
+    return this.#typed(() => this.#store.turnIds(sessionId));
   }
 
   unfinishedMessages(): MaybePromise<readonly MessageRecord[]> {
-    return typed(() => this.#store.unfinishedMessages());
+    return this.#typed(() => this.#store.unfinishedMessages());
   }
 
   /** Never rejects: a turn that could not be removed is removed after a restart. */
@@ -85,24 +85,24 @@ export class GuardedStore implements SessionStore {
   }
 
   isForgotten(sessionId: string, turnId: string): MaybePromise<boolean> {
-    return typed(() => this.#store.isForgotten(sessionId, turnId));
+    return this.#typed(() => this.#store.isForgotten(sessionId, turnId));
   }
 
   count(identity: CallIdentity, toolName: string): MaybePromise<boolean> {
-    return typed(() => this.#store.count(identity, toolName));
+    return this.#typed(() => this.#store.count(identity, toolName));
   }
 
   isCounted(identity: CallIdentity): MaybePromise<boolean> {
-    return typed(() => this.#store.isCounted(identity));
+    return this.#typed(() => this.#store.isCounted(identity));
   }
 
   counts(sessionId: string): MaybePromise<ReadonlyMap<string, number>> {
-    return typed(() => this.#store.counts(sessionId));
+    return this.#typed(() => this.#store.counts(sessionId));
   }
 
   claim(identity: CallIdentity): MaybePromise<Claim> {
     this.#requireEnds();
-    return typed(() => this.#store.claim(identity));
+    return this.#typed(() => this.#store.claim(identity));
   }
 
   /** Never throws or rejects: what cannot be written now is written later. */
@@ -111,7 +111,7 @@ export class GuardedStore implements SessionStore {
   }
 
   calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]> {
-    const known = typed(() => this.#store.calls(sessionId, turnId, messageId));
+    const known = this.#typed(() => this.#store.calls(sessionId, turnId, messageId));
     if (this.#ends.problem === undefined) return known;
     const withEnds = (calls: readonly CallRecord[]): readonly CallRecord[] =>
       calls.map((call): CallRecord => {
@@ -123,37 +123,37 @@ export class GuardedStore implements SessionStore {
   }
 
   addInquiry(inquiry: Inquiry): MaybePromise<void> {
-    return typed(() => this.#store.addInquiry(inquiry));
+    return this.#typed(() => this.#store.addInquiry(inquiry));
   }
 
   resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined> {
     // An answer must not be used up for a call that cannot begin.
     if (resolution.decision === "allow") this.#requireEnds();
-    return typed(() => this.#store.resolveInquiry(id, resolution));
+    return this.#typed(() => this.#store.resolveInquiry(id, resolution));
   }
 
   inquiry(id: string): MaybePromise<InquiryRecord | undefined> {
-    return typed(() => this.#store.inquiry(id));
+    return this.#typed(() => this.#store.inquiry(id));
   }
 
   pendingInquiries(): MaybePromise<readonly InquiryRecord[]> {
-    return typed(() => this.#store.pendingInquiries());
+    return this.#typed(() => this.#store.pendingInquiries());
   }
 
   addApproval(approval: Approval): MaybePromise<void> {
-    return typed(() => this.#store.addApproval(approval));
+    return this.#typed(() => this.#store.addApproval(approval));
   }
 
   approvals(): MaybePromise<readonly StoredApproval[]> {
-    return typed(() => this.#store.approvals());
+    return this.#typed(() => this.#store.approvals());
   }
 
   useApproval(id: string): MaybePromise<boolean> {
-    return typed(() => this.#store.useApproval(id));
+    return this.#typed(() => this.#store.useApproval(id));
   }
 
   removeApproval(id: string): MaybePromise<boolean> {
-    return typed(() => this.#store.removeApproval(id));
+    return this.#typed(() => this.#store.removeApproval(id));
   }
 
   /** Tries once more to write the ends that wait, and warns of those that are lost. */
@@ -167,20 +167,27 @@ export class GuardedStore implements SessionStore {
     await this.#store.close();
   }
 
+  /** @throws {SessionStoreError} whatever the action throws; also as a rejection. */
+  #typed<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
+    try {
+      const result = action();
+      return result instanceof Promise ? result.catch((thrown: unknown) => this.#fail(thrown)) : result;
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
+  }
+
+  #fail(thrown: unknown): never {
+    const { problem } = this.#store;
+    if (problem !== undefined)
+      this.#warnings.warn(`The store of sessions cannot be written, so no call runs: ${problem}`);
+    rethrow(thrown);
+  }
+
   /** @throws {SessionStoreError} while ends wait to be written. */
   #requireEnds(): void {
     const { problem } = this.#ends;
     if (problem !== undefined) throw new SessionStoreError(`the session store cannot be written: ${problem}`);
-  }
-}
-
-/** @throws {SessionStoreError} whatever the action throws; also as a rejection. */
-function typed<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
-  try {
-    const result = action();
-    return result instanceof Promise ? result.catch(rethrow) : result;
-  } catch (thrown) {
-    return rethrow(thrown);
   }
 }
 
