@@ -13,6 +13,7 @@ import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { withPaths } from "../tool/changes.ts";
 import { changesNothing } from "../tool/side-effects.ts";
 import { BesideFiles } from "./beside-files.ts";
+import { readArchived } from "./checkpoints/archived.ts";
 import { JournalError } from "./journal-error.ts";
 import { KeptInputs } from "./kept-inputs.ts";
 import {
@@ -31,7 +32,7 @@ import { findCalls } from "./read/find-calls.ts";
 import { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { DirectoryLock } from "./storage/directory-lock.ts";
-import { EarlierFiles } from "./storage/earlier-files.ts";
+import { type EarlierFileProblem, EarlierFiles } from "./storage/earlier-files.ts";
 import { journalFile } from "./storage/file-names.ts";
 import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
 import { type ChainHead, type RecoveredJournal, recover } from "./write/recover.ts";
@@ -83,6 +84,13 @@ export class Journal implements CallJournal, AsyncDisposable {
       afterGroup: (end) => this.#beside.follow(end),
       nextFile: (end, current) => (current.size < options.maxBytes ? undefined : this.#openNext(end)),
       onContinued: (path) => this.#earlier.add(path),
+      onClock: (behindMs) =>
+        this.#tell(
+          "clock",
+          behindMs === 0
+            ? "the clock has reached the time of the records again"
+            : `the clock is ${Math.ceil(behindMs / 1_000)} s behind the last record: until it has reached it, all records have the time of that one`,
+        ),
       onUnhealthy: (reason) =>
         this.#tell("unhealthy", `the journal cannot write, so no call runs: ${reason}`),
       onHealthy: (lost) =>
@@ -283,7 +291,15 @@ export class Journal implements CallJournal, AsyncDisposable {
   /** Notices what another process does to the files, also while no call is recorded. */
   #look(): void {
     this.#writer.look(this.#lock.problem);
-    for (const { path, isRemoved } of this.#earlier.look()) {
+    const problems = this.#earlier.look();
+    if (problems.length > 0) void this.#report(problems);
+  }
+
+  /** Reports what happened to earlier files, except that they were archived. */
+  async #report(problems: readonly EarlierFileProblem[]): Promise<void> {
+    const archived = await readArchived(this.#options.directory).catch(() => undefined);
+    for (const { path, firstSeq, isRemoved } of problems) {
+      if (isRemoved && firstSeq <= (archived?.records ?? 0)) continue;
       const what = isRemoved ? "removed" : "changed";
       this.#tell("changed", `'${path}', which was written before, was ${what} by another process`);
     }

@@ -1,7 +1,10 @@
+import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
   chmodSync,
+  chownSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   renameSync,
@@ -11,7 +14,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import type { JournalNotice } from "../../src/journal/notice.ts";
@@ -202,6 +205,51 @@ test("A journal reports that the file of its checkpoints was removed, and goes o
     .poll(() => opened.notices, { timeout: 5_000 })
     .toContainEqual({ kind: "checkpoint", message: expect.stringContaining("removed or renamed") });
   expect(opened.journal.problem).toBeUndefined();
+});
+
+test("A journal reports once that the clock was set back, and that it has reached the records again", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using opened = await open();
+  const { journal, notices } = opened;
+  vi.setSystemTime(Date.now() - 500);
+  await recordCalls(journal, 1, "half-a-second");
+  expect(notices).toEqual([]);
+  vi.setSystemTime(Date.now() - 60_000);
+  await recordCalls(journal, 2, "back");
+  expect(notices).toEqual([
+    { kind: "clock", message: expect.stringMatching(/^the clock is 6[01] s behind/) },
+  ]);
+  vi.setSystemTime(Date.now() + 120_000);
+  await recordCalls(journal, 2, "later");
+  expect(notices.map(({ kind }) => kind)).toEqual(["clock", "clock"]);
+  expect(notices[1]?.message).toContain("has reached");
+});
+
+test.each([
+  ["the lock", (directory: string) => chmodSync(join(directory, "lock"), 0o400)],
+  ["the folder", (directory: string) => chmodSync(directory, 0o500)],
+])("A journal in a folder without permission to write %s says so", async (_what, forbid) => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  await (await openJournal({ directory })).close();
+  if (_what === "the folder") rmSync(join(directory, "lock"));
+  forbid(directory);
+  const entry = JSON.stringify(join(import.meta.dirname, "../../src/journal/journal.ts"));
+  // The user root may write everywhere.
+  const program = `if (process.getuid() === 0) { process.setegid(65534); process.seteuid(65534); }
+    const { openJournal } = await import(${entry});
+    await openJournal({ directory: ${JSON.stringify(directory)} }).catch((error) => console.log(error.message));`;
+  if (process.getuid?.() === 0) {
+    chmodSync(temporary.path, 0o755);
+    for (const path of [directory, join(directory, "lock")])
+      if (existsSync(path)) chownSync(path, 65_534, 65_534);
+  }
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+    encoding: "utf8",
+  });
+  chmodSync(directory, 0o700);
+  expect(stdout).toMatch(/cannot be opened: this user cannot write (to that folder|'.*lock')/);
 });
 
 test("Records of very long arguments that wait for the disk are refused before they fill the memory", async () => {

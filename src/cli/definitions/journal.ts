@@ -112,6 +112,33 @@ const forget = defineCommand({
   run: async (options, terminal) => (await import("../commands/journal/forget.ts")).forget(options, terminal),
 });
 
+const archive = defineCommand({
+  name: "journal archive",
+  endsAtOnce: true,
+  summary: "moves the old files of a journal away, and says where its chain begins then",
+  arguments: {},
+  options: {
+    ...PLACE,
+    to: { type: "string", required: true, value: "DIR", help: "where the files are moved to" },
+    before: {
+      ...{ type: "string", required: true, value: "TIME" },
+      help: "only files all of whose records are earlier: 2026-01-31T12:00:00Z, for example",
+    },
+    key: {
+      ...{ type: "string", value: "FILE" },
+      help: "the journal's signing key, which signs where the chain begins; default: the config's",
+    },
+  },
+  alternatives: [ONE_PLACE],
+  read: ({ to, before, key: keyFile, ...options }) => {
+    const time = Date.parse(before);
+    if (Number.isNaN(time)) throw new UsageError(shown`--before must be a time such as 2026-01-31T12:00:00Z`);
+    return { place: placeOf(options), to, before: time, keyFile };
+  },
+  run: async (options, terminal) =>
+    (await import("../commands/journal/archive.ts")).archive(options, terminal),
+});
+
 const keygen = defineCommand({
   name: "journal keygen",
   summary: "creates the keys that sign and verify checkpoints",
@@ -131,7 +158,7 @@ const keygen = defineCommand({
 });
 
 /** `sandgate journal …` */
-export const JOURNAL_COMMANDS: readonly Command[] = [verify, show, tail, replay, forget, keygen];
+export const JOURNAL_COMMANDS: readonly Command[] = [verify, show, tail, replay, archive, forget, keygen];
 
 /** `sandgate why` */
 export const why: Command = defineCommand({

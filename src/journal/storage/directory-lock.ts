@@ -47,9 +47,11 @@ function lock(directory: string, path: string): DatabaseSync {
 /** Both errors of SQLite and of the file system get here. */
 function whyNotLocked(directory: string, path: string, error: unknown): string {
   const { code = "", errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number };
-  if (errcode === SQLITE_BUSY)
+  // The low byte is the primary result code.
+  const primary = (errcode ?? 0) & 0xff;
+  if (primary === SQLITE_BUSY)
     return `the journal in '${directory}' is open already, in this process or in another one`;
-  if (errcode === SQLITE_READONLY || errcode === SQLITE_CANTOPEN)
+  if (primary === SQLITE_READONLY || primary === SQLITE_CANTOPEN)
     return `the journal in '${directory}' cannot be opened: this user cannot write '${path}'`;
   if (["EACCES", "EPERM", "EROFS"].includes(code))
     return `the journal in '${directory}' cannot be opened: this user cannot write to that folder (${code})`;

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { basename } from "node:path";
 import { besideFile } from "./file-names.ts";
 
 /** How many files are looked at in one turn, since each takes a few microseconds. */
@@ -29,7 +30,7 @@ export class EarlierFiles {
       const state = stateOf(path);
       if (state === this.#states.get(path)) return [];
       this.#states.delete(path);
-      return [{ path, isRemoved: state === undefined }];
+      return [{ path, firstSeq: Number(/\d{16}/.exec(basename(path))?.[0]), isRemoved: state === undefined }];
     });
   }
 }
@@ -37,6 +38,8 @@ export class EarlierFiles {
 /** An earlier file that is no longer as it was. */
 export interface EarlierFileProblem {
   readonly path: string;
+  /** The number of the first record of the file, or of the one beside which it stands. */
+  readonly firstSeq: number;
   readonly isRemoved: boolean;
 }
 

@@ -28,6 +28,8 @@ export interface WriterSurroundings {
   readonly nextFile: (head: ChainHead, file: AppendFile) => Promise<AppendFile> | undefined;
   /** Called with the path of the file that another one now continues. */
   readonly onContinued: (path: string) => void;
+  /** Called with the milliseconds by which the clock is behind the last record, and with 0 once it is not. */
+  readonly onClock: (behindMs: number) => void;
   readonly onUnhealthy: (reason: string) => void;
   readonly onHealthy: (lost: number) => void;
 }
@@ -41,6 +43,8 @@ const MAX_KEPT = 10_000;
 /** How long the records that wait can be in all, in UTF-16 code units: they are written as one text. */
 const MAX_WAITING_LENGTH = 67_108_864;
 const RETRY_MS = 1_000;
+/** Clocks are set back by less, to follow that of another machine. */
+const MAX_CLOCK_BEHIND_MS = 1_000;
 
 /**
  * Appends records to a journal: one loop, which writes everything that waits as one group. The chain is computed as a
@@ -70,6 +74,7 @@ export class GroupWriter {
   #untold = 0;
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
+  #isClockBehind = false;
   /** The records that are being written. */
   #writing = 0;
   /** Since when the oldest of these, and of those that wait, waits, from `performance.now()`. */
@@ -219,6 +224,7 @@ export class GroupWriter {
   async #append(group: readonly WaitingRecord[]): Promise<void> {
     let { seq, digest, at } = this.#head;
     const lines = this.#lines.clear();
+    this.#lookAtClock(group, at);
     for (const record of group) {
       at = Math.max(record.at, at);
       const line = composeLine(record.parts, at, digest, ++seq);
@@ -233,6 +239,14 @@ export class GroupWriter {
     if (this.#isSynced && group.some(({ isAwaited }) => isAwaited)) await this.#syncOrCut(file, size);
     this.#head = { seq, digest, at };
     this.#written = group;
+  }
+
+  /** While the clock is behind, the records have the time of the last one before it was set back. */
+  #lookAtClock(group: readonly WaitingRecord[], at: number): void {
+    const behindMs = at - (group.at(-1)?.at ?? at);
+    if (behindMs > MAX_CLOCK_BEHIND_MS === this.#isClockBehind) return;
+    this.#isClockBehind = !this.#isClockBehind;
+    this.#surroundings.onClock(this.#isClockBehind ? behindMs : 0);
   }
 
   /** Takes note of the calls that the last group began and ended. */

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { ConfigError } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/read-file.ts";
 import { shown } from "../../../rendering/shown.ts";
@@ -15,12 +15,34 @@ export type JournalPlace = { readonly directory: string } | { readonly config: s
  * @throws {UsageError} if the config has no journal, or the directory cannot be read.
  */
 export async function directoryOf(place: JournalPlace): Promise<string> {
-  if ("directory" in place) return existing(place.directory);
+  return (await keyOf(place, undefined)).directory;
+}
+
+/**
+ * Returns the directory of a journal, and the text of the key that signs its checkpoints, if it has one.
+ *
+ * @param keyFile The file of the key. Default: the one that the config names.
+ * @throws like {@link directoryOf}, and {@link UsageError} if the file cannot be read.
+ */
+export async function keyOf(
+  place: JournalPlace,
+  keyFile: string | undefined,
+): Promise<{ readonly directory: string; readonly key: string | undefined }> {
+  const given = keyFile === undefined ? undefined : await readKey(keyFile);
+  if ("directory" in place) return { directory: await existing(place.directory), key: given };
   const problems: ConfigError["problems"][number][] = [];
   const options = await loadJournalOptions(await readConfigFile(place.config), problems);
   if (problems.length > 0) throw new ConfigError(problems);
   if (options === undefined) throw new UsageError(shown`the config '${place.config}' has no journal`);
-  return existing(options.directory);
+  return { directory: await existing(options.directory), key: given ?? options.key };
+}
+
+async function readKey(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new UsageError(shown`cannot read '${file}': ${(error as Error).message}`);
+  }
 }
 
 async function existing(directory: string): Promise<string> {

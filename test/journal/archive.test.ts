@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { archiveJournal } from "../../src/journal/archive-journal.ts";
+import { createJournalKeys, readSigningKey } from "../../src/journal/checkpoints/note-keys.ts";
+import { openJournal } from "../../src/journal/journal.ts";
+import type { JournalNotice } from "../../src/journal/notice.ts";
+import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
+import { recordCalls, TemporaryDirectory } from "./records.ts";
+
+const { signer, verifier } = createJournalKeys("example.com/journal");
+const LATER = 10_000_000_000_000;
+
+async function write(directory: string, key: string | undefined, calls = 20): Promise<void> {
+  await using journal = await openJournal({ directory, maxBytes: 4_096, ...(key && { key }) });
+  await recordCalls(journal, calls);
+}
+
+const recordsIn = (directory: string): string[] =>
+  readdirSync(directory)
+    .filter((name) => name.endsWith(".jsonl"))
+    .map((name) => join(directory, name));
+
+test.each([
+  undefined,
+  signer,
+])("An archived journal is sound, goes on, and can be archived again (key: %s)", async (text) => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  const to = join(temporary.path, "archive");
+  const key = text === undefined ? undefined : readSigningKey(text);
+  const keys = text === undefined ? [] : [verifier];
+  await write(directory, text);
+  const before = recordsIn(directory).length;
+  expect(before).toBeGreaterThan(3);
+  expect(await archiveJournal({ directory, to, before: 0, key })).toBeUndefined();
+  const first = await archiveJournal({ directory, to, before: LATER, key });
+  expect(recordsIn(directory)).toHaveLength(1);
+  expect(recordsIn(to)).toHaveLength(before - 1);
+  const report = await verifyJournal({ directory, keys });
+  expect(report).toMatchObject({ first: (first?.records ?? 0) + 1, archived: first?.records });
+  expect(report).not.toHaveProperty("contradiction");
+  await write(directory, text);
+  await archiveJournal({ directory, to, before: LATER, key });
+  expect(await verifyJournal({ directory, keys })).not.toHaveProperty("contradiction");
+  const all = await verifyJournal({ files: [...recordsIn(directory), ...recordsIn(to)], keys });
+  expect(all).toMatchObject({ first: 1 });
+  expect(all).not.toHaveProperty("contradiction");
+});
+
+test("A journal in use can be archived, without a notice", async () => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  const notices: JournalNotice[] = [];
+  await using journal = await openJournal({
+    ...{ directory, maxBytes: 4_096, key: signer },
+    onNotice: (notice) => notices.push(notice),
+  });
+  await recordCalls(journal, 20);
+  await archiveJournal({
+    directory,
+    to: join(temporary.path, "archive"),
+    before: LATER,
+    key: readSigningKey(signer),
+  });
+  await new Promise((resolve) => setTimeout(resolve, 2_200));
+  await recordCalls(journal, 20, "later");
+  await journal.close();
+  expect(notices).toEqual([]);
+  expect(await verifyJournal({ directory, keys: [verifier] })).not.toHaveProperty("contradiction");
+});
+
+test("What an archive hides is found", async () => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  const to = join(temporary.path, "archive");
+  await write(directory, signer, 40);
+  await expect(archiveJournal({ directory, to, before: LATER, key: undefined })).rejects.toThrow("has a key");
+  const [, second = ""] = recordsIn(directory);
+  const middle = readFileSync(second);
+  writeFileSync(second, middle.toString().replace("file-", "other-"));
+  await expect(archiveJournal({ directory, to, before: LATER, key: readSigningKey(signer) })).rejects.toThrow(
+    "contradicts itself",
+  );
+  writeFileSync(second, middle);
+  const archived = await archiveJournal({ directory, to, before: LATER, key: readSigningKey(signer) });
+  await write(directory, signer, 40);
+  const anchor = join(directory, "archived");
+  const signed = readFileSync(anchor, "utf8");
+  const kindOf = async (): Promise<string | undefined> =>
+    (await verifyJournal({ directory, keys: [verifier] })).contradiction?.kind;
+  writeFileSync(anchor, signed.replace(/\n\d+\n/, `\n${(archived?.records ?? 0) + 1}\n`));
+  expect(await kindOf()).toBe("forged");
+  writeFileSync(anchor, `${signed.split("\n\n")[0]}\n`);
+  expect(await kindOf()).toBe("key");
+  writeFileSync(anchor, signed);
+  expect(await kindOf()).toBeUndefined();
+  rmSync(recordsIn(directory)[0] ?? "");
+  expect(await kindOf()).toBe("missing");
+  rmSync(anchor);
+  expect(await kindOf()).toBe("missing");
+  writeFileSync(anchor, "no anchor");
+  await expect(kindOf()).rejects.toThrow("does not say which records were archived");
+});
