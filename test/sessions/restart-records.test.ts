@@ -25,7 +25,10 @@ interface Life {
   close(): Promise<void>;
 }
 
-function newLives(tools: readonly Tool[]): { readonly directory: string; readonly start: () => Promise<Life> } {
+function newLives(tools: readonly Tool[]): {
+  readonly directory: string;
+  readonly start: () => Promise<Life>;
+} {
   const place = mkdtempSync(join(folder, `${folders++}-`));
   const directory = join(place, "records");
   const start = async (): Promise<Life> => {
@@ -75,7 +78,9 @@ test("A call that waits for an answer while the process ends is not recorded as 
 
   const after = await start();
   await after.sessions.get("s1")?.answer((await inquiry(after)).id, answerTo(await inquiry(after), "allow"));
-  await expect.poll(() => after.events.map(({ type }) => type), { timeout: 10_000 }).toContain("tool.completed");
+  await expect
+    .poll(() => after.events.map(({ type }) => type), { timeout: 10_000 })
+    .toContain("tool.completed");
   await after.close();
   expect(namesOf(await recordsOf(directory))).toEqual(["c1 dispatched", "c1 ended"]);
   expect(await verifyJournal({ directory })).not.toHaveProperty("contradiction");
@@ -100,7 +105,9 @@ test("A call that runs while the process ends is recorded with its end, as it is
   const { directory, start } = newLives([
     tool("read", "read", async (_input, { signal }) => {
       begun.resolve();
-      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(new Error("stopped"))),
+      );
     }),
   ]);
   const life = await start();

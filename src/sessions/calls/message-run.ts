@@ -117,7 +117,8 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     const { settings, origin } = this.session;
     const { events } = settings.context;
     if (events !== undefined && this.#gates !== undefined) return gatedEvents(events, this.#gates);
-    const own = events === undefined || origin === undefined ? events : agentEvents(events, parentName(origin));
+    const own =
+      events === undefined || origin === undefined ? events : agentEvents(events, parentName(origin));
     return own === undefined || this.session.store === undefined ? own : new LeavingEvents(own, this);
   }
 
