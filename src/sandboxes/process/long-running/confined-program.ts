@@ -34,7 +34,10 @@ export interface ConfinedProgramOptions {
 
 /** How a program that stays ended. */
 export interface LongRunningEnd {
-  /** Its exit code, or 128 and the number of the signal that ended it; `undefined` if its processes could not be ended. */
+  /**
+   * Its exit code, or 128 and the number of the signal that ended it, also before it began; `undefined` if its processes could
+   * not be ended.
+   */
   readonly code: number | undefined;
   /** Whether the program itself began. If it did not, `problem` says why. */
   readonly hasBegun: boolean;
