@@ -10,6 +10,7 @@ import {
   type Stats,
 } from "node:fs";
 import { promisify } from "node:util";
+import { isOfThisUser } from "../workspace/entry-stat.ts";
 import { syscallLater, syscallUnless, WorkspaceError } from "../workspace/error.ts";
 import type { HeldRecord } from "../workspace/held/held-record.ts";
 import type { WorkspacePlaces } from "./workspace-places.ts";
@@ -30,7 +31,7 @@ export function findEntry(places: WorkspacePlaces, path: string): FoundEntry {
       const stats = lstatSync(entry);
       if (stats.isDirectory()) return { kind: "directory" };
       if (stats.isSymbolicLink()) return { kind: "link", target: readlinkSync(entry) };
-      return stats.isFile() && stats.nlink === 1 ? { kind: "file", stats } : { kind: "other" };
+      return stats.isFile() && isOfThisUser(stats) ? { kind: "file", stats } : { kind: "other" };
     }),
   );
   return found ?? { kind: "missing" };
@@ -47,7 +48,7 @@ export function openFile(places: WorkspacePlaces, path: string): number {
   const fd = places.at(path, (entry) => openSync(entry, FILE_FLAGS));
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
-  throw new WorkspaceError("not-permitted");
+  throw new WorkspaceError("not-permitted", "the path is no regular file");
 }
 
 /**

@@ -1,5 +1,7 @@
 import { closeSync, constants, type Dirent, fsyncSync, lstatSync, openSync, readdirSync } from "node:fs";
+import { posix } from "node:path";
 import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
+import { Guard } from "../workspace/guard/guard.ts";
 import { entryPath } from "../workspace/paths/fd-path.ts";
 import { namesIn } from "../workspace/paths/real-path.ts";
 import { PathWalk } from "../workspace/paths/walk.ts";
@@ -69,6 +71,9 @@ export class WorkspacePlaces implements Disposable {
 
   /** Whether a change there would have to be named by a grant. What a person can be asked about, the approver has seen. */
   isProtected(path: string): boolean {
+    const guard = Guard.current();
+    const whole = posix.join(this.workspace, path);
+    if (guard !== undefined && (guard.accessTo(whole) !== undefined || guard.isAbove(whole))) return true;
     const own = namesIn(this.workspace);
     return protectedPlace([...own, ...namesIn(path)], own.length, true)?.list === "denied";
   }

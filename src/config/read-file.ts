@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { getSystemErrorMessage } from "node:util";
+import { guardFiles } from "../base/guarded-files.ts";
 import { ConfigError } from "./problem.ts";
 import { ConfigSource, MAX_CONFIG_LENGTH } from "./source.ts";
 
@@ -10,6 +11,7 @@ import { ConfigSource, MAX_CONFIG_LENGTH } from "./source.ts";
  * @throws {ConfigError} if the file cannot be read or is not UTF-8, and like {@link ConfigSource.parse}.
  */
 export async function readConfigFile(path: string, shownAs: string = path): Promise<ConfigSource> {
+  guardFiles([{ path, access: "read" }]);
   return ConfigSource.parse(await readText(path, shownAs), shownAs);
 }
 

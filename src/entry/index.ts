@@ -1,5 +1,6 @@
 // Dispatching
 
+export { type GuardedFile, guardFiles } from "../base/guarded-files.ts";
 export { type CallToolContext, type CallToolOptions, callTool } from "../direct/call-tool.ts";
 export type { ResultBudget } from "../engine/bounds/result-budget.ts";
 export type { ClassTimeouts } from "../engine/bounds/timeouts.ts";

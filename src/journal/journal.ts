@@ -1,4 +1,5 @@
 import { mkdir } from "node:fs/promises";
+import { guardFiles } from "../base/guarded-files.ts";
 import type {
   CallJournal,
   DeniedRecord,
@@ -33,7 +34,7 @@ import { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { DirectoryLock } from "./storage/directory-lock.ts";
 import { type EarlierFileProblem, EarlierFiles } from "./storage/earlier-files.ts";
-import { journalFile } from "./storage/file-names.ts";
+import { journalFile, journalFiles } from "./storage/file-names.ts";
 import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
 import { type ChainHead, type RecoveredJournal, recover } from "./write/recover.ts";
 
@@ -104,6 +105,7 @@ export class Journal implements CallJournal, AsyncDisposable {
   static async open(given: JournalOptions): Promise<Journal> {
     const options = checkOptions(given);
     const { directory } = options;
+    guardFiles(journalFiles(directory));
     let lock: DirectoryLock | undefined;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });

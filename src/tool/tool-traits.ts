@@ -122,6 +122,12 @@ export interface PathArgument {
   /** A JSON pointer (RFC 6901) into the arguments, such as `/path`. `*` stands for every item: `/files/*`. */
   readonly argument: string;
   readonly access: "read" | "write";
+  /**
+   * Whether a person is asked about protected places at these paths also if the tool is a program, or programs run what is
+   * there, and opens them for the call. Default: `false`; only a host tool can have a person asked, and only about places that
+   * others follow.
+   */
+  readonly opensProtected?: boolean;
 }
 
 /** Where a path in the arguments of a call leads. */

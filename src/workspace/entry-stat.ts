@@ -36,16 +36,10 @@ const KERNEL_FILE_SYSTEMS: readonly number[] = [
   0x74726163, // tracefs
 ];
 
-/**
- * Returns the status of an open descriptor.
- *
- * @throws {WorkspaceError} `not-permitted` for a file with more than one hard link, since another may be
- *   outside the granted directories.
- */
+/** Returns the status of an open descriptor. */
 export function statFd(fd: number): EntryStat {
   const stats: BigIntStats = fstatSync(fd, { bigint: true });
   const kind = kindOf(stats);
-  if (kind === "regular-file" && stats.nlink > 1n) throw new WorkspaceError("not-permitted");
   return {
     kind,
     size: stats.size,
@@ -63,18 +57,38 @@ export function statFd(fd: number): EntryStat {
  * @param device The device of an open directory of which it is known that its file system stores files: others on that
  *   device need not be asked. Default: none.
  * @returns its status.
- * @throws {WorkspaceError} if it is not a regular file, has more than one hard link, or is of a file system that exposes
- *   the kernel.
+ * @throws {WorkspaceError} if it is not a regular file, has several hard links and belongs to another user, or is of a file
+ *   system that exposes the kernel. The message says which.
  */
 export function checkRegularFile(place: number, device?: number): Stats {
   const stats = syscall(() => fstatSync(place));
   const kind = kindOf(stats);
   if (kind === "directory") throw new WorkspaceError("is-directory");
   if (kind === "symbolic-link") throw new WorkspaceError("loop");
-  if (kind !== "regular-file" || stats.nlink > 1) throw new WorkspaceError("not-permitted");
-  if (stats.dev !== device && syscall(() => isOfKernel(place))) throw new WorkspaceError("not-permitted");
+  if (kind !== "regular-file") throw new WorkspaceError("not-permitted", NOT_REGULAR[kind]);
+  if (!isOfThisUser(stats)) throw new WorkspaceError("not-permitted", FOREIGN_LINKS);
+  if (stats.dev !== device && syscall(() => isOfKernel(place)))
+    throw new WorkspaceError("not-permitted", "the file belongs to a file system that exposes the kernel");
   return stats;
 }
+
+/**
+ * Whether a file has one name only, or belongs to this user: another of its names may be outside the granted directories,
+ * but then this user made it, or could.
+ */
+export function isOfThisUser({ nlink, uid }: Pick<Stats, "nlink" | "uid">): boolean {
+  return nlink === 1 || uid === process.geteuid?.();
+}
+
+const FOREIGN_LINKS =
+  "the file has several names (hard links) and belongs to another user: copy it to a file of its own first";
+
+const NOT_REGULAR: Readonly<Partial<Record<EntryKind, string>>> = {
+  fifo: "the path is a named pipe, which is never opened",
+  socket: "the path is a socket, which is never opened",
+  "block-device": "the path is a device, which is never opened",
+  "character-device": "the path is a device, which is never opened",
+};
 
 /** Returns the kind of an entry. */
 export function kindOf(entry: Stats | BigIntStats | Dirent<Buffer>): EntryKind {

@@ -1,3 +1,4 @@
+import type { GuardedAccess } from "../base/guarded-files.ts";
 import type { ProtectedPlace } from "./protected-places.ts";
 
 /** Why a file operation failed, with the names of WASI's `error-code` (`wasi:filesystem/types`). */
@@ -43,7 +44,7 @@ const TEXTS: Readonly<Record<WorkspaceErrorCode, string>> = Object.freeze({
   "no-entry": "no such file or directory",
   "not-directory": "the path is not a directory",
   "not-empty": "the directory is not empty",
-  "not-permitted": "the path is outside the granted directories, or not a regular file",
+  "not-permitted": "the operation is not permitted here",
   "read-only": "the granted directory is read-only",
   quota: "the disk quota is exceeded",
   "text-file-busy": "the file is being executed",
@@ -70,7 +71,7 @@ export class WorkspaceError extends Error {
 /** A path leads out of the granted directories. */
 export class EscapeError extends WorkspaceError {
   constructor() {
-    super("not-permitted");
+    super("not-permitted", "the path leads out of the granted directories");
   }
 }
 
@@ -82,6 +83,18 @@ export class ProtectedPlaceError extends WorkspaceError {
         ? "only a grant that names the place allows it"
         : "a person has to be asked first, about a path that the tool declares";
     super("not-permitted", `what is there ${reason}: ${remedy}`);
+  }
+}
+
+/** A file of Sandgate itself: see `guardFiles`. */
+export class GuardedFileError extends WorkspaceError {
+  constructor(access: GuardedAccess) {
+    super(
+      access === "none" ? "not-permitted" : "read-only",
+      access === "none"
+        ? "this file holds keys or records of Sandgate itself, which no grant lets a tool reach"
+        : "Sandgate itself reads or writes this file: no grant lets a tool change it",
+    );
   }
 }
 

@@ -1,7 +1,7 @@
-import { closeSync, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
+import { type BigIntStats, closeSync, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
-import { isNewVersion } from "./protected-places.ts";
+import { isNewVersion, isRepositoryFolder } from "./protected-places.ts";
 
 /** How many directories are searched at most, and how many places found. */
 const MAX_DIRECTORIES = 200;
@@ -9,6 +9,12 @@ const MAX_PLACES = 200;
 
 /** Directories of packages, which can be many; what is in them is not the user's. */
 const UNSEARCHED = "node_modules";
+
+/** What makes a folder a repository that git takes for one, and tells git what to run. */
+const RUN_BY_GIT = ["HEAD", "config", "config.worktree", "hooks", "commondir", "modules", "worktrees"];
+
+/** Folders of a repository which can be many, and which hold no work tree. */
+const OF_GIT = ["objects", "refs", "logs", "lfs"];
 
 /** A protected place that exists, or the directory in which such places are. */
 export interface FoundPlace {
@@ -21,6 +27,10 @@ export interface FoundPlace {
   readonly isBeginning: boolean;
   /** Differs between two entries, even if one has taken the path of the other. */
   readonly identity: string;
+  /** Identifies the directory that the entry is in. */
+  readonly parent: string;
+  /** When its contents or its name were last changed, in nanoseconds since the epoch. */
+  readonly changedAt: bigint;
 }
 
 /**
@@ -29,27 +39,37 @@ export interface FoundPlace {
  * leave an empty file there.
  *
  * @param fd The open granted directory.
+ * @param maxDirectories How many directories are searched. Default: 200.
  * @param grant Its names are those of the open directory.
  */
-export function findProtected(fd: number, grant: ProtectionGrant): readonly FoundPlace[] {
+export function findProtected(
+  fd: number,
+  grant: ProtectionGrant,
+  maxDirectories: number = MAX_DIRECTORIES,
+): readonly FoundPlace[] {
   const { named } = grant;
   const found: FoundPlace[] = [];
   const waiting: { readonly fd: number; readonly names: readonly string[] }[] = [{ fd, names: [] }];
-  for (let searched = 0; searched < waiting.length && searched < MAX_DIRECTORIES; searched++) {
+  for (let searched = 0; searched < waiting.length && searched < maxDirectories; searched++) {
     const { fd: parent, names } = waiting[searched] as (typeof waiting)[number];
-    for (const entry of entriesOf(parent)) {
+    const entries = entriesOf(parent);
+    const isRepository =
+      grant.writesProtected !== true && isRepositoryFolder(entries.map(({ name }) => name));
+    for (const entry of entries) {
       if (isNewVersion(entry.name)) continue;
       const path = [...names, entry.name];
       const whole = [...named, ...path];
-      const isPlace = unopenedPlace(whole, grant, false) !== undefined;
+      const isPlace =
+        unopenedPlace(whole, grant, false) !== undefined ||
+        (isRepository && names.at(-1) !== ".git" && RUN_BY_GIT.includes(entry.name));
       if (isPlace || unopenedPlace(whole, grant, true) !== undefined) {
         if (found.length === MAX_PLACES) break;
         const place = open(parent, entry, path.join("/"), !isPlace && entry.isDirectory());
         if (place !== undefined) found.push(place);
       }
       if (isPlace || !entry.isDirectory() || entry.name === UNSEARCHED) continue;
-      const next =
-        waiting.length < MAX_DIRECTORIES ? tryOpen(parent, entry.name, DIRECTORY_FLAGS) : undefined;
+      if (isRepository && OF_GIT.includes(entry.name)) continue;
+      const next = waiting.length < maxDirectories ? tryOpen(parent, entry.name, DIRECTORY_FLAGS) : undefined;
       if (next !== undefined) waiting.push({ fd: next, names: path });
     }
   }
@@ -69,9 +89,25 @@ function entriesOf(directory: number): readonly Dirent[] {
 function open(parent: number, entry: Dirent, path: string, isBeginning: boolean): FoundPlace | undefined {
   const fd = tryOpen(parent, entry.name, ENTRY_FLAGS);
   if (fd === undefined) return undefined;
-  const stat = fstatSync(fd, { bigint: true });
+  const stat = statOf(fd);
   const kind = stat.isSymbolicLink() ? "link" : stat.isDirectory() ? "directory" : "file";
-  return { path, fd, kind, isBeginning, identity: `${stat.dev}:${stat.ino}:${stat.birthtimeNs}` };
+  return {
+    path,
+    fd,
+    kind,
+    isBeginning,
+    identity: identityOf(stat),
+    parent: identityOf(statOf(parent)),
+    changedAt: stat.ctimeNs,
+  };
+}
+
+function statOf(fd: number): BigIntStats {
+  return fstatSync(fd, { bigint: true });
+}
+
+function identityOf({ dev, ino, birthtimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${birthtimeNs}`;
 }
 
 function tryOpen(parent: number, name: string, flags: number): number | undefined {

@@ -56,7 +56,8 @@ export class GrantedFiles implements ToolDirectory {
     if (file === undefined) return this.statSelf();
     const stat = file.held?.stat(file.path) ?? statPath(file.root.fd.number, file.path, { links: "refused" });
     // What else could be there is not granted.
-    if (stat.kind !== "regular-file") throw new WorkspaceError("not-permitted");
+    if (stat.kind !== "regular-file")
+      throw new WorkspaceError("not-permitted", "the path is no regular file");
     return stat;
   }
 

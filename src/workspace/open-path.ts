@@ -1,7 +1,8 @@
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { checkRegularFile, type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
+import { FileReplacement } from "./file-replacement.ts";
 import { HeldFd } from "./handles/held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
 import { type Aliases, type LinkRule, PathWalk } from "./paths/walk.ts";
@@ -63,7 +64,7 @@ export function openPath(
   throw new WorkspaceError("busy");
 }
 
-/** @returns `undefined` if another process has created the file in the meantime. */
+/** @returns `undefined` if another process has created the file in the meantime, or if it was replaced by a copy. */
 function tryOpen(
   root: WorkspaceRoot,
   from: number,
@@ -81,13 +82,57 @@ function tryOpen(
   try {
     if (create && exclusive) throw new WorkspaceError("exist");
     const { lastName, directory, aliases: reached } = walk;
+    root.checkReadable(
+      directory,
+      lastName,
+      syscall(() => fstatSync(found)),
+    );
     if (!write || lastName === undefined) return openPlace(root, found, { ...options, aliases: reached });
     root.checkUnprotected(walk, lastName, true);
+    if (replaceLinked(root, walk.directory, lastName, found, options)) return undefined;
     return openPlace(root, found, { ...options, aliases: reached }, root.pathOf(directory, lastName));
   } finally {
     closeSync(found);
   }
 }
+
+/**
+ * Replaces a file with several hard links by a copy, so that its other names keep their contents. Returns whether there was
+ * anything to replace.
+ */
+function replaceLinked(
+  root: WorkspaceRoot,
+  directory: number,
+  name: string,
+  place: number,
+  { directory: isDirectory = false, truncate = false }: OpenOptions,
+): boolean {
+  const stats = syscall(() => fstatSync(place));
+  if (isDirectory || !stats.isFile() || stats.nlink === 1) return false;
+  checkRegularFile(place, root.device);
+  using version = new FileReplacement(root, directory, name, { links: "refused" });
+  if (!truncate) copy(place, version.file);
+  version.file.sync();
+  version.commit();
+  return true;
+}
+
+function copy(place: number, target: WorkspaceFile): void {
+  const fd = syscall(() => openSync(fdPath(place), constants.O_RDONLY | constants.O_NOCTTY));
+  try {
+    const chunk = Buffer.allocUnsafe(COPY_BYTES);
+    for (let offset = 0; ; ) {
+      const length = syscall(() => readSync(fd, chunk, 0, chunk.length, offset));
+      if (length === 0) return;
+      target.write(offset, chunk.subarray(0, length));
+      offset += length;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const COPY_BYTES = 256 * 1_024;
 
 function createFile(
   root: WorkspaceRoot,

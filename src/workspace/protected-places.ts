@@ -111,9 +111,14 @@ export const REPOSITORY_PLACE: ProtectedPlace = {
 
 /** Whether a folder would become a repository by an entry of this name. */
 export function completesRepository(name: string, exists: (other: string) => boolean): boolean {
-  const folded = fold(name);
+  const folded = foldName(name);
   if (!BARE_REPOSITORY.includes(folded)) return false;
   return BARE_REPOSITORY.every((each) => each === folded || exists(each) || exists(each.toUpperCase()));
+}
+
+/** Whether a folder with these names is a repository to git. */
+export function isRepositoryFolder(names: readonly string[]): boolean {
+  return ["HEAD", "objects", "refs"].every((name) => names.includes(name));
 }
 
 const NEW_VERSION = /^\.sandgate-[0-9a-f]{16}\.tmp$/;
@@ -139,7 +144,7 @@ export function protectedPlace(
   isReplaced: boolean,
 ): ProtectedPlace | undefined {
   let found: ProtectedPlace | undefined;
-  const names = path.map(fold);
+  const names = path.map(foldName);
   for (const [start, name] of names.entries()) {
     if (start >= named && name.startsWith(OWN_PREFIX)) return OWN_PLACE;
     for (const { names: place, place: described } of placesFrom(name)) {
@@ -183,7 +188,7 @@ function placesFrom(name: string): readonly SplitPlace[] {
 const ONLY_ASCII = /^[ -~]*$/;
 
 /** Folds names that are the same where case, compatibility forms, invisible characters or final dots do not matter. */
-function fold(name: string): string {
+export function foldName(name: string): string {
   const letters = ONLY_ASCII.test(name)
     ? name
     : name

@@ -1,9 +1,11 @@
-import { closeSync, lstatSync, openSync, readlinkSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readlinkSync, type Stats } from "node:fs";
+import { posix } from "node:path";
 import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
-import { EscapeError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
+import { EscapeError, GuardedFileError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
+import { Guard } from "./guard/guard.ts";
 import { HeldFd } from "./handles/held-fd.ts";
 import type { DirectorySource } from "./handles/kept-directories.ts";
 import type { OpenHandles } from "./handles/open-handles.ts";
@@ -120,9 +122,40 @@ export class WorkspaceRoot {
       const place = unopenedPlace(path, this.#protection, isReplaced);
       if (place !== undefined) throw new ProtectedPlaceError(place);
     }
+    this.#checkUnguarded([[...namesIn(realPath(directory)), name], ...aliases], isReplaced);
     const exists = (other: string): boolean => lstatSync(entryPath(directory, other), ABSENT) !== undefined;
     if (this.#protection.writesProtected !== true && !exists(name) && completesRepository(name, exists))
       throw new ProtectedPlaceError(REPOSITORY_PLACE);
+  }
+
+  /**
+   * Checks that an entry that is opened for reading is none that no tool may read.
+   *
+   * @param name Of the entry in the directory; `undefined` for the directory itself.
+   * @param stats Of the entry.
+   * @throws {GuardedFileError} if it is.
+   */
+  checkReadable(
+    directory: number,
+    name: string | undefined,
+    stats: Pick<Stats, "dev" | "ino" | "nlink">,
+  ): void {
+    const guard = Guard.current();
+    if (guard === undefined) return;
+    const path = name === undefined ? realPath(directory) : posix.join(realPath(directory), name);
+    if (guard.accessTo(path) === "none" || (stats.nlink > 1 && guard.accessByLink(stats) === "none"))
+      throw new GuardedFileError("none");
+  }
+
+  /** @throws {GuardedFileError} if one of the paths is that of a guarded file, or leads to one and could be moved away. */
+  #checkUnguarded(paths: readonly (readonly string[])[], isReplaced: boolean): void {
+    const guard = Guard.current();
+    if (guard === undefined) return;
+    for (const names of paths) {
+      const path = `/${names.join("/")}`;
+      const access = guard.accessTo(path) ?? (isReplaced && guard.isAbove(path) ? "read" : undefined);
+      if (access !== undefined) throw new GuardedFileError(access);
+    }
   }
 }
 

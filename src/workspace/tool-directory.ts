@@ -29,8 +29,8 @@ export interface ToolDirectory {
   readonly isWritable: boolean;
 
   /**
-   * Opens a regular file or a directory. Anything else is never opened, not even temporarily, and neither is a file
-   * with more than one hard link.
+   * Opens a regular file or a directory. Anything else is never opened, not even temporarily, and neither is a file of
+   * another user with more than one hard link. A file with several that is opened for writing is replaced by a copy first.
    */
   open(path: string, options?: OpenOptions): WorkspaceFile | ToolDirectory;
 

@@ -1,7 +1,6 @@
 import {
   chmodSync,
   existsSync,
-  linkSync,
   mkdirSync,
   renameSync,
   rmSync,
@@ -34,11 +33,6 @@ const MEANWHILE: readonly (readonly [string, (root: string) => void, string])[] 
       rmSync(join(root, "d/b.txt"));
       mkdirSync(join(root, "d/b.txt"));
     },
-    "replaced",
-  ],
-  [
-    "gives it another name as well",
-    (root) => linkSync(join(root, "d/b.txt"), join(root, "hard")),
     "replaced",
   ],
   [

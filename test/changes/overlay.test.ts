@@ -111,7 +111,7 @@ test("refuses what leads out, what a grant does not allow, and what lies outside
   const files = tree.files();
   await expect(files.write("out/x", "")).rejects.toThrow("Path escapes workspace boundary");
   await expect(files.write("../x", "")).rejects.toThrow("Path escapes workspace boundary");
-  await expect(files.write(".git/config", "")).rejects.toThrow("tells git which programs run");
+  await expect(files.write(".git/config", "")).rejects.toThrow("tells git which programs to run");
   await expect(files.write(".sandgate/x", "")).rejects.toThrow();
   await expect(files.read(".sandgate/.gitignore")).rejects.toThrow("no such file");
   const readOnly = tree.files([{ directory: tree.root }]);

@@ -79,6 +79,7 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
         sandboxes: this.#sandboxes,
         sessionId: "session",
         workspace: this.workspace,
+        confirm: async () => ({ decision: "allow", by: "ada" }),
         ...more,
       },
     );

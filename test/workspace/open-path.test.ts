@@ -1,11 +1,30 @@
 import { spawnSync } from "node:child_process";
-import { linkSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openDirectory } from "../../src/workspace/entries.ts";
+import { openDirectory, openFile } from "../../src/workspace/entries.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
-import { ATTEMPTS, codeOf, GrantedTree, readText, writeText } from "./granted-tree.ts";
+import {
+  ATTEMPTS,
+  CAN_GIVE_AWAY,
+  codeOf,
+  GrantedTree,
+  giveAway,
+  readText,
+  textOf,
+  writeText,
+} from "./granted-tree.ts";
 
 const isHere = workspaceIsSupported();
 if (!isHere) console.log("workspace: not tested, directories can be granted on Linux only");
@@ -17,15 +36,63 @@ beforeEach(() => {
 afterEach(() => tree[Symbol.dispose]());
 
 describe.runIf(isHere)("entries that are not regular files", () => {
-  test("a file with a second hard link, which may be outside, is not opened", () => {
+  test.runIf(CAN_GIVE_AWAY)("a file of another user with a second hard link is not opened", () => {
+    giveAway(join(tree.outside, "secret.txt"));
     linkSync(join(tree.outside, "secret.txt"), join(tree.root, "hard"));
     const [directory] = tree.open();
-    expect(codeOf(() => readText(directory, "hard"))).toBe("not-permitted");
-    expect(codeOf(() => directory.stat("hard"))).toBe("not-permitted");
+    expect(() => readText(directory, "hard")).toThrow(
+      /several names \(hard links\) and belongs to another user/,
+    );
     expect(codeOf(() => writeText(directory, "hard", "OVERWRITTEN"))).toBe("not-permitted");
+    expect(codeOf(() => directory.replace("hard"))).toBe("not-permitted");
     tree.expectUntouchedOutside();
     directory.removeFile("hard");
     tree.expectUntouchedOutside();
+  });
+
+  test("a file of this user with several hard links can be read, and a write leaves its other names as they were", () => {
+    const [directory, workspace] = tree.open();
+    for (const name of ["whole", "end", "part", "grown", "new"]) {
+      writeFileSync(join(tree.outside, name), "STORED");
+      chmodSync(join(tree.outside, name), 0o640);
+      linkSync(join(tree.outside, name), join(tree.root, name));
+      expect(readText(directory, name)).toBe("STORED");
+      expect(directory.stat(name)).toMatchObject({ kind: "regular-file", size: 6n, links: 2n });
+    }
+    writeText(directory, "whole", "NEW");
+    const end = openFile(directory, "end", { write: true }).openForAppending();
+    end.write(Buffer.from(" MORE"));
+    const part = openFile(directory, "part", { read: true, write: true });
+    part.write(2, Buffer.from("??"));
+    openFile(directory, "grown", { write: true }).resize(8);
+    {
+      using version = directory.replace("new");
+      version.file.write(0, Buffer.from("NEWER"));
+      version.commit();
+    }
+    const texts = ["whole", "end", "part", "grown", "new"].map((name) =>
+      readFileSync(join(tree.root, name), "utf8"),
+    );
+    expect(texts).toEqual(["NEW", "STORED MORE", "ST??ED", "STORED\0\0", "NEWER"]);
+    expect(textOf(part.read(0, 10))).toBe("ST??ED");
+    for (const name of ["whole", "end", "part", "grown", "new"]) {
+      expect(readFileSync(join(tree.outside, name), "utf8")).toBe("STORED");
+      expect(statSync(join(tree.root, name))).toMatchObject({ nlink: 1, mode: 0o100640 });
+      rmSync(join(tree.outside, name));
+    }
+    expect(workspace.changes?.files.map(({ path, change }) => [path, change]).sort()).toEqual(
+      ["end", "grown", "new", "part", "whole"].map((name) => [name, "modified"]),
+    );
+  });
+
+  test("a copy for a write counts among the bytes that the call may write", () => {
+    writeFileSync(join(tree.outside, "big"), "x".repeat(1_000));
+    linkSync(join(tree.outside, "big"), join(tree.root, "big"));
+    const [directory] = tree.open({}, 999);
+    expect(codeOf(() => openFile(directory, "big", { write: true }))).toBe("insufficient-space");
+    expect(statSync(join(tree.root, "big")).nlink).toBe(2);
+    expect(readdirSync(tree.root).sort()).toEqual(["a", "big", "ok.txt"]);
+    rmSync(join(tree.outside, "big"));
   });
 
   test("a FIFO or socket is never opened, so opening it cannot block", async () => {
@@ -34,7 +101,9 @@ describe.runIf(isHere)("entries that are not regular files", () => {
     await new Promise((resolve) => server.once("listening", resolve));
     const [directory] = tree.open();
     for (const name of ["p", "s"]) {
-      expect(codeOf(() => readText(directory, name))).toBe("not-permitted");
+      expect(() => readText(directory, name)).toThrow(
+        /^the path is a (named pipe|socket), which is never opened$/,
+      );
       expect(codeOf(() => writeText(directory, name, "x"))).toBe("not-permitted");
     }
     expect(directory.stat("p")).toMatchObject({ kind: "fifo" });

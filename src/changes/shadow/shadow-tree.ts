@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
+import { Guard } from "../../workspace/guard/guard.ts";
 import { isDiskEntry, isObject, isPath } from "../../workspace/held/parse-record.ts";
 import { fdPath } from "../../workspace/paths/fd-path.ts";
 import { openFile, readFile } from "../disk-entry.ts";
@@ -106,6 +107,7 @@ export async function* entriesOf(
   start = "",
 ): AsyncGenerator<readonly [string, Dirent]> {
   const waiting = [start];
+  const guard = Guard.current();
   let count = 0;
   for (let directory = waiting.shift(); directory !== undefined; directory = waiting.shift()) {
     for (const entry of root.list(directory)) {
@@ -114,6 +116,7 @@ export async function* entriesOf(
         throw new TooLargeError(`the workspace has more than ${MAX_ENTRIES} entries`);
       if (count % 100 === 0) await setImmediate();
       const path = directory === "" ? entry.name : `${directory}/${entry.name}`;
+      if (guard?.accessTo(join(root.workspace, path)) === "none") continue;
       yield [path, entry];
       if (entry.isDirectory()) waiting.push(path);
     }

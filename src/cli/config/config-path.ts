@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { guardFiles } from "../../base/guarded-files.ts";
 
 /** Resolves a path of a config against the config's file, and keeps it relative if it can. */
 export function pathBeside(file: string, path: string): string {
@@ -8,4 +9,11 @@ export function pathBeside(file: string, path: string): string {
 /** Resolves a path of a config to an absolute path. */
 export function absolutePathBeside(file: string, path: string): string {
   return resolve(pathBeside(file, path));
+}
+
+/** Resolves the path of what runs, which no tool may change, to an absolute path. */
+export function guardedPathBeside(file: string, path: string): string {
+  const absolute = absolutePathBeside(file, path);
+  guardFiles([{ path: absolute, access: "read", isFolder: true }]);
+  return absolute;
 }

@@ -1,3 +1,4 @@
+import { guardFiles } from "../../base/guarded-files.ts";
 import { parseSize, SIZE_FORM } from "../../base/units.ts";
 import { described, PATH, SIZE } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
@@ -5,6 +6,7 @@ import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions, type JournalPeers } from "../../journal/options.ts";
+import { journalFiles } from "../../journal/storage/file-names.ts";
 import { absolutePathBeside } from "./config-path.ts";
 import { RECEIVER } from "./receiver.ts";
 import { readTextBeside } from "./server/token.ts";
@@ -85,9 +87,12 @@ export async function loadJournalOptions(
   const peers = given && (await loadPeers(given, entry, problems));
   if ((keyFile !== undefined && key === undefined) || (given !== undefined && peers === undefined))
     return undefined;
+  const place = absolutePathBeside(entry.file, directory);
+  guardFiles(journalFiles(place));
+  if (peers) guardFiles([{ path: peers.directory, access: "read", isFolder: true }]);
   const options: JournalOptions = {
     ...others,
-    directory: absolutePathBeside(entry.file, directory),
+    directory: place,
     ...(bytes !== undefined && { maxBytes: bytes }),
     ...(key !== undefined && { key }),
     ...(peers && { peers }),

@@ -11,7 +11,7 @@ import {
   type ExecutorClientOptions,
 } from "../../sandboxes/remote/executor-client/credentials.ts";
 import { ISOLATIONS } from "../../tool/isolation.ts";
-import { absolutePathBeside } from "./config-path.ts";
+import { guardedPathBeside } from "./config-path.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./server/token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
@@ -152,7 +152,7 @@ export async function loadSandboxOptions(
     ...options,
     ...Object.fromEntries(
       names.flatMap((name) =>
-        options[name] === undefined ? [] : [[name, absolutePathBeside(entry.file, String(options[name]))]],
+        options[name] === undefined ? [] : [[name, guardedPathBeside(entry.file, String(options[name]))]],
       ),
     ),
   });

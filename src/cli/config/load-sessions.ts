@@ -1,3 +1,4 @@
+import { databaseFiles, guardFiles } from "../../base/guarded-files.ts";
 import { checkReceiver, type Receiver } from "../../base/receiver.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
@@ -183,6 +184,15 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
     problems.push(source.problem(["confirmations", ...path], message)),
   );
   const { trustedWorkspaces, ...others } = levels;
+  const storeFile = absolutePathBeside(source.file, store);
+  const programFiles = programs && {
+    storeFile: absolutePathBeside(source.file, programs.store ?? DEFAULT_PROGRAMS),
+    keysFile: absolutePathBeside(source.file, programs.keys),
+  };
+  guardFiles([
+    ...databaseFiles(storeFile),
+    ...(programFiles ? [...databaseFiles(programFiles.storeFile), { path: programFiles.keysFile }] : []),
+  ]);
   return {
     confirmations: {
       ...others,
@@ -194,13 +204,8 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
     limits,
     mode,
     ...(notify && { notify }),
-    storeFile: absolutePathBeside(source.file, store),
-    ...(programs && {
-      programs: {
-        storeFile: absolutePathBeside(source.file, programs.store ?? DEFAULT_PROGRAMS),
-        keysFile: absolutePathBeside(source.file, programs.keys),
-      },
-    }),
+    storeFile,
+    ...(programFiles && { programs: programFiles }),
   };
 
   function read<Entry extends object>(name: string, shape: Shape): Partial<Entry> {

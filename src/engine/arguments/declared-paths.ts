@@ -14,6 +14,8 @@ export interface DeclaredPath {
   /** A JSON pointer to it. */
   readonly argument: string;
   readonly access: PathArgument["access"];
+  /** See `PathArgument`. */
+  readonly opensProtected: boolean;
   /** Where it leads in the session's workspace; as the model wrote it if there is no workspace. */
   readonly path: string;
   /** `undefined` if there is no workspace. */
@@ -109,18 +111,18 @@ function check(
 function read(
   argument: string,
   value: JsonValue,
-  { access }: PathArgument,
+  { access, opensProtected = false }: PathArgument,
   resolver: PathResolver | undefined,
 ): DeclaredPath | string {
   if (typeof value !== "string") return "must be a string: the path of one file or directory";
   if (value.includes("\0")) return "must be a path without NUL characters";
-  if (resolver === undefined) return { argument, access, path: value, resolved: undefined };
+  if (resolver === undefined) return { argument, access, opensProtected, path: value, resolved: undefined };
   const resolved = resolver.resolve(value);
   if (resolved === "escapes") {
     throw new Refusal("permission_denied", ESCAPE_TEXT, { detail: escapeDetail(value) });
   }
   if ("problem" in resolved) return `cannot be the path of a file: ${resolved.problem}`;
-  return { argument, access, path: resolved.path, resolved };
+  return { argument, access, opensProtected, path: resolved.path, resolved };
 }
 
 function refusalOf(problems: readonly ArgumentProblem[]): Refusal {

@@ -25,7 +25,8 @@ export function openProtected(call: GrantedCall): void {
   const asked = (call.declaredPaths ?? []).flatMap((declared) => askedPath(call, declared));
   if (asked.length === 0) return;
   const [{ declared, reason }] = asked as [AskedPath, ...AskedPath[]];
-  if (call.grant.sandbox !== "host" || !canAsk(call)) throw refusal(declared, reason);
+  const isForHost = asked.some((each) => !each.declared.opensProtected);
+  if ((isForHost && call.grant.sandbox !== "host") || !canAsk(call)) throw refusal(declared, reason);
   const grant = opened(call.grant, asked);
   call.grant = grant;
   if (call.confirmation === undefined) call.decision = question(call.decision, call.granted, asked);
@@ -40,7 +41,10 @@ function askedPath({ ctx, grant }: GrantedCall, declared: DeclaredPath): readonl
   const found = opening.map((each) => resolved.protectedPlaces(each));
   // Each grant can open it, and the workspace can name it.
   const least = found.reduce((a, b) => (b.length < a.length ? b : a));
-  const denied = least.find(({ list }) => list === "denied");
+  const denied = least.find(
+    ({ list, isOwn, path }) =>
+      list === "denied" && (!declared.opensProtected || isOwn || path.startsWith(".git/")),
+  );
   if (denied !== undefined) throw refusal(declared, denied.reason);
   const [place] = least;
   return place === undefined ? [] : [{ declared, reason: place.reason }];

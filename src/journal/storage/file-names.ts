@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { GuardedFile } from "../../base/guarded-files.ts";
 
 /** A file of a journal. */
 export interface JournalFileName {
@@ -13,6 +14,15 @@ const FORM = /^journal-(\d{16})\.jsonl$/;
 /** Returns the path of the file whose first record has a number. Names sort in the order of the chain. */
 export function journalFile(directory: string, firstSeq: number): string {
   return join(directory, `journal-${String(firstSeq).padStart(16, "0")}.jsonl`);
+}
+
+/** What no tool may change of a journal, nor read: the arguments that are sealed, and their keys. */
+export function journalFiles(directory: string): readonly GuardedFile[] {
+  return [
+    { path: directory, access: "read", isFolder: true },
+    { path: directory, isFolder: true, ending: ".sealed" },
+    { path: join(directory, "keys"), isFolder: true },
+  ];
 }
 
 /** Returns the path of a file that stands beside a file of a journal, such as the one of its checkpoints. */

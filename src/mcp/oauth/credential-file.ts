@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredOAuthClientInformation, StoredOAuthTokens } from "@modelcontextprotocol/client";
 import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
+import { guardFiles } from "../../base/guarded-files.ts";
 import { parseJson } from "../../json/parse.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
@@ -35,6 +36,7 @@ export class CredentialFile {
   constructor(directory: string, server: string, resource: string) {
     const digest = createHash("sha256").update(resource).digest("hex").slice(0, 16);
     this.#directory = directory;
+    guardFiles([{ path: directory, isFolder: true }]);
     this.#resource = resource;
     this.path = join(directory, `${server}-${digest}.json`);
   }

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
+import { guardFiles } from "../../base/guarded-files.ts";
 
 /** A key under which suspended programs are sealed. */
 export interface SuspensionKey {
@@ -44,6 +45,7 @@ export class SuspensionKeys {
  * @throws the error of the file system, if the file cannot be read.
  */
 export function readSuspensionKeys(file: string): readonly SuspensionKey[] {
+  guardFiles([{ path: file }]);
   if (process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0) {
     throw new TypeError("the file with the keys must be readable by its owner alone (chmod 600)");
   }

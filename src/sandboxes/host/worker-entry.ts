@@ -1,3 +1,4 @@
+import { type GuardedFile, takeGuardedFiles } from "../../base/guarded-files.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
@@ -29,6 +30,8 @@ export interface WorkerTask {
   readonly principal: Principal | undefined;
   readonly maxOutputBytes: number | undefined;
   readonly fs: readonly FsGrant[] | undefined;
+  /** What the process guards; absent without `fs`. */
+  readonly guarded: readonly GuardedFile[] | undefined;
   readonly fileBytes: number | undefined;
   readonly logFileAccess: boolean;
 }
@@ -57,6 +60,7 @@ export default async function runWorkerTask(
   let files: HostFiles | undefined;
   try {
     run = await loadOnce(task.module, task.export);
+    takeGuardedFiles(task.guarded);
     files = task.fs && (await openFiles(task.fs, task.fileBytes));
   } catch (thrown) {
     return { status: "not-loaded", detail: describeThrown(thrown).detail };

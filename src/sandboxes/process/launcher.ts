@@ -3,6 +3,7 @@ import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import type { SnapshotPlace } from "../../workspace/directory-snapshot.ts";
+import type { MadePlace } from "../../workspace/protected-watch.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
 import type { ProxyListener } from "./network/proxy-listener.ts";
 import type { Program } from "./program.ts";
@@ -32,10 +33,10 @@ export interface GrantedFiles extends AsyncDisposable {
   /** The granted directories and files that can be changed. */
   readonly places: readonly SnapshotPlace[];
   /**
-   * The protected places that have appeared, or that the program could change and may have changed, since they were
-   * opened, as paths relative to the granted directory.
+   * Moves protected places aside that have appeared since they were opened, and could not be covered. Whatever runs then
+   * does not find them.
    */
-  changedProtectedPlaces(): readonly string[];
+  moveAside(): readonly MadePlace[];
 }
 
 /** What is launched. */

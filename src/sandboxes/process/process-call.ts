@@ -10,7 +10,7 @@ import { ProgramOutput } from "./output/program-output.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { Program } from "./program.ts";
 import { ProgramEnd } from "./program-end.ts";
-import { lostProgram, outcomeOfProgram, reportProtectedPlaces, type StopCause } from "./program-outcome.ts";
+import { lostProgram, moveProtectedAside, outcomeOfProgram, type StopCause } from "./program-outcome.ts";
 import { STARTED } from "./start-words.ts";
 
 /** What a call of a program consists of. */
@@ -80,7 +80,7 @@ export class ProcessCall {
   }
 
   async #run(): Promise<SandboxOutcome> {
-    const { task, files, launcher } = this.#parts;
+    const { task, files } = this.#parts;
     const cancel = (): void => void this.stop("cancelled");
     const deadline = setTimeout(
       () => void this.stop("timeout"),
@@ -94,11 +94,11 @@ export class ProcessCall {
     task.signal?.removeEventListener("abort", cancel);
     const code = await this.#end.finish();
     this.#output.end();
-    reportProtectedPlaces(task, files, launcher);
+    const note = moveProtectedAside(task, files);
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: this.#launched, output: this.#output, startedAt: this.#startedAt },
-      ...{ cause: this.#cause, code },
+      ...{ cause: this.#cause, code, note },
     });
   }
 }

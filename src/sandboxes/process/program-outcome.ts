@@ -13,9 +13,6 @@ import type { ProgramOutput } from "./output/program-output.ts";
 import type { Program } from "./program.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "./start-words.ts";
 
-/** How many new protected places are reported. */
-const MAX_REPORTED_PLACES = 20;
-
 /** The exit code for a program that was ended for its CPU time: 128 + SIGXCPU. */
 const CPU_TIME_EXCEEDED = 152;
 
@@ -106,20 +103,27 @@ function directoryProblem(said: string, cwd = ""): Error | undefined {
 }
 
 /**
- * What was not there could not be covered. Other programs will read it: operators should know. Never throws: whatever the
- * program made of its directories, its call has ended.
+ * Moves aside what the program made where other programs would run or follow it: what was not there could not be covered.
+ * Never throws: whatever the program made of its directories, its call has ended.
+ *
+ * @returns What the model reads about it; `undefined` if there was nothing.
  */
-export function reportProtectedPlaces(
-  { observer }: SandboxTask,
-  files: GrantedFiles,
-  { isolation }: Launcher,
-): void {
-  const made = isolation === "namespaces" ? "made" : "made or changed";
+export function moveProtectedAside({ observer }: SandboxTask, files: GrantedFiles): string | undefined {
   try {
-    for (const path of files.changedProtectedPlaces().slice(0, MAX_REPORTED_PLACES))
-      observer.log("warn", `The program ${made} '${path}', which other programs run or are configured by`);
+    const texts = files.moveAside().map(({ path, movedTo }) => madeText(shownPath(path), movedTo));
+    for (const text of texts) observer.log("warn", text);
+    return texts.length === 0 ? undefined : texts.join(". ");
   } catch (error) {
     const why = (error as Error).message;
-    observer.log("warn", `It is not known whether the program ${made} what other programs run: ${why}`);
+    observer.log("warn", `It is not known whether the program made what other programs run: ${why}`);
+    return undefined;
   }
+}
+
+/** What an operator and the model read about a protected place that a program made. */
+export function madeText(path: string, movedTo: string | undefined): string {
+  const made = `The program made '${path}', which other programs run or are configured by`;
+  return movedTo === undefined
+    ? `${made}: it could not be moved aside`
+    : `${made}: it was moved to '${movedTo}'`;
 }

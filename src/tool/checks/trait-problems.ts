@@ -31,8 +31,15 @@ const CHECKS: Record<keyof ToolTraits, Check> = {
   alwaysConfirm: boolean(),
   submitsPlan: boolean(),
   paths: [
-    (value) => isListOf(value, (path) => isArgument(path, ["access"]) && isAccess(path["access"])),
-    'must be a list of { argument: "/path", access: "read" | "write" }',
+    (value) =>
+      isListOf(
+        value,
+        (path) =>
+          isArgument(path, ["access", "opensProtected"]) &&
+          isAccess(path["access"]) &&
+          isFlag(path["opensProtected"]),
+      ),
+    'must be a list of { argument: "/path", access: "read" | "write", opensProtected: true }',
   ],
   urls: [(value) => isListOf(value, (url) => isArgument(url, [])), 'must be a list of { argument: "/url" }'],
   usesFiles: boolean(),
@@ -69,6 +76,10 @@ function boolean(): Check {
 
 function isFunction(value: unknown): boolean {
   return typeof value === "function";
+}
+
+function isFlag(value: unknown): boolean {
+  return value === undefined || typeof value === "boolean";
 }
 
 function isAccess(value: unknown): boolean {

@@ -59,6 +59,8 @@ program=$(command -v git) && bin=$(mktemp -d) &&
 PATH="$PATH:$(git --exec-path)"
 export GIT_EXEC_PATH="$bin"
 git() { command git --git-dir=.git --work-tree=. --no-pager --literal-pathspecs "$@"; }
+# Git as the call runs it, for what is looked at before.
+look() { git ${OVERRIDES.map((setting) => `-c '${setting}'`).join(" ")} "$@"; }
 count=0
 set_value() {
   export "GIT_CONFIG_KEY_$count=$1" "GIT_CONFIG_VALUE_$count=$2"

@@ -3,6 +3,12 @@ import type { ProgramContext } from "../../tool/program-context.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
 import { git, PUSH_BY_NAME, REQUIRE_AUTHOR, REQUIRE_WRITE } from "./git-command.ts";
+import {
+  OPENS_PROTECTED,
+  type OpenedFiles,
+  PROTECTED_FILES,
+  refuseProtectedFiles,
+} from "./protected-files.ts";
 import { withTrailers } from "./trailers.ts";
 
 /** The options of the toolset `git`. */
@@ -157,8 +163,10 @@ const branch = defineTool({
       },
       name: NAME,
       from: { ...NAME, description: "Where a new branch begins. Default: HEAD." },
+      protected: PROTECTED_FILES,
     },
   ),
+  paths: OPENS_PROTECTED,
   validate: ({ action, name, from }) => {
     if (action === undefined && (name !== undefined || from !== undefined)) {
       return ["/action is required with a name: create, switch or delete"];
@@ -171,10 +179,20 @@ const branch = defineTool({
     if (action === "delete") return ["branch", "--delete", "--end-of-options", ...present(name)];
     const create = action === "create" ? ["--create"] : [];
     return ["switch", "--no-guess", "--no-recurse-submodules", ...create, ...present(name), ...present(from)];
-  }, requireWriteUnlessListed),
+  }, branchChecks),
 });
 
-interface BranchInput {
+function branchChecks(input: BranchInput): readonly string[] {
+  const { action, name, from } = input;
+  const target = action === "create" ? from : action === "switch" ? name : undefined;
+  if (target === undefined) return requireWriteUnlessListed(input);
+  // The last argument is where it leads, as git itself reads it.
+  const changed =
+    'for target; do :; done; look diff --name-only --no-renames -z --end-of-options HEAD "$target" --';
+  return [...requireWriteUnlessListed(input), refuseProtectedFiles(changed, input)];
+}
+
+interface BranchInput extends OpenedFiles {
   readonly action?: "list" | "create" | "switch" | "delete";
   readonly name?: string;
   readonly from?: string;
@@ -189,8 +207,10 @@ const stash = defineTool({
     {
       action: { type: "string", enum: ["push", "pop", "list"], description: "Default: list." },
       message: { type: "string", minLength: 1, maxLength: 1_000, description: "Of what is put aside." },
+      protected: PROTECTED_FILES,
     },
   ),
+  paths: OPENS_PROTECTED,
   validate: ({ action, message }) =>
     action === undefined && message !== undefined ? ["/action is required with a message: push"] : [],
   process: git(
@@ -200,26 +220,33 @@ const stash = defineTool({
         ? ["--include-untracked", ...(message === undefined ? [] : [`--message=${message}`])]
         : []),
     ],
-    requireWriteUnlessListed,
+    stashChecks,
   ),
 });
 
-interface StashInput {
+function stashChecks(input: StashInput): readonly string[] {
+  if (input.action === undefined || input.action === "list") return [];
+  const changed =
+    input.action === "push"
+      ? "look diff --name-only --no-renames -z HEAD --; look ls-files --others --exclude-standard -z"
+      : "look stash show --include-untracked --name-only --no-renames -z";
+  return [REQUIRE_WRITE, refuseProtectedFiles(changed, input)];
+}
+
+interface StashInput extends OpenedFiles {
   readonly action?: "push" | "pop" | "list";
   readonly message?: string;
 }
 
 /** Neither an address nor a refspec, which could overwrite or delete a branch. */
 const REMOTE_NAME = { type: "string", pattern: "^[^-+:\\s][^:\\s]*$", maxLength: 1_000 } as const;
-const REMOTE = inputSchema(
-  {},
-  {
-    remote: { ...REMOTE_NAME, description: "The name of a remote repository. Default: origin." },
-    branch: { ...REMOTE_NAME, description: "Default: HEAD." },
-  },
-);
+const REMOTE_MEMBERS = {
+  remote: { ...REMOTE_NAME, description: "The name of a remote repository. Default: origin." },
+  branch: { ...REMOTE_NAME, description: "Default: HEAD." },
+} as const;
+const REMOTE = inputSchema({}, REMOTE_MEMBERS);
 
-interface RemoteInput {
+interface RemoteInput extends OpenedFiles {
   readonly remote?: string;
   readonly branch?: string;
 }
@@ -249,14 +276,20 @@ const pull = defineTool({
   ...NETWORK,
   name: "git_pull",
   description: "Fetches a branch over HTTPS, and moves the current one to it if that loses nothing.",
-  inputSchema: REMOTE,
+  inputSchema: inputSchema({}, { ...REMOTE_MEMBERS, protected: PROTECTED_FILES }),
+  paths: OPENS_PROTECTED,
   process: git(
     ({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
       // Without it, the configuration says which branches are overwritten.
       ...["pull", "--ff-only", `--refmap=+refs/heads/*:refs/remotes/${remote}/*`],
       ...["--no-recurse-submodules", "--end-of-options", remote, name],
     ],
-    () => [REQUIRE_WRITE],
+    // The last two arguments are the remote and the branch.
+    (input: RemoteInput) => [
+      REQUIRE_WRITE,
+      'for each; do remote=$last; last=$each; done; said=$(look fetch --refmap="+refs/heads/*:refs/remotes/$remote/*" --no-recurse-submodules --end-of-options "$remote" "$last" 2>&1) || fail "$said"',
+      refuseProtectedFiles("look diff --name-only --no-renames -z HEAD FETCH_HEAD --", input),
+    ],
   ),
 });
 

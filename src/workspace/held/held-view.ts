@@ -2,9 +2,10 @@ import { posix } from "node:path";
 import type { WritesProtected } from "../../policy/grant/fs-members.ts";
 import { openDirectory, openFile } from "../entries.ts";
 import type { EntryStat } from "../entry-stat.ts";
-import { ProtectedPlaceError, WorkspaceError } from "../error.ts";
+import { GuardedFileError, ProtectedPlaceError, WorkspaceError } from "../error.ts";
 import type { WorkspaceFile } from "../file.ts";
 import { unopenedPlace } from "../granted-protected.ts";
+import { Guard } from "../guard/guard.ts";
 import type { OpenOptions } from "../open-path.ts";
 import { namesIn } from "../paths/real-path.ts";
 import { completesRepository, REPOSITORY_PLACE } from "../protected-places.ts";
@@ -189,6 +190,10 @@ export class HeldView implements HeldLookup {
       const found = unopenedPlace([...own, ...names], grant, true);
       if (found !== undefined) throw new ProtectedPlaceError(found);
     }
+    const guard = Guard.current();
+    const whole = posix.join(this.#options.directory, path);
+    const access = guard?.accessTo(whole) ?? (guard?.isAbove(whole) ? "read" : undefined);
+    if (access !== undefined) throw new GuardedFileError(access);
     const exists = (other: string): boolean => this.#exists(posix.join(posix.dirname(path), other));
     if (
       writesProtected !== true &&

@@ -164,11 +164,20 @@ describe.skipIf(unavailable)("a program in the process sandbox", () => {
       await outputOf("(echo x > .git/hooks/a) 2>&1 || echo x > .git/index; ls .git", { capabilities, onLog }),
     ).toMatch(/Read-only file system\nhooks\nindex\n/);
     expect(lines).toEqual([]);
-    await outputOf("mkdir -p sub/.git/hooks; touch sub/.git/index .bashrc", { capabilities, onLog });
-    expect(lines.sort()).toEqual([
-      "warn: The program made '.bashrc', which other programs run or are configured by",
-      "warn: The program made 'sub/.git/hooks', which other programs run or are configured by",
-    ]);
+    const script =
+      "mkdir -p sub/.git/hooks .vscode; touch sub/.git/index .bashrc AGENTS.md; echo {} > .vscode/tasks.json";
+    const { note } = (await run(script, { capabilities, onLog })).output as { note?: string };
+    expect(
+      lines.map(
+        (line) => /^warn: The program made '(.*)', which .*: it was moved to '.sandgate/.exec(line)?.[1],
+      ),
+    ).toEqual([".bashrc", ".vscode", "AGENTS.md", "sub/.git"]);
+    expect(readdirSync(folder).sort()).toEqual([".git", ".sandgate", "sub"]);
+    expect(readdirSync(join(folder, "sub"))).toEqual([]);
+    const aside = readdirSync(join(folder, ".sandgate/moved-aside"));
+    expect(aside).toHaveLength(4);
+    for (const name of aside) expect(name).toMatch(/^[0-9a-f]{16}$/);
+    if (note !== undefined) expect(note).toContain("'AGENTS.md'");
     const named = { fs: [{ directory: join(folder, ".git/hooks"), write: true }] };
     expect(await outputOf("echo x > a; ls", { capabilities: named })).toBe("a\n");
   });

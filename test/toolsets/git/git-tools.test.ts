@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { ISOLATIONS, unavailable } from "../../sandboxes/process/availability.ts";
@@ -31,6 +31,49 @@ describe.skipIf(unavailable)("The toolset git", () => {
     expect(git("log", "-1", "--format=%an <%ae>%n%B").trim()).toBe(
       "Agent <agent@example.org>\nSecond\n\nReviewed-by: Bob\nX-AI-Model: model-1\nX-Session: session",
     );
+  });
+
+  test("refuses before it begins what would write protected files, and names them", async () => {
+    const { path, git, output, call } = await openRepository();
+    git("switch", "--quiet", "--create", "topic");
+    mkdirSync(path(".github/workflows"), { recursive: true });
+    mkdirSync(path("packages/a/.vscode"), { recursive: true });
+    for (const name of [".github/workflows/ci.yml", "packages/a/.vscode/tasks.json", "a.txt"])
+      writeFileSync(path(name), "theirs\n");
+    git("add", "--all");
+    git("commit", "--quiet", "--message=Topic");
+    git("switch", "--quiet", "main");
+    const refused = await call("git_branch", { action: "switch", name: "topic" });
+    expect(refused.error?.message).toContain(
+      "Nothing was done: this would write files that other programs run or follow: .github/workflows/ci.yml, packages/a/.vscode/tasks.json.",
+    );
+    expect(git("branch", "--show-current")).toBe("main\n");
+    expect(git("status", "--short")).toBe("");
+    expect(existsSync(path("packages"))).toBe(false);
+    const some = await call("git_branch", {
+      ...{ action: "switch", name: "topic", protected: [".github/workflows/ci.yml"] },
+    });
+    expect(some.error?.message).toMatch(/follow: packages\/a\/\.vscode\/tasks\.json\. /);
+    const all = [".github/workflows/ci.yml", "packages/a/.vscode/tasks.json"];
+    await output("git_branch", { action: "switch", name: "topic", protected: all });
+    expect(git("status", "--short")).toBe("");
+    expect(readFileSync(path("packages/a/.vscode/tasks.json"), "utf8")).toBe("theirs\n");
+    const back = await call("git_branch", { action: "switch", name: "main" });
+    expect(back.error?.message).toContain("Nothing was done");
+    writeFileSync(path(".github/workflows/ci.yml"), "mine\n");
+    writeFileSync(path("AGENTS.md"), "mine\n");
+    const stash = await call("git_stash", { action: "push" });
+    expect(stash.error?.message).toMatch(/follow: \.github\/workflows\/ci\.yml, AGENTS\.md\. /);
+    rmSync(path("AGENTS.md"));
+    const one = [".github/workflows/ci.yml"];
+    await output("git_stash", { action: "push", protected: one });
+    expect(readFileSync(path(".github/workflows/ci.yml"), "utf8")).toBe("theirs\n");
+    expect((await call("git_stash", { action: "pop" })).error?.message).toContain("ci.yml");
+    await output("git_stash", { action: "pop", protected: one });
+    expect(readFileSync(path(".github/workflows/ci.yml"), "utf8")).toBe("mine\n");
+    expect(
+      (await call("git_branch", { action: "switch", name: "main", protected: [".git/config"] })).error?.code,
+    ).toBe("permission_denied");
   });
 
   test("creates, lists, switches and deletes branches", async () => {
@@ -232,7 +275,7 @@ describe.skipIf(unavailable)("A hostile repository runs no program when an agent
         { action: "switch", name: "main" },
       ],
     ],
-    ["git_stash", [{ action: "list" }, { action: "push" }]],
+    ["git_stash", [{ action: "list" }, { action: "push", protected: [".gitattributes"] }]],
     ["git_commit", [{ message: "Second\n\nSign: x", all: true }]],
   ])("calls %s", async (name, inputs) => {
     const { path, call } = await openHostile();

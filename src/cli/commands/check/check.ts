@@ -22,6 +22,7 @@ import {
 } from "../../terminal/terminal.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
 import { checkGrants } from "./check-grants.ts";
+import { checkGuarded } from "./check-guarded.ts";
 import { checkPrincipals, principalIds } from "./check-principals.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
 
@@ -51,6 +52,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
     // The callers of sessions have credentials of their own, and workspaces.
     problems.push(...principalProblems(config, options), ...checkWorkspaces(config.locatedPolicies));
   }
+  problems.push(...checkGuarded(config.source, config.locatedPolicies));
   problems.sort(byPosition);
   const notCheckable = uncheckableKeys(config.locatedPolicies);
   const errors = problems.filter(({ severity }) => severity === "error").length;

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { guardFiles } from "../../../base/guarded-files.ts";
 import { described, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { mapOf, TEXT } from "../../../config/shape.ts";
@@ -82,6 +83,7 @@ export async function loadOAuth(
 ): Promise<OAuthOptions> {
   const secret = clientSecret && (await readToken(clientSecret, entry, [...path, "clientSecret"], problems));
   const directory = tokens === undefined ? defaultDirectory() : absolutePathBeside(entry.file, tokens);
+  guardFiles([{ path: directory, isFolder: true }]);
   return { ...options, directory, ...(secret !== undefined && { clientSecret: secret }) };
 }
 

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { guardFiles } from "../../../base/guarded-files.ts";
 import { described, PATH } from "../../../config/described.ts";
 import { ConfigError } from "../../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../../config/shape.ts";
@@ -50,6 +51,7 @@ export async function loadCedar(
   if (flaws.length > 0) throw new ConfigError(flaws);
   const { cedar, grants } = source.at(path) as unknown as CedarEntry;
   const file = pathBeside(source.file, cedar);
+  guardFiles([{ path: file, access: "read" }]);
   const policies = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     const message = `cannot read '${cedar}': ${error.code ?? error.message}`;
     throw new ConfigError([source.problem([...path, "cedar"], message, "error")]);

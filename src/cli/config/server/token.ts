@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { guardFiles } from "../../../base/guarded-files.ts";
 import { described, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { TEXT } from "../../../config/shape.ts";
@@ -51,8 +52,10 @@ export async function readTextBeside(
   path: ConfigPath,
   problems: ConfigProblem[],
 ): Promise<string | undefined> {
+  const place = pathBeside(entry.file, file);
+  guardFiles([{ path: place }]);
   try {
-    return await readFile(pathBeside(entry.file, file), "utf8");
+    return await readFile(place, "utf8");
   } catch {
     problems.push(entry.problem(path, "the file cannot be read"));
     return undefined;

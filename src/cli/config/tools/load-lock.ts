@@ -1,3 +1,4 @@
+import { guardFiles } from "../../../base/guarded-files.ts";
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigSource } from "../../../config/source.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
@@ -30,6 +31,7 @@ export async function loadLock(
   const named = source.at(["lock"]);
   const isNamed = typeof named === "string";
   const file = pathBeside(source.file, isNamed ? named : LOCK_NAME);
+  guardFiles([{ path: file, access: "read" }]);
   try {
     const lock = await readLock(file);
     if (lock !== undefined) registry.pins = new LockPins(lock);

@@ -9,7 +9,7 @@ import { normalizeSchema } from "../../../schema/dialects/normalize.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
 import type { HostImplementation } from "../../../tool/implementations/host-implementation.ts";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
-import { absolutePathBeside, pathBeside } from "../config-path.ts";
+import { guardedPathBeside, pathBeside } from "../config-path.ts";
 import { loadExport } from "./load-export.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
@@ -33,7 +33,7 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
   const program = readProgram(entry, problems);
   if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
   const { name, description, freeform, nullForOptional, coerce, wasm, microvm, remote } = entry.value;
-  const absolute = (relative: string): string => absolutePathBeside(entry.file, relative);
+  const absolute = (relative: string): string => guardedPathBeside(entry.file, relative);
   return {
     ...{ name, description, inputSchema },
     ...(freeform !== undefined && { freeform }),
@@ -112,7 +112,7 @@ async function loadHost(entry: ConfigEntry<ToolEntry>): Promise<HostImplementati
   const { host } = entry.value;
   if (host === undefined) return undefined;
   const { thread = true, ...exported } = host;
-  const module = absolutePathBeside(entry.file, exported.module);
+  const module = guardedPathBeside(entry.file, exported.module);
   if (thread) return { ...exported, module };
   try {
     return (await loadExport(module, exported.export)) as HostImplementation;

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { databaseFiles, guardFiles } from "../../../base/guarded-files.ts";
 import { createPrivateFile } from "../../../base/private-file.ts";
 import { SuspensionStoreError } from "../suspension-store.ts";
 import { bringToFormat, checkFormat } from "./format.ts";
@@ -14,6 +15,7 @@ const BUSY_MS = 5_000;
  * @throws {SuspensionStoreError} if the file cannot be opened, is corrupt, has a newer format, or is not a store.
  */
 export function openDatabase(file: string, readOnly: boolean): DatabaseSync {
+  guardFiles(databaseFiles(file));
   // Loaded on use: most processes keep nothing.
   const sqlite = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;

@@ -6,7 +6,7 @@ import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { ProgramOutput } from "../output/program-output.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
 import type { Program } from "../program.ts";
-import { lostProgram, outcomeOfProgram, reportProtectedPlaces, type StopCause } from "../program-outcome.ts";
+import { lostProgram, moveProtectedAside, outcomeOfProgram, type StopCause } from "../program-outcome.ts";
 import type { KeptShell } from "./kept-shell.ts";
 
 const NEW_SHELL = "A new shell was started";
@@ -86,10 +86,14 @@ export class ShellCall {
 
   /** @param code The exit code; `undefined` if the shell could not be ended. */
   #outcome(code: number | undefined, hasShellEnded: boolean): SandboxOutcome {
-    const { task, shell, files, launcher, isNew } = this.#parts;
+    const { task, shell, files, isNew } = this.#parts;
     this.#output.end();
-    reportProtectedPlaces(task, files, launcher);
-    const notes = [...(isNew ? [NEW_SHELL] : []), ...(hasShellEnded ? [SHELL_ENDED] : [])];
+    const moved = moveProtectedAside(task, files);
+    const notes = [
+      ...(isNew ? [NEW_SHELL] : []),
+      ...(moved === undefined ? [] : [moved]),
+      ...(hasShellEnded ? [SHELL_ENDED] : []),
+    ];
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: shell.launched, cgroup: shell.cgroup, output: this.#output },

@@ -1,20 +1,19 @@
-import { type BigIntStats, closeSync, fstatSync, lstatSync, mkdtempSync, readdirSync } from "node:fs";
+import { closeSync, fstatSync, mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
+import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
-import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
-import { type ProtectionGrant, protectionOf } from "../../../workspace/granted-protected.ts";
-import { fdPath } from "../../../workspace/paths/fd-path.ts";
+import { findProtected } from "../../../workspace/find-protected.ts";
+import { protectionOf } from "../../../workspace/granted-protected.ts";
+import { coverOf, guardedAccess, guardedText } from "../../../workspace/guarded-cover.ts";
+import { type MadePlace, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles, Launched } from "../launcher.ts";
 import { checkPlace, openFile } from "../namespaces/granted-mounts.ts";
 import type { GrantedPath } from "./launch-plan.ts";
 import { nearestPackageFile } from "./package-file.ts";
-
-/** Entries of a protected directory, such as `.git/hooks`, that are compared. */
-const MAX_ENTRIES = 1_000;
 
 /** The granted directories and files of a call, which its program uses at their own paths, and its temporary directory. */
 export class GrantedPaths implements GrantedFiles {
@@ -25,8 +24,7 @@ export class GrantedPaths implements GrantedFiles {
   readonly #places: SnapshotPlace[] = [];
   readonly #paths: GrantedPath[] = [];
   readonly #fds: number[] = [];
-  readonly #writable: { readonly fd: number; readonly grant: ProtectionGrant; readonly before: States }[] =
-    [];
+  readonly #watches: ProtectedWatch[] = [];
   #workingDirectory: string | undefined;
 
   /** @throws {DirectoryGrantError} if one of them cannot be used at its own path. */
@@ -60,13 +58,8 @@ export class GrantedPaths implements GrantedFiles {
     return JSON.stringify(this.#paths);
   }
 
-  changedProtectedPlaces(): readonly string[] {
-    return this.#writable.flatMap(({ fd, grant, before }) => {
-      const after = statesOf(fd, grant);
-      const changed = [...after].filter(([path, state]) => before.get(path) !== state);
-      const removed = [...before].filter(([path]) => !after.has(path));
-      return [...changed, ...removed].map(([path]) => path);
-    });
+  moveAside(): readonly MadePlace[] {
+    return this.#watches.flatMap((watch) => watch.moveAside());
   }
 
   #add(grant: FsGrant, isOnly: boolean): void {
@@ -77,6 +70,9 @@ export class GrantedPaths implements GrantedFiles {
         `'${path}' cannot be shown at '${at}' without namespaces: it can be used at its own path only`,
       );
     checkPlace(path);
+    const access = guardedAccess(path);
+    if (access === "none" || (access === "read" && grant.write))
+      throw new DirectoryGrantError(guardedText(path));
     const fd = isFileGrant(grant) ? openFile(grant) : openGranted(path);
     this.#fds.push(fd);
     const { dev, ino } = fstatSync(fd, { bigint: true });
@@ -87,11 +83,10 @@ export class GrantedPaths implements GrantedFiles {
     const shownAs = (below: string): string =>
       isOnly && isDirectory ? below : posix.join(path, below).slice(1);
     if (grant.write) this.#places.push({ fd, isDirectory, shownAs });
-    if (!isDirectory) return;
+    if (isFileGrant(grant)) return;
     this.#workingDirectory ??= path;
-    if (!grant.write) return;
-    const protection = protectionOf(grant);
-    this.#writable.push({ fd, grant: protection, before: statesOf(fd, protection) });
+    const watch = refuseUncovered(fd, grant);
+    if (watch !== undefined) this.#watches.push(watch);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -108,33 +103,28 @@ export class GrantedPaths implements GrantedFiles {
   }
 }
 
-/** What identifies the contents of protected places, by their paths. */
-type States = ReadonlyMap<string, string>;
-
-function statesOf(fd: number, grant: ProtectionGrant): States {
-  const states = new Map<string, string>();
-  for (const place of findProtected(fd, grant)) {
-    if (!place.isBeginning) states.set(place.path, stateOf(place));
-    closeSync(place.fd);
-  }
-  return states;
-}
-
-function stateOf({ fd, kind }: FoundPlace): string {
-  const state = describe(fstatSync(fd, { bigint: true }));
-  if (kind !== "directory") return state;
-  const directory = fdPath(fd);
-  try {
-    const entries = readdirSync(directory).sort().slice(0, MAX_ENTRIES);
-    const states = entries.map((name) => describe(lstatSync(join(directory, name), { bigint: true })));
-    return [state, ...states].join();
-  } catch {
-    // The program can have made it unreadable.
-    return state;
-  }
-}
-
-/** A program can set the time of modification, but not that of the last change. */
-function describe({ dev, ino, size, ctimeNs }: BigIntStats): string {
-  return `${dev}:${ino}:${size}:${ctimeNs}`;
+/**
+ * Landlock allows a directory with everything in it, also what does not exist yet.
+ *
+ * @throws {DirectoryGrantError} if there is something in it that the program must not change or read.
+ */
+function refuseUncovered(fd: number, grant: DirectoryGrant): ProtectedWatch | undefined {
+  const { directory, write = false } = grant;
+  const { readOnly, hidden, missing } = coverOf(directory, write);
+  const [guarded] = [...hidden.map(({ path }) => path), ...readOnly, ...missing];
+  if (guarded !== undefined)
+    throw new DirectoryGrantError(
+      `'${directory}' has a file of Sandgate itself, '${guarded}', which Landlock cannot keep from programs: grant another directory, or install bubblewrap`,
+    );
+  if (!write) return undefined;
+  const protection = protectionOf(grant);
+  const found = findProtected(fd, protection);
+  for (const place of found) closeSync(place.fd);
+  const place = found.find(({ isBeginning }) => !isBeginning);
+  if (place !== undefined)
+    throw new DirectoryGrantError(
+      `'${directory}' has '${place.path}', which other programs run or follow, and which Landlock cannot keep from being changed: ` +
+        "grant it without write, say writesProtected: true, or install bubblewrap",
+    );
+  return new ProtectedWatch(fd, protection, found);
 }

@@ -20,7 +20,7 @@ export const NOT_HELD: Readonly<Record<NotHeld, string>> = Object.freeze({
   "package files":
     "the nearest package.json above a granted directory or file, which Node.js reads and ends without",
   processes: "which processes run, their sessions, and on which CPUs the user's processes run",
-  "protected places": "hooks, keys and start files in a directory that is granted with write",
+  "protected places": "until a program ends, what it makes there in a directory that is granted with write",
   user: "the program runs as the user that Sandgate runs as; as root, it owns root's files",
   devices: "device files in a granted directory",
   "host name": "the name of the machine",

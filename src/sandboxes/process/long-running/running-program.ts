@@ -11,6 +11,7 @@ import { CallNetwork, type CallNetworkOptions, withProxy } from "../network/call
 import { enforceableLimits, KILL_GRACE_MS, PROCESS_DEFAULTS } from "../process-limits.ts";
 import { MAX_PROGRAM_BYTES, type Program, programBytes } from "../program.ts";
 import { ProgramEnd } from "../program-end.ts";
+import { madeText } from "../program-outcome.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
 import type { ConfinedProgram, ConfinedProgramOptions, LongRunningEnd } from "./confined-program.ts";
 
@@ -57,7 +58,7 @@ export async function startRunningProgram(
       ...{ files: held.files, limits, cgroup: held.cgroup, listener: held.network?.listener },
       hasChannel: options.channel === true,
     });
-    return new RunningProgram(launched, held, launcher.isolation);
+    return new RunningProgram(launched, held, launcher.isolation, warn);
   } catch (error) {
     await release(held);
     throw error instanceof TypeError ? error : new ToolPreparationError((error as Error).message);
@@ -78,7 +79,7 @@ export class RunningProgram implements ConfinedProgram {
   readonly #end: ProgramEnd;
   #grace: NodeJS.Timeout | undefined;
 
-  constructor(launched: Launched, held: Held, isolation: Isolation) {
+  constructor(launched: Launched, held: Held, isolation: Isolation, warn: (text: string) => void) {
     this.#launched = launched;
     this.isolation = isolation;
     this.stdin = launched.stdin;
@@ -88,7 +89,7 @@ export class RunningProgram implements ConfinedProgram {
     this.pid = launched.pid;
     this.#end = new ProgramEnd(launched);
     this.exited = this.#end.exited.then(() => {});
-    this.ended = this.#finish(held);
+    this.ended = this.#finish(held, warn);
   }
 
   async stop(graceMs: number = KILL_GRACE_MS): Promise<LongRunningEnd> {
@@ -106,11 +107,12 @@ export class RunningProgram implements ConfinedProgram {
     await this.stop(0);
   }
 
-  async #finish(held: Held): Promise<LongRunningEnd> {
+  async #finish(held: Held, warn: (text: string) => void): Promise<LongRunningEnd> {
     await this.#end.exited;
     const exitCode = await this.#end.finish();
     // The process that waits for it was killed, as happens to one that has no program yet.
     const code = exitCode === -1 ? KILLED : exitCode;
+    for (const { path, movedTo } of held.files?.moveAside() ?? []) warn(madeText(path, movedTo));
     await release(held);
     const { said, problem } = this.#launched;
     const hasBegun = said.startsWith(STARTED);

@@ -6,7 +6,9 @@ import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
 import { type ProtectionGrant, protectionOf } from "../../../workspace/granted-protected.ts";
+import { coverOf, guardedAccess, guardedText, openCovered } from "../../../workspace/guarded-cover.ts";
 import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
+import { type MadePlace, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles } from "../launcher.ts";
 
@@ -41,8 +43,10 @@ export class GrantedMounts implements GrantedFiles {
   readonly #mounts: Mount[] = [];
   /** The granted directories and files that can be changed. */
   readonly places: readonly SnapshotPlace[];
-  readonly #writable: { readonly fd: number; readonly grant: ProtectionGrant; readonly before: Places }[] =
-    [];
+  readonly #watches: ProtectedWatch[] = [];
+  /** Folders that are shown empty. */
+  readonly #hidden: string[] = [];
+  #canWait = true;
 
   /** @throws {DirectoryGrantError} if one of them cannot be shown. */
   constructor(grants: readonly FsGrant[]) {
@@ -53,11 +57,16 @@ export class GrantedMounts implements GrantedFiles {
         const isDirectory = !isFileGrant(grant);
         const at = checkPlace(isDirectory ? placeOf(grant) : (grant.at ?? `/${basename(grant.file)}`));
         const fd = isDirectory ? openGranted(grant.directory) : openFile(grant);
-        this.#mounts.push({ fd, at, isWritable: grant.write === true, isDirectory });
+        const own = isDirectory ? grant.directory : grant.file;
+        const access = guardedAccess(own);
+        this.#mounts.push({ fd, at, isWritable: grant.write === true && access === undefined, isDirectory });
+        if (access === "none") throw new DirectoryGrantError(guardedText(own));
+        const isWritable = grant.write === true && access === undefined;
+        const missing = isDirectory ? this.#guard(own, at, isWritable) : [];
         const isOnly = grants.length === 1 && isDirectory;
         const shownAs = (path: string): string => (isOnly ? path : posix.join(at, path).slice(1));
-        if (grant.write) places.push({ fd, isDirectory, shownAs });
-        if (isDirectory && grant.write) this.#protect(fd, protectionOf(grant), at);
+        if (isWritable) places.push({ fd, isDirectory, shownAs });
+        if (isDirectory && isWritable) this.#protect(fd, protectionOf(grant), at, missing);
       }
     } catch (error) {
       this[Symbol.dispose]();
@@ -70,6 +79,14 @@ export class GrantedMounts implements GrantedFiles {
     return this.#mounts.map(({ fd }) => fd);
   }
 
+  /**
+   * Whether they can be mounted before it is known when they are used: a file of the work tree can be removed meanwhile, and
+   * bubblewrap would leave an empty one in its place.
+   */
+  get canWait(): boolean {
+    return this.#canWait;
+  }
+
   get isWritable(): boolean {
     return this.#mounts.some(({ isWritable }) => isWritable);
   }
@@ -79,12 +96,11 @@ export class GrantedMounts implements GrantedFiles {
    * mounted somewhere keeps its numbers to itself, even if it is removed.
    */
   get identity(): string {
-    return JSON.stringify(
-      this.#mounts.map(({ fd, at, isWritable, isDirectory }) => {
-        const { dev, ino } = fstatSync(fd, { bigint: true });
-        return [at, isWritable, isDirectory, `${dev}:${ino}`];
-      }),
-    );
+    const mounts = this.#mounts.map(({ fd, at, isWritable, isDirectory }) => {
+      const { dev, ino } = fstatSync(fd, { bigint: true });
+      return [at, isWritable, isDirectory, `${dev}:${ino}`];
+    });
+    return JSON.stringify([mounts, this.#hidden]);
   }
 
   /** The first directory; `/tmp` if there is none. */
@@ -98,36 +114,53 @@ export class GrantedMounts implements GrantedFiles {
    * @param firstFd The number that the first descriptor has in bubblewrap.
    */
   args(firstFd: number): readonly string[] {
-    return this.#mounts
-      .map((mount, index) => ({ ...mount, number: firstFd + index }))
-      .sort((a, b) => (a.at < b.at ? -1 : 1))
-      .flatMap(({ at, isWritable, number }) => [isWritable ? "--bind-fd" : "--ro-bind-fd", `${number}`, at]);
+    const shown = this.#mounts.map(({ at, isWritable }, index) => ({
+      at,
+      options: [isWritable ? "--bind-fd" : "--ro-bind-fd", `${firstFd + index}`, at],
+    }));
+    const hidden = this.#hidden.map((at) => ({
+      at,
+      options: ["--perms", "0000", "--tmpfs", at, "--remount-ro", at],
+    }));
+    return [...shown, ...hidden].sort((a, b) => (a.at < b.at ? -1 : 1)).flatMap(({ options }) => options);
   }
 
-  /**
-   * The protected places that have appeared, or that have been replaced, since the directories were opened, as paths
-   * relative to the granted directory.
-   */
-  changedProtectedPlaces(): readonly string[] {
-    return this.#writable.flatMap(({ fd, grant, before }) => {
-      const found = findProtected(fd, grant);
-      for (const place of found) closeSync(place.fd);
-      return found
-        .filter(({ path, identity, isBeginning }) => !isBeginning && before.get(path) !== identity)
-        .map(({ path }) => path);
-    });
+  moveAside(): readonly MadePlace[] {
+    return this.#watches.flatMap((watch) => watch.moveAside());
+  }
+
+  /** Covers files of Sandgate itself. Returns those that do not exist. */
+  #guard(directory: string, at: string, isWritable: boolean): readonly string[] {
+    const { readOnly, hidden, above, missing } = coverOf(directory, isWritable);
+    const mount = (path: string, shown: Pick<Mount, "isWritable" | "isDirectory">): unknown =>
+      this.#mounts.push({ fd: openCovered(directory, path), at: `${at}/${path}`, ...shown });
+    for (const path of above) mount(path, { isWritable: true, isDirectory: true });
+    for (const path of readOnly) mount(path, { isWritable: false, isDirectory: false });
+    for (const { path, isFolder } of hidden) {
+      if (isFolder) this.#hidden.push(`${at}/${path}`);
+      // A device in the place of a file: devices cannot be opened there.
+      else
+        this.#mounts.push({
+          fd: openSync("/dev/null", ENTRY_FLAGS),
+          at: `${at}/${path}`,
+          isWritable: false,
+          isDirectory: false,
+        });
+    }
+    return missing;
   }
 
   /**
    * Shows the protected places of a writable directory read-only, and the directories in which they are as mounts of their
    * own: a mount cannot be renamed, nor can another directory take its path. A link cannot be covered.
    */
-  #protect(fd: number, grant: ProtectionGrant, at: string): void {
+  #protect(fd: number, grant: ProtectionGrant, at: string, missing: readonly string[]): void {
     const found = findProtected(fd, grant);
-    const before = new Map(found.map(({ path, identity }) => [path, identity]));
-    this.#writable.push({ fd, grant, before });
+    this.#watches.push(new ProtectedWatch(fd, grant, found, missing));
+    const known = new Set([...this.#mounts.map((mount) => mount.at), ...this.#hidden]);
     for (const place of found) {
-      if (place.kind === "link") closeSync(place.fd);
+      if (!/(^|\/)\.git(\/|$)/.test(place.path)) this.#canWait = false;
+      if (place.kind === "link" || known.has(`${at}/${place.path}`)) closeSync(place.fd);
       else this.#mounts.push(mountOf(place, at));
     }
   }
@@ -140,9 +173,6 @@ export class GrantedMounts implements GrantedFiles {
     for (const { fd } of this.#mounts.splice(0)) closeSync(fd);
   }
 }
-
-/** The identities of protected places, by their paths. */
-type Places = ReadonlyMap<string, string>;
 
 function mountOf({ fd, path, kind, isBeginning }: FoundPlace, at: string): Mount {
   return { fd, at: `${at}/${path}`, isWritable: isBeginning, isDirectory: kind === "directory" };

@@ -53,7 +53,8 @@ export class SandboxPool {
     let mounts: GrantedMounts | undefined;
     try {
       mounts = new GrantedMounts(grants);
-      this.#add(this.#make(mounts), mounts);
+      if (mounts.canWait) this.#add(this.#make(mounts), mounts);
+      else mounts[Symbol.dispose]();
     } catch {
       // The next call with the grant fails in the same way, and says why.
       mounts?.[Symbol.dispose]();

@@ -1,3 +1,4 @@
+import type { GuardedFile } from "../../../base/guarded-files.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../../tool/changes.ts";
 import type { TouchedList } from "../../../workspace/touched-entries.ts";
@@ -30,6 +31,8 @@ export interface FetchAllowance {
 /** What a guest may do with files. */
 export interface FileAllowance {
   readonly grants: readonly FsGrant[];
+  /** What the process guards. */
+  readonly guarded: readonly GuardedFile[];
   /** The limit `fileBytes` of the whole call. */
   readonly fileBytes: number;
   readonly used: FileUse;

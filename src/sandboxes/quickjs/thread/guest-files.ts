@@ -1,3 +1,4 @@
+import { takeGuardedFiles } from "../../../base/guarded-files.ts";
 import { WorkspaceError } from "../../../workspace/error.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
@@ -63,7 +64,8 @@ export class GuestFiles {
   }
 
   #open(): Workspace {
-    const { grants, used } = this.#allowance;
+    const { grants, guarded, used } = this.#allowance;
+    takeGuardedFiles(guarded);
     const workspace = new Workspace(grants, this.#leftBytes);
     if (used.touched !== undefined) workspace.restore(used.touched);
     return workspace;

@@ -1,3 +1,4 @@
+import { takeGuardedFiles } from "../../../base/guarded-files.ts";
 import { boundFailure } from "../../contract/failure-text.ts";
 import { outputProblem } from "../../contract/output-bounds.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
@@ -25,6 +26,7 @@ export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAns
   const kept = task.owner === undefined ? undefined : guests.takeKept(task.owner);
   const guest = kept ?? guests.takeFresh(artifact);
   const call = new CurrentCall(task, thread);
+  takeGuardedFiles(task.guarded);
   const { grant: wasi, netBytes, memoryBytes: cap, outputBytes = Number.POSITIVE_INFINITY } = task;
   const lifted = { memoryBytes: cap, textBytes: Math.max(outputBytes, MIN_LIFTED_TEXT_BYTES) };
   guest.begin({ wasi, netBytes, lifted }, call);

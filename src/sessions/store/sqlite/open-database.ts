@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { databaseFiles, guardFiles } from "../../../base/guarded-files.ts";
 import { createPrivateFile } from "../../../base/private-file.ts";
 import { SessionStoreError } from "../session-store-error.ts";
 import { bringToFormat } from "./format.ts";
@@ -11,6 +12,7 @@ import { readableError } from "./readable-error.ts";
  * @throws {SessionStoreError} if the file cannot be opened, is in use, is corrupt, has a newer format, or is not a store.
  */
 export function openDatabase(file: string): DatabaseSync {
+  guardFiles(databaseFiles(file));
   // Loaded on use: most processes keep their sessions in memory.
   const sqlite = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;

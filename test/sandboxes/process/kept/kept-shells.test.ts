@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { allow } from "../../../../src/policy/decision.ts";
@@ -258,9 +258,10 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     "has no write access to places that are protected since it began",
     async () => {
       const scene = await openScene();
-      await scene.run(
-        "mkdir -p .git/hooks; echo ref: refs/heads/main > .git/HEAD; mkdir .git/objects .git/refs; x=1",
-      );
+      await scene.run("x=1");
+      for (const name of ["hooks", "objects", "refs"])
+        mkdirSync(join(scene.workspace, ".git", name), { recursive: true });
+      writeFileSync(join(scene.workspace, ".git/HEAD"), "ref: refs/heads/main");
       const { output } = await scene.run("echo [$x]; touch .git/hooks/pre-commit");
       expect(output).toMatchObject({ exitCode: 1, stdout: "[]\n", note: NEW });
     },

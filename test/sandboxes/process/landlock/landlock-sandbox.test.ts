@@ -231,7 +231,8 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
 
   test("can make its protected places unreadable, and the call still ends as it did", async () => {
     mkdirSync(join(folder, ".git/hooks"), { recursive: true });
-    const output = await outputOf("chmod 0 .git/hooks; echo done", { capabilities: writable() });
+    const fs = [{ directory: folder, write: true, writesProtected: true as const }];
+    const output = await outputOf("chmod 0 .git/hooks; echo done", { capabilities: { fs } });
     chmodSync(join(folder, ".git/hooks"), 0o755);
     expect(output).toBe("done\n");
   });
@@ -284,17 +285,23 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     expect((await run("echo ran", { capabilities })).error?.code).toBe("sandbox_unavailable");
   });
 
-  test("can change protected places below a grant, and operators read of it", async () => {
+  test("has no write access to a folder with protected places, unless the grant accepts that", async () => {
     mkdirSync(join(folder, ".git/hooks"), { recursive: true });
-    for (const name of [".git/config", ".bashrc"]) writeFileSync(join(folder, name), "a");
+    const { error } = await run("echo ran", { capabilities: writable() });
+    expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+    const all = { fs: [{ directory: folder, write: true, writesProtected: true as const }] };
+    await run("echo x > .git/hooks/a", { capabilities: all });
+    expect(readFileSync(join(folder, ".git/hooks/a"), "utf8")).toBe("x\n");
+    expect(await outputOf("cat .git/hooks/a", { capabilities: { fs: [{ directory: folder }] } })).toBe("x\n");
+  });
+
+  test("has what it makes in protected places moved aside, and operators read of it", async () => {
     const lines: string[] = [];
-    const script = "echo x > .git/index; echo x >> .git/config; echo x > .git/hooks/a; echo x > .profile";
+    const script = "mkdir -p a/.vscode; echo x > .profile; echo x > ok";
     await run(script, { capabilities: writable(), onLog: (line) => void lines.push(line) });
-    expect(lines.map((line) => /'(.*)'/.exec(line)?.[1]).sort()).toEqual([
-      ".git/config",
-      ".git/hooks",
-      ".profile",
-    ]);
+    expect(lines.map((line) => /'(.*?)'/.exec(line)?.[1])).toEqual([".profile", "a/.vscode"]);
+    expect(readdirSync(folder).sort()).toEqual([".sandgate", "a", "ok"]);
+    expect(readdirSync(join(folder, "a"))).toEqual([]);
   });
 
   test("runs ordinary programs", async () => {

@@ -9,7 +9,7 @@ import type { GitOptions } from "../../../../toolsets/git/git-tools.ts";
 import type { SettingsOptions } from "../../../../toolsets/settings/settings-tools.ts";
 import type { ShellOptions } from "../../../../toolsets/shell/shell-tools.ts";
 import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../../toolsets/toolsets.ts";
-import { absolutePathBeside } from "../../config-path.ts";
+import { guardedPathBeside } from "../../config-path.ts";
 import { loadExport } from "../load-export.ts";
 import { HTTP } from "../shapes/implementations.ts";
 
@@ -185,7 +185,7 @@ async function readSettings(
     return others as SettingsOptions;
   }
   try {
-    const functions = await loadExport(absolutePathBeside(entry.file, module), name);
+    const functions = await loadExport(guardedPathBeside(entry.file, module), name);
     return { ...others, ...(functions as SettingsOptions) };
   } catch (error) {
     problems.push(entry.problem(["module"], (error as Error).message));

@@ -1,0 +1,51 @@
+import { resolve } from "node:path";
+
+/** What a tool may do with a guarded file. */
+export type GuardedAccess = "none" | "read";
+
+/** A file of this process that no tool may change, whatever it was granted: see {@link guardFiles}. */
+export interface GuardedFile {
+  /** Need not exist. */
+  readonly path: string;
+  /** What a tool may do with it. Default: `none`. */
+  readonly access?: GuardedAccess;
+  /** Whether it is a folder, with everything below it. Default: false. */
+  readonly isFolder?: boolean;
+  /** Of a folder, only files with this end of their name. Default: all. */
+  readonly ending?: string;
+}
+
+let files: readonly GuardedFile[] = [];
+
+/**
+ * Keeps files of this process from tools, for as long as the process runs: no grant lets a tool read or write them, in any
+ * sandbox, by any path or hard link. Sandgate names the files of its own that it opens or writes, such as stores, journals
+ * and keys; name those that your program reads its policy or credentials from.
+ *
+ * @example guardFiles([{ path: "policy.yaml", access: "read" }, { path: "token" }]);
+ */
+export function guardFiles(guarded: readonly GuardedFile[]): void {
+  const known = new Set(files.map(keyOf));
+  const added = guarded.map((file) => ({ ...file, path: resolve(file.path) }));
+  const more = added.filter((file) => !known.has(keyOf(file)));
+  if (more.length > 0) files = Object.freeze([...files, ...more]);
+}
+
+/** The files of an SQLite database, those included that SQLite makes beside it. */
+export function databaseFiles(path: string): readonly GuardedFile[] {
+  return ["", "-wal", "-shm", "-journal"].map((ending) => ({ path: `${path}${ending}` }));
+}
+
+/** All guarded files. The list is another one after each change. */
+export function guardedFiles(): readonly GuardedFile[] {
+  return files;
+}
+
+/** Takes over the guarded files of the main thread, in a thread. */
+export function takeGuardedFiles(given: readonly GuardedFile[] | undefined): void {
+  if (given !== undefined) files = given;
+}
+
+function keyOf({ path, access, isFolder, ending }: GuardedFile): string {
+  return JSON.stringify([path, access, isFolder, ending]);
+}

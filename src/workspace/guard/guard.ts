@@ -1,0 +1,131 @@
+import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { type GuardedAccess, type GuardedFile, guardedFiles } from "../../base/guarded-files.ts";
+import { foldName } from "../protected-places.ts";
+import { MountPoints } from "./mount-points.ts";
+
+/** A guarded file at one of its paths. */
+export interface GuardedPlace {
+  /** Without links, as far as it exists. */
+  readonly path: string;
+  readonly access: GuardedAccess;
+  readonly isFolder: boolean;
+  readonly ending: string | undefined;
+  /** The path that was named to `guardFiles`. */
+  readonly named: string;
+}
+
+/** How long paths are taken for known, in milliseconds: links and mounts can change meanwhile. */
+const KNOWN_MS = 1_000;
+
+/** How many files of guarded folders are looked at for hard links. */
+const MAX_LOOKED_AT = 10_000;
+
+let current: { readonly files: readonly GuardedFile[]; readonly until: number; guard: Guard } | undefined;
+
+/** Finds out whether an entry of a granted directory is one that no tool may change, or read. */
+export class Guard {
+  readonly places: readonly GuardedPlace[];
+  readonly #folded: readonly { readonly place: GuardedPlace; readonly path: string }[];
+
+  /** The guard of the files that are guarded now; `undefined` if there are none. */
+  static current(): Guard | undefined {
+    const files = guardedFiles();
+    if (files.length === 0) return undefined;
+    const now = performance.now();
+    if (current === undefined || current.files !== files || now > current.until) {
+      current = { files, until: now + KNOWN_MS, guard: new Guard(files) };
+    }
+    return current.guard;
+  }
+
+  constructor(files: readonly GuardedFile[], mounts: MountPoints = new MountPoints()) {
+    this.places = files.flatMap(({ path: named, access = "none", isFolder = false, ending }) => {
+      const real = realPathOf(named);
+      const paths = new Set([named, real, ...mounts.aliasesOf(real)]);
+      return [...paths].map((path) => ({ path, access, isFolder, ending, named }));
+    });
+    this.#folded = this.places.map((place) => ({ place, path: foldPath(place.path) }));
+  }
+
+  /** What may be done with what is at a path; `undefined` if it is not guarded. */
+  accessTo(path: string): GuardedAccess | undefined {
+    let found: GuardedAccess | undefined;
+    const folded = foldPath(path);
+    for (const { place, path: guarded } of this.#folded) {
+      if (!covers(place, guarded, folded)) continue;
+      if (place.access === "none") return "none";
+      found = "read";
+    }
+    return found;
+  }
+
+  /** Whether a path leads to a guarded file: moved away, the file would not be found where it is expected. */
+  isAbove(path: string): boolean {
+    const start = `${foldPath(path)}/`;
+    return this.#folded.some(({ path: guarded }) => guarded.startsWith(start));
+  }
+
+  /** Returns the guarded files in a directory or below it, and those that hold the directory itself. */
+  placesIn(directory: string): readonly GuardedPlace[] {
+    const folded = foldPath(directory);
+    const start = folded === "/" ? "/" : `${folded}/`;
+    return this.#folded
+      .filter(({ place, path }) => path === folded || path.startsWith(start) || covers(place, path, folded))
+      .map(({ place }) => place);
+  }
+
+  /** What may be done with a file that has several hard links, of which one can be a guarded one. */
+  accessByLink({ dev, ino }: Pick<Stats, "dev" | "ino">): GuardedAccess | undefined {
+    let found: GuardedAccess | undefined;
+    for (const { stats, access } of this.linked()) {
+      if (stats.dev !== dev || stats.ino !== ino) continue;
+      if (access === "none") return "none";
+      found = "read";
+    }
+    return found;
+  }
+
+  /** Returns the guarded files that have several hard links. */
+  *linked(): Generator<{ readonly stats: Stats; readonly access: GuardedAccess }> {
+    let left = MAX_LOOKED_AT;
+    for (const place of this.places) {
+      for (const path of place.isFolder ? filesIn(place.path) : [place.path]) {
+        if (place.ending !== undefined && !path.endsWith(place.ending)) continue;
+        if (--left < 0) return;
+        const stats = lstatSync(path, { throwIfNoEntry: false });
+        if (stats?.isFile() && stats.nlink > 1) yield { stats, access: place.access };
+      }
+    }
+  }
+}
+
+function covers({ isFolder, ending }: GuardedPlace, guarded: string, path: string): boolean {
+  if (ending !== undefined) return path.startsWith(`${guarded}/`) && path.endsWith(ending.toLowerCase());
+  return path === guarded || (isFolder && path.startsWith(guarded === "/" ? "/" : `${guarded}/`));
+}
+
+function filesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}
+
+/** Follows the links on the way, as far as there is something. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(realPathOf(parent), basename(path));
+  }
+}
+
+const PLAIN = /^[ -~]*$/;
+
+/** Folds a path as file systems do that do not tell letters of another case apart. */
+function foldPath(path: string): string {
+  return PLAIN.test(path) ? path.toLowerCase() : path.split("/").map(foldName).join("/");
+}

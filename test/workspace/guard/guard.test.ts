@@ -1,0 +1,291 @@
+import { execFileSync } from "node:child_process";
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { guardFiles } from "../../../src/base/guarded-files.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import type { Tool } from "../../../src/engine/tool.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { Guard } from "../../../src/workspace/guard/guard.ts";
+import { MountPoints } from "../../../src/workspace/guard/mount-points.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { unavailable as processUnavailable } from "../../sandboxes/process/availability.ts";
+import { codeOf, GrantedTree, readText, writeText } from "../granted-tree.ts";
+
+let tree: GrantedTree;
+const at = (path: string): string => join(tree.root, path);
+
+/** What a server's folder holds: what tools may read, and what they may not. */
+const READABLE = ["conf/sandgate.yaml", "conf/sandgate.lock", "conf/journal/journal-1.jsonl"];
+const SECRET = ["conf/token", "conf/sessions.db", "conf/journal/journal-1.sealed", "conf/journal/keys/s1"];
+
+beforeEach(() => {
+  tree = new GrantedTree();
+  onTestFinished(() => tree[Symbol.dispose]());
+  for (const path of [...READABLE, ...SECRET]) {
+    mkdirSync(dirname(at(path)), { recursive: true });
+    writeFileSync(at(path), "OWN");
+  }
+  guardFiles([
+    { path: at("conf/sandgate.yaml"), access: "read" },
+    { path: at("conf/sandgate.lock"), access: "read" },
+    { path: at("conf/policy.yaml"), access: "read" },
+    { path: at("conf/journal"), access: "read", isFolder: true },
+    { path: at("conf/journal"), isFolder: true, ending: ".sealed" },
+    { path: at("conf/journal/keys"), isFolder: true },
+    { path: at("conf/token") },
+    { path: at("conf/sessions.db") },
+    { path: at("conf/sessions.db-wal") },
+  ]);
+});
+
+function expectUntouched(): void {
+  for (const path of [...READABLE, ...SECRET]) expect(readFileSync(at(path), "utf8"), path).toBe("OWN");
+  expect(readdirSync(at("conf")).sort()).toEqual([
+    "journal",
+    "sandgate.lock",
+    "sandgate.yaml",
+    "sessions.db",
+    "token",
+  ]);
+}
+
+describe.skipIf(!workspaceIsSupported())("A guarded file", () => {
+  test.each([
+    ...READABLE,
+    ...SECRET,
+    "conf/policy.yaml",
+    "conf/sessions.db-wal",
+    "conf/journal/journal-2.jsonl",
+  ])("cannot be written, created, removed or replaced through any grant: %s", (path) => {
+    for (const grant of [{}, { directory: dirname(at(path)) }, { writesProtected: true } as const]) {
+      const [directory] = tree.open(grant);
+      const name = grant.directory === undefined ? path : (path.split("/").at(-1) as string);
+      writeFileSync(join(grant.directory ?? tree.root, "mine"), "MINE");
+      for (const attempt of [
+        () => writeText(directory, name, "NEW"),
+        () => directory.replace(name, { create: true }),
+        () => directory.createDirectory(name),
+        () => directory.removeFile(name),
+        () => directory.rename("mine", directory, name),
+        () => directory.rename(name, directory, "moved"),
+        () =>
+          writeText(directory, posix.join(posix.dirname(name), posix.basename(name).toUpperCase()), "NEW"),
+      ])
+        expect(codeOf(attempt)).toMatch(/^(not-permitted|read-only)$/);
+      rmSync(join(grant.directory ?? tree.root, "mine"));
+    }
+    expectUntouched();
+  });
+
+  test("can be read or not, as it is guarded", () => {
+    const [directory] = tree.open();
+    for (const path of READABLE) expect(readText(directory, path)).toBe("OWN");
+    for (const path of SECRET) {
+      expect(() => readText(directory, path), path).toThrow(/keys or records of Sandgate itself/);
+    }
+    expect(codeOf(() => directory.open("conf/journal/keys"))).toBe("not-permitted");
+  });
+
+  test("cannot be reached by a hard link or a symbolic link", () => {
+    linkSync(at("conf/token"), at("linked"));
+    linkSync(at("conf/sandgate.yaml"), at("config"));
+    symlinkSync("conf/token", at("symbolic"));
+    symlinkSync("conf/sandgate.yaml", at("symbolic-config"));
+    const [directory] = tree.open();
+    expect(codeOf(() => readText(directory, "linked"))).toBe("not-permitted");
+    expect(codeOf(() => readText(directory, "symbolic"))).toBe("not-permitted");
+    expect(codeOf(() => writeText(directory, "symbolic-config", "NEW"))).toBe("read-only");
+    // It gets a file of its own.
+    writeText(directory, "config", "NEW");
+    expectUntouched();
+  });
+
+  test("stays where it is: no directory on the way can be moved away", () => {
+    const [directory] = tree.open();
+    expect(codeOf(() => directory.rename("conf", directory, "conf2"))).toBe("read-only");
+    expect(codeOf(() => directory.rename("conf/journal", directory, "journal"))).toBe("read-only");
+    directory.createDirectory("fresh");
+    expect(codeOf(() => directory.rename("fresh", directory, "conf"))).toBe("read-only");
+    expectUntouched();
+  });
+
+  test("is found by every path at which it is mounted", () => {
+    const mounts = new MountPoints(
+      [
+        "20 1 8:1 / / rw - ext4 /dev/sda1 rw",
+        "21 20 8:1 /etc/sandgate /mnt/my\\040conf rw - ext4 /dev/sda1 rw",
+        "22 20 8:1 /var/journal/keys /mnt/keys rw - ext4 /dev/sda1 rw",
+        "23 20 8:2 / /srv rw - ext4 /dev/sdb1 rw",
+      ].join("\n"),
+    );
+    expect(mounts.aliasesOf("/etc/sandgate/token")).toEqual(["/mnt/my conf/token"]);
+    expect(mounts.aliasesOf("/var/journal")).toEqual(["/mnt/keys"]);
+    expect(mounts.aliasesOf("/srv/x")).toEqual([]);
+    const guard = new Guard([{ path: "/etc/sandgate/token" }], mounts);
+    expect(guard.accessTo("/mnt/my conf/token")).toBe("none");
+    expect(guard.isAbove("/mnt/my conf")).toBe(true);
+    expect(guard.accessTo("/mnt/my conf/token2")).toBe(undefined);
+  });
+});
+
+describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", async () => {
+  const sandboxes = await openSandboxes();
+  afterAll(() => sandboxes.close());
+  const engine = new ToolDispatchEngine();
+
+  const run = async (
+    sandbox: "host" | "quickjs" | "process",
+    implementation: Partial<Tool>,
+    fs: readonly FsGrant[] = [{ directory: tree.root, at: "/workspace", write: true }],
+  ): Promise<ToolExecution> => {
+    const tool: Tool = {
+      ...{ name: "t", description: "", inputSchema: { type: "object" } },
+      ...implementation,
+    };
+    const execution = await engine.dispatch(
+      { id: "c1", name: "t", arguments: {} },
+      {
+        registry: new ToolRegistry().register(tool),
+        policy: { check: () => allow({ sandbox, capabilities: { fs } }) },
+        ...{ sandboxes, sessionId: "s1" },
+      },
+    );
+    return execution as ToolExecution;
+  };
+
+  test("of the host cannot read a token or change the configuration", async () => {
+    const outcomes: unknown[] = [];
+    const { error } = await run("host", {
+      usesFiles: true,
+      host: async (_, { files }) => {
+        for (const act of [
+          () => files?.read("/workspace/conf/token"),
+          () => files?.write("/workspace/conf/sandgate.yaml", "NEW"),
+          () => files?.rename("/workspace/conf", "/workspace/conf2"),
+        ])
+          outcomes.push(
+            await act()?.then(
+              () => "done",
+              () => "refused",
+            ),
+          );
+        return 1;
+      },
+    });
+    expect(error).toBe(undefined);
+    expect(outcomes).toEqual(["refused", "refused", "refused"]);
+    expectUntouched();
+  });
+
+  test("in QuickJS cannot either", async () => {
+    const { output } = await run("quickjs", {
+      quickjs: {
+        source: `export default (_, { fs }) => [
+          () => fs.readFile("/workspace/conf/token"), () => fs.writeFile("/workspace/conf/sandgate.yaml", "NEW"),
+          () => fs.rename("/workspace/conf", "/workspace/conf2"), () => fs.readFile("/workspace/conf/sandgate.yaml"),
+        ].map((act) => { try { act(); return "done"; } catch (error) { return "refused"; } });`,
+      },
+    });
+    expect(output).toEqual(["refused", "refused", "refused", "done"]);
+    expectUntouched();
+  });
+
+  test.skipIf(processUnavailable)(
+    "that is a program cannot either, by any name",
+    { timeout: 60_000 },
+    async () => {
+      linkSync(at("conf/token"), at("linked"));
+      const script = [
+        "cat conf/sandgate.yaml conf/journal/journal-1.jsonl",
+        "cat conf/token",
+        "cat linked",
+        "cat conf/journal/keys/s1",
+        "cat conf/journal/journal-1.sealed",
+        "cat conf/sessions.db",
+        "cat /proc/self/cwd/conf/token",
+        "cat /proc/1/root/workspace/conf/token",
+        "echo NEW > conf/sandgate.yaml",
+        "echo NEW > conf/journal/journal-1.jsonl",
+        "echo NEW > conf/journal/journal-2.jsonl",
+        "rm -f conf/sandgate.lock",
+        "mv conf conf2",
+        "mv conf/journal j",
+        "ln conf/sandgate.yaml mine",
+        "cp -al conf copied/",
+        "mkdir -p x && mv -T x conf",
+        "tar cf t.tar -C / etc/hostname && tar xf t.tar --transform 's,.*,conf/sandgate.yaml,'",
+        "mount --bind x conf",
+        'python3 -c \'import ctypes; import sys; sys.exit(ctypes.CDLL(None).renameat2(-100, b"x", -100, b"conf", 2) != 0)\'',
+      ];
+      const { output, error } = await run("process", {
+        process: {
+          command: "sh",
+          args: () => [
+            "-c",
+            script
+              .map((line) => `(${line}) >/dev/null 2>&1 && echo '${line.replaceAll("'", "")}'`)
+              .concat(":")
+              .join("\n"),
+          ],
+          output: "text",
+        },
+      });
+      expect({ output, error }).toEqual({ output: `${script[0]}\n`, error: undefined });
+      rmSync(at("linked"));
+      expectUntouched();
+    },
+  );
+
+  test.skipIf(processUnavailable)(
+    "that is a program does not create what Sandgate would read",
+    { timeout: 60_000 },
+    async () => {
+      await run("process", {
+        process: {
+          command: "sh",
+          args: () => ["-c", "echo NEW > conf/policy.yaml; echo NEW > conf/sessions.db-wal; :"],
+          output: "text",
+        },
+      });
+      expectUntouched();
+    },
+  );
+
+  test.skipIf(processUnavailable)(
+    "that is a program does not start with a secret file of its own",
+    { timeout: 60_000 },
+    async () => {
+      const cat = { process: { command: "cat", args: () => ["/f"], output: "text" as const } };
+      for (const file of ["conf/token", "conf/journal/keys/s1"]) {
+        expect((await run("process", cat, [{ file: at(file), at: "/f" }])).error?.code).toBe(
+          "sandbox_unavailable",
+        );
+      }
+      expect(
+        (await run("process", cat, [{ file: at("conf/sandgate.yaml"), at: "/f", write: true }])).output,
+      ).toBe("OWN");
+      const keys = [{ directory: at("conf/journal/keys") }];
+      expect((await run("process", cat, keys)).error?.code).toBe("sandbox_unavailable");
+    },
+  );
+
+  test("sees no more of it after a mount", { timeout: 60_000 }, () => {
+    const script = `mkdir -p ${at("m")} && mount --bind ${at("conf")} ${at("m")} && cat /proc/self/mountinfo`;
+    let text: string;
+    try {
+      text = execFileSync("unshare", ["-m", "sh", "-c", script], {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+    } catch {
+      console.log("workspace: bind mounts are not tested, they cannot be made here");
+      return;
+    }
+    expect(new MountPoints(text).aliasesOf(at("conf/token"))).toContain(at("m/token"));
+  });
+});
