@@ -11,6 +11,7 @@ import { piscinaPool } from "../../src/sandboxes/threads/piscina/piscina-pool.ts
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { Isolation } from "../../src/tool/isolation.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
+import { ToolFailure } from "../../src/tool/tool-failure.ts";
 import { executorTarget } from "./executor-target.ts";
 
 /** The tools of the contract suite, which every target implements. */
@@ -37,6 +38,8 @@ export interface Target {
   /** Whether it can limit a tool's memory; `bomb` exceeds the limit. */
   readonly bomb?: ToolImplementations;
   readonly tools: Record<Behaviour, ToolImplementations>;
+  /** A wall time in milliseconds in which `loop` begins, also on a busy machine. Default: 150. */
+  readonly wallTimeMs?: number;
   /** Default: none. */
   readonly options?: SandboxesOptions;
   close?(): Promise<void>;
@@ -51,7 +54,7 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
       echo: { host: (input) => input },
       fail: {
         host: () => {
-          throw new Error("no such record");
+          throw new ToolFailure("execution_error", "no such record");
         },
       },
       breaks: { host: () => Promise.reject() },
@@ -66,7 +69,7 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
     tools: {
       echo: factory((input) => input),
       fail: factory(async () => {
-        throw new Error("no such record");
+        throw new ToolFailure("execution_error", "no such record");
       }),
       breaks: factory(() => {
         throw null;
@@ -178,6 +181,8 @@ async function programTarget(isolation: Isolation): Promise<Target> {
   return {
     name: "process",
     sandbox: "process",
+    // To confine a program, other programs start first: one that has not begun has another error.
+    wallTimeMs: 3_000,
     options: { process: { isolation } },
     ...(typeof new Cgroups().memory !== "string" && { bomb: shell("tail /dev/zero") }),
     tools: {

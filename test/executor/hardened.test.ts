@@ -44,6 +44,8 @@ export const probe = ({ attempt, ...rest }) => attempts[attempt](rest);
 `;
 
 const CONFIG = `
+# What Node.js says is the reason that these tests look for.
+unhandledErrors: message
 tools:
   - { name: probe, description: Tries, inputSchema: { type: object }, host: { module: probes.mjs, export: probe, thread: false } }
 policy:
@@ -98,7 +100,9 @@ test("the example's tool can read its own folder in the hardened executor, but n
   expect((await call("read_note", { name: "hello.txt" })).output).toBe("Ask for a receipt.\n");
   const elsewhere = { name: "../../../README.md" };
   await expect(readNote(elsewhere)).resolves.toMatch(/sandgate/i);
-  expect((await call("read_note", elsewhere)).error?.message).toMatch(/restricted/);
+  expect((await call("read_note", elsewhere)).error?.message).toMatch(
+    /^Tool failed \(reference [0-9a-f]{6}\)$/,
+  );
 });
 
 describe("host tools in a hardened executor", () => {

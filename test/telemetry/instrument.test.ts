@@ -85,6 +85,7 @@ describe("The span of a call that succeeds", () => {
       "sandgate.policy.duration": expect.any(Number),
       "sandgate.sandbox": "host",
       "sandgate.receipt.enforced.output_bytes": 50_000,
+      "sandgate.receipt.enforced.wall_time_ms": 60_000,
       "sandgate.receipt.used.wall_time_ms": expect.any(Number),
       "sandgate.receipt.used.output_bytes": 2,
     });

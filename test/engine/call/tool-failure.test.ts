@@ -177,8 +177,13 @@ describe("unhandledErrors", () => {
   });
 
   test("redacted holds for modules in worker threads", async () => {
-    const module = new URL("../../fixtures/worker/contract.ts", import.meta.url);
-    const tool: Tool = { name: "tool", description: "", inputSchema: {}, host: { module, export: "fail" } };
+    const module = new URL("../../fixtures/worker/tool-failure.ts", import.meta.url);
+    const tool: Tool = {
+      name: "tool",
+      description: "",
+      inputSchema: {},
+      host: { module, export: "throwError" },
+    };
     const { execution, failed } = await run(tool, { unhandledErrors: "redacted" });
     expect(execution.error?.message).toMatch(/^Tool failed \(reference/);
     expect(failed).toMatchObject({ detail: expect.stringContaining("no such record") });

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { ToolFailure } from "../../../src/tool/tool-failure.ts";
 import { Programs, textOf, tool } from "../harness.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
@@ -7,7 +8,7 @@ afterAll(() => sandboxes.close());
 
 const add = tool("add", ({ a, b }) => (a as number) + (b as number));
 const fails = tool("fails", () => {
-  throw new Error("out of paper");
+  throw new ToolFailure("execution_error", "out of paper");
 });
 
 test.each([
