@@ -34,7 +34,7 @@ export interface CodeResult {
 export interface CodeExecutorOptions
   extends Pick<
     DispatchContext,
-    "sandboxes" | "hooks" | "events" | "journal" | "principal" | "signal" | "redaction"
+    "sandboxes" | "hooks" | "events" | "journal" | "principal" | "signal" | "redaction" | "unhandledErrors"
   > {
   /**
    * Decides on `run_program` and on the functions, whose names are `<provider>.<function>`. Default: everything is allowed,

@@ -8,6 +8,7 @@ import { readAllowedCallers, withAllowedCallers } from "../../../src/programs/ad
 import { CodeExecutor } from "../../../src/programs/adapters/code-executor.ts";
 import { anthropicMessagesProtocol } from "../../../src/protocols/providers/anthropic/messages.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { ToolFailure } from "../../../src/tool/tool-failure.ts";
 import { Programs, tool } from "../harness.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
@@ -84,7 +85,7 @@ describe("CodeExecutor", () => {
       return a + b;
     },
     fail: async () => {
-      throw new Error("out of paper");
+      throw new ToolFailure("execution_error", "out of paper");
     },
     both: async (...args: unknown[]) => args,
   };
@@ -109,6 +110,14 @@ describe("CodeExecutor", () => {
     const { result, error } = await executor.execute(code, fns);
     expect(result).toBeUndefined();
     expect(error).toContain(message);
+  });
+
+  test("redacts what a function throws and did not mean for the model, unless it is to pass it on", async () => {
+    const broken = { fail: () => Promise.reject(new Error("the password is hunter2")) };
+    const code = "async () => codemode.fail()";
+    const open = new CodeExecutor({ sandboxes, unhandledErrors: "message" });
+    expect((await executor.execute(code, broken)).error).toMatch(/^Tool failed \(reference [0-9a-f]{6}\)/);
+    expect((await open.execute(code, broken)).error).toContain("the password is hunter2");
   });
 
   test("checks the code of all its executions in one thread", async () => {
