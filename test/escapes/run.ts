@@ -47,8 +47,10 @@ export async function runAttempt(attempt: Attempt, confined: Confined, tools: st
   };
 }
 
-function atOwnPath(grant: FsGrant): FsGrant {
-  return "directory" in grant ? { ...grant, at: grant.directory } : grant;
+/** Landlock shows nothing elsewhere, and needs the grant's consent for a directory with protected places. */
+function forLandlock(grant: FsGrant): FsGrant {
+  if (!("directory" in grant)) return grant;
+  return { ...grant, at: grant.directory, ...(grant.write === true && { writesProtected: true as const }) };
 }
 
 function workspaceOf(scene: Scene, { write = false }: Attempt): FsGrant {
@@ -79,7 +81,7 @@ async function runConfined(
     program: { command: "/bin/sh", args: ["-c", command], input: "none", output: "text" },
     limits: { wallTimeMs: 10_000, ...limits },
     capabilities: {
-      fs: hasNamespaces ? all : all.map(atOwnPath),
+      fs: hasNamespaces ? all : all.map(forLandlock),
       // On Landlock, the grant itself is refused.
       ...(hasNamespaces && net && { net }),
     },
