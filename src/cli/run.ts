@@ -58,7 +58,7 @@ async function usageProblem(
   { shown: problem, misspelt }: UsageError,
   [first = "", second = ""]: readonly string[],
 ): Promise<ShownText> {
-  const { suggest } = await import("../config/suggest.ts");
+  const { suggest } = await import("../base/suggest.ts");
   const meant = misspelt && suggest(misspelt.word, misspelt.known);
   const suggestion = meant === undefined ? shown`` : shown`: did you mean '${meant}'?`;
   const names = COMMANDS.map(({ name }) => name);

@@ -1,10 +1,10 @@
 import type { ErrorObject, SchemaValidateFunction } from "ajv";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import { loadAjv } from "../base/load-ajv.ts";
+import { suggest } from "../base/suggest.ts";
 import { canonicalText } from "../json/canonical.ts";
 import { unescapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { suggest } from "./suggest.ts";
 
 /** A mismatch between a value and its shape. */
 export interface Flaw {

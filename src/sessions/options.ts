@@ -1,5 +1,5 @@
 import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
-import type { DispatchContext } from "../engine/call/context.ts";
+import { checkMembers, type DispatchContext } from "../engine/call/context.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import {
   type ClassLevels,
@@ -113,6 +113,7 @@ export function checkOptions(options: SessionsOptions): Settings {
   if (store !== undefined && durable !== undefined) {
     throw new TypeError("a durable runtime has a store of its own: 'store' must be absent");
   }
+  checkMembers(context);
   refuseUnknown(confirmations, CONFIRMATION_NAMES, "confirmations");
   refuseUnknown(limits, LIMIT_NAMES, "limits");
   const { default: classes = {}, tools = {}, trustedWorkspaces = [], timeoutMs } = confirmations;

@@ -10,7 +10,7 @@ const FORMATS = "protocols/formats.ts";
 /** Where the version is read. It imports nothing, too. */
 const PACKAGE_FOLDER = "base/package-folder.ts";
 /** What finds the command that was meant, after a mistake. It imports nothing, too. */
-const SUGGEST = "config/suggest.ts";
+const SUGGEST = "base/suggest.ts";
 /** What prints: small files without dependencies. */
 const RENDERING = /^rendering\/|^base\/text\.ts$/;
 

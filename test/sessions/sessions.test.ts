@@ -246,3 +246,10 @@ test.each<[string, object]>([
 ])("sessions are not opened with %s", async (_what, more) => {
   await expect(testSessions([], more)).rejects.toThrow(TypeError);
 });
+
+test("openSessions refuses an unknown option, and one of a wrong type", async () => {
+  await expect(testSessions([], { redactoin: {} } as never)).rejects.toThrow("did you mean 'redaction'?");
+  await expect(testSessions([], { events: () => {} } as never)).rejects.toThrow(
+    "events of the context must be an EventStream",
+  );
+});

@@ -1,3 +1,4 @@
+import { suggest } from "../../base/suggest.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
@@ -118,26 +119,107 @@ interface EmbedderValue<Embedder> {
 /** Default of `DispatchContext.decisionTimeoutMs`. */
 export const DEFAULT_DECISION_TIMEOUT_MS = 5_000;
 
+type Member = keyof DispatchContext<unknown>;
+
+/** What a member must be, in words, and whether a value is that. */
+type MemberCheck = readonly [expected: string, fits: (value: unknown) => boolean];
+
+/** Every member of a context. A record, so the compiler reports one that is missing. */
+const MEMBERS: Readonly<Record<Member, MemberCheck>> = {
+  registry: ["a ToolRegistry", hasMethod("has")],
+  policy: ["a policy with the method check", hasMethod("check")],
+  sandboxes: ["what openSandboxes returns", hasMethod("route")],
+  sessionId: ["a text", isText],
+  turnId: ["a text", isText],
+  messageId: ["a text", isText],
+  workspace: ["a text", isText],
+  // A call whose principal is not valid is denied.
+  principal: ["a principal", () => true],
+  agent: ["a supervised agent", isObject],
+  toolAlias: ["a function", isFunction],
+  hooks: ["an object with hooks", isObject],
+  events: ["an EventStream", hasMethod("emit")],
+  redaction: ["a Redaction", hasMethod("text")],
+  partialOutput: ["a Redaction", hasMethod("text")],
+  confirm: ["a function", isFunction],
+  ask: ["a function", isFunction],
+  holdChanges: ["a function", isFunction],
+  journal: ["a journal", isObject],
+  suspensions: ["what openSuspensions returns", isObject],
+  tracer: ["a tracer", isObject],
+  idempotencyKey: ["a text", isText],
+  signal: ["an AbortSignal", (value) => value instanceof AbortSignal],
+  waitedMs: ["a number", (value) => typeof value === "number"],
+  decisionTimeoutMs: ["a number", () => true],
+  unhandledErrors: ['"message" or "redacted"', (value) => value === "message" || value === "redacted"],
+  resultBudget: ["a budget", () => true],
+  timeouts: ["time-outs", () => true],
+  upperBound: ["an UpperBound", isObject],
+  embedder: ["anything", () => true],
+};
+
+const REQUIRED = ["registry", "policy", "sandboxes", "sessionId"] as const satisfies readonly Member[];
+
+/** The last context that passed: most calls come with the same one. */
+let passed: WeakRef<DispatchContext> | undefined;
+
 /**
  * Checks what a dispatch throws for: a context that is a mistake of the program. Everything else that can go wrong, such as a
  * policy that throws, gives an execution.
  *
- * @throws {TypeError} if the context is no object, lacks a member that is required, or has a number that is not valid.
+ * @throws {TypeError} if the context is no object, lacks a member that is required, has one that is unknown or of a wrong type, or
+ *   a number that is not valid.
  */
 export function checkContext(ctx: DispatchContext): void {
-  if (typeof ctx !== "object" || ctx === null) throw new TypeError("the context must be an object");
-  const { registry, policy, sandboxes, sessionId, decisionTimeoutMs, resultBudget, timeouts } = ctx;
-  if (typeof registry?.has !== "function") throw wrongMember("registry", "a ToolRegistry");
-  if (typeof policy?.check !== "function") throw wrongMember("policy", "a policy with the method check");
-  if (typeof sandboxes?.route !== "function") throw wrongMember("sandboxes", "what openSandboxes returns");
-  if (typeof sessionId !== "string") throw wrongMember("sessionId", "a text");
+  if (passed !== undefined && passed.deref() === ctx) return;
+  if (!isObject(ctx)) throw new TypeError("the context must be an object");
+  for (const name of REQUIRED) if (ctx[name] === undefined) throw wrongMember(name);
+  checkMembers(ctx);
+  passed = new WeakRef(ctx);
+}
+
+/**
+ * Checks the members of a context that are there.
+ *
+ * @throws {TypeError} if one is unknown or of a wrong type, or a number that is not valid.
+ */
+export function checkMembers(ctx: Partial<DispatchContext>): void {
+  for (const name in ctx) {
+    const value: unknown = ctx[name as Member];
+    if (!Object.hasOwn(MEMBERS, name)) throw unknownMember(name);
+    if (value !== undefined && !MEMBERS[name as Member][1](value)) throw wrongMember(name as Member);
+  }
+  const { decisionTimeoutMs, resultBudget, timeouts } = ctx;
   if (decisionTimeoutMs !== undefined) checkDecisionTimeout(decisionTimeoutMs);
   if (resultBudget !== undefined) checkResultBudget(resultBudget);
   if (timeouts !== undefined) checkTimeouts(timeouts);
 }
 
-function wrongMember(name: keyof DispatchContext, expected: string): TypeError {
-  return new TypeError(`${name} of the context must be ${expected}`);
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function hasMethod(name: string): (value: unknown) => boolean {
+  return (value) => isObject(value) && typeof Reflect.get(value as object, name) === "function";
+}
+
+function wrongMember(name: Member): TypeError {
+  return new TypeError(`${name} of the context must be ${MEMBERS[name][0]}`);
+}
+
+function unknownMember(name: string): TypeError {
+  const meant = suggest(name, Object.keys(MEMBERS));
+  const hint =
+    meant === undefined ? `expected ${Object.keys(MEMBERS).join(", ")}` : `did you mean '${meant}'?`;
+  return new TypeError(`the context has an unknown member '${name}': ${hint}`);
 }
 
 function checkDecisionTimeout(value: number): void {

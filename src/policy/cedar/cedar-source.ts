@@ -1,6 +1,6 @@
 import type { DetailedError, PolicyJson, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
+import { suggest } from "../../base/suggest.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
-import { suggest } from "../../config/suggest.ts";
 import type { CedarLibrary } from "./cedar-library.ts";
 import { type CedarNames, namesIn } from "./cedar-names.ts";
 import { type CedarReads, readsOf } from "./cedar-reads.ts";

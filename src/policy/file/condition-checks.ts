@@ -1,5 +1,5 @@
+import { suggest } from "../../base/suggest.ts";
 import type { ConfigPath } from "../../config/source.ts";
-import { suggest } from "../../config/suggest.ts";
 import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { overlaps } from "../match/spellings.ts";

@@ -1,5 +1,5 @@
+import { suggest } from "../../base/suggest.ts";
 import type { ConfigPath } from "../../config/source.ts";
-import { suggest } from "../../config/suggest.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 

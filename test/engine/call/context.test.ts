@@ -30,6 +30,19 @@ describe("an invalid context is a TypeError of the dispatch, and runs nothing:",
     [{ decisionTimeoutMs: 2 ** 31 }, "decisionTimeoutMs must be a number from 1"],
     [{ decisionTimeoutMs: Number.NaN }, "decisionTimeoutMs must be a number from 1"],
     [{ timeouts: { quick: 0.5, slow: 1 } }, "timeouts.quick must be an integer"],
+    [{ timeouts: "never" }, 'timeouts must be an object with quick and slow, or "none", not never'],
+    [{ redactoin: {} }, "the context has an unknown member 'redactoin': did you mean 'redaction'?"],
+    [
+      { engine: new ToolDispatchEngine() },
+      "the context has an unknown member 'engine': expected registry, policy",
+    ],
+    [{ events: () => {} }, "events of the context must be an EventStream"],
+    [{ redaction: true }, "redaction of the context must be a Redaction"],
+    [{ hooks: () => "abort" }, "hooks of the context must be an object with hooks"],
+    [{ confirm: true }, "confirm of the context must be a function"],
+    [{ signal: new AbortController() }, "signal of the context must be an AbortSignal"],
+    [{ unhandledErrors: "hidden" }, 'unhandledErrors of the context must be "message" or "redacted"'],
+    [{ workspace: 7 }, "workspace of the context must be a text"],
   ])("%j", async (more, message) => {
     const ctx = await contextFor([tool], more as Partial<DispatchContext>);
     expect(() => engine.dispatch(call, ctx)).toThrow(TypeError);
