@@ -128,6 +128,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [0, "journal replay -d DIR/records"],
     [2, "journal replay -d DIR/missing"],
   ],
+  "journal archive": [
+    [0, "journal archive -d DIR/records --to DIR/old --before 2020-01-01"],
+    [2, "journal archive -d DIR/missing --to DIR/old --before 2020-01-01"],
+  ],
   "journal forget": [
     [1, "journal forget -d DIR/records --session nothing"],
     [2, "journal forget -c DIR/narrow.yaml --session nothing"],

@@ -25,7 +25,7 @@ test("the message of docs/code-mode.md runs a program that reads files", async (
     ...["--output", "json"],
   ]);
   const [execution] = JSON.parse(stdout).executions;
-  expect(execution).toMatchObject({ success: true, output: 2 });
+  expect(execution).toMatchObject({ success: true, output: 1 });
   expect(execution.work.calls.map(({ tool }: { tool: string }) => tool)).toEqual([
     ...["list_directory", "read_file", "read_file"],
   ]);
