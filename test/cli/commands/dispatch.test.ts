@@ -29,7 +29,9 @@ async function dispatch(
 
 describe("sandgate dispatch prints the results", () => {
   test("as a table, and exits with 0 even if some calls failed", async () => {
-    const { code, stdout, stderr } = await dispatch(CALLS, { columns: 120 });
+    // A message has what a terminal would obey, if it is shown.
+    const files = { "sandgate.yaml": `${PROJECT["sandgate.yaml"]}unhandledErrors: message\n` };
+    const { code, stdout, stderr } = await dispatch(CALLS, { columns: 120, files });
     const rows = stdout.split("\n").map((line) => line.replace(/ +/g, " "));
     expect(rows).toEqual([
       expect.stringMatching(/^ call tool sandbox outcome rules time$/),

@@ -31,7 +31,7 @@ describe("sandgate serve logs", () => {
       { level: "warn", event: "tool.decided", decision: "deny", call: "c2", rules: ["denied"] },
       { level: "warn", event: "tool.failed", call: "c2", code: "permission_denied", rules: ["denied"] },
       { level: "info", event: "tool.decided", decision: "allow", call: "c3" },
-      { level: "warn", event: "tool.failed", call: "c3", detail: expect.stringMatching(/\n {4}at /) },
+      { level: "error", event: "tool.failed", call: "c3", detail: expect.stringMatching(/\n {4}at /) },
       { level: "warn", event: "request.refused", status: 401, code: "unauthenticated", address: "127.0.0.1" },
       { level: "warn", event: "request.refused", status: 413, code: "too_large", principal: "ci" },
       { level: "warn", event: "request.refused", status: 404, path: "/nowhere" },

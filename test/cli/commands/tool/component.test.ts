@@ -258,7 +258,7 @@ describe("sandgate tool inspect", () => {
           (func (export "take") (param i32))
           (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 8))
         (core instance $i (instantiate $m))
-        (type $big' ${record(1_000)})
+        (type $big' ${record(400)})
         (export $big "big" (type $big'))
         (type $medium' ${record(100)})
         (export $medium "medium" (type $medium'))
