@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import {
   EventStream,
+  type Isolation,
   loadPolicyFile,
   MemoryKeyValue,
   type Sandboxes,
@@ -21,15 +22,17 @@ import { registerTools } from "./toolsets.ts";
  * @returns the exit code: 1 if anything is not as it should be.
  */
 export async function run(sandboxes: Sandboxes, print: (line: string) => void): Promise<0 | 1> {
+  let isolation: Isolation | undefined;
   try {
-    await sandboxes.route("process");
+    isolation = (await sandboxes.route("process"))?.isolation;
   } catch (error) {
     if (!(error instanceof ToolPreparationError)) throw error;
     print(`skipped: no program can be confined on this machine: ${error.message}`);
     return 0;
   }
   await using repository = await Repository.create();
-  const executions = await work(repository, sandboxes, print);
+  const roles = isolation === undefined ? [] : [isolation];
+  const executions = await work(repository, sandboxes, roles, print);
   print(await repository.git("log", "-1", "--stat"));
   const isolations = new Set(executions.flatMap(({ receipt }) => receipt.isolation ?? []));
   print(`The programs were confined by: ${[...isolations].join(", ")}`);
@@ -42,6 +45,7 @@ export async function run(sandboxes: Sandboxes, print: (line: string) => void): 
 async function work(
   repository: Repository,
   sandboxes: Sandboxes,
+  roles: readonly string[],
   print: (line: string) => void,
 ): Promise<readonly ToolExecution[]> {
   const registry = registerTools(new MemoryKeyValue());
@@ -61,7 +65,7 @@ async function work(
   await using sessions = await openSessions({ registry, policy, sandboxes, events });
   answerByRule(sessions, print);
   const session = await sessions.open({
-    principal: { id: "coding-agent", kind: "agent" },
+    principal: { id: "coding-agent", kind: "agent", roles },
     workspace: repository.path,
   });
   return await runAgent(session, print);
