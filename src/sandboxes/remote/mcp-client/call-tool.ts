@@ -6,10 +6,12 @@ import { unsentErrorIn } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
 
-/** Errors of JSON-RPC and MCP that a server gives before it calls a tool. */
-const REFUSALS: ReadonlySet<unknown> = new Set([
-  -32_700, -32_600, -32_601, -32_602, -32_020, -32_021, -32_022,
-]);
+/**
+ * Errors that a server gives to a request which it cannot read, before it calls a tool. "Invalid params" (-32602), "method
+ * not found" (-32601) and "invalid request" (-32600) are none of them: tools throw them, too, after they did something, and
+ * gateways pass on those of other servers.
+ */
+const REFUSALS: ReadonlySet<unknown> = new Set([-32_700, -32_020, -32_021, -32_022]);
 
 /** The code of a request whose headers do not match its body. */
 const HEADER_MISMATCH = -32_020;
