@@ -3,13 +3,13 @@ import { Anchors } from "./checkpoints/anchors.ts";
 import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
 import { PeerCheckpoints } from "./checkpoints/peers.ts";
 import type { ShownArguments } from "./line/call-parts.ts";
+import type { ChainHead } from "./line/entry.ts";
 import type { JournalNotice } from "./notice.ts";
 import type { CheckedOptions } from "./options.ts";
 import { SealedArguments } from "./sealed/sealed-arguments.ts";
 import type { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { besideFile } from "./storage/file-names.ts";
-import type { ChainHead } from "./write/recover.ts";
 
 /** What the files beside a journal need of it. */
 export interface BesideSurroundings {
@@ -66,9 +66,18 @@ export class BesideFiles implements AsyncDisposable {
     return this.#sealed?.seal(canonical, sessionId);
   }
 
-  /** Writes what must be on the disk before the records that name it. */
-  write(): Promise<void> | undefined {
-    return this.#sealed?.write();
+  /** Why what records name cannot be written; `undefined` if it can. */
+  get problem(): string | undefined {
+    return this.#sealed?.problem;
+  }
+
+  /**
+   * Writes the sealed arguments that records name, before these.
+   *
+   * @param isDurable Whether they must be on the disk then.
+   */
+  write(sealed: readonly string[], isDurable: boolean): Promise<void> | undefined {
+    return sealed.length === 0 ? undefined : this.#sealed?.write(sealed, isDurable);
   }
 
   /** Takes note of the journal's new end. */

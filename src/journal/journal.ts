@@ -25,6 +25,7 @@ import {
   namesOf,
   type ShownArguments,
 } from "./line/call-parts.ts";
+import type { ChainHead } from "./line/entry.ts";
 import { eventParts, kernelChangeParts } from "./line/event-parts.ts";
 import type { RecordParts } from "./line/record-parts.ts";
 import type { JournalNotice } from "./notice.ts";
@@ -36,7 +37,7 @@ import { DirectoryLock } from "./storage/directory-lock.ts";
 import { type EarlierFileProblem, EarlierFiles } from "./storage/earlier-files.ts";
 import { journalFile, journalFiles } from "./storage/file-names.ts";
 import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
-import { type ChainHead, type RecoveredJournal, recover } from "./write/recover.ts";
+import { type RecoveredJournal, recover } from "./write/recover.ts";
 
 /** How often the files are looked at. */
 const WATCH_MS = 1_000;
@@ -77,13 +78,11 @@ export class Journal implements CallJournal, AsyncDisposable {
     this.#kept = new KeptInputs(options.directory);
     this.#keys = new SessionKeys(options.directory);
     this.#writer = new GroupWriter(file, head, open, options.sync === "group", {
-      beforeGroup: () => {
-        const { problem } = lock;
-        if (problem !== undefined) throw new JournalError(problem);
-        return this.#beside.write();
-      },
+      problem: () => lock.problem ?? this.#beside.problem,
+      writeSealed: (sealed, isDurable) => this.#beside.write(sealed, isDurable),
       afterGroup: (end) => this.#beside.follow(end),
-      nextFile: (end, current) => (current.size < options.maxBytes ? undefined : this.#openNext(end)),
+      nextFile: (end, current) =>
+        current.size < options.maxBytes ? undefined : this.#openNext(end, current),
       onContinued: (path) => this.#earlier.add(path),
       onClock: (behindMs) =>
         this.#tell(
@@ -155,8 +154,10 @@ export class Journal implements CallJournal, AsyncDisposable {
     this.#requireHealth();
     const { canonical, sessionId, sideEffects } = record;
     const names = namesOf(record);
+    const shown = this.#show(canonical, sessionId);
     return this.#writer.add({
-      parts: dispatchedParts(record, names, this.#show(canonical, sessionId)),
+      parts: dispatchedParts(record, names, shown),
+      sealed: shown.line,
       at: Date.now(),
       isAwaited: !changesNothing(sideEffects),
       call: { kind: "begin", names },
@@ -173,7 +174,8 @@ export class Journal implements CallJournal, AsyncDisposable {
 
   deny(record: DeniedRecord): void {
     const { canonical, sessionId } = record;
-    this.#addUnawaited(deniedParts(record, canonical && this.#show(canonical, sessionId)));
+    const shown = canonical && this.#show(canonical, sessionId);
+    this.#addUnawaited(deniedParts(record, shown), undefined, shown?.line);
   }
 
   recordKernelChange(change: KernelChange): void {
@@ -274,8 +276,8 @@ export class Journal implements CallJournal, AsyncDisposable {
       throw new JournalError("the journal cannot write: too many records wait for the disk");
   }
 
-  #addUnawaited(parts: RecordParts, call?: WaitingRecord["call"]): void {
-    const record = { parts, at: Date.now(), isAwaited: false, ...(call && { call }) };
+  #addUnawaited(parts: RecordParts, call?: WaitingRecord["call"], sealed?: string): void {
+    const record = { parts, at: Date.now(), isAwaited: false, sealed, ...(call && { call }) };
     try {
       this.#requireHealth();
     } catch (error) {
@@ -292,7 +294,7 @@ export class Journal implements CallJournal, AsyncDisposable {
 
   /** Notices what another process does to the files, also while no call is recorded. */
   #look(): void {
-    this.#writer.look(this.#lock.problem);
+    this.#writer.look();
     const problems = this.#earlier.look();
     if (problems.length > 0) void this.#report(problems);
   }
@@ -307,7 +309,9 @@ export class Journal implements CallJournal, AsyncDisposable {
     }
   }
 
-  async #openNext({ seq }: ChainHead): Promise<AppendFile> {
+  async #openNext({ seq }: ChainHead, { problem }: AppendFile): Promise<AppendFile> {
+    // What was written is not continued if it is lost.
+    if (problem !== undefined) throw new JournalError(problem);
     const path = journalFile(this.#options.directory, seq + 1);
     const file = await AppendFile.open(path);
     try {

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { archiveJournal } from "../../src/journal/archive-journal.ts";
 import { createJournalKeys, readSigningKey } from "../../src/journal/checkpoints/note-keys.ts";
@@ -68,6 +68,36 @@ test("A journal in use can be archived, without a notice", async () => {
   await journal.close();
   expect(notices).toEqual([]);
   expect(await verifyJournal({ directory, keys: [verifier] })).not.toHaveProperty("contradiction");
+});
+
+test.each([
+  undefined,
+  signer,
+])("Files after the archived ones that were deleted are missing, and are not written anew (key: %s)", async (text) => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  const key = text === undefined ? undefined : readSigningKey(text);
+  const keys = text === undefined ? [] : [verifier];
+  await write(directory, text);
+  const archived = await archiveJournal({
+    directory,
+    to: join(temporary.path, "archive"),
+    before: LATER,
+    key,
+  });
+  for (const name of readdirSync(directory)) if (name.startsWith("journal-")) rmSync(join(directory, name));
+  expect((await verifyJournal({ directory, keys })).contradiction).toMatchObject({
+    kind: "cut",
+    seq: (archived?.records ?? 0) + 1,
+    message: expect.stringContaining("are missing"),
+  });
+  await expect(write(directory, text)).rejects.toThrow("the last records of the journal are missing");
+  expect(recordsIn(directory)).toEqual([]);
+  // As a version wrote it that did not compare.
+  const other = join(temporary.path, "other");
+  await write(other, text, 1);
+  for (const path of recordsIn(other)) copyFileSync(path, join(directory, basename(path)));
+  expect((await verifyJournal({ directory, keys })).contradiction?.kind).toBe("cut");
 });
 
 test("What an archive hides is found", async () => {

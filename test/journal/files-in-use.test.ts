@@ -133,6 +133,22 @@ describe("While a journal is open, no call runs", () => {
     expect(await verifyJournal({ directory: opened.directory })).not.toHaveProperty("contradiction");
   });
 
+  test.each([
+    ...INTERFERENCES,
+    ...RESIZINGS,
+  ])("after its file $what, instead of going on in another one", async ({ act, problem }) => {
+    // Each group of records begins another file.
+    await using opened = await open({ maxBytes: 1_024 });
+    const { journal, directory } = opened;
+    await recordCalls(journal, 3);
+    await journal.flush();
+    const last = readdirSync(directory)
+      .filter((name) => name.endsWith(".jsonl"))
+      .at(-1);
+    act(join(directory, last ?? ""));
+    await expectRefused(opened, problem);
+  });
+
   test.each(INTERFERENCES)("after its lock $what", async ({ act, problem }) => {
     await using opened = await open();
     act(join(opened.directory, "lock"));
@@ -169,11 +185,21 @@ describe("While a journal is open, no call runs", () => {
   });
 });
 
-test("A journal notices that its file is gone although no call is recorded", async () => {
-  await using opened = await open();
-  rmSync(opened.file);
-  await expect.poll(() => opened.journal.problem, { timeout: 5_000 }).toMatch(/removed or renamed/);
-  expect(opened.notices.map(({ kind }) => kind)).toEqual(["unhealthy"]);
+describe("A journal notices although no call is recorded", () => {
+  const SOME = [...INTERFERENCES.slice(0, 3), ...RESIZINGS];
+
+  test.each(SOME)("that its file $what", async ({ act, problem }) => {
+    await using opened = await open();
+    act(opened.file);
+    await expect.poll(() => opened.journal.problem, { timeout: 5_000 }).toMatch(problem);
+    expect(opened.notices.map(({ kind }) => kind)).toEqual(["unhealthy"]);
+  });
+
+  test.each(SOME)("that the file of its sealed arguments $what", async ({ act, problem }) => {
+    await using opened = await open({ arguments: "sealed" });
+    act(opened.file.replace(".jsonl", ".sealed"));
+    await expect.poll(() => opened.journal.problem, { timeout: 5_000 }).toMatch(problem);
+  });
 });
 
 test("A journal reports once that an earlier file was removed or changed, and goes on", async () => {

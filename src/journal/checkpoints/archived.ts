@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { JournalError } from "../journal-error.ts";
+import { readWhole } from "../storage/line-reader.ts";
 import type { SigningKey, VerifierKey } from "./note-keys.ts";
 import { checkNote, type NoteCheck, parseNote, type SignedNote, signNote } from "./signed-note.ts";
 
@@ -40,13 +40,8 @@ export function archivedText({ records, digest }: ArchivedRecords, key: SigningK
  */
 export async function readArchived(directory: string): Promise<ArchiveNote | undefined> {
   const path = archivedFile(directory);
-  let content: string;
-  try {
-    content = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new JournalError(`'${path}' cannot be read: ${(error as Error).message}`);
-  }
+  const content = await readWhole(path);
+  if (content === undefined) return undefined;
   const note = parseNote(content);
   const [, records, digest = ""] = TEXT.exec(note?.text ?? content) ?? [];
   if (records === undefined || !Number.isSafeInteger(Number(records)))

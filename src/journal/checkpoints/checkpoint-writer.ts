@@ -1,6 +1,6 @@
 import { JournalError } from "../journal-error.ts";
+import type { ChainHead } from "../line/entry.ts";
 import { AppendFile } from "../storage/append-file.ts";
-import type { ChainHead } from "../write/recover.ts";
 import type { Anchors } from "./anchors.ts";
 import { type CheckpointHead, parseCheckpoints, signCheckpoint } from "./checkpoint.ts";
 import { readVerifierKey, type SigningKey } from "./note-keys.ts";

@@ -14,6 +14,8 @@ export interface ShownArguments {
   readonly digest: string;
   /** The digest of the sealed arguments in the file beside the journal. Default: they are not sealed. */
   readonly sealed?: string | undefined;
+  /** What is written to that file. */
+  readonly line?: string | undefined;
 }
 
 /** Ids and names that a model chose are cut beyond this length, in UTF-16 code units. */

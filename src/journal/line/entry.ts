@@ -13,6 +13,16 @@ export interface JournalEntry extends JsonObject {
   readonly type: string;
 }
 
+/** The end of a chain, to which the next record is added. */
+export interface ChainHead {
+  /** The number of the last record; 0 if there is none. */
+  readonly seq: number;
+  /** The digest of the last line. */
+  readonly digest: string;
+  /** The time of the last record. */
+  readonly at: number;
+}
+
 /** The digest that the first record of a journal names as that of the line before it. */
 export const NO_LINE: string = "0".repeat(64);
 

@@ -10,34 +10,34 @@ const HIDDEN = '"[redacted: sealed]"';
 
 /** Writes the sealed arguments of calls to a file beside the journal, one per line. */
 export class SealedArguments implements AsyncDisposable {
-  readonly keys: SessionKeys;
+  readonly #keys: SessionKeys;
   #file: AppendFile;
-  #waiting: string[] = [];
 
   constructor(keys: SessionKeys, file: AppendFile) {
-    this.keys = keys;
+    this.#keys = keys;
     this.#file = file;
   }
 
-  /** Seals the arguments of a call, which are written with the next {@link write}. */
-  seal(canonical: CanonicalJson, sessionId: string): ShownArguments {
-    const sealed = seal(canonical.text, canonical.digest, this.keys.keyOf(recordedName(sessionId)));
-    this.#waiting.push(sealed);
-    return { text: HIDDEN, digest: canonical.digest, sealed: loadCrypto().hash("sha256", sealed) };
+  /** Why nothing can be written to the file; `undefined` if it can. */
+  get problem(): string | undefined {
+    return this.#file.problem;
   }
 
-  /** Writes what was sealed, and before that the keys. */
-  async write(): Promise<void> {
-    if (this.#waiting.length === 0) return;
-    await this.keys.save();
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    try {
-      await this.#file.append(Buffer.from(waiting.map((line) => `${line}\n`).join("")));
-    } catch (error) {
-      this.#waiting.unshift(...waiting);
-      throw error;
-    }
+  /** Seals the arguments of a call, which must be written before its record. */
+  seal(canonical: CanonicalJson, sessionId: string): ShownArguments & { readonly line: string } {
+    const line = seal(canonical.text, canonical.digest, this.#keys.keyOf(recordedName(sessionId)));
+    return { text: HIDDEN, digest: canonical.digest, sealed: loadCrypto().hash("sha256", line), line };
+  }
+
+  /**
+   * Writes sealed arguments, and before that the keys.
+   *
+   * @param isDurable Whether they must be on the disk then.
+   */
+  async write(sealed: readonly string[], isDurable: boolean): Promise<void> {
+    await this.#keys.save();
+    await this.#file.append(Buffer.from(sealed.map((line) => `${line}\n`).join("")));
+    if (isDurable) await this.sync();
   }
 
   sync(): Promise<void> {

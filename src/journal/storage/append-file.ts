@@ -28,6 +28,7 @@ export class AppendFile implements AsyncDisposable {
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
       const status = await file.stat({ bigint: true });
+      if (!status.isFile()) throw new Error(`'${path}' is not a file`);
       if (status.size === 0n) await syncDirectory(dirname(path));
       return new AppendFile(new OpenFilePlace(path, status), file, Number(status.size));
     } catch (error) {
@@ -40,9 +41,12 @@ export class AppendFile implements AsyncDisposable {
     return this.#place.path;
   }
 
-  /** Why nothing can be written, as far as the file's path tells; `undefined` if it leads to the file. */
+  /** Why nothing can be written: the path no longer leads to the file, or its size is another one. */
   get problem(): string | undefined {
-    return this.#place.problem;
+    const found = this.#place.look();
+    if (typeof found === "string") return found;
+    if (found < this.#size) return `'${this.path}' was cut to ${found} bytes by another process`;
+    return found > this.#maxSize ? `another process wrote to '${this.path}'` : undefined;
   }
 
   /** The number of bytes that were written. */
@@ -52,7 +56,8 @@ export class AppendFile implements AsyncDisposable {
 
   /** Writes bytes at the end. If it rejects, none of them counts as written. */
   async append(bytes: Uint8Array): Promise<void> {
-    this.#checkPlace();
+    const { problem } = this;
+    if (problem !== undefined) throw new Error(problem);
     if (this.#maxSize > this.#size) await this.cutBack();
     this.#maxSize = this.#size + bytes.length;
     for (let written = 0; written < bytes.length; ) {
@@ -89,13 +94,6 @@ export class AppendFile implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#file.close();
-  }
-
-  #checkPlace(): void {
-    const found = this.#place.look();
-    if (typeof found === "string") throw new Error(found);
-    if (found < this.#size) throw new Error(`'${this.path}' was cut to ${found} bytes by another process`);
-    if (found > this.#maxSize) throw new Error(`another process wrote to '${this.path}'`);
   }
 }
 

@@ -36,7 +36,10 @@ function lock(directory: string, path: string): DatabaseSync {
   try {
     createPrivateFile(path);
     database = new DatabaseSync(path, { timeout: 0 });
-    database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    // The last statement fails if this user can only read the file, of which SQLite has only a shared lock then.
+    database.exec(
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 0",
+    );
     return database;
   } catch (error) {
     database?.close();

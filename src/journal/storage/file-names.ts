@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { GuardedFile } from "../../base/guarded-files.ts";
@@ -27,7 +28,7 @@ export function journalFiles(directory: string): readonly GuardedFile[] {
 
 /** Returns the path of a file that stands beside a file of a journal, such as the one of its checkpoints. */
 export function besideFile(path: string, extension: "checkpoints" | "sealed"): string {
-  return path.replace(/\.jsonl$/, `.${extension}`);
+  return `${path.replace(/\.jsonl$/, "")}.${extension}`;
 }
 
 /** Reads the name of a file of a journal; `undefined` if it is none. */
@@ -43,6 +44,19 @@ export async function listFiles(directory: string): Promise<JournalFileName[]> {
     .sort()
     .map((name) => parseFileName(join(directory, name)))
     .filter((file) => file !== undefined);
+}
+
+const BESIDE = /^journal-(\d{16})\.(?:checkpoints|sealed|jsonl\.\d+\.torn)$/;
+
+/** Finds what stands beside files with records that are not there, in the order of the chain. */
+export async function listStrays(directory: string): Promise<JournalFileName[]> {
+  const names = await readdir(directory);
+  return names.sort().flatMap((name) => {
+    const firstSeq = Number(BESIDE.exec(name)?.[1] ?? Number.NaN);
+    // Asked after the names were read: a journal in use goes on.
+    const isStray = !Number.isNaN(firstSeq) && !existsSync(journalFile(directory, firstSeq));
+    return isStray ? [{ path: join(directory, name), firstSeq }] : [];
+  });
 }
 
 /** Returns the directory of a journal, given itself or one of its files. */

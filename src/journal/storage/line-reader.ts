@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { JournalError } from "../journal-error.ts";
 
@@ -57,10 +58,41 @@ export class LineReader {
   }
 }
 
+/**
+ * Reads a file as a whole; `undefined` if it does not exist.
+ *
+ * @throws {JournalError} as a rejection, if it cannot be read.
+ */
+export async function readWhole(path: string): Promise<string | undefined> {
+  try {
+    await using file = await openFile(path);
+    return await file.readFile("utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw unreadable(path, error);
+  }
+}
+
 async function openToRead(path: string): Promise<FileHandle> {
   try {
-    return await open(path);
+    return await openFile(path);
   } catch (error) {
-    throw new JournalError(`'${path}' cannot be read: ${(error as Error).message}`);
+    throw unreadable(path, error);
   }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  // Opening a pipe would wait for its other end.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!(await file.stat()).isFile()) throw new TypeError("it is not a file");
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function unreadable(path: string, error: unknown): JournalError {
+  return new JournalError(`'${path}' cannot be read: ${(error as Error).message}`);
 }

@@ -1,6 +1,7 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
+import type { JournalError } from "../journal-error.ts";
 import { isCanonicalLine, type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
-import { refuseNewerFormat } from "../line/format.ts";
+import { newerFormat } from "../line/format.ts";
 import type { JournalFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 
@@ -39,19 +40,26 @@ export interface ChainResult {
   readonly stopped?: unknown;
 }
 
+/** What is read of a chain. */
+export interface ReadOptions {
+  readonly files: readonly JournalFileName[];
+  /** `undefined`: whatever the first file has. */
+  readonly start: ChainStart | undefined;
+  /** The last record that a trusted checkpoint covers. Lines up to it need not be canonical to be those that were written. */
+  readonly signed: number;
+  /** Is called after each file whose chain holds. Default: nothing is. */
+  readonly endFile?: (file: JournalFileName) => Promise<void>;
+}
+
 /**
  * Reads files and checks their chain, up to the first line that does not continue it.
  *
- * @param start The number of the first record, and the digest of the line before it. Default: whatever the first file has.
- * @param signed The last record that a trusted checkpoint covers. Lines up to it need not be canonical to be those that were
- *   written.
  * @param follow Is called with each record and its digest, in order. If it returns anything, the reading stops, unless
  *   the line after the record does not continue the chain: that tells more exactly what happened.
+ * @throws {JournalError} as a rejection, if a file cannot be read, or a record says that those after it have a newer format.
  */
 export async function readChain<Stop>(
-  files: readonly JournalFileName[],
-  start: ChainStart | undefined,
-  signed: number,
+  { files, start, signed, endFile }: ReadOptions,
   follow: (entry: JournalEntry, digest: string) => Stop | undefined,
 ): Promise<ChainResult & { readonly stopped?: Stop }> {
   const { hash } = loadCrypto();
@@ -61,13 +69,13 @@ export async function readChain<Stop>(
   let secondBefore: string | undefined;
   let at = 0;
   let stopped: Stop | undefined;
+  let newer: JournalError | undefined;
   for (const [fileIndex, file] of files.entries()) {
     const reader = new LineReader(file.path);
     let isFirst = true;
     for await (const lines of reader.batches()) {
       for (const { bytes, start } of lines) {
         const entry = parseEntry(bytes.toString());
-        if (entry !== undefined) refuseNewerFormat(entry, file.path);
         // The first of some files tells what came before them.
         before ??= entry?.prev ?? "";
         const fits = entry?.seq === expected && entry.prev === before && entry.at >= at;
@@ -78,6 +86,9 @@ export async function readChain<Stop>(
           return { first, last: expected - 1, break: found };
         }
         if (stopped !== undefined) return { first, last: expected - 1, stopped };
+        // Thrown only now: this line says that the one before is as it was written.
+        if (newer !== undefined) throw newer;
+        newer = newerFormat(entry, file.path);
         isFirst = false;
         if (first === 0) first = expected;
         at = entry.at;
@@ -87,8 +98,10 @@ export async function readChain<Stop>(
         stopped = follow(entry, before);
       }
     }
+    if (stopped === undefined && newer === undefined) await endFile?.(file);
     if (reader.tornBytes === 0) continue;
     if (fileIndex === files.length - 1) {
+      if (stopped === undefined && newer !== undefined) throw newer;
       const torn = { file: file.path, bytes: reader.tornBytes };
       return { first, last: expected - 1, torn, ...(stopped !== undefined && { stopped }) };
     }
@@ -96,6 +109,7 @@ export async function readChain<Stop>(
     const found = { ...place, expected, before: before ?? NO_LINE, secondBefore };
     return { first, last: expected - 1, break: found };
   }
+  if (stopped === undefined && newer !== undefined) throw newer;
   return { first, last: expected - 1, ...(stopped !== undefined && { stopped }) };
 }
 

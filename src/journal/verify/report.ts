@@ -12,6 +12,7 @@
  * - `rewritten`: the chain holds, but was written anew: its checkpoint has another digest
  * - `forked`: two checkpoints of equally many records contradict each other
  * - `forged`: the signature of a checkpoint is wrong
+ * - `sealed`: the sealed arguments of the record were changed, or are missing
  * - `key`: a checkpoint is signed by another key, or the journal was opened with one
  */
 export type ContradictionKind =
@@ -26,6 +27,7 @@ export type ContradictionKind =
   | "rewritten"
   | "forked"
   | "forged"
+  | "sealed"
   | "key";
 
 /** The first contradiction of a journal. */

@@ -1,15 +1,20 @@
-import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { type ArchiveNote, checkArchived, readArchived } from "../checkpoints/archived.ts";
 import type { VerifierKey } from "../checkpoints/note-keys.ts";
 import { JournalError } from "../journal-error.ts";
 import { type JournalEntry, NO_LINE } from "../line/entry.ts";
-import { besideFile, type JournalFileName, journalFile, listFiles } from "../storage/file-names.ts";
+import {
+  besideFile,
+  type JournalFileName,
+  journalFile,
+  listFiles,
+  listStrays,
+} from "../storage/file-names.ts";
+import { readWhole } from "../storage/line-reader.ts";
 import { type ChainStart, readChain } from "./chain-check.ts";
 import type { CheckpointCheck } from "./checkpoint-check.ts";
 import { diagnose } from "./diagnose.ts";
 import type { JournalContradiction, JournalReport } from "./report.ts";
+import { SealedCheck } from "./sealed-check.ts";
 
 /** The files of a journal, as they are before its records are read. */
 export interface FoundFiles {
@@ -41,8 +46,11 @@ export async function verifyChain(
   const { files, archived } = found;
   const start = startOf(found);
   const signed = keys.length === 0 ? 0 : check.last;
-  const chain = await readChain(files, start, signed, (entry, digest) => {
+  const sealed = new SealedCheck(found);
+  const endFile = (file: JournalFileName): Promise<void> => sealed.endFile(file);
+  const chain = await readChain({ files, start, signed, endFile }, (entry, digest) => {
     onEntry?.(entry);
+    sealed.follow(entry);
     const { seq, type, key } = entry;
     if (type === "journal.opened" && typeof key === "string") check.openedWith(key, seq);
     return archived?.records === seq && archived.digest !== digest
@@ -56,8 +64,8 @@ export async function verifyChain(
     stopped ??
     (chain.break
       ? await diagnose(chain.break, files, check)
-      : (check.finish(last) ?? strayFile(found, last)));
-  const problem = (archived && untrustedArchive(archived, keys)) ?? contradiction;
+      : (check.finish(last) ?? strayFile(found, last) ?? cutAfterArchive(found, last)));
+  const problem = (archived && untrustedArchive(archived, keys)) ?? earlier(contradiction, sealed.problem);
   return {
     ...{ first, last },
     ...(archived && (start?.seq ?? 1) > 1 && { archived: archived.records }),
@@ -75,6 +83,22 @@ function startOf({ files, isWhole, archived }: FoundFiles): ChainStart | undefin
   // Moving the files away was interrupted: the record that the archive ends with is among these.
   if (first !== undefined && first <= archived.records) return undefined;
   return { seq: archived.records + 1, prev: archived.digest };
+}
+
+function earlier(
+  one: JournalContradiction | undefined,
+  other: JournalContradiction | undefined,
+): JournalContradiction | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return other.seq < one.seq ? other : one;
+}
+
+/** The last file is never archived, and has a record. */
+function cutAfterArchive({ archived }: FoundFiles, last: number): JournalContradiction | undefined {
+  if (archived === undefined || last > archived.records) return undefined;
+  const { path: file, records } = archived;
+  const message = `the records after record ${records}, up to which they were archived, are missing`;
+  return { kind: "cut", seq: last + 1, file, message };
 }
 
 function otherArchive({ path, records }: ArchiveNote): JournalContradiction {
@@ -109,8 +133,6 @@ function strayFile({ strays, archived }: FoundFiles, last: number): JournalContr
     : { kind: "file", seq: firstSeq, file, message: `'${file}' stands beside no file of the journal` };
 }
 
-const BESIDE = /^journal-(\d{16})\.(?:checkpoints|sealed|jsonl\.\d+\.torn)$/;
-
 /**
  * Finds the files of a journal, and reads its checkpoints.
  *
@@ -120,18 +142,11 @@ export async function findFiles(directory: string): Promise<FoundFiles> {
   try {
     const files = await listFiles(directory);
     const archived = await readArchived(directory);
-    const strays: JournalFileName[] = [];
-    const unread = new Set(files.map(({ path }) => besideFile(path, "checkpoints")));
-    for (const name of (await readdir(directory)).sort()) {
-      const [, digits] = BESIDE.exec(name) ?? [];
-      if (digits === undefined) continue;
-      const path = join(directory, name);
-      if (name.endsWith(".checkpoints")) unread.add(path);
-      // Asked last: a journal in use goes on.
-      if (!existsSync(journalFile(directory, Number(digits))))
-        strays.push({ path, firstSeq: Number(digits) });
-    }
-    const checkpoints = await readAll([...unread].sort());
+    const strays = await listStrays(directory);
+    const beside = [...files, ...strays].map(({ firstSeq }) =>
+      besideFile(journalFile(directory, firstSeq), "checkpoints"),
+    );
+    const checkpoints = await readAll([...new Set(beside)].sort());
     return { files, checkpoints, strays, isWhole: true, ...(archived && { archived }) };
   } catch (error) {
     if (error instanceof JournalError) throw error;
@@ -143,10 +158,7 @@ export async function findFiles(directory: string): Promise<FoundFiles> {
 export async function readAll(paths: readonly string[]): Promise<FoundFiles["checkpoints"]> {
   const read = await Promise.all(
     paths.map(async (path) => {
-      const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return undefined;
-        throw new JournalError(`'${path}' cannot be read: ${error.message}`);
-      });
+      const text = await readWhole(path);
       return text === undefined ? [] : [[path, text] as const];
     }),
   );

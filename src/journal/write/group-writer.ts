@@ -1,11 +1,11 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
 import type { CallNames } from "../line/call-parts.ts";
+import type { ChainHead } from "../line/entry.ts";
 import { eventParts } from "../line/event-parts.ts";
 import { composeLine, type RecordParts } from "../line/record-parts.ts";
 import type { AppendFile } from "../storage/append-file.ts";
 import { LineBuffer } from "../storage/line-buffer.ts";
 import type { OpenCalls } from "./open-calls.ts";
-import type { ChainHead } from "./recover.ts";
 
 /** A record that waits to be written. */
 export interface WaitingRecord {
@@ -16,15 +16,19 @@ export interface WaitingRecord {
   readonly isAwaited: boolean;
   /** The call that begins or ends with this record. Default: none. */
   readonly call?: { readonly kind: "begin" | "end"; readonly names: CallNames };
+  /** The sealed arguments that the record names. Default: none. */
+  readonly sealed?: string | undefined;
 }
 
 /** What surrounds the writer: where the lines go besides the file, and who is told. */
 export interface WriterSurroundings {
-  /** Writes what must be on the disk before the next group. Throws, also as a rejection, if the group must not be written. */
-  readonly beforeGroup: () => Promise<void> | undefined;
+  /** Returns why nothing must be written, besides what the file's path tells; `undefined` if it can be. */
+  readonly problem: () => string | undefined;
+  /** Writes the sealed arguments that a group names, before the group. */
+  readonly writeSealed: (sealed: readonly string[], isDurable: boolean) => Promise<void> | undefined;
   /** Called after a group was written. */
   readonly afterGroup: (head: ChainHead) => void;
-  /** Returns the next file if the journal must be continued in another one, and otherwise `undefined`. */
+  /** Returns the next file if the journal must be continued in another one, and otherwise `undefined`. Rejects if it cannot be. */
   readonly nextFile: (head: ChainHead, file: AppendFile) => Promise<AppendFile> | undefined;
   /** Called with the path of the file that another one now continues. */
   readonly onContinued: (path: string) => void;
@@ -158,9 +162,9 @@ export class GroupWriter {
     return this.#file.sync();
   }
 
-  /** Takes note of a reason why nothing can be written, if the file's path does not tell one first. */
-  look(problem: string | undefined): void {
-    const reason = this.#file.problem ?? problem;
+  /** Takes note of a reason why nothing can be written. */
+  look(): void {
+    const reason = this.#file.problem ?? this.#surroundings.problem();
     if (reason !== undefined && this.problem === undefined) this.#fail(new Error(reason));
   }
 
@@ -214,9 +218,12 @@ export class GroupWriter {
   }
 
   async #write(group: readonly WaitingRecord[]): Promise<void> {
-    await this.#surroundings.beforeGroup();
+    const problem = this.#surroundings.problem();
+    if (problem !== undefined) throw new Error(problem);
     const next = this.#surroundings.nextFile(this.#head, this.#file);
     if (next !== undefined) await this.#continueIn(await next);
+    const sealed = group.flatMap((record) => record.sealed ?? []);
+    await this.#surroundings.writeSealed(sealed, this.#mustSync(group));
     await this.#append(group);
     this.#surroundings.afterGroup(this.#head);
   }
@@ -236,9 +243,13 @@ export class GroupWriter {
     // Now, as the disk takes longer than this.
     this.#followWritten();
     await appended;
-    if (this.#isSynced && group.some(({ isAwaited }) => isAwaited)) await this.#syncOrCut(file, size);
+    if (this.#mustSync(group)) await this.#syncOrCut(file, size);
     this.#head = { seq, digest, at };
     this.#written = group;
+  }
+
+  #mustSync(group: readonly WaitingRecord[]): boolean {
+    return this.#isSynced && group.some(({ isAwaited }) => isAwaited);
   }
 
   /** While the clock is behind, the records have the time of the last one before it was set back. */
@@ -335,8 +346,9 @@ export class GroupWriter {
   }
 }
 
-function lengthOf({ parts: { beforeAt, beforePrev, beforeSeq, afterSeq } }: WaitingRecord): number {
-  return beforeAt.length + beforePrev.length + beforeSeq.length + afterSeq.length;
+function lengthOf({ parts, sealed = "" }: WaitingRecord): number {
+  const { beforeAt, beforePrev, beforeSeq, afterSeq } = parts;
+  return beforeAt.length + beforePrev.length + beforeSeq.length + afterSeq.length + sealed.length;
 }
 
 function immediate(): Promise<void> {

@@ -1,24 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import type { JsonValue } from "../../json/value.ts";
+import { readArchived } from "../checkpoints/archived.ts";
 import { JournalError } from "../journal-error.ts";
 import { type CallNames, namesIn } from "../line/call-parts.ts";
-import { type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
+import { type ChainHead, type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
 import { refuseNewerFormat } from "../line/format.ts";
 import { AppendFile } from "../storage/append-file.ts";
-import { type JournalFileName, journalFile, listFiles } from "../storage/file-names.ts";
+import { type JournalFileName, journalFile, listFiles, listStrays } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 import { OpenCalls } from "./open-calls.ts";
-
-/** The end of a chain, to which the next record is added. */
-export interface ChainHead {
-  /** The number of the last record; 0 if there is none. */
-  readonly seq: number;
-  /** The digest of the last line. */
-  readonly digest: string;
-  /** The time of the last record. */
-  readonly at: number;
-}
 
 /** A journal's last file, ready for the next record. */
 export interface RecoveredJournal {
@@ -41,6 +32,7 @@ export interface RecoveredJournal {
 export async function recover(directory: string): Promise<RecoveredJournal> {
   const files = await listFiles(directory);
   const last = files.at(-1) ?? { path: journalFile(directory, 1), firstSeq: 1 };
+  await requireNothingAfter(directory, last);
   const file = await AppendFile.open(last.path);
   try {
     let end = await readEnd(last);
@@ -58,6 +50,18 @@ export async function recover(directory: string): Promise<RecoveredJournal> {
     await file[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** Files that were removed are not written anew: what stood beside them would contradict the new ones. */
+async function requireNothingAfter(directory: string, { firstSeq }: JournalFileName): Promise<void> {
+  const stray = (await listStrays(directory)).findLast((each) => each.firstSeq > firstSeq);
+  const archived = await readArchived(directory);
+  // The last file is never archived.
+  const sign = archived !== undefined && archived.records >= firstSeq ? archived : stray;
+  if (sign === undefined) return;
+  throw new JournalError(
+    `the last records of the journal are missing, as '${sign.path}' says: nothing can be added to it. See sandgate journal verify`,
+  );
 }
 
 interface FileEnd {

@@ -67,7 +67,7 @@ export class CallsAcross {
     for (const directory of directories) {
       const { files } = await findFiles(directory);
       // What contradicts was reported before.
-      await readChain(files, undefined, Number.POSITIVE_INFINITY, (entry) => {
+      await readChain({ files, start: undefined, signed: Number.POSITIVE_INFINITY }, (entry) => {
         if (entry.type === "tool.call.dispatched" && this.#ends.delete(keyOf(entry))) found++;
         return undefined;
       });
