@@ -2,6 +2,7 @@ import { type BigIntStats, closeSync, type Dirent, fstatSync, openSync, readdirS
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
 import { isNewVersion, isRepositoryFolder } from "./protected-places.ts";
+import { DirectoryGrantError } from "./root.ts";
 
 /** How many directories are searched at most, and how many places found. */
 const MAX_DIRECTORIES = 200;
@@ -39,55 +40,97 @@ export interface FoundPlace {
  * leave an empty file there.
  *
  * @param fd The open granted directory.
- * @param maxDirectories How many directories are searched. Default: 200.
  * @param grant Its names are those of the open directory.
+ * @param options.maxDirectories How many directories are searched. Default: 200.
+ * @param options.onUnsearched Receives the path of each entry that cannot be searched, although programs of this user can
+ *   change it or what is in it. Default: an error is thrown, since it could have protected places.
+ * @throws {DirectoryGrantError} if an entry cannot be searched.
  */
 export function findProtected(
   fd: number,
   grant: ProtectionGrant,
-  maxDirectories: number = MAX_DIRECTORIES,
+  {
+    maxDirectories = MAX_DIRECTORIES,
+    onUnsearched = refuseUnsearched,
+  }: {
+    readonly maxDirectories?: number;
+    readonly onUnsearched?: (path: string, error: unknown) => void;
+  } = {},
 ): readonly FoundPlace[] {
   const { named } = grant;
   const found: FoundPlace[] = [];
   const waiting: { readonly fd: number; readonly names: readonly string[] }[] = [{ fd, names: [] }];
-  for (let searched = 0; searched < waiting.length && searched < maxDirectories; searched++) {
-    const { fd: parent, names } = waiting[searched] as (typeof waiting)[number];
-    const entries = entriesOf(parent);
-    const isRepository =
-      grant.writesProtected !== true && isRepositoryFolder(entries.map(({ name }) => name));
-    for (const entry of entries) {
-      if (isNewVersion(entry.name)) continue;
-      const path = [...names, entry.name];
-      const whole = [...named, ...path];
-      const isPlace =
-        unopenedPlace(whole, grant, false) !== undefined ||
-        (isRepository && names.at(-1) !== ".git" && RUN_BY_GIT.includes(entry.name));
-      if (isPlace || unopenedPlace(whole, grant, true) !== undefined) {
-        if (found.length === MAX_PLACES) break;
-        const place = open(parent, entry, path.join("/"), !isPlace && entry.isDirectory());
-        if (place !== undefined) found.push(place);
-      }
-      if (isPlace || !entry.isDirectory() || entry.name === UNSEARCHED) continue;
-      if (isRepository && OF_GIT.includes(entry.name)) continue;
-      const next = waiting.length < maxDirectories ? tryOpen(parent, entry.name, DIRECTORY_FLAGS) : undefined;
-      if (next !== undefined) waiting.push({ fd: next, names: path });
+  const tried = <Value>(names: readonly string[], look: () => Value | undefined): Value | undefined => {
+    try {
+      return look();
+    } catch (error) {
+      onUnsearched(names.join("/"), error);
+      return undefined;
     }
+  };
+  try {
+    for (let searched = 0; searched < waiting.length && searched < maxDirectories; searched++) {
+      const { fd: parent, names } = waiting[searched] as (typeof waiting)[number];
+      const entries = tried(names, () => entriesOf(parent)) ?? [];
+      const isRepository =
+        grant.writesProtected !== true && isRepositoryFolder(entries.map(({ name }) => name));
+      for (const entry of entries) {
+        if (isNewVersion(entry.name)) continue;
+        const path = [...names, entry.name];
+        const whole = [...named, ...path];
+        const isPlace =
+          unopenedPlace(whole, grant, false) !== undefined ||
+          (isRepository && names.at(-1) !== ".git" && RUN_BY_GIT.includes(entry.name));
+        if (isPlace || unopenedPlace(whole, grant, true) !== undefined) {
+          if (found.length === MAX_PLACES) break;
+          const isBeginning = !isPlace && entry.isDirectory();
+          const place = tried(path, () => open(parent, entry, path.join("/"), isBeginning));
+          if (place !== undefined) found.push(place);
+        }
+        if (isPlace || !entry.isDirectory() || entry.name === UNSEARCHED) continue;
+        if (isRepository && OF_GIT.includes(entry.name)) continue;
+        if (waiting.length >= maxDirectories) continue;
+        const next = tried(path, () => openIfThere(parent, entry.name, DIRECTORY_FLAGS));
+        if (next !== undefined) waiting.push({ fd: next, names: path });
+      }
+    }
+    return found;
+  } catch (error) {
+    for (const place of found) closeSync(place.fd);
+    throw error;
+  } finally {
+    for (const { fd: opened } of waiting.slice(1)) closeSync(opened);
   }
-  for (const { fd: opened } of waiting.slice(1)) closeSync(opened);
-  return found;
+}
+
+function refuseUnsearched(path: string, error: unknown): never {
+  throw new DirectoryGrantError(
+    `'${path || "."}' in the granted directory cannot be searched for what other programs run or follow: ${String(error)}`,
+  );
 }
 
 function entriesOf(directory: number): readonly Dirent[] {
   try {
     return readdirSync(fdPath(directory), { withFileTypes: true });
+  } catch (error) {
+    if (isGone(error) || isClosedToPrograms(directory)) return [];
+    throw error;
+  }
+}
+
+/** Whether a directory is another user's, and nothing in it can be reached. A program could open its own user's again. */
+function isClosedToPrograms(directory: number): boolean {
+  if (fstatSync(directory).uid === process.geteuid?.()) return false;
+  try {
+    closeSync(openSync(entryPath(directory, "."), DIRECTORY_FLAGS));
+    return false;
   } catch {
-    // It was removed, or may not be read: then no program of the same user can change it either.
-    return [];
+    return true;
   }
 }
 
 function open(parent: number, entry: Dirent, path: string, isBeginning: boolean): FoundPlace | undefined {
-  const fd = tryOpen(parent, entry.name, ENTRY_FLAGS);
+  const fd = openIfThere(parent, entry.name, ENTRY_FLAGS);
   if (fd === undefined) return undefined;
   const stat = statOf(fd);
   const kind = stat.isSymbolicLink() ? "link" : stat.isDirectory() ? "directory" : "file";
@@ -110,11 +153,16 @@ function identityOf({ dev, ino, birthtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${birthtimeNs}`;
 }
 
-function tryOpen(parent: number, name: string, flags: number): number | undefined {
+function openIfThere(parent: number, name: string, flags: number): number | undefined {
   try {
     return openSync(entryPath(parent, name), flags);
-  } catch {
-    // It was removed or replaced meanwhile.
-    return undefined;
+  } catch (error) {
+    if (isGone(error) || isClosedToPrograms(parent)) return undefined;
+    throw error;
   }
+}
+
+/** Whether an entry was removed meanwhile, or something else has its name. */
+function isGone(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

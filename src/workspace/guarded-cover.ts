@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  type Dirent,
-  existsSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readlinkSync,
-  type Stats,
-} from "node:fs";
+import { closeSync, type Dirent, lstatSync, openSync, readdirSync, readlinkSync, type Stats } from "node:fs";
 import { join, relative } from "node:path";
 import { Guard, type GuardedPlace } from "./guard/guard.ts";
 import { ENTRY_FLAGS, fdPath } from "./paths/fd-path.ts";
@@ -113,17 +104,24 @@ export function openCovered(directory: string, path: string): number {
   throw new DirectoryGrantError(`'${whole}' is reached through a link, and has a file of Sandgate itself`);
 }
 
+/** @throws {DirectoryGrantError} if it cannot be found out: a program could have closed the directory to hide the entry. */
 function entryAt(path: string): Stats | undefined {
+  return lookingAt(path, () => lstatSync(path, { throwIfNoEntry: false }), undefined);
+}
+
+function lookingAt<Found>(path: string, look: () => Found, none: Found): Found {
   try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
+    return look();
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return none;
+    throw new DirectoryGrantError(
+      `'${path}' cannot be searched for files of Sandgate itself: ${String(error)}`,
+    );
   }
 }
 
 function filesWith({ path, ending = "" }: GuardedPlace, directory: string): readonly string[] {
-  if (!existsSync(path)) return [];
-  const names = readdirSync(path, { recursive: true, encoding: "utf8" });
+  const names = lookingAt(path, () => readdirSync(path, { recursive: true, encoding: "utf8" }), []);
   return names
     .filter((name) => name.endsWith(ending))
     .map((name) => relative(directory, join(path, name)))
@@ -145,7 +143,9 @@ function hardLinks(
   directory: string,
   isWritable: boolean,
 ): readonly { readonly path: string; readonly access: "none" | "read" }[] {
-  const linked = [...guard.linked()].filter(({ access }) => isWritable || access === "none");
+  const linked = lookingAt(directory, () => [...guard.linked()], []).filter(
+    ({ access }) => isWritable || access === "none",
+  );
   if (linked.length === 0) return [];
   const found: { path: string; access: "none" | "read" }[] = [];
   const waiting = [directory];
@@ -169,9 +169,5 @@ function hardLinks(
 }
 
 function entriesOf(directory: string): readonly Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true });
-  } catch {
-    return [];
-  }
+  return lookingAt(directory, () => readdirSync(directory, { withFileTypes: true }), []);
 }

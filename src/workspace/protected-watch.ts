@@ -54,9 +54,13 @@ export class ProtectedWatch {
 
   /** Moves what has appeared out of the way, and says what it was. Never throws. */
   moveAside(): readonly MadePlace[] {
-    const found = findProtected(this.#fd, this.#grant, MAX_SEARCHED);
+    const unsearched: MadePlace[] = [];
+    const found = findProtected(this.#fd, this.#grant, {
+      maxDirectories: MAX_SEARCHED,
+      onUnsearched: (path) => unsearched.push({ path: path || ".", movedTo: undefined }),
+    });
     for (const { fd } of found) closeSync(fd);
-    return [...this.#made(found), ...this.#guarded]
+    const moved = [...this.#made(found), ...this.#guarded]
       .slice(0, MAX_MOVED)
       .flatMap((path): readonly MadePlace[] => {
         try {
@@ -66,6 +70,8 @@ export class ProtectedWatch {
           return [{ path, movedTo: undefined }];
         }
       });
+    // A program can close a directory of its own to hide what it made there.
+    return [...moved, ...unsearched.slice(0, MAX_MOVED)];
   }
 
   /** A new repository is one of them as a whole. */

@@ -1,4 +1,6 @@
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   mkdirSync,
   mkdtempSync,
@@ -14,6 +16,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findProtected } from "../../src/workspace/find-protected.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 
 let root: string;
@@ -24,6 +27,19 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 function make(...directories: readonly string[]): void {
   for (const directory of directories) mkdirSync(join(root, directory), { recursive: true });
+}
+
+/** A user whose access the modes of files limit, which they do not for root. */
+const USER = process.geteuid?.() === 0 ? 65_534 : (process.geteuid?.() ?? 0);
+
+function asUser<Result>(act: () => Result): Result {
+  if (process.geteuid?.() !== 0) return act();
+  process.seteuid?.(USER);
+  try {
+    return act();
+  } finally {
+    process.seteuid?.(0);
+  }
 }
 
 /** The places as `path kind`, with `+` for a beginning. */
@@ -48,6 +64,30 @@ describe.skipIf(!workspaceIsSupported())("finding protected places", () => {
       "a/b/.git directory+",
       "a/b/.git/hooks directory",
     ]);
+  });
+
+  test.each([0, 0o300, 0o600])("is refused if a program has closed a directory with the mode %o", (mode) => {
+    make(".git/hooks", "a/b/.git/hooks");
+    for (const path of ["", ".git", ".git/hooks", "a", "a/b", "a/b/.git"])
+      chownSync(join(root, path), USER, USER);
+    for (const closed of [".git", "a", "a/b", "a/b/.git"]) {
+      chmodSync(join(root, closed), mode);
+      expect(() => asUser(() => find())).toThrow(
+        new RegExp(`^'${closed}.*' in the granted directory cannot be`),
+      );
+      expect(() => asUser(() => find())).toThrow(DirectoryGrantError);
+      chmodSync(join(root, closed), 0o755);
+    }
+    expect(asUser(() => find())).toContain(".git/hooks directory");
+  });
+
+  test("leaves out what another user has closed, since no program can open it", () => {
+    make(".git/hooks", "others");
+    for (const path of ["", ".git", ".git/hooks"]) chownSync(join(root, path), USER, USER);
+    chmodSync(join(root, "others"), 0o700);
+    if (process.geteuid?.() === 0)
+      expect(asUser(() => find())).toEqual([".git directory+", ".git/hooks directory"]);
+    else console.log("find-protected: folders of another user are not tested, only root can make them");
   });
 
   test("leaves out what the grant names, and what is in packages", () => {

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { guardFiles } from "../../base/guarded-files.ts";
 import { HostCheck, loopbackNames } from "./host-check.ts";
 import { listen } from "./listen.ts";
 import { isLocal, LISTEN_FORM, ListenError, parseListenAddress, writeAuthority } from "./listen-address.ts";
@@ -49,6 +50,8 @@ export async function bind(
         "tls.clientCa cannot be used on a unix socket, which only this user can connect to",
       );
     }
+    // Whoever connects to it may call: a program whose directory has it would choose its own calls.
+    if (typeof bound === "string") guardFiles([{ path: bound }]);
     return { address: where, isLocal: true, isUnixSocket: true, hostCheck: new HostCheck(undefined) };
   }
   const { address: host, port } = bound;

@@ -108,8 +108,9 @@ function covers({ isFolder, ending }: GuardedPlace, guarded: string, path: strin
 function filesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
-  } catch {
-    return [];
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
+    throw error;
   }
 }
 

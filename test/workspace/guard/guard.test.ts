@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { dirname, join, posix } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { guardFiles } from "../../../src/base/guarded-files.ts";
@@ -7,6 +9,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
+import { startExecutor } from "../../../src/executor/executor.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
@@ -253,6 +256,28 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
         },
       });
       expectUntouched();
+    },
+  );
+
+  test.skipIf(processUnavailable)(
+    "that is a program does not connect to the socket of the server",
+    { timeout: 60_000 },
+    async () => {
+      const script = 'print IO::Socket::UNIX->new(Peer => "/workspace/$ARGV[0]") ? "connected" : "refused"';
+      const args = (name: string) => ["-MIO::Socket::UNIX", "-e", script, name];
+      const connect = (name: string) =>
+        run("process", { process: { command: "perl", args: () => args(name), output: "text" } });
+      await using executor = await startExecutor({
+        ...{ registry: new ToolRegistry(), sandboxes },
+        policy: { check: () => allow({ sandbox: "process" }) },
+        listen: `unix:${at("conf/server.sock")}`,
+      });
+      const other = createServer().listen(at("conf/other.sock"));
+      await once(other, "listening");
+      onTestFinished(() => void other.close());
+      expect(executor.address).toContain("server.sock");
+      expect((await connect("conf/other.sock")).output).toBe("connected");
+      expect((await connect("conf/server.sock")).output).toBe("refused");
     },
   );
 

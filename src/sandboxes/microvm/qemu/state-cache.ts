@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { guardFiles } from "../../../base/guarded-files.ts";
 import { copyMemory, pageEnd } from "./memory-file.ts";
 
 const PRIVATE_DIRECTORY = 0o700;
@@ -32,6 +33,8 @@ export class StateCache {
 
   constructor(directory: string) {
     this.#directory = directory;
+    // QEMU trusts what is there, and it has the memory of machines.
+    guardFiles([{ path: directory, isFolder: true }]);
   }
 
   /**

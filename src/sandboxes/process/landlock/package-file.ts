@@ -1,5 +1,6 @@
 import { type BigIntStats, lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { guardedAccess } from "../../../workspace/guarded-cover.ts";
 import type { GrantedPath } from "./launch-plan.ts";
 
 /**
@@ -8,14 +9,16 @@ import type { GrantedPath } from "./launch-plan.ts";
  * read.
  *
  * @param directory An absolute path.
- * @returns Undefined if there is none, or it is not a regular file: a link could lead to anything.
+ * @returns Undefined if there is none, it is not a regular file (a link could lead to anything), or no tool may read it.
  */
 export function nearestPackageFile(directory: string): GrantedPath | undefined {
   for (let at = directory; ; at = dirname(at)) {
     const path = join(at, "package.json");
     const stat = statOf(path);
     if (stat !== undefined)
-      return stat.isFile() ? { path, access: "read", identity: `${stat.dev}:${stat.ino}` } : undefined;
+      return stat.isFile() && guardedAccess(path) !== "none"
+        ? { path, access: "read", identity: `${stat.dev}:${stat.ino}` }
+        : undefined;
     if (at === dirname(at)) return undefined;
   }
 }

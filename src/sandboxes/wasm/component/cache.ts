@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { guardFiles } from "../../../base/guarded-files.ts";
 import { sha256InSlices } from "../../../base/slices.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 
@@ -27,6 +28,8 @@ export class ComponentCache {
 
   constructor(directory: string) {
     this.#directory = directory;
+    // Its entries are trusted.
+    guardFiles([{ path: directory, access: "read", isFolder: true }]);
   }
 
   /**
