@@ -1,6 +1,6 @@
 /** Encoding, and HTML's `atob` and `btoa`. The host converts, piece by piece; what a stream holds back stays in the guest. */
 export const ENCODING_SOURCE: string = `({ need }) => {
-  const { host, bytesOf, PIECE } = need("host");
+  const { host, bytesOf, PIECE, BYTES_PIECE } = need("host");
   const LABELS = {
     "utf-8": ["utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8"],
     "utf-16le": ["utf-16le", "utf-16", "ucs-2", "unicode", "csunicode", "iso-10646-ucs-2", "unicodefeff"],
@@ -57,7 +57,7 @@ export const ENCODING_SOURCE: string = `({ need }) => {
   const decode = (encoding, fatal, ignoreBOM, bytes) => {
     let text = "";
     for (let start = 0, end; start < bytes.length; start = end) {
-      end = start + PIECE;
+      end = start + BYTES_PIECE;
       if (end < bytes.length) end -= incomplete(encoding, apply(subarray, bytes, [start, end]));
       text += host("decode", [encoding, fatal, ignoreBOM || start > 0], apply(subarray, bytes, [start, end]));
     }

@@ -25,6 +25,8 @@ export const HOST_SOURCE: string = `({ send, need }) => {
     },
     // A longer text crosses the border as bytes, or in pieces: the guest is not interrupted while the host works on it.
     PIECE: 65536,
+    // As much as the host decodes at once. Each piece copies the text before it once more.
+    BYTES_PIECE: 524288,
     bufferOf,
     bytesOf(source) {
       if (isView(source)) return new Bytes(source.buffer, source.byteOffset, source.byteLength);

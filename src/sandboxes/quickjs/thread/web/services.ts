@@ -96,11 +96,14 @@ function textOf(value: unknown): string {
   return value;
 }
 
+/** How many bytes are decoded at once, which takes a few milliseconds, whatever they are. */
+const MAX_DECODED_BYTES = 524_288;
+
 const ENCODINGS: ReadonlySet<string> = new Set(["utf-8", "utf-16le", "utf-16be", "windows-1252"]);
 
 function decode(label: string, fatal: boolean, ignoreBOM: boolean, bytes: Uint8Array): string {
   if (!ENCODINGS.has(label)) throw new RangeError("the encoding is not supported");
-  if (bytes.length > MAX_PIECE_LENGTH) throw new RangeError("the bytes are more than 65,536");
+  if (bytes.length > MAX_DECODED_BYTES) throw new RangeError("the bytes are more than 524,288");
   try {
     return new TextDecoder(label, { fatal, ignoreBOM }).decode(bytes);
   } catch {
