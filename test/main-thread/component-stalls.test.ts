@@ -62,8 +62,12 @@ const COMPONENTS: readonly (readonly [name: string, make: () => Promise<Uint8Arr
   ],
   ["400,000 functions", () => component(times(400_000, () => "(func)"))],
   [
-    "3 MiB of code",
-    () => component(times(30, () => `(func ${times(20_000, () => "i32.const 1000000 drop")})`)),
+    "12 MiB of code",
+    () => component(times(120, () => `(func ${times(20_000, () => "i32.const 1000000 drop")})`)),
+  ],
+  [
+    "200,000 loops",
+    () => component(times(2_000, () => `(func ${times(100, () => "(loop (br_if 0 (i32.const 0)))")})`)),
   ],
   [
     "90,000 segments of data",

@@ -12,6 +12,9 @@ const SLICE_BYTES = 128 * 1_024;
 /** A function takes as long to read as so many bytes, however small it is. */
 const FUNCTION_BYTES = 32;
 
+/** An edit takes as long as reading so many bytes. */
+const EDIT_BYTES = 16;
+
 /** Where the content of a section is in its module. */
 export interface Range {
   readonly start: number;
@@ -48,6 +51,7 @@ export async function rewriteCode(
     reader.bytes(size);
     const edits = scanner.scan(index, to, reader.at);
     if (edits.length === 0) continue;
+    work += edits.length * EDIT_BYTES;
     edited.edit({ from, to, code: u32Bytes(size + growthBy(edits)) });
     for (const edit of edits) edited.edit(edit);
   }
