@@ -29,6 +29,9 @@ export interface ReadTools {
   readonly problems: readonly string[];
 }
 
+/** How many tools of one name a problem names. */
+const MAX_NAMED = 10;
+
 /**
  * Reads the tools of a server. A definition that is malformed costs that tool, and not the others. Of several tools with one
  * name, none is taken: which of them a call would reach is not known.
@@ -47,15 +50,22 @@ export function readListedTools(
   for (const [index, item] of listed.entries()) {
     const tool = readTool(nameOf, item);
     if (typeof tool === "string") problems.push(`tool ${index + 1} of server '${server}': ${tool}`);
-    else byName.set(tool.name, [...(byName.get(tool.name) ?? []), tool]);
+    else {
+      const same = byName.get(tool.name);
+      if (same === undefined) byName.set(tool.name, [tool]);
+      else same.push(tool);
+    }
   }
   const tools: ListedTool[] = [];
   for (const [name, same] of byName) {
     const [first, ...others] = same;
     if (first !== undefined && others.length === 0) tools.push(first);
     else {
-      const originals = same.map(({ original }) => `'${original}'`).join(" and ");
-      problems.push(`server '${server}' has several tools that would be called ${name}: ${originals}`);
+      const originals = same.slice(0, MAX_NAMED).map(({ original }) => `'${original}'`);
+      if (same.length > MAX_NAMED) originals.push(`${same.length - MAX_NAMED} more`);
+      problems.push(
+        `server '${server}' has several tools that would be called ${name}: ${originals.join(" and ")}`,
+      );
     }
   }
   return { tools, problems };
