@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { formatDuration } from "../../src/base/units.ts";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
@@ -33,7 +34,15 @@ const SKIPPED: Readonly<Record<string, string | undefined>> = {
 };
 const targets = Object.entries(TARGETS).filter(([name]) => SKIPPED[name] === undefined);
 
-describe.each(targets)("%s", (_name, open) => {
+/** Targets whose calls wait for a free thread, of which there are two at most. */
+const IN_THREADS: ReadonlySet<string> = new Set([
+  "a host module",
+  "a host module, in the embedder's Piscina",
+  "QuickJS",
+  "Wasm",
+]);
+
+describe.each(targets)("%s", (name, open) => {
   let target: Target;
   let sandboxes: Sandboxes;
 
@@ -140,6 +149,23 @@ describe.each(targets)("%s", (_name, open) => {
     const { error } = await running;
     expect(error).toMatchObject({ code: "cancelled", message: "Tool call was cancelled" });
     await expectStillWorking();
+  });
+
+  test.runIf(IN_THREADS.has(name))("says how long a call waited for a thread", async () => {
+    await using fresh = await openSandboxes({ workers: { threads: 1 }, ...target.options });
+    // Loading a tool would take a thread as well.
+    await fresh.prepare(target.tools.loop);
+    await dispatch(target.tools.echo, {}, fresh);
+    const loop = (): Promise<ToolExecution> =>
+      dispatch(target.tools.loop, { limits: { wallTimeMs: 500 } }, fresh);
+    const busy = [loop(), loop()];
+    // They occupy the threads by then.
+    await delay(100);
+    const { success, receipt } = await dispatch(target.tools.echo, {}, fresh);
+    expect(success).toBe(true);
+    const { waitedMs = 0, wallTimeMs } = receipt.used;
+    expect(waitedMs).toBeGreaterThan(wallTimeMs);
+    for (const { error } of await Promise.all(busy)) expect(error?.code).toBe("timeout");
   });
 
   test("refuses an output over its budget", async () => {

@@ -84,8 +84,7 @@ export function encodeAnswer(
 /** Decodes the outcome of a step in a thread. */
 export function decodeOutcome(outcome: PoolOutcome<WireAnswer>): PoolOutcome<QuickJsAnswer> {
   if (outcome.status !== "returned") return outcome;
-  const { status, wallTimeMs, result } = outcome;
-  return { status, wallTimeMs, result: decodeAnswer(result) };
+  return { ...outcome, result: decodeAnswer(outcome.result) };
 }
 
 function decodeAnswer([end, memoryBytes, hitMemoryCap, lines, bytes, files]: WireAnswer): QuickJsAnswer {

@@ -16,6 +16,8 @@ export class PiscinaRun {
   readonly #abort = new AbortController();
   readonly #submittedAt = performance.now();
   #isTaken = false;
+  /** Whether no thread was free when it was submitted. */
+  #mustWait = false;
   #startedAt: bigint | undefined;
   #cause: EndCause | undefined;
   /** Resolves to whether the thread has ended, once the task is ended early. */
@@ -49,13 +51,15 @@ export class PiscinaRun {
         transferList: [port2] as never,
         signal: this.#abort.signal,
       });
+      this.#mustWait = this.#piscina.queueSize > 0;
       const answer = (await running) as PiscinaAnswer;
       this.#receiveAll(port1);
       // It may have answered just when it was to be ended.
       if (this.#cause !== undefined) return await this.#endedOutcome(this.#cause, port1);
       const { wallTimeMs } = answer;
-      if (answer.status === "returned") return { status: "returned", result: answer.result, wallTimeMs };
-      return { status: "crashed", started: this.#isStarted, error: answer.error, wallTimeMs };
+      const times = { wallTimeMs, ...this.#wait(wallTimeMs) };
+      if (answer.status === "returned") return { status: "returned", result: answer.result, ...times };
+      return { status: "crashed", started: this.#isStarted, error: answer.error, ...times };
     } catch (error) {
       this.#receiveAll(port1);
       if (this.#cause !== undefined) return await this.#endedOutcome(this.#cause, port1);
@@ -83,6 +87,12 @@ export class PiscinaRun {
 
   get #wallTimeMs(): number {
     return this.#startedAt === undefined ? 0 : msBetween(this.#startedAt, process.hrtime.bigint());
+  }
+
+  /** How long it waited: what passed since it was submitted, without its work. */
+  #wait(wallTimeMs: number): Pick<PoolOutcome<unknown>, "waitedMs"> {
+    const waitedMs = Math.round(performance.now() - this.#submittedAt - wallTimeMs);
+    return this.#mustWait && waitedMs > 0 ? { waitedMs } : {};
   }
 
   readonly #onReport = (report: PiscinaReport): void => {
@@ -145,7 +155,13 @@ export class PiscinaRun {
       return { status: "unavailable", reason, hasWaited: true, waitedMs, wallTimeMs };
     }
     const status = cause === "waited" ? "timeout" : cause;
-    return { status, started, wallTimeMs, ...(!hasEnded && { mayStillRun: true }) };
+    return {
+      status,
+      started,
+      wallTimeMs,
+      ...this.#wait(wallTimeMs),
+      ...(!hasEnded && { mayStillRun: true }),
+    };
   }
 
   /** Piscina rejected the task, or its thread ended. */
