@@ -21,6 +21,12 @@ const MAX_REDIRECTS = 5;
 /** The smallest share of the network budget with which a request is sent while others run, in bytes. */
 const MIN_SHARE = 1_024 * 1_024;
 
+/** Bodies to send of up to this length wait for room. Larger ones are in this process already, and would fill it meanwhile. */
+const MAX_WAITING_LENGTH = 16_384;
+
+/** What a body to send takes, for each character of its text: the text, and the bytes that it is decoded to. */
+const BYTES_PER_CHARACTER = 7 / 4;
+
 /** Returns the egress that all sandboxes share, and opens it first if no request needed it before. */
 export type OpenEgress = () => Promise<Egress>;
 
@@ -113,7 +119,9 @@ export class HttpService {
     const deadline = performance.now() + (leftMs ?? MAX_WALL_TIME_MS);
     const lease = this.#scope.openLease();
     this.#leases.set(request, lease);
-    const mayBegin = lease.wait(request.body?.length ?? 0);
+    const length = request.body?.length ?? 0;
+    const bytes = Math.ceil(length * BYTES_PER_CHARACTER);
+    const mayBegin = length <= MAX_WAITING_LENGTH ? lease.wait(bytes) : Promise.resolve(lease.take(bytes));
     const begun = await race(mayBegin, { timeoutMs: leftMs ?? MAX_WALL_TIME_MS, signals: [signal] });
     if (begun !== true) {
       this.delivered(request);

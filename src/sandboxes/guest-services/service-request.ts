@@ -37,7 +37,8 @@ export interface HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: readonly HeaderField[];
-  readonly body: string | undefined;
+  /** Emptied once the request has failed. */
+  body: string | undefined;
   /** The encoding of both bodies, of the request and of the response. */
   readonly encoding: "utf8" | "base64";
   /** Whether redirects are followed. If not, a redirect is a response like any other. */

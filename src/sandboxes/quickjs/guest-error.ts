@@ -4,7 +4,8 @@ import type { ServiceError, ServiceFailure } from "../guest-services/service-req
 /** Error texts for the tool's author, without addresses. */
 const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
   request_invalid: "the request is not valid: check its URL, method and headers",
-  request_too_large: "the request exceeds the call's remaining network budget (netBytes)",
+  request_too_large:
+    "the request exceeds the call's remaining network budget (netBytes), or the requests that wait have all the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB): send less at once",
   origin_denied:
     "the call may not send requests to this origin: its grant (capabilities.net) does not name it",
   address_denied:

@@ -7,7 +7,7 @@ import type { OpenCall } from "../contract/suspension.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
-import type { ServiceReply } from "../guest-services/service-request.ts";
+import type { HttpRequest, ServiceReply } from "../guest-services/service-request.ts";
 import { AskedTimer } from "./asked-timer.ts";
 import { guestError } from "./guest-error.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
@@ -129,7 +129,7 @@ export class PendingRequests {
     for (const open of requests) this.#open.add(open);
     for (const open of requests) {
       const { request } = open;
-      if (request.kind !== "http" || SAFE_METHODS.has(request.method)) this.#answer(open, keep, true);
+      if (request.kind !== "http" || isRepeatable(request)) this.#answer(open, keep, true);
       else this.#replies.push([open, { id: request.id, error: guestError("connection_lost") }]);
     }
   }
@@ -149,6 +149,8 @@ export class PendingRequests {
     const answer = this.#services.answer(request, leftMs, waits);
     void answer.then((reply) => {
       this.#asking.delete(open);
+      // A body for which there was no room must not stay until the guest has a thread again.
+      if (request.kind === "http" && "error" in reply && request.body) request.body = "";
       this.#replies.push([open, this.#charged(open, wireReply(request, reply))]);
       this.#onReply?.();
     });
@@ -225,6 +227,11 @@ export type EndedWait = {
   /** Milliseconds for which the wall time stood still, since a person was asked. */
   readonly askedMs: number;
 } & ({ readonly replies: readonly WireReply[] } | { readonly end: "timeout" | "waited" | "cancelled" });
+
+/** Whether a request can be sent again: what has a body may not be safe, and has lost it if it failed. */
+function isRepeatable({ method, body }: HttpRequest): boolean {
+  return SAFE_METHODS.has(method) && body === undefined;
+}
 
 /** The output of a tool is written in the turn in which it arrives: those of many calls would take too long at once. */
 function wireReply({ id, kind }: GuestRequest, reply: ServiceReply): WireReply {
