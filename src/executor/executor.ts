@@ -14,7 +14,7 @@ import { Routes } from "./http/routes.ts";
 import { completeLimits, type ExecutorLimits, HELD_BODIES } from "./load/limits.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
 import { Dispatcher } from "./once/dispatcher.ts";
-import type { ExecutorOptions, ListeningOptions } from "./options.ts";
+import { contextOf, type ExecutorOptions, type ListeningOptions } from "./options.ts";
 import { type CheckedTls, checkTls } from "./tls/server-tls.ts";
 import type { RefusedHandshake, TlsConnections } from "./tls/tls-connections.ts";
 
@@ -119,11 +119,7 @@ export class Executor implements AsyncDisposable {
       certificates,
       limits,
       frames = false,
-      onRefusal: _onRefusal,
-      onRefusedHandshake: _onRefusedHandshake,
-      plainHttp: _plainHttp,
       tls,
-      ...context
     } = options;
     if (basePath !== "" && !isBasePath(basePath)) throw new TypeError(`basePath must be ${BASE_PATH_FORM}`);
     const own = {
@@ -140,7 +136,7 @@ export class Executor implements AsyncDisposable {
       basePath,
     });
     const executor = new Executor(
-      context,
+      contextOf(options),
       authentication,
       completeLimits(limits),
       options,

@@ -50,3 +50,26 @@ export interface ListeningOptions {
    */
   readonly onRefusedHandshake?: (refused: RefusedHandshake) => void;
 }
+
+/** The members of the options that are those of a dispatch's context. */
+export function contextOf(options: ExecutorOptions): ExecutorContext {
+  // Every member of `ListeningOptions` and `Credentials` is named: a context has no unknown members.
+  const {
+    listen,
+    hosts,
+    basePath,
+    frames,
+    tls,
+    plainHttp,
+    limits,
+    onRefusal,
+    onRefusedHandshake,
+    keys,
+    token,
+    tokenName,
+    tokens,
+    certificates,
+    ...context
+  } = options;
+  return context;
+}

@@ -3,6 +3,7 @@ import { checkResultBudget } from "../engine/bounds/result-budget.ts";
 import { EventStream } from "../engine/call/events.ts";
 import { Executor } from "../executor/executor.ts";
 import { completeLimits } from "../executor/load/limits.ts";
+import { contextOf } from "../executor/options.ts";
 import type { McpServer } from "../mcp/server/mcp-server.ts";
 import type { McpServerOptions } from "../mcp/server/options.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
@@ -84,20 +85,8 @@ export class Server implements AsyncDisposable {
     const { history, policyFile, beforePolicy, onAdmin, ...given } = others;
     const { mode = "cautious", workspaces = [], durable } = served;
     const kept = durable === undefined ? { store: served.store ?? new MemorySessionStore() } : { durable };
-    const {
-      listen,
-      hosts,
-      basePath,
-      keys,
-      token,
-      tokenName,
-      tokens,
-      certificates,
-      limits,
-      tls,
-      plainHttp,
-      ...context
-    } = given;
+    const { limits } = given;
+    const context = contextOf(given);
     new Modes(served.confirmations?.modes).resolve(mode);
     if (served.resultBudget !== undefined) checkResultBudget(served.resultBudget);
     const complete = completeLimits(limits);
