@@ -7,6 +7,7 @@ import { MemoryKeyValue } from "../../../../../src/key-value/memory-key-value.ts
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../../../../src/sandboxes/contract/task.ts";
 import type { CurrentCall } from "../../../../../src/sandboxes/wasm/host/current-call.ts";
+import { MisuseError } from "../../../../../src/sandboxes/wasm/host/misuse.ts";
 import { keyValue } from "../../../../../src/sandboxes/wasm/host/sandgate/key-value.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
@@ -154,8 +155,8 @@ describe("a component with a key-value store", () => {
     const asked: unknown[] = [];
     const call = { ask: (request: unknown) => asked.push(request) } as unknown as CurrentCall;
     const { set } = keyValue(() => call) as { set: (...args: unknown[]) => void };
-    expect(() => set("notes", "a", { length: 2 ** 26 })).toThrow(TypeError);
-    expect(() => set("notes", "a", "text")).toThrow(TypeError);
+    expect(() => set("notes", "a", { length: 2 ** 26 })).toThrow(MisuseError);
+    expect(() => set("notes", "a", "text")).toThrow(MisuseError);
     expect(asked).toEqual([]);
   });
 

@@ -11,6 +11,7 @@ import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { SandboxRouter } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import { HostSandbox } from "../../../../../src/sandboxes/host/host-sandbox.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { ToolFailure } from "../../../../../src/tool/tool-failure.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
 
 const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-call-tool-"));
@@ -47,7 +48,7 @@ const hostTools = [
     description: "",
     inputSchema: {},
     host: () => {
-      throw new Error("it broke");
+      throw new ToolFailure("execution_error", "it broke");
     },
   }),
   defineTool({

@@ -8,6 +8,7 @@ import type { JsonValue } from "../../../../../src/json/value.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { NetGrant } from "../../../../../src/policy/grant/net-grant.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
+import { MisuseError } from "../../../../../src/sandboxes/wasm/host/misuse.ts";
 import { BodyBudget } from "../../../../../src/sandboxes/wasm/host/wasi-http/body-budget.ts";
 import { Fields } from "../../../../../src/sandboxes/wasm/host/wasi-http/fields.ts";
 import { IncomingResponse } from "../../../../../src/sandboxes/wasm/host/wasi-http/incoming-response.ts";
@@ -245,10 +246,10 @@ describe("a component with the capability 'net'", () => {
     const body = new OutgoingBody(budget, memory);
     // In JavaScript, a record with this field would look like an array.
     const lie = { length: 2 ** 26 } as never;
-    expect(() => Fields.fromList(memory, [["a", lie]])).toThrow(TypeError);
-    expect(() => new Fields(memory).append("a", lie)).toThrow(TypeError);
-    expect(() => new Fields(memory).set("a", [lie])).toThrow(TypeError);
-    expect(() => body.write().write({ length: "much" } as never)).toThrow(TypeError);
+    expect(() => Fields.fromList(memory, [["a", lie]])).toThrow(MisuseError);
+    expect(() => new Fields(memory).append("a", lie)).toThrow(MisuseError);
+    expect(() => new Fields(memory).set("a", [lie])).toThrow(MisuseError);
+    expect(() => body.write().write({ length: "much" } as never)).toThrow(MisuseError);
     expect(budget.leftBytes).toBe(10);
   });
 
