@@ -72,6 +72,7 @@ test("sandgate/protocols exports exactly these names", async () => {
       "ToResultsOptions",
       "ToToolsOptions",
       "ToolOffer",
+      "ToolSetOptions",
       "TurnCall",
     ],
   });
