@@ -86,7 +86,7 @@ export class ProtectedWatch {
     return [...new Set(made.map(whole))].sort();
   }
 
-  /** What was covered while the program ran, it cannot have changed: then somebody else has. */
+  /** The program cannot have changed what was covered while it ran: another process did. */
   #isNew({ path, identity, parent, changedAt }: FoundPlace): boolean {
     const known = this.#before.get(path);
     if (known === undefined) return changedAt >= this.#since;
@@ -104,7 +104,7 @@ export class ProtectedWatch {
  */
 function moveAside(root: number, path: string): string | undefined {
   const name = loadCrypto().randomBytes(8).toString("hex");
-  // Whoever made it made Sandgate's own folder, too: nothing is moved into that.
+  // The program made Sandgate's own folder, too: nothing is moved into it.
   if (path.startsWith(OWN_PREFIX) && !path.includes("/")) {
     const target = `${OWN_PREFIX}-aside-${name}`;
     return rename(root, path, (entry) => renameSync(entry, entryPath(root, target))) ? target : undefined;

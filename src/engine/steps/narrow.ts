@@ -10,7 +10,7 @@ import { openProtected } from "./protected.ts";
  * of the upper bound hold for every call.
  *
  * @throws {Refusal} `permission_denied` if the upper bound allows none of the sandboxes that the policy accepts, or a
- *   declared path is in a protected place that the grant does not open, and nobody can be asked about it.
+ *   declared path is in a protected place that the grant does not open, and there is no person to ask.
  */
 export function narrow(call: AuthorisedCall): undefined {
   const { caller, granted, decision } = call;

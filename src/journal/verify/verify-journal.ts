@@ -10,7 +10,7 @@ import { type FoundFiles, findFiles, readAll, verifyChain } from "./verify-chain
 export type VerifyOptions = VerifiedFiles & {
   /**
    * The texts of the keys that check checkpoints. A journal whose key was replaced needs the earlier ones, too. Default:
-   * the journal is compared with its checkpoints, whoever signed them.
+   * the journal is compared with its checkpoints, and their signatures are not checked.
    */
   readonly keys?: readonly string[];
   /** Copies of checkpoints that were kept elsewhere: texts with any number of them. Default: none. */

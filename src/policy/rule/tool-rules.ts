@@ -26,7 +26,7 @@ const NO_GRANT: AppliedRule = Object.freeze({
   isRemembered: false,
 });
 
-/** A call with other spellings of its input. What else it has is read when a condition depends on it. */
+/** A call with other spellings of its input. Its other members are read when a condition depends on them. */
 class SpelledCall implements MatchedCall {
   readonly input: MatchedCall["input"];
   readonly spelled: Spellings;
