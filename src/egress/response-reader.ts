@@ -109,7 +109,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver) return;
     if (this.#body?.add(chunk)) {
-      if (this.#limits.room?.take(chunk.length) === false) void this.#awaitRoom(controller, chunk.length);
+      this.charge(controller, chunk.length);
       return;
     }
     if (this.#isFailure) {
@@ -120,7 +120,11 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     }
   }
 
-  /** Reads on when there is room for what was read. */
+  /** Takes room for what was read, and reads on only when there is enough. */
+  charge(controller: Dispatcher.DispatchController, bytes: number): void {
+    if (this.#limits.room?.take(bytes) === false) void this.#awaitRoom(controller, bytes);
+  }
+
   async #awaitRoom(controller: Dispatcher.DispatchController, bytes: number): Promise<void> {
     controller.pause();
     const hasRoom = await this.#limits.room?.wait(bytes);

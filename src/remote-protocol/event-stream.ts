@@ -33,6 +33,11 @@ export class StreamReader {
     this.#maxLength = maxLength;
   }
 
+  /** The length of the event that is not complete yet. */
+  get pendingLength(): number {
+    return this.#length + this.#pending.length;
+  }
+
   /**
    * Reads the next piece of the stream's text, and returns the events that it completes.
    *
@@ -51,7 +56,7 @@ export class StreamReader {
       start = index + lineEnd.length;
     }
     this.#pending += piece.slice(start);
-    if (this.#length + this.#pending.length > this.#maxLength) throw new EventTooLongError();
+    if (this.pendingLength > this.#maxLength) throw new EventTooLongError();
     return events;
   }
 

@@ -135,15 +135,20 @@ class LazySandboxes implements Sandboxes {
       quickjs: async () =>
         new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress, memory }),
       process: async () =>
-        (await import("./process/process-sandbox.ts")).ProcessSandbox.open(openEgress, options.process),
+        (await import("./process/process-sandbox.ts")).ProcessSandbox.open(
+          openEgress,
+          options.process,
+          memory,
+        ),
       microvm: async () =>
-        (await import("./microvm/open-microvm.ts")).openMicrovm(options.microvm, maxWaitMs),
+        (await import("./microvm/open-microvm.ts")).openMicrovm(options.microvm, maxWaitMs, memory),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress: await openEgress(),
           credentials,
           frames: remote.frames,
           maxWaitMs,
+          memory,
           ...(secrets && { secrets }),
         }),
     };

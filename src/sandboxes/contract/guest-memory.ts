@@ -20,6 +20,9 @@ const IN_FLIGHT = 3 / 4;
  */
 const OLDEST_BYTES: number = 16 * MIB;
 
+/** Bytes of a call's output that are not charged: most outputs are smaller, and take less than the call itself. */
+const FREE_OUTPUT_BYTES: number = 64 * 1_024;
+
 /** On whose account memory is taken. */
 export interface MemoryOwner {
   readonly sessionId: string;
@@ -28,13 +31,13 @@ export interface MemoryOwner {
 }
 
 /**
- * The memory that guests can fill in this process: their heaps while they wait, and what is in flight for them, such as bodies
- * and results. One budget in all, for each principal, and for each of its sessions.
+ * The memory that guests can fill in this process: their heaps while they wait, and what is in flight for them, such as bodies,
+ * results and outputs. One budget in all, for each principal, and for each of its sessions.
  */
 export class GuestMemory {
-  readonly #all = new Shares(MAX_BYTES);
-  readonly #principals = new Shares(MAX_PRINCIPAL_BYTES);
-  readonly #sessions = new Shares(MAX_SESSION_BYTES);
+  readonly #all = new Shares("all calls", MAX_BYTES);
+  readonly #principals = new Shares("all calls of this principal", MAX_PRINCIPAL_BYTES);
+  readonly #sessions = new Shares("all calls of this session", MAX_SESSION_BYTES);
   readonly #waiting = new FairQueue<Waiting>(({ lease: { owner } }) => ({
     principal: owner.principal?.id,
     session: owner.sessionId,
@@ -53,11 +56,23 @@ export class GuestMemory {
     this.#serve();
   }
 
-  /** Opens an account for something in flight. */
-  open(owner: MemoryOwner): MemoryLease {
-    const lease = new MemoryLease(owner, this);
-    for (const [shares, name] of this.#sharesOf(owner)) shares.open(name, lease);
-    return lease;
+  /**
+   * Opens an account for something in flight.
+   *
+   * @param freeBytes Up to which nothing is charged. Default: 0.
+   */
+  open(owner: MemoryOwner, freeBytes = 0): MemoryLease {
+    return new MemoryLease(owner, this, freeBytes);
+  }
+
+  /** Opens an account for what a call sends and receives, of which the first 64 KiB are not charged. */
+  openForOutput(owner: MemoryOwner): MemoryLease {
+    return this.open(owner, FREE_OUTPUT_BYTES);
+  }
+
+  /** @internal */
+  register(lease: MemoryLease): void {
+    for (const [shares, name] of this.#sharesOf(lease.owner)) shares.open(name, lease);
   }
 
   /** @internal */
@@ -69,9 +84,28 @@ export class GuestMemory {
 
   /** @internal */
   wait(lease: MemoryLease, bytes: number): Promise<boolean> {
-    if (lease.bytes + bytes > Math.max(MAX_SESSION_BYTES * IN_FLIGHT, OLDEST_BYTES))
-      return Promise.resolve(false);
+    const isTooMuch = lease.bytes + bytes > MAX_SESSION_BYTES * IN_FLIGHT;
+    if (isTooMuch || this.#isStuck(lease, bytes)) return Promise.resolve(false);
     return new Promise((settle) => this.#waiting.add({ lease, bytes, settle }));
+  }
+
+  /** Whether a share has no room, and all that have a part of it wait: nothing would be given back. */
+  #isStuck(lease: MemoryLease, bytes: number): boolean {
+    return this.#sharesOf(lease.owner).some(
+      ([shares, name]) => !shares.allows(name, bytes, lease) && shares.allWaitBesides(name, lease),
+    );
+  }
+
+  /**
+   * Returns what the model reads when there is no room for bytes: which share is used up, and what to do.
+   *
+   * @param what What takes too much, such as `the output`.
+   */
+  refusal({ owner }: MemoryLease, what: string): string {
+    const fullest = this.#sharesOf(owner).map(([shares, name]) => shares.left(name));
+    const [least] = fullest.toSorted((one, other) => one.bytes - other.bytes);
+    const { of = "all calls", maxBytes = MAX_BYTES } = least ?? {};
+    return `There is no memory for ${what}: ${of} together may have ${maxBytes / MIB} MiB in flight; ask for less, or make fewer calls at once`;
   }
 
   /** @internal */
@@ -81,9 +115,9 @@ export class GuestMemory {
   }
 
   /** @internal */
-  close(lease: MemoryLease): void {
+  close(lease: MemoryLease, bytes: number): void {
     for (const [shares, name] of this.#sharesOf(lease.owner)) shares.close(name, lease);
-    this.#add(lease.owner, -lease.bytes);
+    this.#add(lease.owner, -bytes);
     this.#serve();
   }
 
@@ -121,13 +155,27 @@ interface Waiting {
 export class MemoryLease {
   readonly owner: MemoryOwner;
   readonly #memory: GuestMemory;
+  readonly #freeBytes: number;
   #bytes = 0;
+  /** Of the bytes, those that are charged. `undefined` as long as there are no more than the free ones. */
+  #charged: number | undefined;
+  /** How many wait for room. */
+  #waits = 0;
+  #wasRefused = false;
   #isClosed = false;
 
-  /** Opened by `GuestMemory.open`. */
-  constructor(owner: MemoryOwner, memory: GuestMemory) {
+  /** Opened by {@link GuestMemory.open}. */
+  constructor(owner: MemoryOwner, memory: GuestMemory, freeBytes: number) {
     this.owner = owner;
     this.#memory = memory;
+    this.#freeBytes = freeBytes;
+    if (freeBytes === 0) this.#register();
+  }
+
+  #register(): number {
+    this.#memory.register(this);
+    this.#charged = 0;
+    return 0;
   }
 
   get bytes(): number {
@@ -138,23 +186,51 @@ export class MemoryLease {
     return this.#isClosed;
   }
 
+  get isWaiting(): boolean {
+    return this.#waits > 0;
+  }
+
+  /** Whether bytes were asked for that there will never be room for. */
+  get wasRefused(): boolean {
+    return this.#wasRefused;
+  }
+
   /** Takes bytes; `false` if there is no room for them now. */
   take(bytes: number): boolean {
-    if (this.#isClosed || !this.#memory.take(this, bytes)) return false;
-    this.#bytes += bytes;
+    if (this.#isClosed) return false;
+    const all = this.#bytes + bytes;
+    if (this.#charged !== undefined || all > this.#freeBytes) {
+      this.#charged ??= this.#register();
+      if (!this.#memory.take(this, all - this.#charged)) return false;
+      this.#charged = all;
+    }
+    this.#bytes = all;
     return true;
   }
 
   /** Takes bytes when there is room; `false` if there never will be, or the lease was closed before. */
   async wait(bytes: number): Promise<boolean> {
-    return this.take(bytes) || (!this.#isClosed && (await this.#memory.wait(this, bytes)));
+    if (this.take(bytes)) return true;
+    if (this.#isClosed) return false;
+    this.#waits++;
+    const hasRoom = await this.#memory.wait(this, bytes);
+    this.#waits--;
+    if (!hasRoom && !this.#isClosed) this.#wasRefused = true;
+    return hasRoom;
+  }
+
+  /** What the model reads if bytes were refused. See {@link GuestMemory.refusal}. */
+  refusal(what: string): string {
+    return this.#memory.refusal(this, what);
   }
 
   /** Says how many bytes it really takes, of those that it took. */
   settle(bytes: number): void {
     if (this.#isClosed) return;
-    const by = bytes - this.#bytes;
     this.#bytes = bytes;
+    if (this.#charged === undefined) return;
+    const by = bytes - this.#charged;
+    this.#charged = bytes;
     this.#memory.change(this, by);
   }
 
@@ -162,20 +238,23 @@ export class MemoryLease {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#memory.close(this);
+    if (this.#charged !== undefined) this.#memory.close(this, this.#charged);
     this.#bytes = 0;
   }
 }
 
 /** The bytes of several owners, each of which has the same maximum. */
 class Shares {
+  readonly #of: string;
   readonly #max: number;
   /** No entry is zero. */
   readonly #bytes = new Map<string, number>();
   /** What is in flight, the oldest first. No set is empty. */
   readonly #leases = new Map<string, Set<MemoryLease>>();
 
-  constructor(max: number) {
+  /** @param of Whose a share is, for the model. */
+  constructor(of: string, max: number) {
+    this.#of = of;
     this.#max = max;
   }
 
@@ -187,6 +266,17 @@ class Shares {
     if ((this.#bytes.get(name) ?? 0) + bytes <= this.#max * IN_FLIGHT) return true;
     const [oldest] = this.#leases.get(name) ?? [];
     return oldest === lease && lease.bytes + bytes <= OLDEST_BYTES;
+  }
+
+  /** Whether all in flight besides one wait for room. The oldest seldom does, so few are looked at. */
+  allWaitBesides(name: string, lease: MemoryLease): boolean {
+    for (const other of this.#leases.get(name) ?? []) if (other !== lease && !other.isWaiting) return false;
+    return true;
+  }
+
+  left(name: string): { readonly of: string; readonly maxBytes: number; readonly bytes: number } {
+    const bytes = this.#max - (this.#bytes.get(name) ?? 0);
+    return { of: this.#of, maxBytes: this.#max, bytes };
   }
 
   open(name: string, lease: MemoryLease): void {

@@ -5,6 +5,8 @@ import { race } from "../../base/timers/race.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import { shorten } from "../contract/failure-text.ts";
 import { grantedVariables } from "../contract/granted-variables.ts";
+import type { GuestMemory } from "../contract/guest-memory.ts";
+import { MeteredOutput } from "../contract/metered-output.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outputProblem } from "../contract/output-bounds.ts";
@@ -29,7 +31,7 @@ const LOST = "The program was started, but how it ended could not be found out";
 
 const TOKEN_BYTES = 16;
 
-type StopCause = "timeout" | "cancelled" | "outputBytes";
+type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory";
 
 /** One call of a program in a machine of its own, which ends with the call. */
 export class MicrovmCall {
@@ -38,6 +40,7 @@ export class MicrovmCall {
   readonly #task: SandboxTask;
   readonly #machine: Machine;
   readonly #output: CollectedOutput;
+  readonly #metered: MeteredOutput;
   readonly #memoryBytes: number;
   readonly #startedAt = performance.now();
   #logLines = 0;
@@ -45,13 +48,17 @@ export class MicrovmCall {
   #cause: StopCause | undefined;
   readonly #killed = Promise.withResolvers<void>();
 
-  /** @throws {Error} if the program cannot be started like this. */
-  constructor(task: SandboxTask, program: MicrovmImplementation, machine: Machine) {
+  /**
+   * @param memory Where its output has to have room.
+   * @throws {Error} if the program cannot be started like this.
+   */
+  constructor(task: SandboxTask, program: MicrovmImplementation, machine: Machine, memory: GuestMemory) {
     const { limits, capabilities, canonical } = task;
     this.#task = task;
     this.#machine = machine;
     // The output may have a line break behind it.
     this.#output = new CollectedOutput(this.#outputLimit + 1);
+    this.#metered = new MeteredOutput(memory.openForOutput(task), this.#outputLimit + 1);
     this.#memoryBytes = limits.memoryBytes ?? MICROVM_DEFAULTS.memoryBytes;
     const token = randomBytes(TOKEN_BYTES).toString("hex");
     const message = startMessage({
@@ -65,7 +72,9 @@ export class MicrovmCall {
     const report = awaitLine(machine.control, reportReader(token));
     machine.control.write(message);
     machine.input.end(`${canonical.text}\n`);
-    this.ended = this.#run(report).catch((error: unknown) => this.#lost(error));
+    this.ended = this.#run(report)
+      .catch((error: unknown) => this.#lost(error))
+      .finally(() => this.#metered.close());
   }
 
   get #outputLimit(): number {
@@ -75,6 +84,7 @@ export class MicrovmCall {
   /** Ends the machine, and waits until it is gone. */
   async stop(cause: StopCause): Promise<void> {
     this.#cause ??= cause;
+    this.#metered.stopWaiting();
     this.#kill();
     await this.ended;
   }
@@ -84,6 +94,7 @@ export class MicrovmCall {
     output.on("data", (chunk: Buffer) => {
       if (!this.#output.add(chunk)) void this.stop("outputBytes");
     });
+    this.#metered.read(output, () => void this.stop("memory"));
     const lines = new LineReader((line) => this.#log(line));
     errors.on("data", (chunk: Buffer) => lines.add(chunk));
     errors.on("end", () => lines.end());
@@ -138,6 +149,8 @@ export class MicrovmCall {
     // A machine reaches nothing outside itself.
     const base = { effect: "none", used, ...(end === undefined && { mayStillRun: true as const }) } as const;
     if (this.#cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
+    if (this.#cause === "memory")
+      return { status: "limit_exceeded", limit: "outputBytes", message: this.#metered.refusal, ...base };
     if (this.#cause !== undefined) return { status: this.#cause, ...base };
     if (report === undefined) return this.#withoutReport(end, base);
     if (report.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };

@@ -6,6 +6,7 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../po
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { DEFAULT_MAX_WAIT_MS, type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import { ownerOf, type SandboxTask } from "../contract/task.ts";
@@ -29,9 +30,19 @@ export class MicrovmSandbox implements Sandbox {
   readonly #running = new Set<MicrovmCall>();
   readonly #closing = new AbortController();
   readonly #maxWaitMs: number;
+  readonly #memory: GuestMemory;
 
-  /** @param maxWaitMs How long a call waits for the memory of its machine, in ms. */
-  constructor(backend: MachineBackend, bounds: MachinePoolBounds, maxWaitMs: number = DEFAULT_MAX_WAIT_MS) {
+  /**
+   * @param maxWaitMs How long a call waits for the memory of its machine, in ms.
+   * @param memory Where outputs have to have room. Default: one of its own.
+   */
+  constructor(
+    backend: MachineBackend,
+    bounds: MachinePoolBounds,
+    maxWaitMs: number = DEFAULT_MAX_WAIT_MS,
+    memory: GuestMemory = new GuestMemory(),
+  ) {
+    this.#memory = memory;
     this.#pool = new MachinePool(backend, bounds);
     this.#maxWaitMs = maxWaitMs;
   }
@@ -80,7 +91,7 @@ export class MicrovmSandbox implements Sandbox {
     if (machine === undefined) return this.#wasCancelled(task) ? CANCELLED : neverBegan(waitedMs);
     let call: MicrovmCall;
     try {
-      call = new MicrovmCall(task, program, machine);
+      call = new MicrovmCall(task, program, machine, this.#memory);
     } catch (error) {
       machine.kill();
       throw error;

@@ -1,3 +1,4 @@
+import type { GuestMemory } from "../contract/guest-memory.ts";
 import { MicrovmSandbox } from "./microvm-sandbox.ts";
 import type { Accelerator } from "./qemu/command-line.ts";
 import { QemuBackend } from "./qemu/qemu-backend.ts";
@@ -33,7 +34,8 @@ export interface MicrovmOptions {
 /**
  * Opens the sandbox `microvm`. Nothing is looked for or started before the first tool is prepared.
  *
- * @param maxWaitMs How long a call waits for memory, in ms.
+ * @param maxWaitMs How long a call waits for the memory of its machine, in ms.
+ * @param memory Where outputs have to have room. Default: one of its own.
  */
 export function openMicrovm(
   {
@@ -44,7 +46,8 @@ export function openMicrovm(
     cacheDirectory = defaultCacheDirectory(),
   }: MicrovmOptions = {},
   maxWaitMs?: number,
+  memory?: GuestMemory,
 ): MicrovmSandbox {
   const backend = new QemuBackend({ kernel, accelerator, cacheDirectory });
-  return new MicrovmSandbox(backend, { ready, memoryBytes }, maxWaitMs);
+  return new MicrovmSandbox(backend, { ready, memoryBytes }, maxWaitMs, memory);
 }

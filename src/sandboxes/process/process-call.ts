@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
+import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
@@ -20,6 +21,8 @@ export interface CallParts {
   readonly program: Program;
   readonly launcher: Launcher;
   readonly files: GrantedFiles;
+  /** Where its output has to have room. */
+  readonly memory: GuestMemory;
   /** Holds the limits on all processes together. Absent if there are none. */
   readonly cgroup?: Cgroup | undefined;
   /** Absent if the grant gives none. */
@@ -38,9 +41,10 @@ export class ProcessCall {
   readonly #startedAt = performance.now();
   #grace: NodeJS.Timeout | undefined;
   #cause: StopCause | undefined;
+  #hasExited = false;
 
   constructor(parts: CallParts) {
-    const { task, tool, launcher, files, cgroup, network } = parts;
+    const { task, tool, launcher, files, memory, cgroup, network } = parts;
     this.#parts = parts;
     const program = network === undefined ? parts.program : withProxy(parts.program);
     const listener = network?.listener;
@@ -49,9 +53,11 @@ export class ProcessCall {
     const { stdin, stdout, stderr } = this.#launched;
     stdin.end(program.stdin);
     this.#limits = task.limits;
-    this.#output = new ProgramOutput(task, tool);
-    this.#output.read(stdout, stderr, () => void this.stop("outputBytes"));
-    this.ended = this.#run().catch((error: unknown) => lostProgram(error, this.#startedAt));
+    this.#output = new ProgramOutput(task, tool, memory.openForOutput(task));
+    this.#output.read(stdout, stderr, (cause) => void this.stop(cause));
+    this.ended = this.#run()
+      .catch((error: unknown) => lostProgram(error, this.#startedAt))
+      .finally(() => this.#output.close());
   }
 
   /**
@@ -64,9 +70,13 @@ export class ProcessCall {
     cause: StopCause,
     graceMs: number = this.#parts.tool.killGraceMs ?? KILL_GRACE_MS,
   ): Promise<void> {
+    // A program that has ended is late only if what it wrote still waits for room.
+    if (this.#hasExited && !this.#output.isWaiting && cause !== "memory") return void (await this.ended);
+    this.#output.stopWaiting();
     if (this.#cause === undefined) {
       this.#cause = cause;
-      if (cause === "outputBytes" || !this.#hasBegun || graceMs === 0) this.#end.kill();
+      if (this.#hasExited) return void (await this.ended);
+      if (cause === "outputBytes" || cause === "memory" || !this.#hasBegun || graceMs === 0) this.#end.kill();
       else {
         this.#launched.terminate();
         this.#grace = setTimeout(() => this.#end.kill(), graceMs);
@@ -89,10 +99,11 @@ export class ProcessCall {
     task.signal?.addEventListener("abort", cancel, { once: true });
     if (task.signal?.aborted) cancel();
     await this.#end.exited;
-    clearTimeout(deadline);
+    this.#hasExited = true;
     clearTimeout(this.#grace);
-    task.signal?.removeEventListener("abort", cancel);
     const code = await this.#end.finish();
+    clearTimeout(deadline);
+    task.signal?.removeEventListener("abort", cancel);
     this.#output.end();
     const note = moveProtectedAside(task, files);
     return outcomeOfProgram({

@@ -5,6 +5,7 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../po
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -55,6 +56,7 @@ export class ProcessSandbox implements Sandbox {
   readonly isolation: Isolation;
   readonly #launcher: Launcher;
   readonly #openEgress: ProxyOptions["openEgress"];
+  readonly #memory: GuestMemory;
   readonly #kept: KeptCommands;
   readonly #running = new Set<ProcessCall>();
   readonly #programs = new Set<RunningProgram>();
@@ -66,14 +68,17 @@ export class ProcessSandbox implements Sandbox {
   /**
    * Finds out whether programs can be confined here.
    *
+   * @param memory Where outputs have to have room. Default: one of its own.
    * @throws {ToolPreparationError} if they cannot. The message says why.
    */
   static async open(
     openEgress: ProxyOptions["openEgress"],
     { isolation, bubblewrap, shellIdleMs = SHELL_IDLE_MS }: ProcessSandboxOptions = {},
+    memory: GuestMemory = new GuestMemory(),
   ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
-    return new ProcessSandbox(openEgress, launcher, fellBack, new KeptCommands(launcher, shellIdleMs));
+    const kept = new KeptCommands(launcher, shellIdleMs, memory);
+    return new ProcessSandbox(openEgress, launcher, fellBack, kept, memory);
   }
 
   private constructor(
@@ -81,10 +86,12 @@ export class ProcessSandbox implements Sandbox {
     launcher: Launcher,
     fellBack: string | undefined,
     kept: KeptCommands,
+    memory: GuestMemory,
   ) {
     this.#openEgress = openEgress;
     this.#launcher = launcher;
     this.#kept = kept;
+    this.#memory = memory;
     this.isolation = launcher.isolation;
     this.capabilities = CAPABILITIES[launcher.isolation];
     this.defaults = defaultLimits(launcher.isolation);
@@ -132,7 +139,10 @@ export class ProcessSandbox implements Sandbox {
         netBytes: task.limits.netBytes ?? PROCESS_DEFAULTS.netBytes,
         warn: (text) => task.observer.log("warn", text),
       });
-      const call = new ProcessCall({ task, tool, program, launcher, files, cgroup, network });
+      const call = new ProcessCall({
+        ...{ task, tool, program, launcher, files, cgroup, network },
+        memory: this.#memory,
+      });
       this.#running.add(call);
       const outcome = await call.ended.finally(() => this.#running.delete(call));
       // The next call with a network would need a launcher of its own, too.

@@ -23,7 +23,7 @@ const LOST = "The program was started, but how it ended could not be found out";
 const NOT_ALL_ENDED = "The program ended, but not all processes that it started could be ended yet";
 
 /** Why a program was stopped. */
-export type StopCause = "timeout" | "cancelled" | "outputBytes";
+export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory";
 
 /** A program, or a command of a kept shell, that has ended or was stopped. */
 export interface EndedProgram {
@@ -66,6 +66,8 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
   const alive = code === undefined ? ({ mayStillRun: true, ended: "told" } as const) : {};
   const base = { effect, used, isolation, ...alive } as const;
   if (cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
+  if (cause === "memory")
+    return { status: "limit_exceeded", limit: "outputBytes", message: output.refusal, ...base };
   if (cause === "timeout" && !mayHaveBegun) return { status: cause, hasBegun: false, ...base };
   if (cause !== undefined) return { status: cause, ...base };
   if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };

@@ -7,6 +7,7 @@ import {
   isMcpImplementation,
 } from "../../tool/implementations/remote-implementation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import { GuestMemory } from "../contract/guest-memory.ts";
 import type { Sandbox } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { EndpointSandbox } from "./endpoint/endpoint-sandbox.ts";
@@ -28,6 +29,8 @@ export interface RemoteSandboxOptions {
   readonly frames?: boolean | undefined;
   /** How long a call may wait at executors until it begins, in ms. Default: 30,000. */
   readonly maxWaitMs?: number | undefined;
+  /** Where requests and responses have to have room. Default: one of its own. */
+  readonly memory?: GuestMemory | undefined;
 }
 
 /** Runs tools elsewhere: each on executors, behind an HTTP endpoint or in an MCP server, as its implementation says. */
@@ -38,9 +41,16 @@ export class RemoteSandbox implements Sandbox {
   readonly #executors: ExecutorSandbox;
   readonly #mcp = new McpSandbox();
 
-  constructor({ egress, secrets, credentials, frames, maxWaitMs }: RemoteSandboxOptions) {
-    this.#endpoints = new EndpointSandbox(egress, secrets);
-    this.#executors = new ExecutorSandbox(credentials, frames, maxWaitMs);
+  constructor({
+    egress,
+    secrets,
+    credentials,
+    frames,
+    maxWaitMs,
+    memory = new GuestMemory(),
+  }: RemoteSandboxOptions) {
+    this.#endpoints = new EndpointSandbox(egress, memory, secrets);
+    this.#executors = new ExecutorSandbox(memory, credentials, frames, maxWaitMs);
   }
 
   get capabilities(): ReadonlySet<CapabilityName> {

@@ -75,4 +75,28 @@ describe("what is in flight for guests", () => {
     lease.close();
     expect(memory.reserve(of("ann", "a"), 64 * MIB)).toBe(true);
   });
+
+  test("is free up to 64 KiB for the output of a call, and charged as a whole beyond", () => {
+    const memory = new GuestMemory();
+    const small = Array.from({ length: 2_000 }, () => memory.openForOutput(of("ann", "a")));
+    expect(small.every((lease) => lease.take(64 * 1_024))).toBe(true);
+    const [first, second] = [memory.openForOutput(of("ann", "a")), memory.openForOutput(of("ann", "a"))];
+    expect([first.take(8 * MIB), second.take(40 * MIB), second.take(1)]).toEqual([true, true, false]);
+    first.close();
+    expect(second.take(MIB)).toBe(true);
+    expect(small[0]?.take(8 * MIB)).toBe(false);
+  });
+
+  test("is refused instead of waiting when all that could give something back wait, and says whose share is used up", async () => {
+    const memory = new GuestMemory();
+    const [oldest, other] = [memory.openForOutput(of("ann", "a")), memory.openForOutput(of("ann", "a"))];
+    expect([oldest.take(24 * MIB), other.take(24 * MIB)]).toEqual([true, true]);
+    const waiting = oldest.wait(MIB);
+    expect([await other.wait(MIB), other.wasRefused, oldest.wasRefused]).toEqual([false, true, false]);
+    expect(other.refusal("the output")).toBe(
+      "There is no memory for the output: all calls of this session together may have 64 MiB in flight; ask for less, or make fewer calls at once",
+    );
+    other.close();
+    expect([await waiting, oldest.bytes]).toEqual([true, 25 * MIB]);
+  });
 });

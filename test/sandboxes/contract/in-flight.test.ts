@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
+import { unavailable } from "../process/availability.ts";
 
 const run = promisify(execFile);
 const fileOf = (name: string): string =>
@@ -27,6 +28,8 @@ describe("60 calls of one session at once", () => {
     "responses",
     "requests",
     "results",
+    ...(unavailable ? [] : ["programs"]),
+    "endpoints",
   ])("take little memory whatever they have in flight: %s", async (kind) => {
     const { ends, grownMiB } = await fill(kind);
     expect(grownMiB, ends.join(", ")).toBeLessThan(MOST_MIB);

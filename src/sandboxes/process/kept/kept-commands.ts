@@ -4,6 +4,7 @@ import { race } from "../../../base/timers/race.ts";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../../../tool/tool-failure.ts";
+import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { Cgroup, Cgroups } from "../cgroups/cgroups.ts";
@@ -29,10 +30,15 @@ export interface KeptCommand {
 export class KeptCommands {
   readonly #launcher: Launcher;
   readonly #shells: KeptShells;
+  readonly #memory: GuestMemory;
   #closed = false;
 
-  /** @param idleMs Milliseconds after the last command of a shell until it is ended. */
-  constructor(launcher: Launcher, idleMs: number) {
+  /**
+   * @param idleMs Milliseconds after the last command of a shell until it is ended.
+   * @param memory Where outputs have to have room.
+   */
+  constructor(launcher: Launcher, idleMs: number, memory: GuestMemory) {
+    this.#memory = memory;
     this.#launcher = launcher;
     this.#shells = new KeptShells(idleMs);
   }
@@ -84,7 +90,10 @@ export class KeptCommands {
       place.kept ??= { shell: this.#start(task, program, place.owner, cgroups), terms: { tool, grant } };
       const { shell } = place.kept;
       shell.launched.keepAlive(true);
-      const call = new ShellCall({ task, tool, program, launcher, files, command, shell, isNew, ...times });
+      const call = new ShellCall({
+        ...{ task, tool, program, launcher, files, command, shell, isNew, ...times },
+        memory: this.#memory,
+      });
       place.call = call;
       return await changes.addTo(await call.ended);
     } finally {

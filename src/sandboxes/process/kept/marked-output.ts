@@ -31,7 +31,9 @@ export class MarkedOutput {
     const { promise: ended, resolve } = Promise.withResolvers<number | undefined>();
     const mark = Buffer.from(`${String.fromCharCode(MARK)}${marker}`, "latin1");
     let held: Buffer = Buffer.alloc(0);
+    const readOn = (): void => void this.#source.resume();
     const stop = (code: number | undefined, last: Buffer): void => {
+      stream.off("drain", readOn);
       this.#source.off("data", read).off("end", end).off("close", end);
       this.#source.pause();
       stream.end(last);
@@ -48,7 +50,10 @@ export class MarkedOutput {
         return;
       }
       const whole = at === -1 ? bytes.length - beginningOf(mark, bytes) : at;
-      if (whole > 0) stream.write(bytes.subarray(0, whole));
+      if (whole > 0 && !stream.write(bytes.subarray(0, whole))) {
+        this.#source.pause();
+        stream.once("drain", readOn);
+      }
       held = bytes.subarray(whole);
     };
     const end = (): void => stop(undefined, held);

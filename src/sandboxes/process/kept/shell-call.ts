@@ -1,5 +1,6 @@
 import { performance } from "node:perf_hooks";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
@@ -20,6 +21,8 @@ export interface ShellCallParts {
   readonly launcher: Launcher;
   /** Opened for this call, so that what it changes is known. */
   readonly files: GrantedFiles;
+  /** Where its output has to have room. */
+  readonly memory: GuestMemory;
   readonly command: string;
   readonly shell: KeptShell;
   /** Whether it is the shell's first command. */
@@ -40,8 +43,10 @@ export class ShellCall {
 
   constructor(parts: ShellCallParts) {
     this.#parts = parts;
-    this.#output = new ProgramOutput(parts.task, parts.tool);
-    this.ended = this.#run().catch((error: unknown) => lostProgram(error, parts.startedAt));
+    this.#output = new ProgramOutput(parts.task, parts.tool, parts.memory.openForOutput(parts.task));
+    this.ended = this.#run()
+      .catch((error: unknown) => lostProgram(error, parts.startedAt))
+      .finally(() => this.#output.close());
   }
 
   /**
@@ -54,6 +59,7 @@ export class ShellCall {
     graceMs: number = this.#parts.tool.killGraceMs ?? KILL_GRACE_MS,
   ): Promise<void> {
     const { shell } = this.#parts;
+    this.#output.stopWaiting();
     const isFirst = this.#cause === undefined;
     this.#cause ??= cause;
     if (graceMs === 0) shell.kill();
@@ -67,7 +73,9 @@ export class ShellCall {
   async #run(): Promise<SandboxOutcome> {
     const { task, shell, command, deadlineAt } = this.#parts;
     const running = shell.run(command);
-    this.#output.read(running.stdout.stream, running.stderr.stream, () => {});
+    this.#output.read(running.stdout.stream, running.stderr.stream, (cause) => {
+      if (cause === "memory") void this.stop(cause, 0);
+    });
     const cancel = (): void => void this.stop("cancelled");
     const deadline = setTimeout(() => void this.stop("timeout"), Math.max(deadlineAt - performance.now(), 1));
     task.signal?.addEventListener("abort", cancel, { once: true });

@@ -1,6 +1,8 @@
 import type { Readable } from "node:stream";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import { shorten } from "../../contract/failure-text.ts";
+import type { MemoryLease } from "../../contract/guest-memory.ts";
+import { MeteredOutput } from "../../contract/metered-output.ts";
 import type { ResourceUse } from "../../contract/outcome.ts";
 import { type CheckedOutput, checkOutput, checkReturned } from "../../contract/output.ts";
 import { outputProblem } from "../../contract/output-bounds.ts";
@@ -24,11 +26,13 @@ export class ProgramOutput {
   readonly #tool: ProcessImplementation;
   readonly #kept: CollectedOutput | CompletionOutput;
   readonly #live: LiveOutput | undefined;
+  readonly #metered: MeteredOutput;
   /** The end of the standard error. */
   readonly #said = new Tail(MAX_MESSAGE_BYTES);
   #logLines = 0;
 
-  constructor(task: OutputTask, tool: ProcessImplementation) {
+  /** @param room For what is read. Closed with {@link close}. */
+  constructor(task: OutputTask, tool: ProcessImplementation, room: MemoryLease) {
     this.#task = task;
     this.#tool = tool;
     const bytes = task.limits.outputBytes ?? PROCESS_DEFAULTS.outputBytes;
@@ -36,14 +40,16 @@ export class ProgramOutput {
     this.#kept = isCompletion ? new CompletionOutput(bytes) : new CollectedOutput(bytes);
     const isFollowed = isCompletion && task.observer.listening !== false;
     this.#live = isFollowed ? new LiveOutput(task.observer, bytes) : undefined;
+    this.#metered = new MeteredOutput(room, bytes);
   }
 
   /**
    * Reads both outputs.
    *
-   * @param onOverflow Called when they exceed the output limit. Those of a completion are shortened instead.
+   * @param stop Called when they exceed the output limit, or there will be no room for them. Those of a completion are
+   *   shortened instead of exceeding their limit.
    */
-  read(stdout: Readable, stderr: Readable, onOverflow: () => void): void {
+  read(stdout: Readable, stderr: Readable, stop: (cause: "outputBytes" | "memory") => void): void {
     const kept = this.#kept;
     if (kept instanceof CompletionOutput) {
       stdout.on("data", (chunk: Buffer) => kept.stdout.add(chunk));
@@ -51,12 +57,34 @@ export class ProgramOutput {
       for (const stream of [stdout, stderr]) this.#live?.follow(stream);
     } else {
       stdout.on("data", (chunk: Buffer) => {
-        if (!kept.add(chunk)) onOverflow();
+        if (!kept.add(chunk)) stop("outputBytes");
       });
     }
     stderr.on("data", (chunk: Buffer) => this.#said.add(chunk));
     // The lines of a completion are part of it.
     if (!(kept instanceof CompletionOutput)) this.#logLinesOf(stderr);
+    this.#metered.read(stdout, () => stop("memory"));
+    if (kept instanceof CompletionOutput) this.#metered.read(stderr, () => stop("memory"));
+  }
+
+  /** Whether what the program wrote waits for room. */
+  get isWaiting(): boolean {
+    return this.#metered.isWaiting;
+  }
+
+  /** What the model reads if there was no room. */
+  get refusal(): string {
+    return this.#metered.refusal;
+  }
+
+  /** Drops what waits for room, and what has none from now on: the program is being stopped. */
+  stopWaiting(): void {
+    this.#metered.stopWaiting();
+  }
+
+  /** Gives the room back. */
+  close(): void {
+    this.#metered.close();
   }
 
   #logLinesOf(stderr: Readable): void {

@@ -9,11 +9,12 @@ import {
   isMcpImplementation,
   type RemoteImplementation,
 } from "../../../tool/implementations/remote-implementation.ts";
+import type { GuestMemory, MemoryLease } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../../contract/sandbox.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
-import { compileEndpoint, type Endpoint, type EndpointTool } from "./endpoint.ts";
+import { compileEndpoint, type Endpoint, type EndpointRequest, type EndpointTool } from "./endpoint.ts";
 import {
   type EndpointCall,
   endedBeforeSending,
@@ -39,12 +40,17 @@ export class EndpointSandbox implements Sandbox {
   readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>(["net", "secrets"]);
   readonly defaults: ResourceLimits = REMOTE_DEFAULTS;
   readonly #egress: Egress;
+  readonly #memory: GuestMemory;
   readonly #secrets: SecretSource;
   readonly #endpoints = new WeakMap<EndpointTool, Endpoint>();
   #isClosed = false;
 
-  /** @param egress Closing the sandbox neither closes it nor ends its exchanges. */
-  constructor(egress: Egress, secrets: SecretSource = environmentSecrets) {
+  /**
+   * @param egress Closing the sandbox neither closes it nor ends its exchanges.
+   * @param memory Where requests and responses have to have room.
+   */
+  constructor(egress: Egress, memory: GuestMemory, secrets: SecretSource = environmentSecrets) {
+    this.#memory = memory;
     this.#egress = egress;
     this.#secrets = secrets;
   }
@@ -107,33 +113,73 @@ export class EndpointSandbox implements Sandbox {
 
   /** @throws {ArgumentPlaceError} if an argument cannot be inserted into the request. */
   #send(task: SandboxTask, call: EndpointCall): Promise<SandboxOutcome> {
-    const { endpoint, secrets, startedAt, outputBytes } = call;
+    const { endpoint, secrets } = call;
+    const request = endpoint.request(task, secrets);
+    const room = this.#memory.openForOutput(task);
+    const bytes = request.body?.length ?? 0;
+    const sending = room.take(bytes)
+      ? this.#sendNow(task, call, request, room)
+      : this.#sendLater(task, call, request, room);
+    return sending.finally(() => room.close());
+  }
+
+  /** Sends a request when there is room for its body. */
+  async #sendLater(
+    task: SandboxTask,
+    call: EndpointCall,
+    request: EndpointRequest,
+    room: MemoryLease,
+  ): Promise<SandboxOutcome> {
+    const { wallTimeMs = REMOTE_DEFAULTS.wallTimeMs } = task.limits;
+    const timeoutMs = Math.max(1, wallTimeMs - (performance.now() - call.startedAt));
+    const hasRoom = await race(room.wait(request.body?.length ?? 0), { timeoutMs, signals: [task.signal] });
+    if (hasRoom === "timeout") return endedBeforeSending("timeout", call.startedAt);
+    if (hasRoom === "aborted" || this.#isClosed) return endedBeforeSending("cancelled", call.startedAt);
+    if (!hasRoom) return withoutRoom(room, "the request", endedBeforeSending("cancelled", call.startedAt));
+    return this.#sendNow(task, call, request, room);
+  }
+
+  #sendNow(
+    task: SandboxTask,
+    call: EndpointCall,
+    request: EndpointRequest,
+    room: MemoryLease,
+  ): Promise<SandboxOutcome> {
+    const { endpoint, startedAt, outputBytes } = call;
     const { wallTimeMs = REMOTE_DEFAULTS.wallTimeMs, netBytes } = task.limits;
     const { maxRedirects, credentialHeaders } = endpoint;
-    // Finding the secrets took some of the wall time.
-    const spentMs = secrets === NO_SECRETS ? 0 : Math.floor(performance.now() - startedAt);
+    // Finding the secrets, or waiting for room, took some of the wall time.
+    const spentMs = Math.floor(performance.now() - startedAt);
     const timeoutMs = Math.max(1, wallTimeMs - spentMs);
-    const { method, url, headers, body, grants } = endpoint.request(task, secrets);
+    const { method, url, headers, body, grants } = request;
     const sending = this.#egress.send({
       method,
       url,
       headers: withIdempotencyKey(headers, task.idempotencyKey),
       body,
       grants,
-      limits: { timeoutMs, bodyBytes: outputBytes, failureBodyBytes: MAX_ERROR_BODY_BYTES, netBytes },
+      limits: { timeoutMs, bodyBytes: outputBytes, failureBodyBytes: MAX_ERROR_BODY_BYTES, netBytes, room },
       signal: task.signal,
       maxRedirects,
       credentialHeaders,
     });
     return sending.then(
       (response) => responseOutcome(call, response),
-      (error: unknown) => failureOutcome(call, error),
+      (error: unknown) => {
+        const outcome = failureOutcome(call, error);
+        return room.wasRefused ? withoutRoom(room, "the response", outcome) : outcome;
+      },
     );
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
   }
+}
+
+/** The outcome of a call for whose request or response there was no room, with the effect of another one. */
+function withoutRoom(room: MemoryLease, what: string, { effect, used }: SandboxOutcome): SandboxOutcome {
+  return { status: "limit_exceeded", limit: "outputBytes", message: room.refusal(what), effect, used };
 }
 
 type Headers = Readonly<Record<string, string>>;

@@ -6,6 +6,7 @@ import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
 import type { DispatchRequest } from "../../../remote-protocol/messages.ts";
 import type { ProcessStamp } from "../../../remote-protocol/process-stamp.ts";
 import { changesNothing, UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
+import type { MemoryLease } from "../../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { ExecutorEndpoint } from "./endpoint.ts";
@@ -26,6 +27,19 @@ export type OwnLimits = Required<Pick<ResourceLimits, "wallTimeMs" | "outputByte
  */
 const GRACE_MS = 100;
 
+/** What an {@link ExecutorCall} consists of. */
+export interface ExecutorCallParts {
+  readonly fleet: ExecutorFleet;
+  readonly task: SandboxTask;
+  /** Identifies the call for the executors; unique among the calls of the session. */
+  readonly id: string;
+  readonly limits: OwnLimits;
+  /** How long it may wait at executors until it begins, in ms: it is not known here when it does. */
+  readonly maxWaitMs: number;
+  /** Where its request and the response have to have room. Closed when it ends. */
+  readonly room: MemoryLease;
+}
+
 /** The size that a response may have in addition to the output and the arguments, in bytes. */
 const ENVELOPE_BYTES = 65_536;
 
@@ -38,6 +52,7 @@ export class ExecutorCall {
   readonly #task: SandboxTask;
   readonly #id: string;
   readonly #limits: OwnLimits;
+  readonly #room: MemoryLease;
   /** Milliseconds until its time is over, from the start: those that it may wait there, and its wall time. */
   readonly #mostMs: number;
   readonly #trace: TraceHeaders | undefined;
@@ -62,11 +77,8 @@ export class ExecutorCall {
   #settle: (outcome: SandboxOutcome) => void = () => {};
   #isOver = false;
 
-  /**
-   * @param id Identifies the call for the executors; unique among the calls of the session.
-   * @param maxWaitMs How long it may wait at executors until it begins, in ms: it is not known here when it does.
-   */
-  constructor(fleet: ExecutorFleet, task: SandboxTask, id: string, limits: OwnLimits, maxWaitMs: number) {
+  constructor({ fleet, task, id, limits, maxWaitMs, room }: ExecutorCallParts) {
+    this.#room = room;
     this.#fleet = fleet;
     this.#task = task;
     this.#id = id;
@@ -92,11 +104,35 @@ export class ExecutorCall {
         signal?.removeEventListener("abort", this.cancel);
         resolve(outcome);
       };
-      this.#attempt((first) => {
-        if (first.againInMs === undefined) this.#finish(first.outcome);
-        else void this.#retry(first);
-      });
+      const bytes = this.#task.canonical.text.length;
+      if (this.#room.take(bytes)) this.#begin();
+      else void this.#beginLater(bytes);
     });
+  }
+
+  #begin(): void {
+    this.#attempt((first) => {
+      if (first.againInMs === undefined) this.#finish(first.outcome);
+      else void this.#retry(first);
+    });
+  }
+
+  /** Begins when there is room for the request. */
+  async #beginLater(bytes: number): Promise<void> {
+    const hasRoom = await this.#room.wait(bytes);
+    if (this.#isOver) return;
+    if (hasRoom) this.#begin();
+    else this.#finish(this.#withoutRoom("the request", { effect: "none", used: { wallTimeMs: 0 } }));
+  }
+
+  #withoutRoom(what: string, { effect, used }: Pick<SandboxOutcome, "effect" | "used">): SandboxOutcome {
+    return {
+      status: "limit_exceeded",
+      limit: "outputBytes",
+      message: this.#room.refusal(what),
+      effect,
+      used,
+    };
   }
 
   async #retry(first: Attempt): Promise<void> {
@@ -127,6 +163,7 @@ export class ExecutorCall {
   #finish(outcome: SandboxOutcome): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#room.close();
     // Whatever the executor reports, these limits were enforced here too.
     const enforced = Object.freeze(strictestLimits(this.#limits, outcome.enforced ?? {}));
     this.#settle({ ...outcome, enforced, used: { ...outcome.used, ...this.#used(outcome) } });
@@ -174,7 +211,8 @@ export class ExecutorCall {
 
   #ask(endpoint: ExecutorEndpoint, settle: (attempt: Attempt) => void): void {
     if (this.#isOver) return;
-    this.#attempts++;
+    // What an earlier response took is free again.
+    if (this.#attempts++ > 0) this.#room.settle(this.#task.canonical.text.length);
     this.#tried.add(endpoint);
     const { toolName, canonical, sessionId, capabilities, observer, limits: granted } = this.#task;
     const leftMs = Math.max(this.#mostMs - this.#elapsedMs, 1);
@@ -206,7 +244,7 @@ export class ExecutorCall {
       const againInMs = this.#nextAttempt(known);
       settle(againInMs === undefined ? known : { ...known, againInMs });
     };
-    const sent = { body, session: sessionId, trace: this.#trace };
+    const sent = { body, session: sessionId, trace: this.#trace, room: this.#room };
     this.#exchange = endpoint.dispatch(sent, waitMs, maxBytes, stream, (end) => {
       this.#leave();
       this.#settleAttempt?.(this.#read(end, asked, stream?.outputBytes ?? 0));
@@ -237,7 +275,9 @@ export class ExecutorCall {
 
   #read(end: ExchangeEnd, asked: AskedCall, streamedBytes: number): Verdict {
     if ("reply" in end) return this.#shown(readReply(end.reply, asked, streamedBytes));
-    return readNoReply(end.failure);
+    const verdict = readNoReply(end.failure);
+    if (!this.#room.wasRefused) return verdict;
+    return { outcome: this.#withoutRoom("the response", verdict.outcome), isFault: false };
   }
 
   /** Reports the call's own limits for a retried call: the executor enforced only the remaining wall time. */

@@ -4,6 +4,7 @@ import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import { shapeProblem } from "../../../remote-protocol/shapes.ts";
 import { type ExecutorAddress, parseExecutors } from "../../../tool/executor-address.ts";
 import type { ExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
+import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { DEFAULT_MAX_WAIT_MS, ToolPreparationError } from "../../contract/sandbox.ts";
 import type { SandboxTask } from "../../contract/task.ts";
@@ -22,6 +23,7 @@ const MAX_ID_LENGTH = 900;
  * it refused the call before anything ran. Responses of executors are not trusted.
  */
 export class ExecutorClient {
+  readonly #memory: GuestMemory;
   readonly #credentials: CheckedCredentials;
   readonly #hasFrames: boolean;
   readonly #maxWaitMs: number;
@@ -38,14 +40,17 @@ export class ExecutorClient {
   #isClosed = false;
 
   /**
+   * @param memory Where requests and responses have to have room.
    * @param hasFrames Whether calls go over framed connections. Default: `false`.
    * @param maxWaitMs How long a call may wait at executors until it begins, in ms.
    */
   constructor(
+    memory: GuestMemory,
     credentials: CheckedCredentials = NO_CREDENTIALS,
     hasFrames = false,
     maxWaitMs: number = DEFAULT_MAX_WAIT_MS,
   ) {
+    this.#memory = memory;
     this.#hasFrames = hasFrames;
     this.#maxWaitMs = maxWaitMs;
     this.#credentials = credentials;
@@ -98,7 +103,9 @@ export class ExecutorClient {
     const { wallTimeMs = REMOTE_DEFAULTS.wallTimeMs, outputBytes = REMOTE_DEFAULTS.outputBytes } =
       task.limits;
     const maxWaitMs = Math.max(this.#maxWaitMs - (task.waitedMs ?? 0), 0);
-    const call = new ExecutorCall(fleet, task, id, Object.freeze({ wallTimeMs, outputBytes }), maxWaitMs);
+    const limits = Object.freeze({ wallTimeMs, outputBytes });
+    const room = this.#memory.openForOutput(task);
+    const call = new ExecutorCall({ fleet, task, id, limits, maxWaitMs, room });
     return call.run(this.#clock);
   }
 

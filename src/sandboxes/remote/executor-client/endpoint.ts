@@ -9,6 +9,7 @@ import {
 } from "cockatiel";
 import type { Pool } from "undici";
 import type { TraceHeaders } from "../../../base/trace-headers.ts";
+import type { BodyRoom, EgressLimits } from "../../../egress/request.ts";
 import {
   DISPATCH_PATH,
   JSON_MEDIA_TYPE,
@@ -48,6 +49,8 @@ interface DispatchParts {
   readonly session: string;
   /** The headers that continue a trace: a proxy may replace them by its own span. */
   readonly trace: TraceHeaders | undefined;
+  /** Where the response has to have room. */
+  readonly room: BodyRoom;
 }
 
 /** One executor: its connections, our in-flight calls, and its health. */
@@ -109,7 +112,7 @@ export class ExecutorEndpoint {
    * @param waitMs Milliseconds after which the caller does so. The signature expires then, too.
    */
   dispatch(
-    { body, session, trace }: DispatchParts,
+    { body, session, trace, room }: DispatchParts,
     waitMs: number,
     maxBytes: number,
     stream: AnswerStream | undefined,
@@ -133,17 +136,17 @@ export class ExecutorEndpoint {
     }
     headers = [...headers, SESSION_HEADER, hash("sha256", session, "base64url")];
     if (trace !== undefined) headers = [...headers, ...Object.entries(trace).flat()];
-    return this.#send({ method: "POST", path, headers, body }, maxBytes, stream, settle);
+    return this.#send({ method: "POST", path, headers, body }, { bodyBytes: maxBytes, room }, stream, settle);
   }
 
   #send(
     request: ExecutorRequest,
-    maxBytes: number,
+    bounds: Pick<EgressLimits, "bodyBytes" | "room">,
     stream: AnswerStream | undefined,
     settle: (end: ExchangeEnd) => void,
   ): ExecutorExchange {
     const { url, authority } = this.address;
-    const exchange = new ExecutorExchange({ url, authority }, request, maxBytes, stream, (end) => {
+    const exchange = new ExecutorExchange({ url, authority }, request, bounds, stream, (end) => {
       if ("reply" in end && end.reply.process) this.process.learn(end.reply.process, performance.now());
       settle(end);
     });
@@ -201,7 +204,7 @@ export class ExecutorEndpoint {
         exchange.cancel();
         resolve({ isReady: false, fault: "The tool's executor does not respond" });
       }, CHECK_TIMEOUT_MS).unref();
-      const exchange = this.#send(request, CHECK_BYTES, undefined, (end) => {
+      const exchange = this.#send(request, { bodyBytes: CHECK_BYTES }, undefined, (end) => {
         clearTimeout(timer);
         if ("failure" in end) resolve({ isReady: false, fault: noReplyText(end.failure) });
         // Any other status does not mean that it refuses calls: a proxy may not forward this path.

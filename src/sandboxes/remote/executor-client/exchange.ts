@@ -3,7 +3,7 @@ import type { Dispatcher, Pool } from "undici";
 import type { ConnectionAware } from "../../../egress/connections/pool.ts";
 import { EgressError, type Traffic } from "../../../egress/egress-error.ts";
 import { egressErrorOf } from "../../../egress/failure.ts";
-import type { ResponseHeaders } from "../../../egress/request.ts";
+import type { EgressLimits, ResponseHeaders } from "../../../egress/request.ts";
 import { ResponseReader } from "../../../egress/response-reader.ts";
 import { EXECUTOR_HEADER, STREAM_MEDIA_TYPE } from "../../../remote-protocol/http.ts";
 import { type ProcessStamp, readProcessStamp } from "../../../remote-protocol/process-stamp.ts";
@@ -53,14 +53,14 @@ export class ExecutorExchange implements CallExchange {
 
   /**
    * @param address.url The executor's address in receipts.
-   * @param maxBytes The maximum size of the body, or of one event of a stream.
+   * @param bounds The maximum size of the body, or of one event of a stream, and where it has to have room.
    * @param stream Receives the response if it is a stream.
    * @param settle Called once, and not after {@link cancel}.
    */
   constructor(
     { url, authority }: { readonly url: string; readonly authority: string },
     request: ExecutorRequest,
-    maxBytes: number,
+    bounds: Pick<EgressLimits, "bodyBytes" | "room">,
     stream: AnswerStream | undefined,
     settle: (end: ExchangeEnd) => void,
   ) {
@@ -68,7 +68,7 @@ export class ExecutorExchange implements CallExchange {
     this.#authority = authority;
     this.#stream = stream;
     this.#settle = settle;
-    const limits = { timeoutMs: 0, bodyBytes: maxBytes };
+    const limits = { timeoutMs: 0, ...bounds };
     this.#reader = new ResponseReader(url, limits, Number.POSITIVE_INFINITY, (error) => this.#end(error));
     if (stream !== undefined) this.#tap = new StreamTap(this.#reader, stream, (error) => this.#break(error));
   }
@@ -131,6 +131,8 @@ export class ExecutorExchange implements CallExchange {
 /** Passes the body of a stream to `AnswerStream`, and everything else to `ResponseReader`. */
 class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
   isStreaming = false;
+  /** The length of the longest event so far: others are passed on when they are complete. */
+  #charged = 0;
   readonly #reader: ResponseReader;
   readonly #stream: AnswerStream;
   readonly #break: (error: EgressError) => void;
@@ -165,6 +167,10 @@ class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
     }
     try {
       this.#stream.push(chunk);
+      const more = this.#stream.pendingLength - this.#charged;
+      if (more <= 0) return;
+      this.#charged += more;
+      this.#reader.charge(controller, more);
     } catch (error) {
       const why = "the stream cannot be read";
       this.#break(error instanceof EgressError ? error : new EgressError("response_invalid", why));

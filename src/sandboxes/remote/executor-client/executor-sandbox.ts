@@ -2,6 +2,7 @@ import { CAPABILITY_NAMES, type CapabilityName } from "../../../policy/grant/cap
 import type { LimitName, ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../../tool/implementations/implementations.ts";
 import { isExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
+import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { Sandbox } from "../../contract/sandbox.ts";
 import type { SandboxTask } from "../../contract/task.ts";
@@ -23,6 +24,7 @@ export class ExecutorSandbox implements Sandbox {
   readonly mode = "remote";
   readonly capabilities: ReadonlySet<CapabilityName> = new Set(CAPABILITY_NAMES);
   readonly defaults: ResourceLimits = REMOTE_DEFAULTS;
+  readonly #memory: GuestMemory;
   readonly #credentials: CheckedCredentials | undefined;
   readonly #hasFrames: boolean;
   readonly #maxWaitMs: number | undefined;
@@ -30,10 +32,12 @@ export class ExecutorSandbox implements Sandbox {
   #isClosed = false;
 
   /**
+   * @param memory Where requests and responses have to have room.
    * @param hasFrames Whether calls go over framed connections. Default: `false`.
    * @param maxWaitMs How long a call may wait at executors until it begins, in ms. Default: 30,000.
    */
-  constructor(credentials?: CheckedCredentials, hasFrames = false, maxWaitMs?: number) {
+  constructor(memory: GuestMemory, credentials?: CheckedCredentials, hasFrames = false, maxWaitMs?: number) {
+    this.#memory = memory;
     this.#hasFrames = hasFrames;
     this.#maxWaitMs = maxWaitMs;
     this.#credentials = credentials;
@@ -65,7 +69,7 @@ export class ExecutorSandbox implements Sandbox {
   /** Loaded on first use: tools behind endpoints do not need it. */
   #openClient(): ExecutorClient | Promise<ExecutorClient> {
     this.#client ??= import("./client.ts").then(({ ExecutorClient }) => {
-      this.#client = new ExecutorClient(this.#credentials, this.#hasFrames, this.#maxWaitMs);
+      this.#client = new ExecutorClient(this.#memory, this.#credentials, this.#hasFrames, this.#maxWaitMs);
       if (this.#isClosed) void this.#client.close();
       return this.#client;
     });

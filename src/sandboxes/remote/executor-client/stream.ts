@@ -39,6 +39,11 @@ export class AnswerStream {
     return this.#hasBegun;
   }
 
+  /** The length of the event that is not complete yet. */
+  get pendingLength(): number {
+    return this.#reader.pendingLength;
+  }
+
   /** Bytes of output that came before the last event. */
   get outputBytes(): number {
     return this.#outputBytes;
