@@ -41,9 +41,19 @@ export function guardedFiles(): readonly GuardedFile[] {
   return files;
 }
 
+let encoded: { readonly files: readonly GuardedFile[]; readonly text: string } = { files, text: "[]" };
+
+/** All guarded files, for {@link takeGuardedFiles} of a thread. It is the same text until the list changes. */
+export function encodedGuardedFiles(): string {
+  if (encoded.files !== files) encoded = { files, text: JSON.stringify(files) };
+  return encoded.text;
+}
+
 /** Takes over the guarded files of the main thread, in a thread. */
-export function takeGuardedFiles(given: readonly GuardedFile[] | undefined): void {
-  if (given !== undefined) files = given;
+export function takeGuardedFiles(text: string | undefined): void {
+  if (text === undefined || text === encodedGuardedFiles()) return;
+  files = Object.freeze(JSON.parse(text) as readonly GuardedFile[]);
+  encoded = { files, text };
 }
 
 function keyOf({ path, access, isFolder, ending }: GuardedFile): string {

@@ -34,6 +34,13 @@ export interface FoundPlace {
   readonly changedAt: bigint;
 }
 
+/** What a search found. */
+export interface FoundPlaces {
+  readonly places: readonly FoundPlace[];
+  /** Whether everything was searched: there were neither too many directories nor too many places. */
+  readonly isComplete: boolean;
+}
+
 /**
  * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level by level. No
  * link is followed. New versions of files that are being written are left out: a mount at a place that is gone by then would
@@ -56,9 +63,10 @@ export function findProtected(
     readonly maxDirectories?: number;
     readonly onUnsearched?: (path: string, error: unknown) => void;
   } = {},
-): readonly FoundPlace[] {
+): FoundPlaces {
   const { named } = grant;
   const found: FoundPlace[] = [];
+  let isComplete = true;
   const waiting: { readonly fd: number; readonly names: readonly string[] }[] = [{ fd, names: [] }];
   const tried = <Value>(names: readonly string[], look: () => Value | undefined): Value | undefined => {
     try {
@@ -82,19 +90,25 @@ export function findProtected(
           unopenedPlace(whole, grant, false) !== undefined ||
           (isRepository && names.at(-1) !== ".git" && RUN_BY_GIT.includes(entry.name));
         if (isPlace || unopenedPlace(whole, grant, true) !== undefined) {
-          if (found.length === MAX_PLACES) break;
+          if (found.length === MAX_PLACES) {
+            isComplete = false;
+            break;
+          }
           const isBeginning = !isPlace && entry.isDirectory();
           const place = tried(path, () => open(parent, entry, path.join("/"), isBeginning));
           if (place !== undefined) found.push(place);
         }
         if (isPlace || !entry.isDirectory() || entry.name === UNSEARCHED) continue;
         if (isRepository && OF_GIT.includes(entry.name)) continue;
-        if (waiting.length >= maxDirectories) continue;
+        if (waiting.length >= maxDirectories) {
+          isComplete = false;
+          continue;
+        }
         const next = tried(path, () => openIfThere(parent, entry.name, DIRECTORY_FLAGS));
         if (next !== undefined) waiting.push({ fd: next, names: path });
       }
     }
-    return found;
+    return { places: found, isComplete };
   } catch (error) {
     for (const place of found) closeSync(place.fd);
     throw error;

@@ -41,13 +41,13 @@ export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
     ".claude .claude.json .mcp.json .cursor .codex .gemini .qwen .opencode opencode.json opencode.jsonc .cline .roo .roomodes " +
       ".kilocode .kilocodemodes .windsurf .continue .continuerc.json .aider.conf.yml .amp .crush .crush.json crush.json .pi .copilot " +
       ".github/copilot .github/hooks .agents .amazonq .augment .factory .goose .junie .kiro .openhands .trae " +
-      ".config/amp .config/crush .config/goose .config/opencode",
+      ".devin .antigravity .agent .config/amp .config/crush .config/goose .config/opencode",
   ),
   ...places(
     "denied",
     "has tasks and programs that editors and development environments start",
     ".vscode *.code-workspace .idea .run .fleet .vs .zed .helix .nvim.lua .nvimrc .exrc .vim .vimrc .gvimrc .emacs .emacs.d " +
-      ".dir-locals.el .dir-locals-2.el .config/nvim .config/emacs .devcontainer .devcontainer.json .gitpod.yml .idx .replit",
+      ".dir-locals.el .dir-locals-2.el .config/nvim .config/emacs .config/zed .devcontainer .devcontainer.json .gitpod.yml .idx .replit",
   ),
   ...places(
     "denied",
@@ -77,15 +77,20 @@ export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
   ...places(
     "asked",
     "tells version managers which program to run",
-    ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise .config/mise .python-version",
+    ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise mise/config.toml .miserc* .config/mise .config/mise.toml .config/mise.*.toml .python-version",
   ),
   ...places(
     "asked",
     "is run by hooks and filters of git",
-    ".pre-commit-config.yaml lefthook.* lefthook-local.* .lefthook* .lintstagedrc* .simple-git-hooks.* .huskyrc* .overcommit.yml " +
+    ".pre-commit-config.yaml lefthook.* lefthook-local.* .lefthook* .config/lefthook* hk.pkl .lintstagedrc* .simple-git-hooks.* .huskyrc* .overcommit.yml " +
       ".gitattributes",
   ),
 ];
+
+/** What the descriptions of tools say about protected places, which are too many to name them all. */
+export const PROTECTED_TEXT: string =
+  "Read-only there: what other programs start (.git/hooks, .git/config, .ssh, .bashrc, .envrc, .claude, .mcp.json, .vscode and the like), " +
+  "and what they follow (AGENTS.md, .github/workflows, .npmrc, .pre-commit-config.yaml and the like).";
 
 /** The prefix of names that belong to Sandgate itself, such as those of files that are still being written. */
 export const OWN_PREFIX = ".sandgate";

@@ -16,7 +16,7 @@ const MAX_SEARCHED = 1_000;
 /** The clock of files is behind by a tick. */
 const CLOCK_NS = 20_000_000n;
 
-/** The most entries that are reported. */
+/** The most entries that are moved. */
 const MAX_MOVED = 20;
 
 /** What a program made where other programs run or follow it. */
@@ -25,6 +25,21 @@ export interface MadePlace {
   readonly path: string;
   /** Where it is now; `undefined` if it could not be moved. */
   readonly movedTo: string | undefined;
+}
+
+/** What was found when a program had ended. */
+export interface MadePlaces {
+  readonly places: readonly MadePlace[];
+  /** Whether it is all that there was: otherwise, more can be in directories that were not searched. */
+  readonly isComplete: boolean;
+}
+
+/** Returns what was found in several directories. */
+export function allMade(found: readonly MadePlaces[]): MadePlaces {
+  return {
+    places: found.flatMap(({ places }) => places),
+    isComplete: found.every(({ isComplete }) => isComplete),
+  };
 }
 
 /** Finds what appears in the protected places of a directory while a program runs in it. */
@@ -53,25 +68,25 @@ export class ProtectedWatch {
   }
 
   /** Moves what has appeared out of the way, and says what it was. Never throws. */
-  moveAside(): readonly MadePlace[] {
+  moveAside(): MadePlaces {
     const unsearched: MadePlace[] = [];
-    const found = findProtected(this.#fd, this.#grant, {
+    const { places: found, isComplete } = findProtected(this.#fd, this.#grant, {
       maxDirectories: MAX_SEARCHED,
       onUnsearched: (path) => unsearched.push({ path: path || ".", movedTo: undefined }),
     });
     for (const { fd } of found) closeSync(fd);
-    const moved = [...this.#made(found), ...this.#guarded]
-      .slice(0, MAX_MOVED)
-      .flatMap((path): readonly MadePlace[] => {
-        try {
-          const movedTo = moveAside(this.#fd, path);
-          return movedTo === undefined ? [] : [{ path, movedTo }];
-        } catch {
-          return [{ path, movedTo: undefined }];
-        }
-      });
+    const made = [...this.#made(found), ...this.#guarded];
+    const moved = made.slice(0, MAX_MOVED).flatMap((path): readonly MadePlace[] => {
+      try {
+        const movedTo = moveAside(this.#fd, path);
+        return movedTo === undefined ? [] : [{ path, movedTo }];
+      } catch {
+        return [{ path, movedTo: undefined }];
+      }
+    });
     // A program can close a directory of its own to hide what it made there.
-    return [...moved, ...unsearched.slice(0, MAX_MOVED)];
+    const places = [...moved, ...unsearched.slice(0, MAX_MOVED)];
+    return { places, isComplete: isComplete && made.length <= MAX_MOVED && unsearched.length <= MAX_MOVED };
   }
 
   /** A new repository is one of them as a whole. */

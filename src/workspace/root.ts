@@ -29,6 +29,7 @@ export class WorkspaceRoot {
   readonly budget: ChangeBudget;
   /** The device of the directory, which is no file system of the kernel. */
   readonly device: number;
+  readonly #directory: string;
   readonly #index: number;
   readonly #protection: ProtectionGrant;
 
@@ -52,6 +53,7 @@ export class WorkspaceRoot {
   ) {
     this.isWritable = write;
     this.#protection = { named: namesIn(named), writesProtected };
+    this.#directory = directory;
     this.#index = index;
     this.handles = handles;
     this.budget = budget;
@@ -118,11 +120,12 @@ export class WorkspaceRoot {
     name: string,
     isReplaced: boolean,
   ): void {
-    for (const path of [[...namesIn(realPath(directory)), name], ...aliases]) {
+    const paths = [[...namesIn(realPath(directory)), name], ...aliases];
+    for (const path of paths) {
       const place = unopenedPlace(path, this.#protection, isReplaced);
       if (place !== undefined) throw new ProtectedPlaceError(place);
     }
-    this.#checkUnguarded([[...namesIn(realPath(directory)), name], ...aliases], isReplaced);
+    this.#checkUnguarded(paths, isReplaced);
     const exists = (other: string): boolean => lstatSync(entryPath(directory, other), ABSENT) !== undefined;
     if (this.#protection.writesProtected !== true && !exists(name) && completesRepository(name, exists))
       throw new ProtectedPlaceError(REPOSITORY_PLACE);
@@ -142,21 +145,25 @@ export class WorkspaceRoot {
   ): void {
     const guard = Guard.current();
     if (guard === undefined) return;
-    const path = name === undefined ? realPath(directory) : posix.join(realPath(directory), name);
-    if (guard.accessTo(path) === "none" || (stats.nlink > 1 && guard.accessByLink(stats) === "none"))
+    const isNone = stats.nlink > 1 && guard.accessByLink(stats) === "none";
+    if (isNone || (guard.isNear(this.#directory) && guard.accessTo(pathIn(directory, name)) === "none"))
       throw new GuardedFileError("none");
   }
 
   /** @throws {GuardedFileError} if one of the paths is that of a guarded file, or leads to one and could be moved away. */
   #checkUnguarded(paths: readonly (readonly string[])[], isReplaced: boolean): void {
     const guard = Guard.current();
-    if (guard === undefined) return;
+    if (guard === undefined || !guard.isNear(this.#directory)) return;
     for (const names of paths) {
       const path = `/${names.join("/")}`;
       const access = guard.accessTo(path) ?? (isReplaced && guard.isAbove(path) ? "read" : undefined);
       if (access !== undefined) throw new GuardedFileError(access);
     }
   }
+}
+
+function pathIn(directory: number, name: string | undefined): string {
+  return name === undefined ? realPath(directory) : posix.join(realPath(directory), name);
 }
 
 /**

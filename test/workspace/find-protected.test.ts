@@ -45,12 +45,25 @@ function asUser<Result>(act: () => Result): Result {
 /** The places as `path kind`, with `+` for a beginning. */
 function find(directory = root): readonly string[] {
   const fd = openSync(directory, "r");
-  const found = findProtected(fd, { named: directory.split("/").filter((name) => name !== "") });
+  const { places: found } = findProtected(fd, { named: directory.split("/").filter((name) => name !== "") });
   for (const place of [...found, { fd }]) closeSync(place.fd);
   return found.map(({ path, kind, isBeginning }) => `${path} ${kind}${isBeginning ? "+" : ""}`).sort();
 }
 
 describe.skipIf(!workspaceIsSupported())("finding protected places", () => {
+  test("says whether there are more directories than are searched", () => {
+    make("a/b", "c");
+    const isComplete = (most: number): boolean => {
+      const fd = openSync(root, "r");
+      try {
+        return findProtected(fd, { named: [] }, { maxDirectories: most }).isComplete;
+      } finally {
+        closeSync(fd);
+      }
+    };
+    expect([1, 2, 3, 4, 5].map(isComplete)).toEqual([false, false, false, true, true]);
+  });
+
   test("finds them in the directory and in repositories below it, with their beginnings", () => {
     make(".git/hooks", ".git/refs", "a/b/.git/hooks", ".ssh", "src");
     writeFileSync(join(root, ".git/config"), "");

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { guardFiles } from "../../base/guarded-files.ts";
+import { guardModule } from "./guard-code.ts";
 
 /** Resolves a path of a config against the config's file, and keeps it relative if it can. */
 export function pathBeside(file: string, path: string): string {
@@ -15,5 +16,6 @@ export function absolutePathBeside(file: string, path: string): string {
 export function guardedPathBeside(file: string, path: string): string {
   const absolute = absolutePathBeside(file, path);
   guardFiles([{ path: absolute, access: "read", isFolder: true }]);
+  guardModule(absolute);
   return absolute;
 }

@@ -1,3 +1,4 @@
+import { guardFiles } from "../../base/guarded-files.ts";
 import { described, FLAG, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
@@ -8,6 +9,7 @@ import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RestateOptions } from "../../restate/sessions/restate-options.ts";
+import { pathBeside } from "./config-path.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
 import { type AllTools, loadAllTools } from "./load-all-tools.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
@@ -17,6 +19,9 @@ import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
 import type { ImportTools } from "./mcp/load-mcp.ts";
 import { type LocatedProof, loadPolicy, loadShadow } from "./policy/load-policy.ts";
 import { loadDurable } from "./server/load-durable.ts";
+
+/** The file beside a config with the cases of `sandgate policy test`. */
+export const POLICY_CASES = "sandgate.policy-test.yaml";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 export const CONFIG_SHAPE: CompiledShape = compileShape({
@@ -125,6 +130,7 @@ export async function loadConfig(
   { policy: need = "required", importTools }: LoadOptions = {},
 ): Promise<Config> {
   const source = await readConfigFile(file);
+  guardFiles([{ path: pathBeside(file, POLICY_CASES), access: "read" }]);
   const problems = source.check(CONFIG_SHAPE);
   if (
     isJsonObject(source.value) &&

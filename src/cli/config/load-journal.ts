@@ -8,6 +8,7 @@ import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions, type JournalPeers } from "../../journal/options.ts";
 import { journalFiles } from "../../journal/storage/file-names.ts";
 import { absolutePathBeside } from "./config-path.ts";
+import { guardCommand } from "./guard-code.ts";
 import { RECEIVER } from "./receiver.ts";
 import { readTextBeside } from "./server/token.ts";
 
@@ -89,6 +90,7 @@ export async function loadJournalOptions(
     return undefined;
   const place = absolutePathBeside(entry.file, directory);
   guardFiles(journalFiles(place));
+  for (const anchor of others.anchors ?? []) if ("command" in anchor) guardCommand(anchor.command);
   if (peers) guardFiles([{ path: peers.directory, access: "read", isFolder: true }]);
   const options: JournalOptions = {
     ...others,

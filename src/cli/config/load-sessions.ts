@@ -13,6 +13,7 @@ import { isModeName, MODE_NAME_FORM } from "../../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { absolutePathBeside } from "./config-path.ts";
+import { guardCommand } from "./guard-code.ts";
 import { RECEIVER } from "./receiver.ts";
 
 const COUNT: JsonObject = {
@@ -175,7 +176,8 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
   }
   if (notify !== undefined) {
     try {
-      checkReceiver(notify, "notify");
+      const receiver = checkReceiver(notify, "notify");
+      if ("command" in receiver) guardCommand(receiver.command);
     } catch (error) {
       problems.push(source.problem(["confirmations", "notify"], (error as TypeError).message));
     }

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
-import { guardedFiles } from "../../base/guarded-files.ts";
+import { encodedGuardedFiles } from "../../base/guarded-files.ts";
 import { freezeJson } from "../../json/value.ts";
 import type { HostModule } from "../../tool/implementations/host-implementation.ts";
 import { logsFileAccess } from "../../tool/implementations/implementations.ts";
@@ -57,7 +57,7 @@ export class ModuleRunner {
       principal: task.principal,
       maxOutputBytes,
       fs: task.capabilities.fs,
-      guarded: task.capabilities.fs && guardedFiles(),
+      guarded: task.capabilities.fs && encodedGuardedFiles(),
       fileBytes: task.limits.fileBytes,
       logFileAccess: logsFileAccess(task.implementations),
     };

@@ -1,4 +1,4 @@
-import { type GuardedFile, takeGuardedFiles } from "../../base/guarded-files.ts";
+import { takeGuardedFiles } from "../../base/guarded-files.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
@@ -31,7 +31,7 @@ export interface WorkerTask {
   readonly maxOutputBytes: number | undefined;
   readonly fs: readonly FsGrant[] | undefined;
   /** What the process guards; absent without `fs`. */
-  readonly guarded: readonly GuardedFile[] | undefined;
+  readonly guarded: string | undefined;
   readonly fileBytes: number | undefined;
   readonly logFileAccess: boolean;
 }

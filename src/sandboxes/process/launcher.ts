@@ -3,7 +3,7 @@ import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import type { SnapshotPlace } from "../../workspace/directory-snapshot.ts";
-import type { MadePlace } from "../../workspace/protected-watch.ts";
+import type { MadePlaces } from "../../workspace/protected-watch.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
 import type { ProxyListener } from "./network/proxy-listener.ts";
 import type { Program } from "./program.ts";
@@ -36,7 +36,7 @@ export interface GrantedFiles extends AsyncDisposable {
    * Moves protected places aside that have appeared since they were opened, and could not be covered. Whatever runs then
    * does not find them.
    */
-  moveAside(): readonly MadePlace[];
+  moveAside(): MadePlaces;
 }
 
 /** What is launched. */

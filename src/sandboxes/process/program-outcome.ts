@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../tool/file-failure.ts";
+import type { MadePlaces } from "../../workspace/protected-watch.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import type { CheckedOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
@@ -112,7 +113,7 @@ function directoryProblem(said: string, cwd = ""): Error | undefined {
  */
 export function moveProtectedAside({ observer }: SandboxTask, files: GrantedFiles): string | undefined {
   try {
-    const texts = files.moveAside().map(({ path, movedTo }) => madeText(shownPath(path), movedTo));
+    const texts = madeTexts(files.moveAside(), shownPath);
     for (const text of texts) observer.log("warn", text);
     return texts.length === 0 ? undefined : texts.join(". ");
   } catch (error) {
@@ -122,8 +123,23 @@ export function moveProtectedAside({ observer }: SandboxTask, files: GrantedFile
   }
 }
 
-/** What an operator and the model read about a protected place that a program made. */
-export function madeText(path: string, movedTo: string | undefined): string {
+/**
+ * What an operator and the model read about the protected places that a program made.
+ *
+ * @param show Shows a path. Default: as it is.
+ */
+export function madeTexts(
+  { places, isComplete }: MadePlaces,
+  show: (path: string) => string = (path) => path,
+): readonly string[] {
+  const texts = places.map(({ path, movedTo }) => madeText(show(path), movedTo));
+  return isComplete ? texts : [...texts, NOT_SEARCHED];
+}
+
+const NOT_SEARCHED =
+  "There are more directories than are searched after a call: whether the program made files in the others that other programs run is not known";
+
+function madeText(path: string, movedTo: string | undefined): string {
   const made = `The program made '${path}', which other programs run or are configured by`;
   return movedTo === undefined
     ? `${made}: it could not be moved aside`

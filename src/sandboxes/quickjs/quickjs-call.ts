@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { guardedFiles } from "../../base/guarded-files.ts";
+import { encodedGuardedFiles } from "../../base/guarded-files.ts";
 import { awaitTurn } from "../../base/turns.ts";
 import { boundFailure } from "../contract/failure-text.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
@@ -280,7 +280,10 @@ export class QuickJsCall {
     const allowance = this.#requests?.fetchAllowance ?? { requests: MAX_REQUESTS, bytes };
     return {
       net: net.length === 0 ? undefined : allowance,
-      fs: fs.length === 0 ? undefined : { grants: fs, guarded: guardedFiles(), fileBytes, used: this.#files },
+      fs:
+        fs.length === 0
+          ? undefined
+          : { grants: fs, guarded: encodedGuardedFiles(), fileBytes, used: this.#files },
       random: random ? (randomSeed ?? true) : undefined,
     };
   }

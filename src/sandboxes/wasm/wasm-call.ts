@@ -1,4 +1,4 @@
-import { guardedFiles } from "../../base/guarded-files.ts";
+import { encodedGuardedFiles } from "../../base/guarded-files.ts";
 import { awaitTurn } from "../../base/turns.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
@@ -64,7 +64,7 @@ export async function runWasmCall(
       netBytes,
       grant,
     },
-    ...(fs.length > 0 && { guarded: guardedFiles() }),
+    ...(fs.length > 0 && { guarded: encodedGuardedFiles() }),
     owner: ownerOf(task, grant, [key, name, tool]),
   };
   // Created on the first request, because most calls do not use services.

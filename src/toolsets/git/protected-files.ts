@@ -17,8 +17,9 @@ export const PROTECTED_FILES: {
   items: { type: "string", maxLength: 4_096 },
   maxItems: 100,
   description:
-    "Protected files that the call may write, such as .github/workflows/ci.yml: the user is asked. The tool names them if it " +
-    "refuses a call for their sake.",
+    "Protected files that the call may write: the user is asked. Protected is what other programs start (.githooks, .husky, " +
+    ".gitmodules, .envrc, .claude, .mcp.json, .vscode and the like) or follow (AGENTS.md, .github/workflows, .npmrc and the like). " +
+    "The tool names them if it refuses a call for their sake.",
 };
 
 /** The trait of a tool with the argument. */

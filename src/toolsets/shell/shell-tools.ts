@@ -1,4 +1,5 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
+import { PROTECTED_TEXT } from "../../workspace/protected-places.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
 import { FIND_TESTS } from "./find-tests.ts";
@@ -50,7 +51,7 @@ export function runCommand(name: string, options: ShellOptions): Tool {
   return defineTool({
     ...TRAITS,
     name,
-    description: `Runs a command with bash in the workspace. ${RESULT}`,
+    description: `Runs a command with bash in the workspace. ${RESULT} ${PROTECTED_TEXT} What it creates of these is moved aside.`,
     inputSchema: inputSchema({ command: COMMAND }, { cwd: CWD, persistent: PERSISTENT }),
     process: {
       ...programOf(options),

@@ -15,6 +15,11 @@ export interface GuardedPlace {
   readonly named: string;
 }
 
+interface FoldedPlace {
+  readonly place: GuardedPlace;
+  readonly path: string;
+}
+
 /** How long paths are taken for known, in milliseconds: links and mounts can change meanwhile. */
 const KNOWN_MS = 1_000;
 
@@ -23,10 +28,18 @@ const MAX_LOOKED_AT = 10_000;
 
 let current: { readonly files: readonly GuardedFile[]; readonly until: number; guard: Guard } | undefined;
 
+/** How many granted directories are known to be far from guarded files. */
+const MAX_KNOWN = 1_000;
+
 /** Finds out whether an entry of a granted directory is one that no tool may change, or read. */
 export class Guard {
   readonly places: readonly GuardedPlace[];
-  readonly #folded: readonly { readonly place: GuardedPlace; readonly path: string }[];
+  readonly #folded: readonly FoldedPlace[];
+  /** By their folded paths. */
+  readonly #byPath = new Map<string, readonly FoldedPlace[]>();
+  /** The folded paths of the directories in which they are. */
+  readonly #above = new Set<string>();
+  readonly #near = new Map<string, boolean>();
 
   /** The guard of the files that are guarded now; `undefined` if there are none. */
   static current(): Guard | undefined {
@@ -46,24 +59,42 @@ export class Guard {
       return [...paths].map((path) => ({ path, access, isFolder, ending, named }));
     });
     this.#folded = this.places.map((place) => ({ place, path: foldPath(place.path) }));
+    for (const folded of this.#folded) {
+      this.#byPath.set(folded.path, [...(this.#byPath.get(folded.path) ?? []), folded]);
+      for (const above of foldersAbove(folded.path)) this.#above.add(above);
+    }
   }
 
   /** What may be done with what is at a path; `undefined` if it is not guarded. */
   accessTo(path: string): GuardedAccess | undefined {
     let found: GuardedAccess | undefined;
     const folded = foldPath(path);
-    for (const { place, path: guarded } of this.#folded) {
-      if (!covers(place, guarded, folded)) continue;
-      if (place.access === "none") return "none";
-      found = "read";
+    for (const each of [folded, ...foldersAbove(folded)]) {
+      for (const { place, path: guarded } of this.#byPath.get(each) ?? []) {
+        if (!covers(place, guarded, folded)) continue;
+        if (place.access === "none") return "none";
+        found = "read";
+      }
     }
     return found;
   }
 
   /** Whether a path leads to a guarded file: moved away, the file would not be found where it is expected. */
   isAbove(path: string): boolean {
-    const start = `${foldPath(path)}/`;
-    return this.#folded.some(({ path: guarded }) => guarded.startsWith(start));
+    return this.#above.has(foldPath(path));
+  }
+
+  /**
+   * Whether a directory has guarded files in it or below it, or is in a guarded folder. If not, its files can be guarded
+   * ones only by a hard link.
+   */
+  isNear(directory: string): boolean {
+    const known = this.#near.get(directory);
+    if (known !== undefined) return known;
+    if (this.#near.size === MAX_KNOWN) this.#near.clear();
+    const isNear = this.isAbove(directory) || this.placesIn(directory).length > 0;
+    this.#near.set(directory, isNear);
+    return isNear;
   }
 
   /** Returns the guarded files in a directory or below it, and those that hold the directory itself. */
@@ -103,6 +134,14 @@ export class Guard {
 function covers({ isFolder, ending }: GuardedPlace, guarded: string, path: string): boolean {
   if (ending !== undefined) return path.startsWith(`${guarded}/`) && path.endsWith(ending.toLowerCase());
   return path === guarded || (isFolder && path.startsWith(guarded === "/" ? "/" : `${guarded}/`));
+}
+
+/** Returns the directories on the way to a path, the root included. */
+function foldersAbove(path: string): readonly string[] {
+  const folders: string[] = [];
+  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1))
+    folders.push(path.slice(0, end));
+  return path === "/" ? [] : [...folders, "/"];
 }
 
 function filesIn(folder: string): readonly string[] {

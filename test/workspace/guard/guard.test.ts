@@ -1,8 +1,18 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join, posix } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { guardFiles } from "../../../src/base/guarded-files.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
@@ -12,11 +22,18 @@ import type { Tool } from "../../../src/engine/tool.ts";
 import { startExecutor } from "../../../src/executor/executor.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
-import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { Guard } from "../../../src/workspace/guard/guard.ts";
 import { MountPoints } from "../../../src/workspace/guard/mount-points.ts";
 import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
-import { unavailable as processUnavailable } from "../../sandboxes/process/availability.ts";
+import { filesComponent } from "../../fixtures/wasm/files-component.ts";
+import { wasmTask } from "../../fixtures/wasm/task.ts";
+import {
+  landlockUnavailable,
+  unavailable as processUnavailable,
+} from "../../sandboxes/process/availability.ts";
+import { TOOLSET_OPTIONS } from "../../toolsets/toolset-table.ts";
 import { codeOf, GrantedTree, readText, writeText } from "../granted-tree.ts";
 
 let tree: GrantedTree;
@@ -140,11 +157,13 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
   const sandboxes = await openSandboxes();
   afterAll(() => sandboxes.close());
   const engine = new ToolDispatchEngine();
+  const component = filesComponent();
 
   const run = async (
     sandbox: "host" | "quickjs" | "process",
     implementation: Partial<Tool>,
     fs: readonly FsGrant[] = [{ directory: tree.root, at: "/workspace", write: true }],
+    used: Sandboxes = sandboxes,
   ): Promise<ToolExecution> => {
     const tool: Tool = {
       ...{ name: "t", description: "", inputSchema: { type: "object" } },
@@ -155,7 +174,7 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
       {
         registry: new ToolRegistry().register(tool),
         policy: { check: () => allow({ sandbox, capabilities: { fs } }) },
-        ...{ sandboxes, sessionId: "s1" },
+        ...{ sandboxes: used, sessionId: "s1" },
       },
     );
     return execution as ToolExecution;
@@ -195,6 +214,30 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
       },
     });
     expect(output).toEqual(["refused", "refused", "refused", "done"]);
+    expectUntouched();
+  });
+
+  test("in WebAssembly cannot either", { timeout: 60_000 }, async () => {
+    linkSync(at("conf/token"), at("linked"));
+    const wasm = sandboxes.route("wasm");
+    const fs = [{ directory: tree.root, at: "/data", write: true }];
+    const call = async (tool: string, path: string): Promise<unknown> => {
+      const task = wasmTask(await component, tool, path, {
+        capabilities: { fs },
+        limits: { wallTimeMs: 20_000 },
+      });
+      const outcome = await (await wasm)?.run(task);
+      return outcome?.status === "completed" ? outcome.output : outcome;
+    };
+    expect(await call("read", "conf/sandgate.yaml")).toBe("OWN");
+    for (const path of ["conf/token", "linked", "conf/journal/keys/s1", "conf/journal/journal-1.sealed"])
+      expect(await call("read", path), path).toEqual({ error: "not-permitted" });
+    for (const tool of ["write", "append", "unlink", "rename", "set_size"]) {
+      expect(await call(tool, "conf/sandgate.yaml"), tool).toEqual({ error: "read-only" });
+      expect(await call(tool, "conf/token"), tool).toEqual({ error: "not-permitted" });
+    }
+    expect(await call("rename", "conf")).toEqual({ error: "read-only" });
+    rmSync(at("linked"));
     expectUntouched();
   });
 
@@ -296,6 +339,90 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
       ).toBe("OWN");
       const keys = [{ directory: at("conf/journal/keys") }];
       expect((await run("process", cat, keys)).error?.code).toBe("sandbox_unavailable");
+    },
+  );
+
+  test.skipIf(landlockUnavailable !== undefined)(
+    "that is a program on Landlock does not start with a directory that has one",
+    { timeout: 60_000 },
+    async () => {
+      await using landlock = await openSandboxes({ process: { isolation: "landlock" } });
+      const cat = (path: string): Partial<Tool> => ({
+        process: { command: "cat", args: () => [path], output: "text" },
+      });
+      linkSync(at("conf/token"), at("linked"));
+      mkdirSync(at("other"));
+      linkSync(at("conf/token"), at("other/linked"));
+      for (const fs of [
+        [{ directory: tree.root }],
+        [{ directory: at("conf") }],
+        [{ directory: at("conf/journal/keys") }],
+        [{ directory: at("other") }],
+        [{ file: at("conf/token"), at: at("conf/token") }],
+        [{ file: at("linked"), at: at("linked") }],
+        [{ file: at("conf/sandgate.yaml"), at: at("conf/sandgate.yaml"), write: true }],
+      ]) {
+        const { error } = await run("process", cat(at("conf/token")), fs, landlock);
+        expect(error?.code, JSON.stringify(fs)).toBe("sandbox_unavailable");
+      }
+      const config = at("conf/sandgate.yaml");
+      expect((await run("process", cat(config), [{ file: config, at: config }], landlock)).output).toBe(
+        "OWN",
+      );
+      rmSync(at("linked"));
+      expectUntouched();
+    },
+  );
+
+  test.skipIf(processUnavailable)(
+    "that is a program that stays, such as an MCP server or an agent, cannot either",
+    { timeout: 60_000 },
+    async () => {
+      const script = [
+        "cat conf/sandgate.yaml conf/token conf/journal/keys/s1 conf/sessions.db",
+        "echo NEW > conf/sandgate.yaml; rm -f conf/sandgate.lock; mv conf conf2; echo NEW > conf/sessions.db-wal",
+      ].join("; ");
+      const program = await sandboxes.startConfinedProgram({
+        command: "sh",
+        args: ["-c", `exec 2>/dev/null; ${script}`],
+        fs: [{ directory: tree.root, at: "/workspace", write: true }],
+      });
+      expect(await text(program.stdout)).toBe("OWN");
+      await program.ended;
+      expectUntouched();
+      for (const grant of [
+        { file: at("conf/token"), at: "/f" },
+        { directory: at("conf/journal/keys"), at: "/k" },
+      ])
+        await expect(
+          sandboxes.startConfinedProgram({ command: "cat", args: ["/f"], fs: [grant] }),
+        ).rejects.toThrow(/keys or records of Sandgate itself/);
+    },
+  );
+
+  test.skipIf(processUnavailable || !existsSync("/usr/bin/rg"))(
+    "finds nothing of keys and tokens by searching with ripgrep, or without it",
+    { timeout: 60_000 },
+    async () => {
+      linkSync(at("conf/token"), at("linked"));
+      writeFileSync(at("mine"), "OWN");
+      for (const sandbox of ["process", "host"] as const) {
+        const registry = new ToolRegistry();
+        for (const tool of toolsOf("search", TOOLSET_OPTIONS.search)) registry.register(tool);
+        const { output } = (await engine.dispatch(
+          { id: "c1", name: "grep", arguments: { pattern: "OWN|not" } },
+          {
+            registry,
+            policy: { check: () => allow({ sandbox, capabilities: { fs: [{ directory: tree.root }] } }) },
+            ...{ sandboxes, sessionId: "s1" },
+          },
+        )) as ToolExecution;
+        const found = JSON.stringify((output as { matches: unknown }).matches);
+        expect(found).toContain("mine");
+        expect(found).toContain("conf/sandgate.yaml");
+        for (const path of [...SECRET, "linked"]) expect(found, `${sandbox}: ${path}`).not.toContain(path);
+      }
+      rmSync(at("linked"));
     },
   );
 

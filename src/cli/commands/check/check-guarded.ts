@@ -3,16 +3,22 @@ import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
 import { usedBy } from "../../../policy/rule/rule.ts";
-import { Guard } from "../../../workspace/guard/guard.ts";
+import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
+import { Guard, type GuardedPlace } from "../../../workspace/guard/guard.ts";
 import { absolutePathBeside } from "../../config/config-path.ts";
 
 /** How many files a problem names. */
 const MAX_NAMED = 5;
 
-/** Finds grants that cover files of Sandgate itself, which they do not give: see `guardFiles`. */
+/**
+ * Finds grants that cover files of Sandgate itself, which they do not give: see `guardFiles`.
+ *
+ * @param workspaces The folders in which sessions can have their workspaces.
+ */
 export function checkGuarded(
   source: ConfigSource,
   policies: readonly LocatedPolicy[],
+  workspaces: readonly string[],
 ): readonly ConfigProblem[] {
   const guard = Guard.current();
   if (guard === undefined) return [];
@@ -25,14 +31,16 @@ export function checkGuarded(
       ];
       return uses.flatMap(({ path, use }) =>
         (use?.capabilities?.fs ?? []).flatMap((grant, index) => {
-          const message = messageFor(guard, placeOf(grant), "write" in grant && grant.write === true);
+          const found = placesOf(grant, workspaces).flatMap((place) => placesIn(guard, place));
+          const message = messageFor(found, "write" in grant && grant.write === true);
           if (message === undefined) return [];
           return [policy.problem([...path, "capabilities", "fs", index], message, "warning")];
         }),
       );
     }),
     ...grantsInConfig(source).flatMap(({ path, place, isWritable }) => {
-      const message = messageFor(guard, absolutePathBeside(source.file, place), isWritable);
+      const found = guard.placesIn(absolutePathBeside(source.file, place));
+      const message = messageFor(found, isWritable);
       return message === undefined ? [] : [source.problem(path, message, "warning")];
     }),
   ];
@@ -51,7 +59,7 @@ function grantsInConfig(
       return fs.flatMap((grant: JsonValue, index) => {
         if (!isJsonObject(grant)) return [];
         const place = grant["directory"] ?? grant["file"] ?? grant["path"];
-        const isWritable = grant["write"] === true || grant["mode"] === "write";
+        const isWritable = grant["write"] === true || grant["mode"] === "rw";
         return typeof place === "string"
           ? [{ path: [...section, name, "fs", index], place, isWritable }]
           : [];
@@ -60,15 +68,31 @@ function grantsInConfig(
   });
 }
 
-function placeOf(grant: object): string | undefined {
-  const { directory, file, within } = grant as Partial<Record<string, unknown>>;
-  const place = directory ?? (typeof file === "string" ? file : within);
-  return typeof place === "string" ? place : undefined;
+/** What a grant of a policy gives: a place, or one with this path below any folder of a workspace. */
+interface GrantedPlace {
+  readonly path: string;
+  readonly below?: string;
 }
 
-function messageFor(guard: Guard, place: string | undefined, isWritable: boolean): string | undefined {
-  if (place === undefined) return undefined;
-  const found = guard.placesIn(place).filter(({ access }) => isWritable || access === "none");
+function placesOf(grant: object, workspaces: readonly string[]): readonly GrantedPlace[] {
+  const { directory, file, within, workspace } = grant as Partial<Record<string, unknown>>;
+  if (workspace !== undefined)
+    return workspaces.map((path) => ({
+      path: absolutePath(path, "a workspace"),
+      ...(typeof workspace === "string" && { below: workspace }),
+    }));
+  const place = directory ?? (typeof file === "string" ? file : within);
+  return typeof place === "string" ? [{ path: place }] : [];
+}
+
+function placesIn(guard: Guard, { path, below }: GrantedPlace): readonly GuardedPlace[] {
+  const found = guard.placesIn(path);
+  // A session's workspace can be any folder in it.
+  return below === undefined ? found : found.filter((place) => `${place.path}/`.includes(`/${below}/`));
+}
+
+function messageFor(covered: readonly GuardedPlace[], isWritable: boolean): string | undefined {
+  const found = covered.filter(({ access }) => isWritable || access === "none");
   const named = [...new Set(found.map((each) => each.named))];
   if (named.length === 0) return undefined;
   const hidden = found.some(({ access }) => access === "none") ? " or reads" : "";

@@ -52,7 +52,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
     // The callers of sessions have credentials of their own, and workspaces.
     problems.push(...principalProblems(config, options), ...checkWorkspaces(config.locatedPolicies));
   }
-  problems.push(...checkGuarded(config.source, config.locatedPolicies));
+  problems.push(...checkGuarded(config.source, config.locatedPolicies, served?.workspaces ?? []));
   problems.sort(byPosition);
   const notCheckable = uncheckableKeys(config.locatedPolicies);
   const errors = problems.filter(({ severity }) => severity === "error").length;

@@ -4,6 +4,7 @@ import { checkDecision, type PolicyDecision } from "../../../policy/decision.ts"
 import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
 import { formatLimit, type LimitName } from "../../../policy/grant/limits.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
+import { POLICY_CASES } from "../../config/load-config.ts";
 import { loadCases, type PolicyCase } from "../../policy-cases/load-cases.ts";
 import { showProblem } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
@@ -11,7 +12,6 @@ import { loadConfiguredPolicy } from "./load.ts";
 
 /** The names that files have by default. */
 const CONFIG_NAME = "sandgate.yaml";
-const CASES_NAME = "sandgate.policy-test.yaml";
 
 /** Options of `sandgate policy test`. */
 interface TestOptions {
@@ -32,7 +32,7 @@ export async function testPolicy(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const config = givenConfig ?? (given === undefined ? CONFIG_NAME : join(dirname(given), CONFIG_NAME));
-  const file = given ?? join(dirname(config), CASES_NAME);
+  const file = given ?? join(dirname(config), POLICY_CASES);
   const { policy, registry } = await loadConfiguredPolicy(config, terminal);
   const cases = await loadCases(file, registry, policy.trackedFields);
   const differences: ConfigProblem[] = [];

@@ -16,6 +16,7 @@ import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import { absolutePathBeside } from "../config-path.ts";
+import { guardConfined } from "../guard-code.ts";
 import { readToken, TOKEN, type TokenEntry } from "../server/token.ts";
 import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
 
@@ -201,7 +202,10 @@ async function loadServer(
       : { ...grant, directory: absolutePathBeside(entry.file, grant.directory) };
   if (url === undefined) {
     const variables = await readValues(env, entry, [...path, "env"], problems);
-    return { ...(program as StdioServerOptions), env: variables, ...(fs && { fs: fs.map(beside) }) };
+    const { command, args = [], cwd } = program as StdioServerOptions;
+    const grants = fs?.map(beside);
+    guardConfined([command, ...args].map(String), grants, cwd);
+    return { ...(program as StdioServerOptions), env: variables, ...(grants && { fs: grants }) };
   }
   for (const member of Object.keys(PROGRAM).filter((name) => name !== "command")) {
     if (entry.value.servers[name]?.[member as keyof ServerEntry] === undefined) continue;

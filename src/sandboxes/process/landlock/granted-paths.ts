@@ -8,7 +8,7 @@ import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { findProtected } from "../../../workspace/find-protected.ts";
 import { protectionOf } from "../../../workspace/granted-protected.ts";
 import { coverOf, guardedAccess, guardedText } from "../../../workspace/guarded-cover.ts";
-import { type MadePlace, ProtectedWatch } from "../../../workspace/protected-watch.ts";
+import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles, Launched } from "../launcher.ts";
 import { checkPlace, openFile } from "../namespaces/granted-mounts.ts";
@@ -58,8 +58,8 @@ export class GrantedPaths implements GrantedFiles {
     return JSON.stringify(this.#paths);
   }
 
-  moveAside(): readonly MadePlace[] {
-    return this.#watches.flatMap((watch) => watch.moveAside());
+  moveAside(): MadePlaces {
+    return allMade(this.#watches.map((watch) => watch.moveAside()));
   }
 
   #add(grant: FsGrant, isOnly: boolean): void {
@@ -118,7 +118,7 @@ function refuseUncovered(fd: number, grant: DirectoryGrant): ProtectedWatch | un
     );
   if (!write) return undefined;
   const protection = protectionOf(grant);
-  const found = findProtected(fd, protection);
+  const { places: found } = findProtected(fd, protection);
   for (const place of found) closeSync(place.fd);
   const place = found.find(({ isBeginning }) => !isBeginning);
   if (place !== undefined)

@@ -11,7 +11,7 @@ import { CallNetwork, type CallNetworkOptions, withProxy } from "../network/call
 import { enforceableLimits, KILL_GRACE_MS, PROCESS_DEFAULTS } from "../process-limits.ts";
 import { MAX_PROGRAM_BYTES, type Program, programBytes } from "../program.ts";
 import { ProgramEnd } from "../program-end.ts";
-import { madeText } from "../program-outcome.ts";
+import { madeTexts } from "../program-outcome.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
 import type { ConfinedProgram, ConfinedProgramOptions, LongRunningEnd } from "./confined-program.ts";
 
@@ -112,7 +112,7 @@ export class RunningProgram implements ConfinedProgram {
     const exitCode = await this.#end.finish();
     // The process that waits for it was killed, as happens to one that has no program yet.
     const code = exitCode === -1 ? KILLED : exitCode;
-    for (const { path, movedTo } of held.files?.moveAside() ?? []) warn(madeText(path, movedTo));
+    for (const text of held.files === undefined ? [] : madeTexts(held.files.moveAside())) warn(text);
     await release(held);
     const { said, problem } = this.#launched;
     const hasBegun = said.startsWith(STARTED);

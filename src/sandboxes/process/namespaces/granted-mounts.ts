@@ -8,7 +8,7 @@ import { type FoundPlace, findProtected } from "../../../workspace/find-protecte
 import { type ProtectionGrant, protectionOf } from "../../../workspace/granted-protected.ts";
 import { coverOf, guardedAccess, guardedText, openCovered } from "../../../workspace/guarded-cover.ts";
 import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
-import { type MadePlace, ProtectedWatch } from "../../../workspace/protected-watch.ts";
+import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles } from "../launcher.ts";
 
@@ -81,7 +81,7 @@ export class GrantedMounts implements GrantedFiles {
 
   /**
    * Whether they can be mounted before it is known when they are used: a file of the work tree can be removed meanwhile, and
-   * bubblewrap would leave an empty one in its place.
+   * bubblewrap would leave an empty one in its place. An empty directory does no harm.
    */
   get canWait(): boolean {
     return this.#canWait;
@@ -125,8 +125,8 @@ export class GrantedMounts implements GrantedFiles {
     return [...shown, ...hidden].sort((a, b) => (a.at < b.at ? -1 : 1)).flatMap(({ options }) => options);
   }
 
-  moveAside(): readonly MadePlace[] {
-    return this.#watches.flatMap((watch) => watch.moveAside());
+  moveAside(): MadePlaces {
+    return allMade(this.#watches.map((watch) => watch.moveAside()));
   }
 
   /** Covers files of Sandgate itself. Returns those that do not exist. */
@@ -155,11 +155,11 @@ export class GrantedMounts implements GrantedFiles {
    * own: a mount cannot be renamed, nor can another directory take its path. A link cannot be covered.
    */
   #protect(fd: number, grant: ProtectionGrant, at: string, missing: readonly string[]): void {
-    const found = findProtected(fd, grant);
+    const { places: found } = findProtected(fd, grant);
     this.#watches.push(new ProtectedWatch(fd, grant, found, missing));
     const known = new Set([...this.#mounts.map((mount) => mount.at), ...this.#hidden]);
     for (const place of found) {
-      if (!/(^|\/)\.git(\/|$)/.test(place.path)) this.#canWait = false;
+      if (place.kind !== "directory" && !/(^|\/)\.git(\/|$)/.test(place.path)) this.#canWait = false;
       if (place.kind === "link" || known.has(`${at}/${place.path}`)) closeSync(place.fd);
       else this.#mounts.push(mountOf(place, at));
     }

@@ -1,4 +1,3 @@
-import type { GuardedFile } from "../../../base/guarded-files.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../../tool/changes.ts";
 import type { TouchedList } from "../../../workspace/touched-entries.ts";
@@ -32,7 +31,7 @@ export interface FetchAllowance {
 export interface FileAllowance {
   readonly grants: readonly FsGrant[];
   /** What the process guards. */
-  readonly guarded: readonly GuardedFile[];
+  readonly guarded: string;
   /** The limit `fileBytes` of the whole call. */
   readonly fileBytes: number;
   readonly used: FileUse;

@@ -1,4 +1,3 @@
-import type { GuardedFile } from "../../../base/guarded-files.ts";
 import type { ExportResult } from "../exports/call-export.ts";
 import type { GuestResult } from "../exports/guest-interface.ts";
 import type { WasiGrant } from "../host/wasi/grant.ts";
@@ -21,7 +20,7 @@ export interface WasmTask {
   readonly netBytes: number;
   readonly grant: WasiGrant;
   /** What the process guards; absent without `fs`. */
-  readonly guarded?: readonly GuardedFile[] | undefined;
+  readonly guarded?: string | undefined;
   /** Calls with the same owner share one instance and its state. If `undefined`, the call gets a fresh instance. */
   readonly owner: string | undefined;
 }

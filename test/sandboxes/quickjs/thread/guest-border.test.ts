@@ -71,7 +71,7 @@ test("a guest without grants cannot make the host do anything, whatever it sends
 
 test.skipIf(!workspaceIsSupported())("a guest with grants has its requests done or passed on", () => {
   using tree = new GrantedTree();
-  const fs = { grants: [{ directory: tree.root }], guarded: [], fileBytes: 10, used: NO_FILE_USE };
+  const fs = { grants: [{ directory: tree.root }], guarded: "[]", fileBytes: 10, used: NO_FILE_USE };
   const host = open({ net: { requests: 1, bytes: 1_000 }, fs, random: undefined }, 1);
   expect([CALL, FETCH].map((text) => host.receive(text))).toEqual([undefined, undefined]);
   expect(JSON.parse(String(host.receive(STAT)))).toMatchObject({ ok: { kind: "directory" } });
@@ -97,7 +97,7 @@ test.skipIf(!workspaceIsSupported())(
     using tree = new GrantedTree();
     const fs = {
       grants: [{ directory: tree.root, at: "/w", write: true }],
-      guarded: [],
+      guarded: "[]",
       fileBytes: 100,
       used: NO_FILE_USE,
     };
@@ -176,7 +176,7 @@ describe("a message that is too large", () => {
   });
 
   test("a file operation is answered without parsing it", () => {
-    const fs = { grants: [], guarded: [], fileBytes: 1_000, used: NO_FILE_USE };
+    const fs = { grants: [], guarded: "[]", fileBytes: 1_000, used: NO_FILE_USE };
     const host = open({ net: undefined, fs, random: undefined });
     const parse = vi.spyOn(JSON, "parse");
     for (const text of [`s["writeFile","/a",${JSON.stringify(long)}]`, `s[${values(1e6)}1]`]) {
