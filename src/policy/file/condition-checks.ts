@@ -135,6 +135,38 @@ function rootProblems(
   return never === undefined ? [] : [{ message: `${never}: ${consequenceFor(rule)}`, severity, at: "value" }];
 }
 
+/**
+ * Finds conditions that no caller meets.
+ *
+ * @param schema What is known of all callers, such as those that a server authenticates.
+ */
+export function principalProblems(
+  { all = [], any = [], ...entries }: RuleConditions = {},
+  effect: PolicyRule["effect"],
+  schema: JsonObject,
+  path: ConfigPath = ["when"],
+): readonly { readonly path: ConfigPath; readonly message: string }[] {
+  const nested = (name: string, each: readonly RuleConditions[]) =>
+    each.flatMap((item, index) => principalProblems(item, effect, schema, [...path, name, index]));
+  const consequence = consequenceFor({ effect });
+  const own = Object.entries(entries).flatMap(([key, condition]) => {
+    const { root, paths } = parseKey(key);
+    if (root !== "principal") return [];
+    const values = possibleAt(
+      schema,
+      paths.flatMap((steps, index) => (index === 0 ? steps : ["*", ...steps])),
+    );
+    const why =
+      values.length === 0
+        ? `nothing gives a caller '${key.slice(root.length + 1)}'`
+        : whyNever(schema, values, condition);
+    return why === undefined
+      ? []
+      : [{ path: [...path, key], message: `${why}, for all callers of the server: ${consequence}` }];
+  });
+  return [...own, ...nested("all", all), ...nested("any", any)];
+}
+
 /** The keys of conditions on attributes, of which nothing is known: each once, in the order of the policies. */
 export function uncheckableKeys(
   policies: readonly { readonly rules: readonly Pick<PolicyRule, "when">[] }[],
@@ -165,7 +197,7 @@ function isOpen({ effect }: CheckedRule): boolean {
   return effect !== "allow";
 }
 
-function consequenceFor({ effect }: CheckedRule): string {
+function consequenceFor({ effect }: Pick<CheckedRule, "effect">): string {
   if (effect === "allow") return "this condition is never met, and the rule allows nothing";
   return `this condition is never met, and the rule ${effect === "deny" ? "denies" : "asks about"} nothing`;
 }

@@ -7,7 +7,7 @@ import { grantsOf, type LocatedGrant } from "./located-grants.ts";
 
 /**
  * Finds rules whose calls must all fail: their grant has a limit or a capability that the tool's sandbox does not
- * support, or lacks what the tool needs. It is an error if this holds for a tool that the rule names, or for all its
+ * support, or lacks what the tool needs; and parts of grants that no call can use. A failure is an error if this holds for a tool that the rule names, or for all its
  * tools, and otherwise a warning.
  *
  * @param tools The registered tools.
@@ -34,6 +34,9 @@ export async function checkGrants(
     const isEvery = flawed.length === reach.get(located.source);
     const severity = isEvery || flawed.some(({ isNamed }) => isNamed) ? "error" : "warning";
     const names = flawed.map(({ name }) => `'${name}'`).join(", ");
+    if (flaw.isUseless) {
+      return located.policy.problem([...located.path, ...flaw.path], `${flaw.message} (${names})`, "warning");
+    }
     const message = `${flaw.message}: calls of ${names} fail`;
     return located.policy.problem([...located.path, ...flaw.path], message, severity);
   });

@@ -6,7 +6,7 @@ import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes
 import { type HostModule, isHostModule } from "../../../tool/implementations/host-implementation.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { type Config, loadConfig } from "../../config/load-config.ts";
-import { loadServer, type ServerConfig } from "../../config/server/load-server.ts";
+import { loadServer } from "../../config/server/load-server.ts";
 import { describeAnswering, sharedIds, whoAnswers } from "../../config/server/who-answers.ts";
 import { loadExport } from "../../config/tools/load-export.ts";
 import { unapprovedTools } from "../../config/tools/load-lock.ts";
@@ -21,9 +21,11 @@ import {
   type Terminal,
 } from "../../terminal/terminal.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
+import { checkAnswers } from "./check-answers.ts";
+import { checkEntries } from "./check-entries.ts";
 import { checkGrants } from "./check-grants.ts";
 import { checkGuarded } from "./check-guarded.ts";
-import { checkPrincipals, principalIds } from "./check-principals.ts";
+import { checkPrincipals } from "./check-principals.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
 
 /** Options of `sandgate check`. */
@@ -45,14 +47,19 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
   if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));
   const server = await loadServer(config.source, problems);
-  const { options, served } = server;
+  const { served } = server;
   problems.push(...sharedIds(source, server));
   const answering = whoAnswers(server);
   if (served === undefined) {
-    // The callers of sessions have credentials of their own, and workspaces.
-    problems.push(...principalProblems(config, options), ...checkWorkspaces(config.locatedPolicies));
+    // The callers of sessions have workspaces.
+    problems.push(...checkWorkspaces(config.locatedPolicies));
   }
   problems.push(...checkGuarded(config.source, config.locatedPolicies, served?.workspaces ?? []));
+  // A config without a server is not for callers.
+  if (source.at(["server"]) !== undefined) problems.push(...checkPrincipals(config.locatedPolicies, server));
+  // What could not be loaded would be named again.
+  if (problems.every(({ severity }) => severity === "warning"))
+    problems.push(...checkAnswers(config, answering), ...(await checkEntries(config, server)));
   problems.sort(byPosition);
   const notCheckable = uncheckableKeys(config.locatedPolicies);
   const errors = problems.filter(({ severity }) => severity === "error").length;
@@ -81,15 +88,6 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   if (notCheckable.length > 0)
     await print(terminal.stdout, shown`not checkable, as callers bring them: ${notCheckable.join(", ")}`);
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
-}
-
-/** Rules for principals that no caller of the server is. A config without a server is not for callers. */
-function principalProblems(
-  { source, locatedPolicies }: Config,
-  options: ServerConfig["options"],
-): readonly ConfigProblem[] {
-  if (source.at(["server"]) === undefined) return [];
-  return checkPrincipals(locatedPolicies, principalIds(options));
 }
 
 /** Prepares the tools, and checks that their sandboxes can hold what the policies grant. */

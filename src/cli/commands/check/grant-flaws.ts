@@ -2,11 +2,13 @@ import type { ConfigPath } from "../../../config/source.ts";
 import type { Tool } from "../../../engine/tool.ts";
 import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
+import { isOriginTemplate } from "../../../policy/grant/grant-template.ts";
 import type { LimitName } from "../../../policy/grant/limits.ts";
 import { isWithinOrigin, originOf, parseOrigin } from "../../../policy/grant/net-grant.ts";
 import type { Sandbox } from "../../../sandboxes/contract/sandbox.ts";
 import { remoteNeeds } from "../../../tool/checks/remote-needs.ts";
 import { workspaceIsSupported } from "../../../workspace/paths/fd-path.ts";
+import { whyElsewhere, whyNotShown, whyUnreachable } from "../../config/grants-without-effect.ts";
 import type { LocatedGrant } from "./located-grants.ts";
 
 /** Why calls of a tool fail under a grant. */
@@ -14,6 +16,8 @@ export interface GrantFlaw {
   /** The path from the rule to the part that is wrong, or where one is missing. */
   readonly path: ConfigPath;
   readonly message: string;
+  /** Whether calls run, and a part of the grant is of no use to them. Default: they fail. */
+  readonly isUseless?: true;
 }
 
 /** @param sandbox `undefined` if it is not open, so that nothing can be said about it. */
@@ -34,6 +38,8 @@ export function grantFlaws(
     ...limitFlaws(located, tool, sandbox),
     ...capabilityFlaws(located, tool, sandbox),
     ...(sandbox.mode === "remote" ? needFlaws(located, tool) : []),
+    ...placeFlaws(located, sandbox),
+    ...originFlaws(located, sandbox),
   ];
 }
 
@@ -106,4 +112,27 @@ function needFlaws({ use, capabilities }: LocatedGrant, { remote }: Tool): reado
     }
   }
   return flaws;
+}
+
+/** Files and directories that a program does not see where it looks for them. */
+function placeFlaws({ use }: LocatedGrant, { mode, isolation }: Sandbox): readonly GrantFlaw[] {
+  if (mode !== "process") return [];
+  return (use.capabilities?.fs ?? []).flatMap((grant, index): readonly GrantFlaw[] => {
+    const path = ["capabilities", "fs", index];
+    const message = whyNotShown(grant);
+    if (message !== undefined) return [{ path: [...path, "at"], message }];
+    // On Landlock, a program uses everything at its own path.
+    const elsewhere = isolation === "namespaces" ? whyElsewhere(grant) : undefined;
+    return elsewhere === undefined ? [] : [{ path, message: elsewhere, isUseless: true }];
+  });
+}
+
+/** Origins that no request can reach. */
+function originFlaws({ use }: LocatedGrant, { mode, capabilities }: Sandbox): readonly GrantFlaw[] {
+  if (!capabilities.has("net")) return [];
+  return (use.capabilities?.net ?? []).flatMap((grant, index): readonly GrantFlaw[] => {
+    if (isOriginTemplate(grant)) return [];
+    const message = whyUnreachable(grant, mode === "process");
+    return message === undefined ? [] : [{ path: ["capabilities", "net", index], message, isUseless: true }];
+  });
 }

@@ -16,6 +16,7 @@ import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import { absolutePathBeside } from "../config-path.ts";
+import { whyElsewhere, whyNotShown, whyUnreachable } from "../grants-without-effect.ts";
 import { guardConfined } from "../guard-code.ts";
 import { readToken, TOKEN, type TokenEntry } from "../server/token.ts";
 import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
@@ -182,6 +183,7 @@ export async function loadMcp(source: ConfigSource, problems: ConfigProblem[]): 
     try {
       checkServer(name, options);
       servers[name] = options;
+      if ("command" in options) problems.push(...programFlaws(options, entry, ["servers", name]));
     } catch (error) {
       problems.push(source.problem(["mcp", "servers", name], (error as TypeError).message));
     }
@@ -222,6 +224,24 @@ async function loadServer(
     ...(addresses && { addresses }),
     ...(oauth && { oauth: await loadOAuth(oauth, entry, [...path, "oauth"], problems) }),
   };
+}
+
+/** Grants of a program that have no effect. */
+function programFlaws(
+  { net = [], fs = [] }: Pick<StdioServerOptions, "net" | "fs">,
+  entry: ConfigEntry<McpEntry>,
+  path: ConfigPath,
+): readonly ConfigProblem[] {
+  const found = [
+    ...net.map((grant, index) => ({ at: ["net", index], message: whyUnreachable(grant, true) })),
+    ...fs.map((grant, index) => ({
+      at: ["fs", index],
+      message: whyNotShown(grant) ?? whyElsewhere(grant),
+    })),
+  ];
+  return found.flatMap(({ at, message }) =>
+    message === undefined ? [] : [entry.problem([...path, ...at], message, "warning")],
+  );
 }
 
 /** What to write for members that only concern programs. */

@@ -11,24 +11,10 @@ import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
 import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles } from "../launcher.ts";
+import { takenPlace } from "./taken-places.ts";
 
 /** Where a directory is seen whose grant does not say where: a program needs the root for its system directories. */
 export const DEFAULT_DIRECTORY = "/workspace";
-
-/** Where nothing can be shown, as the system's own files are there. */
-const TAKEN = [
-  "/bin",
-  "/dev",
-  "/etc",
-  "/lib",
-  "/lib32",
-  "/lib64",
-  "/libx32",
-  "/proc",
-  "/sbin",
-  "/sys",
-  "/usr",
-];
 
 /** A granted directory or file that is open, so that nothing else can take its place. */
 interface Mount {
@@ -184,7 +170,7 @@ function placeOf({ at = "/" }: DirectoryGrant): string {
 
 /** @throws {DirectoryGrantError} if the system has files there. */
 export function checkPlace(at: string): string {
-  const taken = TAKEN.find((place) => at === place || at.startsWith(`${place}/`));
+  const taken = takenPlace(at);
   if (taken === undefined) return at;
   throw new DirectoryGrantError(`nothing can be shown at '${at}': ${taken} has files of the system`);
 }

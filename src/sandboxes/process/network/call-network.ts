@@ -2,13 +2,13 @@ import type { Traffic } from "../../../egress/egress-error.ts";
 import { ForwardProxy, type ProxyOptions } from "../../../egress/proxy/forward-proxy.ts";
 import { shorten } from "../../contract/failure-text.ts";
 import type { Program } from "../program.ts";
+import { OWN_LOOPBACK } from "./own-loopback.ts";
 import { PROXY_PORT, ProxyListener } from "./proxy-listener.ts";
 
 /** The most bytes of a log line. */
 const MAX_LINE_BYTES = 500;
 
-/** What reaches the program itself. */
-const LOCAL = "localhost,127.0.0.1,::1";
+const LOCAL = OWN_LOOPBACK.join(",");
 const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
 
 /** The variables by which programs find the proxy. Some know one spelling only; Node.js asks to be told. */

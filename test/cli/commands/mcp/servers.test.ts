@@ -35,8 +35,17 @@ const run = (command: string, folder: string) =>
 
 describe.skipIf(ISOLATIONS.length === 0)("sandgate check", () => {
   test("starts MCP servers, and counts their tools", async () => {
-    const { code, stdout } = await run("check", await folderWith(config("ok")));
+    const level = "confirmations: { tools: { mcp_h_x: auto } }";
+    const { code, stdout } = await run("check", await folderWith(config("ok", "", level)));
     expect([code, stdout]).toEqual([0, expect.stringContaining("1 tool, 0 errors, 0 warnings")]);
+  });
+
+  test("warns of imported tools whose calls are always denied, as no one can be asked about them", async () => {
+    const { code, stderr } = await run("check", await folderWith(config("ok")));
+    expect(stderr).toMatch(
+      /every client of 'sandgate mcp serve' is denied calls of 'mcp_h_x'.*'mcp.classes'/,
+    );
+    expect(code).toBe(0);
   });
 
   test("warns of tools that cannot be registered, and fails for a server that cannot be reached", async () => {
