@@ -36,10 +36,17 @@ const KERNEL_FILE_SYSTEMS: readonly number[] = [
   0x74726163, // tracefs
 ];
 
-/** Returns the status of an open descriptor. */
+/**
+ * Returns the status of an open descriptor.
+ *
+ * @throws {WorkspaceError} `not-permitted` for a file that has several hard links and belongs to another user, since one of them
+ *   may be outside of the granted directories.
+ */
 export function statFd(fd: number): EntryStat {
   const stats: BigIntStats = fstatSync(fd, { bigint: true });
   const kind = kindOf(stats);
+  if (kind === "regular-file" && !isOfThisUser({ nlink: Number(stats.nlink), uid: Number(stats.uid) }))
+    throw new WorkspaceError("not-permitted", FOREIGN_LINKS);
   return {
     kind,
     size: stats.size,
