@@ -160,8 +160,8 @@ const MEMBERS: Readonly<Record<Member, MemberCheck>> = {
 
 const REQUIRED = ["registry", "policy", "sandboxes", "sessionId"] as const satisfies readonly Member[];
 
-/** The last context that passed: most calls come with the same one. */
-let passed: WeakRef<DispatchContext> | undefined;
+/** The contexts that passed: most calls come with one that did. */
+const passed = new WeakSet<DispatchContext>();
 
 /**
  * Checks what a dispatch throws for: a context that is a mistake of the program. Everything else that can go wrong, such as a
@@ -171,11 +171,11 @@ let passed: WeakRef<DispatchContext> | undefined;
  *   a number that is not valid.
  */
 export function checkContext(ctx: DispatchContext): void {
-  if (passed !== undefined && passed.deref() === ctx) return;
+  if (passed.has(ctx)) return;
   if (!isObject(ctx)) throw new TypeError("the context must be an object");
   for (const name of REQUIRED) if (ctx[name] === undefined) throw wrongMember(name);
   checkMembers(ctx);
-  passed = new WeakRef(ctx);
+  passed.add(ctx);
 }
 
 /**
