@@ -38,7 +38,8 @@ describe("timers", () => {
     expect((await run("return 1")).output).toBe(1);
     const { error, receipt } = await waiting;
     expect(error).toMatchObject({ code: "timeout", effect: "none" });
-    expect(receipt.used.wallTimeMs).toBeGreaterThanOrEqual(700);
+    // Timers of Node.js run up to a millisecond early.
+    expect(receipt.used.wallTimeMs).toBeGreaterThanOrEqual(699);
   });
 
   test("timers end with their call, and those of a module never run", async () => {
