@@ -164,13 +164,15 @@ describe("tasks", () => {
     const begun: string[] = [];
     const begin = async (name: string, options: Partial<PoolTaskOptions>): Promise<void> => {
       const observer = { ...SILENT, output: () => begun.push(name) };
-      expect(isReturned(await run(pool, { kind: "tell and sleep", ms: 10 }, { ...options, observer }))).toBe(
+      expect(isReturned(await run(pool, { kind: "tell and sleep", ms: 40 }, { ...options, observer }))).toBe(
         true,
       );
     };
-    const busy = Array.from({ length: 100 }, () => begin("busy", { caller: "ann", session: "1", tool: "a" }));
+    const busy = Array.from({ length: 50 }, () => begin("busy", { caller: "ann", session: "1", tool: "a" }));
     for (let i = 0; i < 3; i++) {
       await busy[8 * i];
+      // What the threads have said by now arrives, also where this process is late.
+      await new Promise((resolve) => setImmediate(resolve));
       const before = begun.length;
       await begin("other", other);
       // One call may have begun in each thread that this process has not learned of.
