@@ -24,6 +24,10 @@ const FILES = {
   "ann.token": "b".repeat(64),
 };
 
+/** Warnings about what the config around an example would have: its tools, its folders and the people who are asked. */
+const OF_A_PART =
+  /warning: (?:no tool '\S+' is registered|there is no such file or folder|this grant covers files of Sandgate|every client is denied calls)/;
+
 describe("docs/sandgate-yaml.md", () => {
   test("says what the shapes say", () => {
     expect(page, `write it with: ${COMMAND}`).toBe(configPage(configSchema(), examples));
@@ -53,7 +57,8 @@ describe("docs/sandgate-yaml.md", () => {
     }
     if (name === "lock") await sandgate(["mcp", "diff", "--accept", "--config", `${folder}/sandgate.yaml`]);
     const { code, stderr } = await sandgate(["check", "--config", `${folder}/sandgate.yaml`]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const problems = stderr.split("\n").filter((line) => line !== "" && !OF_A_PART.test(line));
+    expect({ code, problems }).toEqual({ code: 0, problems: [] });
   });
 
   test("cannot be written while a key has no description, or an entry no example", () => {
