@@ -26,9 +26,20 @@ let files: readonly GuardedFile[] = [];
  */
 export function guardFiles(guarded: readonly GuardedFile[]): void {
   const known = new Set(files.map(keyOf));
-  const added = guarded.map((file) => ({ ...file, path: resolve(file.path) }));
+  const added = guarded
+    .map((file) => ({ ...file, path: resolve(file.path) }))
+    .filter(({ path }) => canExist(path));
   const more = added.filter((file) => !known.has(keyOf(file)));
   if (more.length > 0) files = Object.freeze([...files, ...more]);
+}
+
+/** Whether Linux could have a file at a path. Looking for any other fails, as if a program had closed the directory. */
+function canExist(path: string): boolean {
+  return (
+    Buffer.byteLength(path) < 4_096 &&
+    !path.includes("\0") &&
+    path.split("/").every((name) => Buffer.byteLength(name) < 256)
+  );
 }
 
 /** The files of an SQLite database, those included that SQLite makes beside it. */

@@ -153,6 +153,8 @@ describe("A redaction", () => {
     const secrets = fc.oneof(fc.constantFrom(...SECRETS.map(([, secret]) => secret)), named);
     fc.assert(
       fc.property(fc.jsonValue(), places, secrets, (other, path, secret) => {
+        // Copies of values have no such member.
+        fc.pre(!JSON.stringify(other).includes("__proto__"));
         let value: unknown = secret;
         for (const place of path) {
           if (place === "item") value = [other, value];

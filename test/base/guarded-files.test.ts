@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { guardedFiles, guardFiles } from "../../src/base/guarded-files.ts";
+
+test("a path that no file can have is not looked for", () => {
+  const before = guardedFiles();
+  guardFiles([
+    { path: "x".repeat(256) },
+    { path: "a/".repeat(2_100) },
+    { path: "a\0b" },
+    { path: "é".repeat(128) },
+  ]);
+  expect(guardedFiles()).toBe(before);
+});
