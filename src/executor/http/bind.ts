@@ -50,7 +50,7 @@ export async function bind(
         "tls.clientCa cannot be used on a unix socket, which only this user can connect to",
       );
     }
-    // Whoever connects to it may call: a program whose directory has it would choose its own calls.
+    // Every program that connects to it may call: one whose directory has it would choose its own calls.
     if (typeof bound === "string") guardFiles([{ path: bound }]);
     return { address: where, isLocal: true, isUnixSocket: true, hostCheck: new HostCheck(undefined) };
   }
