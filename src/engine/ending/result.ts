@@ -44,9 +44,15 @@ function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
   const enforced = hasRun ? held : NOTHING_RAN.enforced;
   const used = Object.freeze(useOf(call, outcome));
   const { grant } = call.task;
-  const ran = hasRun && outcome.isolation !== undefined ? { grant, isolation: outcome.isolation } : { grant };
+  const { isolation } = outcome;
+  // Most receipts have these three members: spreading what others add would cost each of them a copy.
   const receipt = Object.freeze(
-    wasStopped(outcome) ? { enforced, used, ...endOf(outcome), ...ran } : { enforced, used, ...ran },
+    isolation === undefined && !wasStopped(outcome)
+      ? { enforced, used, grant }
+      : {
+          ...{ enforced, used, ...(wasStopped(outcome) && endOf(outcome)), grant },
+          ...(hasRun && isolation !== undefined && { isolation }),
+        },
   );
   const { outputSchema } = call.registered;
   const read = withEffect(
