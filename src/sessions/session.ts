@@ -75,8 +75,8 @@ export class Session extends SessionBase implements TurnSession {
   }
 
   /** @internal */
-  async approvePlan(by: string): Promise<void> {
-    if (await this.currentMode.approvePlan()) this.#tellMode(by);
+  async approvePlan(by: string, inquiryId: string): Promise<void> {
+    if (await this.currentMode.approvePlan(inquiryId)) this.#tellMode(by);
   }
 
   /**

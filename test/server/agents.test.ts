@@ -102,7 +102,7 @@ test("GET /v1/sessions/{id} shows the current mode, and of an agent's session th
   expect(await alice.json("GET", at)).toEqual({ id, kind: "main", mode: "cautious", isPlanApproved: false });
   await carol.json("PATCH", at, { mode: "plan" });
   expect(await carol.json("GET", at)).toMatchObject({ mode: "plan", isPlanApproved: false });
-  await server.sessions.get(id)?.approvePlan("carol");
+  await server.sessions.get(id)?.approvePlan("carol", "q1");
   expect(await carol.json("GET", at)).toMatchObject({ mode: "plan", isPlanApproved: true });
   const custom = { base: "manual", tools: { write_note: "deny" } };
   await carol.json("PATCH", at, { mode: custom });

@@ -11,21 +11,25 @@ interface KeptApproval extends StoredApproval {
 
 const PLACE_KEY = "place";
 const APPROVAL_PREFIX = "approval/";
+/** Before the id of an approval that was removed; the value is the id of its session. */
+const REMOVED_PREFIX = "removed/";
 
 /** The handlers of the approvals of all sessions and workspaces. */
 export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
   const { exclusive } = sdk.handlers.object;
   return {
+    /** Returns `false` if the approval was removed before. */
     add: async (
       ctx: ObjectContext,
       { approval, place: given }: { approval: Approval; place: number },
-    ): Promise<void> => {
-      const keys = [keyOf(approval.id), PLACE_KEY];
-      const [known, last] = await readValues<[KeptApproval, number]>(sdk, ctx, keys);
-      if (known !== null) return;
+    ): Promise<boolean> => {
+      const keys = [keyOf(approval.id), PLACE_KEY, REMOVED_PREFIX + approval.id];
+      const [known, last, removed] = await readValues<[KeptApproval, number, string]>(sdk, ctx, keys);
+      if (known !== null || removed !== null) return known !== null;
       const place = Math.max(given, (last ?? 0) + 1);
       ctx.set(PLACE_KEY, place);
       ctx.set<KeptApproval>(keyOf(approval.id), { approval, used: 0, place });
+      return true;
     },
 
     has: reader(
@@ -44,8 +48,11 @@ export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
 
     /** Returns `false` if the approval is unknown. */
     remove: async (ctx: ObjectContext, id: string): Promise<boolean> => {
-      if ((await ctx.get(keyOf(id))) === null) return false;
+      const known = await ctx.get<KeptApproval>(keyOf(id));
+      if (known === null) return false;
       ctx.clear(keyOf(id));
+      // A call that was not claimed yet when its process died adds it again.
+      ctx.set(REMOVED_PREFIX + id, known.approval.sessionId);
       return true;
     },
 
@@ -56,6 +63,9 @@ export function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
         for (const { approval } of await readPrefix<KeptApproval>(sdk, ctx, APPROVAL_PREFIX)) {
           if (approval.sessionId === sessionId && approval.for !== "workspace") ctx.clear(keyOf(approval.id));
         }
+        const removed = (await ctx.stateKeys()).filter((key) => key.startsWith(REMOVED_PREFIX));
+        const sessions = await readValues<readonly string[]>(sdk, ctx, removed);
+        for (const [index, key] of removed.entries()) if (sessions[index] === sessionId) ctx.clear(key);
       },
     ),
 

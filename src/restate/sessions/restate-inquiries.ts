@@ -124,10 +124,11 @@ export class RestateInquiries implements InquiryBroker {
     return this.#listeners.add(listener, this.open());
   }
 
-  /** Begins to read the list. */
-  async restore(): Promise<void> {
+  /** Begins to read the list. Each server applies the answers about the calls that it dispatches. */
+  async restore(): Promise<readonly InquiryRecord[]> {
     await this.#read();
     this.#readLater();
+    return [];
   }
 
   close(): void {

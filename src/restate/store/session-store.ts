@@ -176,7 +176,7 @@ export class RestateSessionStore implements SessionStore {
     return records.filter((record) => record !== undefined);
   }
 
-  addApproval(approval: Approval): Promise<void> {
+  addApproval(approval: Approval): Promise<boolean> {
     const place = this.client.nextPlace();
     if (approval.for === "workspace") {
       return this.client.write(approvalsObject(this.#store), "add", { approval, place });

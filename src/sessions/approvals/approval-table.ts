@@ -3,8 +3,12 @@ import type { Approval, StoredApproval } from "./approval.ts";
 
 /** Remembered answers: a part of a session store. */
 export interface ApprovalTable {
-  /** Adds an approval. Does nothing if the id is known. Its session must be known, unless it is for a workspace. */
-  addApproval(approval: Approval): MaybePromise<void>;
+  /**
+   * Adds an approval. Does nothing if the id is known. Its session must be known, unless it is for a workspace.
+   *
+   * @returns `false` if the approval was removed before, and its session is known: it stays removed, whoever adds it again.
+   */
+  addApproval(approval: Approval): MaybePromise<boolean>;
   /** Returns the approvals of all sessions and workspaces, in the order in which they were added. */
   approvals(): MaybePromise<readonly StoredApproval[]>;
   /** Counts a use. Returns `false` if the approval is unknown, or has covered as many calls as it may. */

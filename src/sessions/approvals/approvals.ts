@@ -64,9 +64,9 @@ export class Approvals {
   /**
    * Remembers an answer. In a session without a workspace, an approval for the workspace holds for the session.
    *
-   * @returns the approval, after it was stored.
+   * @returns the approval, after it was stored; `undefined` if it was revoked before.
    */
-  async remember({ scope, ...answer }: RememberedAnswer): Promise<Approval> {
+  async remember({ scope, ...answer }: RememberedAnswer): Promise<Approval | undefined> {
     const isEverywhere = scope.for === "workspace" && answer.workspace !== undefined;
     const approval: Approval = Object.freeze({
       ...scope,
@@ -74,7 +74,7 @@ export class Approvals {
       ...answer,
       ...(typeof scope.for === "number" && { expiresAt: answer.at + scope.for }),
     });
-    await this.#store.addApproval(approval);
+    if ((await this.#store.addApproval(approval)) === false) return undefined;
     const held = this.#hold(approval, 0);
     const [oldest] = held;
     const superfluous = held.filter((other) => this.#isExpired(other.approval));

@@ -65,7 +65,7 @@ export interface SessionCore {
   /** Whether this process is ending, so that the calls that wait go on in the next one. */
   readonly isSuspended: boolean;
   /** Approves the plan of the session, if its mode awaits one. */
-  approvePlan(by: string): Promise<void>;
+  approvePlan(by: string, inquiryId: string): Promise<void>;
   /** How many calls of a tool may run at once. */
   placesOf(tool: string): number;
   /** What people approved in this session and in others. */

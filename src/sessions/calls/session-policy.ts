@@ -13,6 +13,7 @@ import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 import { grantShadow } from "../changes/shadow-grants.ts";
+import type { InquiryRecord } from "../confirmations/inquiry.ts";
 import {
   awaitsPlan,
   type CallLevel,
@@ -25,6 +26,7 @@ import {
 } from "../deciding/levels.ts";
 import { namesUrls } from "../deciding/named-urls.ts";
 import { decidingMode } from "../modes/mode.ts";
+import { applyAnswer } from "./asking/asking.ts";
 import type { MessageCore } from "./core.ts";
 import { modesOf } from "./modes-of.ts";
 
@@ -64,8 +66,19 @@ export class SessionPolicy implements RuntimePolicy {
     // A call that a person confirmed has its answer.
     if (request.confirmedBy !== undefined) return this.#checkNow(request, false);
     const asked = this.#message.askedBefore(request.callId);
-    if (asked instanceof Promise) return asked.then(({ length }) => this.#checkNow(request, length > 0));
-    return this.#checkNow(request, asked.length > 0);
+    if (asked instanceof Promise || asked.length > 0) return this.#checkAsked(request, asked);
+    return this.#checkNow(request, false);
+  }
+
+  /** An answer holds beyond its call even if the policy now denies the call, which a suspended program makes again. */
+  async #checkAsked(
+    request: PolicyRequest,
+    asked: MaybePromise<readonly InquiryRecord[]>,
+  ): Promise<PolicyDecision> {
+    const records = await asked;
+    const { session } = this.#message;
+    for (const { inquiry, resolution } of records) await applyAnswer(session, inquiry, resolution);
+    return this.#checkNow(request, records.length > 0);
   }
 
   /** @param wasAsked Whether an earlier process asked a person about the call. */

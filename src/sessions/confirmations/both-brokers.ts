@@ -59,9 +59,9 @@ export class BothBrokers implements InquiryBroker {
     };
   }
 
-  async restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<void> {
-    await this.#own.restore(asksAgain);
-    await this.#shared.restore(asksAgain);
+  async restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly InquiryRecord[]> {
+    const own = await this.#own.restore(asksAgain);
+    return [...own, ...(await this.#shared.restore(asksAgain))];
   }
 
   close(): void {

@@ -80,9 +80,11 @@ export class Inquiries implements InquiryBroker {
    * {@link ask} about the same call. The questions of calls that ran are cancelled, since these calls do not run again.
    *
    * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
+   * @returns those that were answered, also about calls that do not ask again.
    */
-  async restore(asksAgain: (inquiry: Inquiry) => boolean = () => false): Promise<void> {
-    for (const { inquiry, resolution } of await this.#store.pendingInquiries()) {
+  async restore(asksAgain: (inquiry: Inquiry) => boolean = () => false): Promise<readonly InquiryRecord[]> {
+    const pending = await this.#store.pendingInquiries();
+    for (const { inquiry, resolution } of pending) {
       this.#clock.atLeast(resolution?.at ?? inquiry.askedAt);
       const entry = new OpenInquiry(inquiry, resolution);
       const isLost = inquiry.parent !== undefined && !asksAgain(inquiry);
@@ -96,6 +98,7 @@ export class Inquiries implements InquiryBroker {
       if (isLost || inquiry.kind === "question") await this.#end(entry, "cancelled");
       else this.#restored.add(entry);
     }
+    return pending.filter(({ resolution }) => resolution !== undefined);
   }
 
   /**

@@ -44,8 +44,9 @@ export interface InquiryBroker extends Asking {
    * Opens the inquiries of an earlier process again.
    *
    * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
+   * @returns what people answered, and may not have been applied before the earlier process died.
    */
-  restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<void>;
+  restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly InquiryRecord[]>;
   /** Stops the timers. The inquiries stay open in the store. */
   close(): void;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ModeState } from "./mode.ts";
 import { approvePlanIn, type Modes } from "./modes.ts";
-import { writeStoredMode } from "./stored-mode.ts";
+import { readStoredMode, writeStoredMode } from "./stored-mode.ts";
 
 /** Keeps the text of a mode. */
 type Store = (text: string) => unknown;
@@ -32,9 +32,24 @@ export class CurrentMode {
     return this.#change(() => state).then(() => undefined);
   }
 
-  /** Approves the plan. Resolves to `false` if the mode awaits none by then. */
-  approvePlan(): Promise<boolean> {
-    return this.#change((current) => (current.isPlanApproved ? current : approvePlanIn(current)));
+  /**
+   * Approves the plan. Resolves to `false` if the mode awaits none by then, or if the answer to this inquiry was applied
+   * before: a mode that awaits a new plan since then is not one in which that answer holds.
+   */
+  approvePlan(inquiryId: string): Promise<boolean> {
+    return this.#change((current) => {
+      if (current.isPlanApproved || inquiryId === this.#planInquiry) return current;
+      return approvePlanIn(current);
+    }, inquiryId);
+  }
+
+  get #planInquiry(): string | undefined {
+    try {
+      return readStoredMode(this.#text).planInquiry;
+    } catch {
+      // A later version may read it.
+      return undefined;
+    }
   }
 
   /**
@@ -60,13 +75,13 @@ export class CurrentMode {
   }
 
   /** Resolves to whether the mode is another one then. */
-  async #change(next: (current: ModeState) => ModeState): Promise<boolean> {
+  async #change(next: (current: ModeState) => ModeState, planInquiry?: string): Promise<boolean> {
     const before = this.#changing;
     const changing = (async () => {
       await before?.catch(() => undefined);
       const state = next(this.#state);
       if (state === this.#state) return false;
-      const text = writeStoredMode(state);
+      const text = writeStoredMode(state, planInquiry ?? this.#planInquiry);
       await this.#store(text);
       this.#text = text;
       // The modes of the configuration may have been replaced meanwhile.

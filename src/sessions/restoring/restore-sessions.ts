@@ -1,4 +1,5 @@
 import { receiveCall } from "../../engine/call/call.ts";
+import { applyAnswer } from "../calls/asking/asking.ts";
 import { interruptedExecution } from "../calls/ended-calls.ts";
 import { identityOf } from "../calls/identity.ts";
 import { warnIfNotHeld } from "../changes/warn-if-not-held.ts";
@@ -28,13 +29,18 @@ export async function restoreSessions(
     for (const { id, parent } of await store.sessions()) {
       if (parent !== undefined) await store.removeSession(id);
     }
-    await inquiries.restore((inquiry) => suspended.hasCallerOf(inquiry));
+    const answered = await inquiries.restore((inquiry) => suspended.hasCallerOf(inquiry));
     await approvals.restore();
     for (const record of await store.sessions()) {
       const session = await create(record);
       table.restore(session);
       // Without its workspace, it can hold no changes, so that a person is asked about them.
       await warnIfNotHeld(session.openChanges());
+    }
+    // Before any call is decided on, and whether or not the policy still asks about these.
+    for (const { inquiry, resolution } of answered) {
+      const session = table.get(inquiry.sessionId);
+      if (session !== undefined) await applyAnswer(session, inquiry, resolution);
     }
   }
   const isBehind = await repair(shared, (id) => table.get(id), suspended);

@@ -140,7 +140,7 @@ export class GuardedStore implements SessionStore {
     return this.#typed(() => this.#store.pendingInquiries());
   }
 
-  addApproval(approval: Approval): MaybePromise<void> {
+  addApproval(approval: Approval): MaybePromise<boolean> {
     return this.#typed(() => this.#store.addApproval(approval));
   }
 

@@ -48,6 +48,8 @@ export class MemorySessionStore implements SessionStore {
   readonly #sessions = new Map<string, Session>();
   readonly #inquiries = new Map<string, InquiryRecord>();
   readonly #approvals = new Map<string, StoredApproval>();
+  /** The sessions of removed approvals, by the ids of the approvals. */
+  readonly #removedApprovals = new Map<string, string>();
   #messageCount = 0;
 
   addSession(record: SessionRecord): boolean {
@@ -68,6 +70,9 @@ export class MemorySessionStore implements SessionStore {
     this.#sessions.delete(sessionId);
     for (const [id, { approval }] of this.#approvals) {
       if (approval.sessionId === sessionId && approval.for !== "workspace") this.#approvals.delete(id);
+    }
+    for (const [id, removed] of this.#removedApprovals) {
+      if (removed === sessionId) this.#removedApprovals.delete(id);
     }
   }
 
@@ -197,10 +202,12 @@ export class MemorySessionStore implements SessionStore {
     });
   }
 
-  addApproval(approval: Approval): void {
-    if (this.#approvals.has(approval.id)) return;
+  addApproval(approval: Approval): boolean {
+    if (this.#approvals.has(approval.id)) return true;
+    if (this.#removedApprovals.has(approval.id)) return false;
     if (approval.for !== "workspace") this.#session(approval.sessionId);
     this.#approvals.set(approval.id, { approval, used: 0 });
+    return true;
   }
 
   approvals(): readonly StoredApproval[] {
@@ -217,6 +224,8 @@ export class MemorySessionStore implements SessionStore {
   }
 
   removeApproval(id: string): boolean {
+    const sessionId = this.#approvals.get(id)?.approval.sessionId;
+    if (sessionId !== undefined && this.#sessions.has(sessionId)) this.#removedApprovals.set(id, sessionId);
     return this.#approvals.delete(id);
   }
 

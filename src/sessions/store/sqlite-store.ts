@@ -287,14 +287,17 @@ export class SqliteSessionStore implements SessionStore {
     );
   }
 
-  async addApproval(approval: Approval): Promise<void> {
+  addApproval(approval: Approval): Promise<boolean> {
     const { id, sessionId, calls = null } = approval;
-    await this.#commits.write(() =>
+    return this.#commits.write(() => {
+      if (this.#statements.row("SELECT 1 FROM removed_approvals WHERE id = ?", [id]) !== undefined)
+        return false;
       this.#statements.change(
         "INSERT INTO approvals (id, session, approval, calls) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [id, approval.for === "workspace" ? null : sessionId, writeRecord(approval), calls],
-      ),
-    );
+      );
+      return true;
+    });
   }
 
   approvals(): MaybePromise<readonly StoredApproval[]> {
@@ -318,7 +321,14 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   removeApproval(id: string): Promise<boolean> {
-    return this.#commits.write(() => this.#statements.change("DELETE FROM approvals WHERE id = ?", [id]));
+    return this.#commits.write(() => {
+      this.#statements.change(
+        `INSERT INTO removed_approvals (id, session)
+          SELECT a.id, s.id FROM approvals a JOIN sessions s ON s.id = a.approval ->> '$.sessionId' WHERE a.id = ?`,
+        [id],
+      );
+      return this.#statements.change("DELETE FROM approvals WHERE id = ?", [id]);
+    });
   }
 
   close(): void {

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
+import { ask, deny } from "../../../src/policy/decision.ts";
+import type { RuntimePolicy } from "../../../src/policy/policy.ts";
 import { programTools } from "../../../src/programs/program-tools.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { Lives } from "./lives.ts";
 import { program, programPolicy } from "./setting.ts";
@@ -61,6 +64,33 @@ describe("A program that waits for a person", () => {
       else expect((await life.result()).output).toMatchObject({ paid: [7, 7, 7] });
     }
     expect(calls).toHaveLength(3);
+  });
+
+  test.each([
+    ["asks", true],
+    ["denies everything", false],
+  ])("keeps what a person approved beyond its call if the process died before, and the policy then %s", async (_what, asks) => {
+    const calls: string[] = [];
+    const rules = (effect: "ask" | "deny"): RuntimePolicy => ({
+      check: (request) => {
+        if (request.tool.name !== "pay") return programPolicy().check(request);
+        return effect === "deny"
+          ? deny("no")
+          : ask("Pay?", { grant: { sandbox: "host" }, remember: "session" });
+      },
+    });
+    const lives = new Lives([program(ALL), counted("pay", calls)]);
+    const first = await lives.begin({ policy: rules("ask") });
+    await first.call({ to: ["x"] });
+    const [inquiry] = await first.waits(1);
+    await first.suspended(1);
+    // The answer is written, and nothing of what follows from it.
+    const answer = { decision: "allow", choice: "always", by: "ann", at: Date.now() } as const;
+    await lives.sessionStore.resolveInquiry((inquiry as Inquiry).id, answer);
+    const second = await lives.begin({ policy: rules(asks ? "ask" : "deny") });
+    expect((await second.result()).output).toMatchObject({ paid: [asks ? 7 : "permission_denied"] });
+    const session = second.sessions.get((inquiry as Inquiry).sessionId);
+    expect(session?.approvals()).toMatchObject([{ approval: { tools: ["pay"], by: "ann" } }]);
   });
 
   test("stays suspended when its sessions are closed", async () => {

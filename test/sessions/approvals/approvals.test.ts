@@ -27,14 +27,14 @@ function request(name: string, input: JsonObject = {}): PolicyRequest {
 }
 
 async function remember(scope: Partial<ApprovalScope>, place: ApprovalPlace = HERE): Promise<string> {
-  const { id } = await approvals.remember({
+  const approval = await approvals.remember({
     ...place,
     id: `q${count++}`,
     by: "bob",
     at: now,
     scope: { tools: ["send"], for: "session", ...scope },
   });
-  return id;
+  return approval?.id ?? "";
 }
 
 function covers(name: string, input: JsonObject = {}, place: ApprovalPlace = HERE): boolean {

@@ -39,7 +39,7 @@ test("manual takes the place of a mode that is gone, until it is there again or 
 test("a plan that a person approved stays approved only in a mode that awaits one", async () => {
   const { sessions } = await testSessions(TOOLS, { confirmations: { modes: { own: { base: "plan" } } } });
   const session = await sessions.open({ mode: "own" });
-  await session.approvePlan("eve");
+  await session.approvePlan("eve", "q1");
   sessions.replaceModes({ own: { base: "plan", tools: { write: "deny" } } });
   expect(session.isPlanApproved).toBe(true);
   sessions.replaceModes({ own: { base: "manual" } });

@@ -195,6 +195,53 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
     ]);
   });
 
+  test("leaves an approval revoked that was revoked before the crash, whatever the policy then says", async () => {
+    const at = await place();
+    const first = await at.start(true);
+    const session = await first.open({ id: "s" });
+    const message = [{ id: "c0", name: "put", arguments: { n: 0 } }];
+    void session.turn({ id: "t" }).dispatchAll(message, { messageId: "m" });
+    const [inquiry] = (await asked(first)) as readonly [CallInquiry];
+    await first.answer(inquiry.id, answerTo(inquiry, { decision: "always" }));
+    await expect.poll(() => session.approvals().length).toBe(1);
+    expect(await session.revokeApproval(inquiry.id)).toBe(true);
+    const sessions = await at.start(false);
+    expect(await executions(sessions)).toMatchObject([{ success: true, confirmation: { by: "ann" } }]);
+    const again = sessions.get("s");
+    expect(await again?.readApprovals()).toEqual([]);
+    void again?.turn().dispatch({ id: "c1", name: "put", arguments: { n: 1 } });
+    expect(await asked(sessions)).toMatchObject([{ callId: "c1" }]);
+    expect(at.ran).toEqual([{ n: 0 }]);
+  });
+
+  test("leaves a mode awaiting a new plan that was set after a plan was approved", async () => {
+    const at = await place();
+    at.registry.register(
+      defineTool({
+        name: "submit",
+        description: "Submits a plan.",
+        inputSchema: { type: "object" },
+        sideEffects: "none",
+        submitsPlan: true,
+        host: (input) => void at.ran.push(input),
+      }),
+    );
+    const first = await at.start(true);
+    const session = await first.open({ id: "s", mode: "plan" });
+    void session
+      .turn({ id: "t" })
+      .dispatchAll([{ id: "c0", name: "submit", arguments: {} }], { messageId: "m" });
+    const [inquiry] = (await asked(first)) as readonly [CallInquiry];
+    await first.answer(inquiry.id, answerTo(inquiry, {}));
+    await expect.poll(() => session.isPlanApproved).toBe(true);
+    await session.setMode("manual");
+    await session.setMode("plan");
+    expect(session.isPlanApproved).toBe(false);
+    const sessions = await at.start(false);
+    expect(await executions(sessions)).toMatchObject([{ success: true }]);
+    expect(sessions.get("s")).toMatchObject({ mode: "plan", isPlanApproved: false });
+  });
+
   test("waits for an answer to what was asked, also if the policy then allows everything", async () => {
     const at = await place();
     const first = await at.start(true);

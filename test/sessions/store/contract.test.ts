@@ -380,6 +380,24 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
       expect(await store.approvals()).toEqual([]);
       expect(await store.useApproval("q1")).toBe(false);
     });
+
+    test.each([
+      ["of its session", APPROVAL],
+      ["of its workspace", { ...APPROVAL, for: "workspace", workspace: "/srv/project" } as const],
+    ])("leaves an approval %s removed that is added again, until its session is removed", async (_what, approval) => {
+      expect(await store.addApproval(approval)).toBe(true);
+      expect(await store.addApproval(approval)).toBe(true);
+      await store.removeApproval("q1");
+      expect(await store.addApproval(approval)).toBe(false);
+      store = await reopen(store);
+      expect(await store.addApproval(approval)).toBe(false);
+      expect(await store.removeApproval("q1")).toBe(false);
+      expect(await store.approvals()).toEqual([]);
+      expect(await store.addApproval({ ...approval, id: "q2" })).toBe(true);
+      await store.removeSession("s1");
+      await store.addSession(SESSION);
+      expect(await store.addApproval(approval)).toBe(true);
+    });
   });
 
   describe("with earlier calls", () => {

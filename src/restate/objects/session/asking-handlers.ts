@@ -77,13 +77,13 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
     addApproval: async (
       ctx: ObjectContext,
       { store, approval, place }: { store: StorePlace; approval: Approval; place: number },
-    ): Promise<void> => {
+    ): Promise<boolean> => {
       const object = approvalsObject(store);
       if ((await ctx.get(SESSION_KEY)) === null) {
-        if (await callObject<boolean>(sdk, ctx, object, "has", approval.id)) return;
+        if (await callObject<boolean>(sdk, ctx, object, "has", approval.id)) return true;
         throw refusal(sdk, "the session is not in the store");
       }
-      await callObject(sdk, ctx, object, "add", { approval, place });
+      return callObject<boolean>(sdk, ctx, object, "add", { approval, place });
     },
   };
 }

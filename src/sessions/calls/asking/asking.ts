@@ -97,7 +97,7 @@ export async function applyAnswer(
   if (resolution === undefined) return;
   await remember(session, inquiry, resolution);
   if (inquiry.kind === "plan" && resolution.decision === "allow")
-    await session.approvePlan(resolution.by ?? "");
+    await session.approvePlan(resolution.by ?? "", inquiry.id);
 }
 
 async function remember(

@@ -77,6 +77,11 @@ const MIGRATIONS: readonly string[] = [
     UNIQUE (session, turn)
   ) STRICT;
   CREATE INDEX forgotten_turns_of_session ON forgotten_turns (session);`,
+  `CREATE TABLE removed_approvals (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX removed_approvals_of_session ON removed_approvals (session);`,
 ];
 
 /**
