@@ -146,8 +146,7 @@ async function read(
   const call: McpCallIdentity = { callId, turnId };
   const link = links.of(connection.name, call, pauseOf(context))?.link;
   try {
-    const wire = await connection.wire(signal);
-    return await wire.read(method, params, signal, link);
+    return await connection.read(method, params, signal, link);
   } catch (error) {
     signal.throwIfAborted();
     const isServers =

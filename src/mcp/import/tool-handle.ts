@@ -44,7 +44,8 @@ export class ToolHandle implements McpToolHandle {
   async call(args: JsonObject, options: McpCallOptions): Promise<McpCallEnd> {
     const { connection, tool, sideEffects, links } = this.#options;
     const isRepeatable = sideEffects === "none" || sideEffects === "read";
-    const called = { name: tool.original, inputSchema: tool.inputSchema, isRepeatable };
+    const { original: name, inputSchema, listed } = tool;
+    const called = { name, inputSchema, listed, isRepeatable };
     const { signal, call, pause, onProgress, onLog } = options;
     const linked = links?.of(connection.name, call, pause);
     const report = (progress: McpProgress): void => {

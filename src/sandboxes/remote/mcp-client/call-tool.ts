@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { type McpConnection, NotConnectedError } from "./connection.ts";
 import type { McpCallLink } from "./questions/call-link.ts";
-import { unsentErrorIn } from "./unsent.ts";
+import { SessionGoneError, unsentErrorIn } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
 
@@ -29,12 +29,16 @@ export interface CalledTool {
   readonly inputSchema: JsonObject;
   /** Whether a call may be sent once more if it is not known whether the server got it. */
   readonly isRepeatable: boolean;
+  /** The definition as the server listed it. */
+  readonly listed: JsonObject;
 }
 
 /**
  * Calls a tool of a server. Never rejects.
  *
- * A request that broke is sent again, once and with a new id, only to a server of 2026-07-28 and for a repeatable tool.
+ * A request whose session the server no longer knew is sent again, once and in a new session. A request that broke, or whose
+ * answer may come from a proxy before a server that was deployed anew, is sent again only for a repeatable tool; one that broke, only
+ * to a server of 2026-07-28.
  */
 export async function callTool(
   connection: McpConnection,
@@ -45,27 +49,39 @@ export async function callTool(
   const first = await callOnce(connection, tool, args, options);
   // The tool may name other headers now. Its new definition has to be approved before it is called.
   if (first.end.status === "error" && first.end.code === HEADER_MISMATCH) connection.expireTools();
-  const isBroken = first.end.status === "unavailable" && first.end.sent;
-  if (!isBroken || !tool.isRepeatable || first.wire?.isModern !== true || options.signal.aborted)
-    return first.end;
+  if (options.signal.aborted || !mayRepeat(first, tool)) return first.end;
   return (await callOnce(connection, tool, args, options)).end;
 }
 
 interface Attempt {
   readonly end: McpCallEnd;
+  /** Absent if there was none to send on. */
   readonly wire?: Wire;
+  /** Whether the server did not know the session. */
+  readonly isGone?: boolean;
+}
+
+function mayRepeat({ end, wire, isGone }: Attempt, { isRepeatable }: CalledTool): boolean {
+  if (isGone === true) return true;
+  if (wire === undefined || !isRepeatable || end.status === "result") return false;
+  return wire.isLost || (wire.isModern && end.status === "unavailable" && end.sent);
 }
 
 async function callOnce(
   connection: McpConnection,
-  { name, inputSchema }: CalledTool,
+  tool: CalledTool,
   args: JsonObject,
   options: CallToolOptions,
 ): Promise<Attempt> {
   const { signal, link } = options;
+  const { name, inputSchema } = tool;
   let wire: Wire;
   try {
     wire = await connection.wire(signal);
+    if (!(await connection.lists(wire, tool, signal))) {
+      const detail = "the server was started or deployed anew, and its definition of the tool is another one";
+      return { end: { status: "unavailable", sent: false, detail } };
+    }
   } catch (error) {
     if (signal.aborted) return { end: { status: "cancelled", sent: false } };
     return { end: { status: "unavailable", sent: false, detail: messageOf(error) } };
@@ -74,7 +90,8 @@ async function callOnce(
     const result = await wire.callTool(name, args, inputSchema, options, link);
     return { wire, end: isResult(result) ? { status: "result", result } : MALFORMED };
   } catch (error) {
-    return { wire, end: signal.aborted ? { status: "cancelled", sent: true } : endOf(error) };
+    if (signal.aborted) return { wire, end: { status: "cancelled", sent: true } };
+    return { wire, end: endOf(error), isGone: unsentErrorIn(error) instanceof SessionGoneError };
   }
 }
 

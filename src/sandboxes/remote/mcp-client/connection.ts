@@ -1,5 +1,7 @@
 import type { Transport } from "@modelcontextprotocol/client";
 import { race } from "../../../base/timers/race.ts";
+import { equalJson } from "../../../json/equal.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { type ListedOffers, listOffers } from "./list/list-offers.ts";
 import { type ListedTools, listTools } from "./list/list-tools.ts";
 import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
@@ -14,6 +16,9 @@ import { WireFilter } from "./wire-filter.ts";
 
 /** Milliseconds until a server that wants a login is tried again: someone may have logged in meanwhile. */
 const LOGIN_RETRY_MS = 60_000;
+
+/** Milliseconds until a server over HTTP is tried again that was down. */
+const DOWN_RETRY_MS = 60_000;
 
 /** Messages that a server logs, in a second, that reach the log. */
 const MAX_LOGS = 20;
@@ -64,9 +69,12 @@ export class McpConnection {
   /** Whether the server ended when it was asked `server/discover`. */
   #isLegacy = false;
   #isDown = false;
+  /** The tools by their own names, as they were listed last on a wire. */
+  readonly #definitions = new WeakMap<Wire, Promise<ReadonlyMap<string, JsonObject>>>();
   #current: Transport | undefined;
+  #filter: WireFilter | undefined;
   #hasBegun = false;
-  /** Tries a server again that wants a login. */
+  /** Tries a server again that wants a login, or is down. */
   #retry: NodeJS.Timeout | undefined;
   /** The pause before the next attempt. */
   #pausing: NodeJS.Timeout | undefined;
@@ -111,12 +119,40 @@ export class McpConnection {
    * @throws if it has no connection, or the list exceeds the bounds.
    */
   async listTools(): Promise<ListedTools> {
-    const wire = await this.wire();
-    return await listTools((method, params) => wire.request(method, params, this.#closing.signal), {
+    return await this.#listOn(await this.wire());
+  }
+
+  async #listOn(wire: Wire): Promise<ListedTools> {
+    const listing = listTools((method, params) => wire.request(method, params, this.#closing.signal), {
       hasTools: wire.info.capabilities["tools"] !== undefined,
       // Headers are sent over HTTP only, where tools with invalid ones must be left out.
       checksHeaders: wire.isModern && !wire.isStdio,
     });
+    const definitions = listing.then(definitionsIn);
+    const replace = (): unknown => this.#definitions.set(wire, definitions);
+    // Calls do not wait for a list that is read again.
+    definitions.then(replace, () => {});
+    if (!this.#definitions.has(wire)) replace();
+    return await listing;
+  }
+
+  /**
+   * Whether the definition of a tool is the one that the server listed on a wire. A server that was started or deployed anew may have
+   * another one, which was not approved.
+   *
+   * @throws if the tools cannot be listed.
+   */
+  async lists(wire: Wire, { name, listed }: CalledDefinition, signal: AbortSignal): Promise<boolean> {
+    const known = this.#definitions.get(wire);
+    let definitions = await known?.catch(() => undefined);
+    if (definitions === undefined) {
+      this.#definitions.delete(wire);
+      if ((await race(this.#listOn(wire), { signals: [signal] })) === "aborted")
+        throw new NotConnectedError("the server has not listed its tools yet");
+      definitions = await this.#definitions.get(wire);
+    }
+    const current = definitions?.get(name);
+    return current === listed || (current !== undefined && equalJson(current, listed));
   }
 
   /**
@@ -131,6 +167,21 @@ export class McpConnection {
       (method, params) => wire.request(method, params, this.#closing.signal),
       capabilities,
     );
+  }
+
+  /**
+   * Reads something that belongs to a call: see `Wire.read`. If the session was lost, it is read once more.
+   *
+   * @throws {NotConnectedError} if there is no connection, and what `Wire.read` throws.
+   */
+  async read(...[method, params, signal, link]: Parameters<Wire["read"]>): Promise<JsonObject> {
+    const wire = await this.wire(signal);
+    try {
+      return await wire.read(method, params, signal, link);
+    } catch (error) {
+      if (!wire.isLost || signal.aborted) throw error;
+      return await (await this.wire(signal)).read(method, params, signal, link);
+    }
   }
 
   /** Has those who use the connection list the tools again. */
@@ -168,8 +219,7 @@ export class McpConnection {
       if (unsent instanceof AuthorizationError) {
         // It is not the server that failed: each call may try at once, and that counts as no restart.
         this.#hasBegun = false;
-        clearTimeout(this.#retry);
-        this.#retry = setTimeout(() => this.#reopen(), LOGIN_RETRY_MS).unref();
+        this.#retryIn(LOGIN_RETRY_MS);
       } else setImmediate(() => this.#reopen());
       throw new NotConnectedError(`the server cannot be connected to: ${why}`);
     }
@@ -184,7 +234,10 @@ export class McpConnection {
     };
     const attempt = async (): Promise<Wire> => {
       told = new Map();
-      const filter = new WireFilter(notify);
+      const filter: WireFilter = new WireFilter(notify, {
+        onLost: (why) => this.#lost(filter, why),
+        onSuspicion: () => void this.#wire?.request("ping").catch(() => {}),
+      });
       const transport = await this.#open(sdk, filter, notify);
       const abort = (): void => void transport.close().catch(() => {});
       this.#closing.signal.addEventListener("abort", abort, { once: true });
@@ -197,8 +250,14 @@ export class McpConnection {
         },
       };
       this.#current = transport;
-      const options = { calls: filter.calls, asks: this.#asks, isLegacy: this.#isLegacy };
-      return await Wire.connect(sdk, transport, events, { ...options, timeoutMs: this.#connectTimeoutMs });
+      this.#filter = filter;
+      const options = { filter, asks: this.#asks, isLegacy: this.#isLegacy };
+      const wire = await Wire.connect(sdk, transport, events, {
+        ...options,
+        timeoutMs: this.#connectTimeoutMs,
+      });
+      filter.isConnected = true;
+      return wire;
     };
     try {
       return await attempt();
@@ -225,17 +284,46 @@ export class McpConnection {
     this.#reopen();
   }
 
+  /**
+   * The session of the wire is lost. Calls on the wire go on, since another instance of the server may still know it. A session
+   * that was of use is replaced at once, and that counts as no restart.
+   */
+  #lost(filter: WireFilter, why: string): void {
+    const wire = this.#wire;
+    if (this.#closing.signal.aborted || filter !== this.#filter || wire === undefined) return;
+    this.#wire = undefined;
+    this.#notify("ended", `${why}: it is connected to again, as after it was deployed anew`);
+    void wire.retire().catch(() => {});
+    if (wire.hasAnswered) this.#hasBegun = false;
+    this.#reopen();
+  }
+
   #reopen(): void {
     if (!this.#closing.signal.aborted && this.#wire?.isClosed !== false) void this.#begin();
+  }
+
+  /** Tries a server once, without a pause. */
+  #retryIn(ms: number): void {
+    clearTimeout(this.#retry);
+    const retry = (): void => {
+      this.#hasBegun = false;
+      this.#reopen();
+    };
+    this.#retry = setTimeout(retry, ms).unref();
   }
 
   /** @throws {NotConnectedError} if there were too many restarts. */
   async #pause(): Promise<void> {
     const pauseMs = this.#restarts.next();
     if (pauseMs === undefined) {
-      if (!this.#isDown)
-        this.#notify("server_down", "it ended too often, and is not started again for ten minutes");
+      // A server over HTTP, which others start, can be tried at no cost.
+      const isProgram = this.#current !== undefined && "pid" in this.#current;
+      if (!this.#isDown) {
+        const again = isProgram ? "is not started again for ten minutes" : "is tried again every minute";
+        this.#notify("server_down", `it ended too often, and ${again}`);
+      }
       this.#isDown = true;
+      if (!isProgram) this.#retryIn(DOWN_RETRY_MS);
       throw new NotConnectedError("the server is down: it ended too often");
     }
     const { promise: pause, resolve } = Promise.withResolvers<void>();
@@ -270,6 +358,17 @@ export class McpConnection {
     this.#wire = undefined;
     await wire?.close().catch(() => {});
   }
+}
+
+/** A tool, as far as its definition is compared. */
+interface CalledDefinition {
+  /** The server's own name of it. */
+  readonly name: string;
+  readonly listed: JsonObject;
+}
+
+function definitionsIn({ tools }: ListedTools): ReadonlyMap<string, JsonObject> {
+  return new Map(tools.filter(isJsonObject).map((tool) => [String(tool["name"]), tool]));
 }
 
 /** Adds how a program ended that could not be spoken to, and what it wrote last to its standard error. */

@@ -11,6 +11,11 @@ export class AuthorizationError extends UnsentError {
   override readonly name: string = "AuthorizationError";
 }
 
+/** A server over HTTP no longer knows the session of a request (404), so that it did not carry it out (MCP 2025-11-25, "Session Management"). */
+export class SessionGoneError extends UnsentError {
+  override readonly name: string = "SessionGoneError";
+}
+
 /** Finds what made a request fail before it was carried out. `fetch` and the SDK may wrap it. */
 export function unsentErrorIn(error: unknown): UnsentError | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {

@@ -21,6 +21,17 @@ const MAX_PROBLEMS = 10;
 
 const ID = Buffer.from('"id"');
 
+/** The longest error that is read for what it says of a session, in characters. */
+const MAX_SESSION_ERROR = 16_384;
+
+/** Gets what the messages say of their connection. */
+export interface FilteredConnection {
+  /** The server may no longer know the session. Called once. */
+  onLost?(why: string): void;
+  /** The server may no longer know the session: a request would show it. */
+  onSuspicion?(): void;
+}
+
 /**
  * Stands between a server and the SDK. It lets only checked messages pass: answers to requests that are open, and a bounded
  * number of others. Lists and results of tools reach the SDK with their whole value aside, since its own check would refuse a
@@ -34,8 +45,41 @@ export class WireFilter {
   readonly #unasked = new Rate(MAX_UNASKED);
   readonly #problems = new Rate(MAX_PROBLEMS);
 
-  constructor(notify: Notify) {
+  readonly #connection: FilteredConnection;
+  /** Whether a stream of messages that answer nothing was open. */
+  hasStream = false;
+  /** Whether the server was connected to: what it refuses before says nothing of a session. */
+  isConnected = false;
+  #isLost = false;
+  #hasAnswered = false;
+
+  constructor(notify: Notify, connection: FilteredConnection = {}) {
     this.#notify = notify;
+    this.#connection = connection;
+  }
+
+  /** Whether the server may no longer know the session of the connection. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Whether a call, or another request that belongs to one, was answered. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** Something says that the server no longer knows the session, as after it was deployed anew. */
+  lose(why: string): void {
+    if (this.#isLost || !this.isConnected) return;
+    this.#isLost = true;
+    this.#connection.onLost?.(why);
+  }
+
+  /** The stream of messages that answer nothing cannot be opened any more. A server need not have one, so that it proves nothing. */
+  suspect(): void {
+    if (!this.hasStream) return;
+    this.hasStream = false;
+    this.#connection.onSuspicion?.();
   }
 
   /** Learns which requests are open. */
@@ -82,6 +126,7 @@ export class WireFilter {
    * @param call The call on whose stream it came, if it is one.
    */
   pass(text: string, call?: OpenCall): string | undefined {
+    if (isSessionError(text)) this.lose("it answered with an error about the session");
     const message = this.#read(text);
     if (message === undefined) return undefined;
     if (message.method !== undefined) {
@@ -111,6 +156,7 @@ export class WireFilter {
       return undefined;
     }
     this.#open.delete(id);
+    if (OF_CALLS.has(asked)) this.#hasAnswered = true;
     return result === undefined ? message : { ...message, result: setAside(asked, result) };
   }
 
@@ -127,6 +173,19 @@ export class WireFilter {
         `it sends more than ${MAX_UNASKED} messages in a second: those that are no answers are ignored`,
       );
     }
+  }
+}
+
+const OF_CALLS: ReadonlySet<string> = new Set(["tools/call", "resources/read", "prompts/get"]);
+
+/** Whether a text is an error of JSON-RPC about the session. Some servers send it with 200, and with `null` as its id. */
+function isSessionError(text: string): boolean {
+  if (text.length > MAX_SESSION_ERROR || !text.includes('"error"') || !/session/i.test(text)) return false;
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } | null };
+    return typeof error?.message === "string" && /session/i.test(error.message);
+  } catch {
+    return false;
   }
 }
 

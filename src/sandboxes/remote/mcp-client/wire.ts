@@ -4,11 +4,11 @@ import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { answerRequests, type ServerAsks } from "./questions/asked-requests.ts";
 import type { McpCallLink } from "./questions/call-link.ts";
-import type { OpenCall, OpenCalls } from "./questions/open-calls.ts";
+import type { OpenCall } from "./questions/open-calls.ts";
 import { inRounds } from "./questions/rounds.ts";
 import { withPages } from "./questions/url-elicitation.ts";
 import type { Sdk } from "./sdk.ts";
-import { WHOLE } from "./wire-filter.ts";
+import { WHOLE, type WireFilter } from "./wire-filter.ts";
 
 /** Milliseconds for the answer to `server/discover` over stdio. Silence means that the server speaks 2025-11-25. */
 const PROBE_MS = 3_000;
@@ -49,8 +49,8 @@ export interface ConnectOptions {
   readonly isLegacy: boolean;
   /** Milliseconds for an answer over HTTP, and for `initialize`. Default: {@link REQUEST_MS}. */
   readonly timeoutMs?: number | undefined;
-  /** The calls in which the server can ask. */
-  readonly calls: OpenCalls;
+  /** Has the calls in which the server can ask, and says whether the session was lost. */
+  readonly filter: Pick<WireFilter, "calls" | "isLost" | "hasAnswered">;
   /** What it may ask then. */
   readonly asks: ServerAsks;
 }
@@ -58,13 +58,13 @@ export interface ConnectOptions {
 /** A live connection to a server, over any transport. It ends once, and is not opened again. */
 export class Wire {
   readonly #client: Client;
-  readonly #calls: OpenCalls;
+  readonly #filter: ConnectOptions["filter"];
   readonly isStdio: boolean;
   #isClosed = false;
 
-  private constructor(client: Client, calls: OpenCalls, isStdio: boolean) {
+  private constructor(client: Client, filter: ConnectOptions["filter"], isStdio: boolean) {
     this.#client = client;
-    this.#calls = calls;
+    this.#filter = filter;
     this.isStdio = isStdio;
   }
 
@@ -77,7 +77,7 @@ export class Wire {
     sdk: Sdk,
     transport: Transport,
     events: WireEvents,
-    { calls, asks, isLegacy, timeoutMs = REQUEST_MS }: ConnectOptions,
+    { filter, asks, isLegacy, timeoutMs = REQUEST_MS }: ConnectOptions,
   ): Promise<Wire> {
     const isStdio = "pid" in transport;
     const client = new sdk.Client(CLIENT_INFO, {
@@ -89,8 +89,8 @@ export class Wire {
       // Servers of 2025-11-25 are told once what can be asked; whether a call's client can be asked is known later.
       capabilities: asks,
     });
-    const wire = new Wire(client, calls, isStdio);
-    answerRequests(client, asks, (request, context) => calls.ask(request, context));
+    const wire = new Wire(client, filter, isStdio);
+    answerRequests(client, asks, (request, context) => filter.calls.ask(request, context));
     // The filter reports what is wrong; nothing else of these errors is known to be safe to show.
     client.onerror = () => {};
     client.onclose = () => {
@@ -118,6 +118,16 @@ export class Wire {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** Whether the server may no longer know the session: its next request has another wire. */
+  get isLost(): boolean {
+    return this.#filter.isLost;
+  }
+
+  /** Whether a call was answered. */
+  get hasAnswered(): boolean {
+    return this.#filter.hasAnswered;
   }
 
   /** Whether the revision is 2026-07-28 or later: requests stand alone. */
@@ -164,7 +174,7 @@ export class Wire {
       return wholeOf(result);
     };
     return withoutResultType(
-      await this.#calls.during(call, () => withPages(() => inRounds(send, call), call)),
+      await this.#filter.calls.during(call, () => withPages(() => inRounds(send, call), call)),
     );
   }
 
@@ -184,7 +194,7 @@ export class Wire {
       const request = { method, params: { ...retry, ...this.#declared(call), ...params } };
       return wholeOf(await this.#client.request(request, ANYTHING, options));
     };
-    return withoutResultType(await this.#calls.during(call, () => inRounds(send, call)));
+    return withoutResultType(await this.#filter.calls.during(call, () => inRounds(send, call)));
   }
 
   /** A server of 2026-07-28 is told with each request what its client can be asked. */
@@ -220,6 +230,12 @@ export class Wire {
     };
     if (Object.keys(filter).length === 0) return undefined;
     return await this.#client.listen(filter, { timeout: REQUEST_MS });
+  }
+
+  /** Closes it when the calls on it have ended. */
+  async retire(): Promise<void> {
+    await this.#filter.calls.idle();
+    await this.close();
   }
 
   /** Idempotent. */

@@ -4,7 +4,7 @@ import type { Egress } from "../../../../egress/egress.ts";
 import { EgressError } from "../../../../egress/egress-error.ts";
 import type { ResponseHeaders } from "../../../../egress/request.ts";
 import type { NetGrant } from "../../../../policy/grant/net-grant.ts";
-import { UnsentError } from "../unsent.ts";
+import { SessionGoneError, UnsentError } from "../unsent.ts";
 import type { WireFilter } from "../wire-filter.ts";
 import { MAX_MESSAGE_BYTES } from "../wire-message.ts";
 import { checkedEvents } from "./checked-events.ts";
@@ -20,6 +20,12 @@ const EVENTS = "text/event-stream";
 
 /** Statuses whose responses have no body. */
 const BODILESS = new Set([204, 205, 304]);
+
+/** Statuses of servers, and of proxies before them, to a request whose session they do not know. */
+const WITHOUT_SESSION = new Set([400, 404, 503]);
+
+/** Errors that come with the statuses 400 and 404 in 2026-07-28. */
+const MODERN_ERRORS: ReadonlySet<unknown> = new Set([-32_601, -32_602, -32_020, -32_021, -32_022]);
 
 /** What a server's requests may reach, and how. */
 export interface HttpFetchOptions {
@@ -65,6 +71,15 @@ export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): F
       body.destroy();
       return new Response(null, head);
     }
+    if (filter !== undefined && WITHOUT_SESSION.has(status)) {
+      const isGone = status === 404 && headers["mcp-session-id"] !== undefined;
+      if (init.method === "POST" && isGone) {
+        body.destroy();
+        filter.lose("it no longer knows the session (HTTP 404)");
+        throw new SessionGoneError("the server no longer knows the session");
+      }
+      if (init.method === "GET") filter.suspect();
+    }
     const isOk = status >= 200 && status < 300;
     // The SDK reads media types in this way.
     const type = String(received["content-type"] ?? "")
@@ -74,10 +89,13 @@ export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): F
     if (filter === undefined || !isOk || type !== EVENTS) {
       if (type === EVENTS) head.headers.set("content-type", "text/plain");
       const text = isOk ? await readText(body, hold()) : await readBeginning(body);
+      if (WITHOUT_SESSION.has(status) && init.method === "POST" && !isModernError(text))
+        filter?.lose(`it answered with HTTP ${status}`);
       // The SDK does not read the body of a 202.
       const isMessage = isOk && status !== 202 && init.method === "POST" && text !== "";
       return new Response(isMessage && filter !== undefined ? (filter.pass(text) ?? "") : text, head);
     }
+    if (init.method === "GET") filter.hasStream = true;
     const events = Readable.from(checkedEvents(body, filter, hold(), call), { objectMode: false });
     events.once("close", () => body.destroy());
     return new Response(Readable.toWeb(events) as ReadableStream, head);
@@ -95,6 +113,16 @@ async function readText(body: Readable, received: HeldBytes): Promise<string> {
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString();
+}
+
+/** Whether a text is an error of 2026-07-28, which has no sessions: the request is wrong, and not the connection. */
+function isModernError(text: string): boolean {
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: unknown } | null };
+    return MODERN_ERRORS.has(error?.code);
+  } catch {
+    return false;
+  }
 }
 
 /** Errors are only shown: the rest of a long one says nothing more. */

@@ -42,6 +42,7 @@ interface Tracked extends OpenCall {
 export class OpenCalls {
   readonly #sending = new AsyncLocalStorage<Tracked>();
   readonly #open = new Set<Tracked>();
+  readonly #waiting: (() => void)[] = [];
   /** The calls that requests of the server belong to. */
   readonly #from = new Map<MessageId, Tracked>();
 
@@ -54,7 +55,13 @@ export class OpenCalls {
     } finally {
       this.#open.delete(tracked);
       for (const [id, from] of this.#from) if (from === tracked) this.#from.delete(id);
+      if (this.#open.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     }
+  }
+
+  /** Waits until no call is under way. */
+  async idle(): Promise<void> {
+    if (this.#open.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** The call that is being sent, in what its request starts. */
