@@ -14,6 +14,9 @@ const CODING_OVERHEAD = 1_024;
  */
 const COUNT_INTERVAL_MS = 20;
 
+/** How many informational responses may come before the one that counts. */
+const MAX_INTERIM_RESPONSES = 1_000;
+
 /** The reason given to undici when a response is aborted. It is never reported. */
 const UNWANTED = new Error("the response is no longer wanted");
 
@@ -28,6 +31,8 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
   contact: Contact | undefined;
   /** Whether the body was truncated. */
   isCut = false;
+  /** Called with each response 102 (RFC 2518, section 10.1), which says that the answer takes longer. */
+  onProcessing: (() => void) | undefined;
   readonly #origin: string;
   readonly #limits: EgressLimits;
   /** Bytes that may be received, with all framing. */
@@ -40,6 +45,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
   /** The final count; `undefined` while the response arrives. */
   #bytesDown: number | undefined;
   #counting: NodeJS.Timeout | undefined;
+  #interimResponses = 0;
   #isOver = false;
 
   /**
@@ -98,8 +104,14 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     status: number,
     headers: ResponseHeaders,
   ): void {
+    if (this.#isOver) return;
     // Informational responses (RFC 9110, section 15.2) come before the one that counts.
-    if (status < 200) return;
+    if (status < 200) {
+      if (++this.#interimResponses > MAX_INTERIM_RESPONSES)
+        this.#end(new EgressError("response_invalid", "there are too many informational responses"));
+      else if (status === 102) this.onProcessing?.();
+      return;
+    }
     this.status = status;
     this.headers = headers;
     this.codings = contentCodings(headers["content-encoding"]);

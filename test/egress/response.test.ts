@@ -135,7 +135,7 @@ describe("a response", () => {
     [
       "is informational without end",
       flood("", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"),
-      "budget_exceeded",
+      "response_invalid",
     ],
   ])("a response that %s fails with a matching code", async (_case, answer, code) => {
     const port = await serveBytes(answer);
