@@ -119,6 +119,7 @@ function advance(call: CallState, steps: readonly Step[]): Result | Promise<Resu
 }
 
 function wait(call: CallState, later: OneShotThenable<StepResult>, steps: readonly Step[]): Promise<Result> {
+  if (call.task === undefined && call.caller === undefined) call.ctx.turn?.waits();
   const resume = (result: StepResult): Result | Promise<Result> => {
     if (result !== undefined) return conclude(call, result);
     call.resumedAt = performance.now();

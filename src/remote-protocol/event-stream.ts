@@ -1,7 +1,8 @@
 /**
- * The events in the stream of a call: any number of `output` and `log`, and a final `execution` or `problem`.
+ * The events in the stream of a call: any number of `output` and `log`, `waiting` (an empty object) if the call waits for its
+ * turn after others, and a final `execution` or `problem`.
  */
-export type StreamEventName = "output" | "log" | "execution" | "problem";
+export type StreamEventName = "output" | "log" | "waiting" | "execution" | "problem";
 
 /** An event of a stream. `data` is JSON text with the shape of the event's name. */
 export interface StreamEvent {

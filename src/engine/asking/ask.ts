@@ -36,12 +36,14 @@ export function questionAsker(call: PlacedCall): AskForTask {
     if (options.signal.aborted) throw questionCancelled(effect);
     const resumeCallers = caller?.pause?.();
     const resume = options.pause();
+    ctx.turn?.waits();
     try {
       return await answerTo(call, ask, request, options);
     } catch (thrown) {
       // What else the context's function throws is not for the model.
       throw thrown instanceof ToolFailure ? thrown : nobodyToAsk(effect);
     } finally {
+      ctx.turn?.begins();
       resume();
       resumeCallers?.();
     }

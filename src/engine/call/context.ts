@@ -4,6 +4,7 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
+import type { TurnObserver } from "../../sandboxes/contract/task.ts";
 import type { CallingAgent } from "../../tool/supervised-agent.ts";
 import { checkResultBudget, type ResultBudget } from "../bounds/result-budget.ts";
 import { type ClassTimeouts, checkTimeouts } from "../bounds/timeouts.ts";
@@ -89,6 +90,12 @@ export type DispatchContext<Embedder = unknown> = {
    * and of the time that sandboxes let it wait (`workers.maxWaitMs`). Default: 0.
    */
   readonly waitedMs?: number;
+  /**
+   * Follows whether the call waits: for what comes before it runs, its turn in a sandbox, or a person. Default: nothing does.
+   *
+   * @internal
+   */
+  readonly turn?: TurnObserver;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
   /**
@@ -150,6 +157,7 @@ const MEMBERS: Readonly<Record<Member, MemberCheck>> = {
   idempotencyKey: ["a text", isText],
   signal: ["an AbortSignal", (value) => value instanceof AbortSignal],
   waitedMs: ["a number", (value) => typeof value === "number"],
+  turn: ["an observer", hasMethod("waits")],
   decisionTimeoutMs: ["a number", () => true],
   unhandledErrors: ['"message" or "redacted"', (value) => value === "message" || value === "redacted"],
   resultBudget: ["a budget", () => true],

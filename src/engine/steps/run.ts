@@ -56,6 +56,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     grant: bound,
     signal,
     waitedMs: caller === undefined ? ctx.waitedMs : undefined,
+    turn: caller === undefined ? ctx.turn : undefined,
     observer: call.workReport ?? observer,
     embedder,
     agent,
@@ -67,6 +68,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
+  task.turn?.begins();
   reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, call.policyRevision);
   return call.trace === undefined
     ? call.sandbox.run(call.task)

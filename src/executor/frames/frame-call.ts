@@ -92,6 +92,10 @@ export class FrameCall implements CallWaiter {
     this.#isReplayed = true;
   }
 
+  waits(): void {
+    if (!this.#isOver) this.#host.send({ type: FRAME.waiting, id: this.id, text: "", textBytes: 0 });
+  }
+
   answered(execution: string): void {
     const prefix = this.#isReplayed ? REPLAYED : FIRST;
     this.#end({ type: FRAME.execution, id: this.id, prefix, ...sized(execution) });

@@ -28,6 +28,11 @@ export class AnswerStream {
     else this.#write("log", JSON.stringify({ level: event.level, message: event.message }));
   }
 
+  /** Says that the call waits, or has waited, for its turn. */
+  tellWait(): void {
+    this.#write("waiting", "{}");
+  }
+
   /** @param execution The execution as JSON text. */
   end(execution: string): void {
     this.#begin();
@@ -48,7 +53,7 @@ export class AnswerStream {
     });
   }
 
-  #write(event: "output" | "log", data: string): void {
+  #write(event: "output" | "log" | "waiting", data: string): void {
     this.#response.write(writeStreamEvent(event, data));
   }
 }

@@ -86,6 +86,12 @@ export class DispatchExchange implements CallWaiter {
     if (this.#stream !== undefined) this.#response.setHeader(REPLAYED_HEADER, "true");
   }
 
+  waits(): void {
+    if (this.#stream?.hasBegun) this.#stream.tellWait();
+    // HTTP/1.0 has no interim responses (RFC 9110, section 15.2).
+    else if (this.#request.httpVersion !== "1.0") this.#response.writeProcessing();
+  }
+
   answered(execution: string): void {
     this.#leave = undefined;
     if (this.#stream !== undefined) this.#stream.end(execution);

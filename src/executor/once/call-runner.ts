@@ -11,7 +11,7 @@ import type { DispatchedCall } from "./dispatched-call.ts";
 /** The parts of an executor's dispatch context: its own tools, policy, sandboxes and hooks. */
 export type ExecutorContext<Embedder = unknown> = Omit<
   DispatchContext<Embedder>,
-  "sessionId" | "principal" | "signal" | "waitedMs" | "upperBound" | "resultBudget" | "toolAlias"
+  "sessionId" | "principal" | "signal" | "waitedMs" | "turn" | "upperBound" | "resultBudget" | "toolAlias"
 >;
 
 /** The text for later requests of a call that was cancelled because all its clients disconnected. */
@@ -57,7 +57,7 @@ export class CallRunner {
     const { tracer } = this.#context;
     const traced = tracer && trace ? { tracer: continueTrace(tracer, trace) } : {};
     const waitedMs = performance.now() - call.arrivedAt;
-    const own = { sessionId: request.session, ...known, ...traced, signal, waitedMs, upperBound };
+    const own = { sessionId: request.session, ...known, ...traced, signal, waitedMs, turn: call, upperBound };
     const silent = { ...this.#context, ...own };
     const ctx = call.isStreamed ? { ...silent, events: this.#eventsOf(call) } : silent;
     return this.#engine.dispatch(request.call, ctx).then((execution) => this.#conclude(call, execution));

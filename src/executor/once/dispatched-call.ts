@@ -15,6 +15,8 @@ export interface CallWaiter {
   answered(execution: string): void;
   /** The call did not run, or its result is unknown. */
   refused(problem: RemoteProblem): void;
+  /** The call waits, or has waited, for its turn: its answer may come that much later. Called once at most. */
+  waits(): void;
   /** Receives chunks and log lines. Absent if they are not needed. */
   readonly onEvent?: ((event: CallEvent) => void) | undefined;
 }
@@ -28,6 +30,9 @@ export interface CallOrigin {
   /** The trace that the request continues, as it claims. */
   readonly trace?: TraceHeaders | undefined;
 }
+
+/** Milliseconds that a call may wait without its waiters knowing: clients wait a little longer than a wall time. */
+const UNTOLD_WAIT_MS = 20;
 
 /** A call from its arrival to its answer, with its waiters. */
 export class DispatchedCall {
@@ -46,6 +51,12 @@ export class DispatchedCall {
   #waiters: CallWaiter[] = [];
   /** Removes the call from the queue, and returns whether it was queued. */
   leaveQueue: (() => boolean) | undefined;
+  /** Called when the call begins to wait for its turn. */
+  onWait: (() => void) | undefined;
+  /** Since when it waits for its turn; `undefined` if it does not. */
+  #waitsSince: number | undefined;
+  #waitedMs = 0;
+  #hasToldWait = false;
   #isAbandoned = false;
   /** Requests that arrived after the call was abandoned. */
   #followers: Set<() => void> | undefined;
@@ -77,6 +88,7 @@ export class DispatchedCall {
   /** Adds a waiter. */
   join(waiter: CallWaiter): void {
     this.#waiters.push(waiter);
+    if (this.#hasToldWait) waiter.waits();
   }
 
   /**
@@ -93,6 +105,27 @@ export class DispatchedCall {
     this.#isAbandoned = true;
     this.cancel();
     return undefined;
+  }
+
+  /** The call waits for its turn: its wall time does not pass. */
+  waits(): void {
+    if (this.#hasToldWait || this.#waitsSince !== undefined) return;
+    this.#waitsSince = performance.now();
+    this.onWait?.();
+  }
+
+  /** It begins, or goes on. */
+  begins(): void {
+    if (this.#waitsSince === undefined) return;
+    this.#waitedMs += performance.now() - this.#waitsSince;
+    this.#waitsSince = undefined;
+  }
+
+  /** Tells the waiters that the call waits, or has waited, if it did. */
+  tellWait(): void {
+    if (this.#hasToldWait || (this.#waitsSince === undefined && this.#waitedMs < UNTOLD_WAIT_MS)) return;
+    this.#hasToldWait = true;
+    for (const waiter of this.#waiters) waiter.waits();
   }
 
   cancel(): void {

@@ -10,6 +10,12 @@ import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { type CallIdentity, CallWindow, identityOf } from "./call-window.ts";
 import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 
+/**
+ * The share of its wall time after which a client learns that its call waits, or has waited: late, since most calls end before,
+ * and some proxies take an interim response for the last one.
+ */
+const WAIT_TOLD_AFTER = 0.75;
+
 /** A call that waits in the queue. */
 interface QueuedCall {
   /** Its name in the window. */
@@ -39,6 +45,15 @@ export class Dispatcher {
   readonly #waiting: DeadlineTimer<QueuedCall> = new DeadlineTimer({
     deadlineOf: ({ call }) => call.arrivedAt + this.#maxWaitMs,
     expire: (queued) => this.#expire(queued),
+  });
+  /** Calls that wait, or have waited, for their turns: their clients learn of it before they give them up. */
+  readonly #late: DeadlineTimer<DispatchedCall> = new DeadlineTimer({
+    deadlineOf: ({ arrivedAt, request }) =>
+      arrivedAt + (request.grant.limits.wallTimeMs ?? 0) * WAIT_TOLD_AFTER,
+    expire: (call) => {
+      this.#late.delete(call);
+      call.tellWait();
+    },
   });
   #isDraining = false;
   #onIdle: (() => void) | undefined;
@@ -154,6 +169,8 @@ export class Dispatcher {
     if (this.#isDraining) throw draining();
     const { request, caller, name, waiter, arrivedAt } = submission;
     const call = new DispatchedCall(request, submission, waiter.onEvent !== undefined, arrivedAt);
+    // A client that sets no wall time waits for as long as it says.
+    if (request.grant.limits.wallTimeMs !== undefined) call.onWait = () => this.#late.add(call);
     this.#window.begin(submission, call);
     const leave = this.#wait(name, call, waiter);
     const queued: QueuedCall = { name, call };
@@ -178,7 +195,10 @@ export class Dispatcher {
       this.#waiting.delete(queued);
       return place();
     };
-    if (isQueued) this.#waiting.add(queued);
+    if (isQueued) {
+      this.#waiting.add(queued);
+      call.waits();
+    }
     return leave;
   }
 
@@ -189,7 +209,7 @@ export class Dispatcher {
   #wait(name: string, call: DispatchedCall, waiter: CallWaiter): () => void {
     call.join(waiter);
     return () => {
-      if (call.leave(waiter) === "unstarted") this.#forget(name);
+      if (call.leave(waiter) === "unstarted") this.#forget(name, call);
     };
   }
 
@@ -212,12 +232,13 @@ export class Dispatcher {
   }
 
   #refuse(name: string, call: DispatchedCall, problem: RemoteProblem): void {
-    this.#forget(name);
+    this.#forget(name, call);
     call.refuse(problem);
   }
 
   /** Forgets a call that did not run, and may therefore be submitted again. */
-  #forget(name: string): void {
+  #forget(name: string, call: DispatchedCall): void {
+    this.#late.delete(call);
     this.#window.cancel(name);
     this.#tellIfIdle();
   }
@@ -252,6 +273,7 @@ export class Dispatcher {
   }
 
   #release(call: DispatchedCall): void {
+    this.#late.delete(call);
     this.#admission.release(call.caller);
     call.letFollow();
     this.#tellIfIdle();

@@ -24,7 +24,8 @@ type FrameName =
   | "output"
   | "log"
   | "pong"
-  | "goAway";
+  | "goAway"
+  | "waiting";
 
 /** The types of frames. */
 export const FRAME: Readonly<Record<FrameName, number>> = Object.freeze({
@@ -51,6 +52,8 @@ export const FRAME: Readonly<Record<FrameName, number>> = Object.freeze({
    * (4 bytes) and, as JSON, the problem, if the connection ends at once.
    */
   goAway: 0x16,
+  /** To the client: the call waits, or has waited, for its turn, so that its wall time ends later. Empty. */
+  waiting: 0x17,
 });
 
 /** The largest id of a call. Ids increase, so a connection with it can have no further calls. */

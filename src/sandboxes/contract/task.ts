@@ -41,6 +41,8 @@ export interface SandboxTask extends GrantedTask {
   readonly signal: AbortSignal | undefined;
   /** Milliseconds for which the call has waited for its turn already, such as at an executor. Default: 0. */
   readonly waitedMs?: number | undefined;
+  /** Follows whether it waits for its turn. Absent if that does not matter, as for nested calls. */
+  readonly turn?: TurnObserver | undefined;
   readonly observer: TaskObserver;
   /** The embedder's own data, for functions in this process only; it never leaves the process. */
   readonly embedder: unknown;
@@ -76,6 +78,14 @@ export function ownerOf({
   toolName,
 }: Pick<SandboxTask, "principal" | "sessionId" | "toolName">): QueueOwner {
   return { principal: principal?.id, session: sessionId, tool: toolName };
+}
+
+/** Follows whether a task waits for its turn. None of the methods throws. */
+export interface TurnObserver {
+  /** The task waits: its wall time does not pass until it begins, or goes on. */
+  waits(): void;
+  /** It begins, or goes on. Not called for every wait that ends. */
+  begins(): void;
 }
 
 /** Follows a running task. */

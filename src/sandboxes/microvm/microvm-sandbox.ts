@@ -83,12 +83,14 @@ export class MicrovmSandbox implements Sandbox {
   async #run(task: SandboxTask, program: MicrovmImplementation): Promise<SandboxOutcome> {
     const toolBytes = task.limits.memoryBytes ?? MICROVM_DEFAULTS.memoryBytes;
     const cancelled = [task.signal, this.#closing.signal];
+    task.turn?.waits();
     const saved = await race(this.#pool.save(program.image, toolBytes), { signals: cancelled });
     if (saved === "aborted") return CANCELLED;
     const waitsFrom = performance.now();
     const machine = await this.#take(saved, task);
     const waitedMs = Math.round(performance.now() - waitsFrom);
     if (machine === undefined) return this.#wasCancelled(task) ? CANCELLED : neverBegan(waitedMs);
+    task.turn?.begins();
     let call: MicrovmCall;
     try {
       call = new MicrovmCall(task, program, machine, this.#memory);

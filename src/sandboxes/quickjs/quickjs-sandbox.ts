@@ -124,7 +124,7 @@ export class QuickJsSandbox implements Sandbox {
   }
 
   async #loadAndRun(task: SandboxTask, limits: QuickJsLimits): Promise<SandboxOutcome> {
-    const { implementations, capabilities, signal, observer, suspension } = task;
+    const { implementations, capabilities, signal, observer, suspension, turn } = task;
     /** What a call may have done that does not start here. */
     const before = suspension?.from === undefined ? "none" : "unknown";
     let start: { readonly host: CallHost; readonly found: FoundTemplate };
@@ -137,7 +137,10 @@ export class QuickJsSandbox implements Sandbox {
         suspension?.from === undefined
           ? this.#load(quickjs, limits, { observer, caller: callerOf(task) })
           : this.#reload(suspension, suspension.from, limits);
+      // Other calls may load it, and take turns for the threads.
+      turn?.waits();
       const loaded = await race(loading, { signals: [signal] });
+      turn?.begins();
       if (loaded === "aborted") return { status: "cancelled", effect: before, used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
       const { template } = loaded;

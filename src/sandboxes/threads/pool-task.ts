@@ -1,4 +1,4 @@
-import type { SandboxTask, TaskObserver } from "../contract/task.ts";
+import type { SandboxTask, TaskObserver, TurnObserver } from "../contract/task.ts";
 
 /** The options of a task in a pool. */
 export interface PoolTaskOptions {
@@ -16,6 +16,8 @@ export interface PoolTaskOptions {
   readonly session?: string | undefined;
   /** Milliseconds for which the call has waited already, which count against `maxWaitMs`. Default: 0. */
   readonly waitedMs?: number | undefined;
+  /** Follows whether the task waits for a thread. */
+  readonly turn?: TurnObserver | undefined;
   /**
    * Data that the task needs besides its fields. It is sent only once to each thread that needs it, so a name
    * must always stand for the same value.
@@ -33,12 +35,16 @@ export interface PoolTaskOptions {
   readonly nesting?: number;
 }
 
-/** Returns whose task a call is. */
+/** Returns whose task a call is, and who follows its turns. */
 export function callerOf({
   principal,
   sessionId,
-}: Pick<SandboxTask, "principal" | "sessionId">): Pick<PoolTaskOptions, "caller" | "session"> {
-  return { caller: principal?.id, session: sessionId };
+  turn,
+}: Pick<SandboxTask, "principal" | "sessionId" | "turn">): Pick<
+  PoolTaskOptions,
+  "caller" | "session" | "turn"
+> {
+  return { caller: principal?.id, session: sessionId, turn };
 }
 
 /** Data that many tasks need. */
@@ -109,7 +115,7 @@ export class PoolTask {
   /** Its slot in that thread. */
   slot = 0;
   /** Whether no thread was free when it was submitted. */
-  mustWait = false;
+  #mustWait = false;
   /** Why it is being ended; `undefined` if it is not. */
   cause: EndCause | undefined;
   readonly #settle: (outcome: PoolOutcome<never>) => void;
@@ -136,10 +142,16 @@ export class PoolTask {
     return this.thread?.startedAt(this.slot) ?? 0n;
   }
 
+  /** Notes that no thread runs it yet. */
+  wait(): void {
+    this.#mustWait = true;
+    this.options.turn?.waits();
+  }
+
   /** Reports the outcome. */
   settle(outcome: PoolOutcome<never>): void {
     if (this.#onAbort !== undefined) this.options.signal?.removeEventListener("abort", this.#onAbort);
-    this.#settle(this.mustWait ? this.#withWait(outcome) : outcome);
+    this.#settle(this.#mustWait ? this.#withWait(outcome) : outcome);
   }
 
   /** Adds how long the task waited: what passed since it was submitted, without its work. */

@@ -123,6 +123,9 @@ export class PoolThread implements AssignedThread, PortOwner {
     const { fields } = task;
     const { artifact } = task.options;
     const isIdle = this.#count === 1;
+    const { turn } = task.options;
+    if (isIdle && this.#isReady) turn?.begins();
+    else turn?.waits();
     if (artifact === undefined) this.#port.give([slot, fields], isIdle);
     else if (this.#artifacts.get(artifact.name)) this.#port.give([slot, fields, artifact.name], isIdle);
     else {
@@ -215,6 +218,7 @@ export class PoolThread implements AssignedThread, PortOwner {
   onMessage(message: FromThread): void {
     if (message.length === 0) {
       this.#isReady = true;
+      if (this.#count === 1) this.#tasks.find((task) => task !== undefined)?.options.turn?.begins();
       this.#owner.onReady();
       return;
     }

@@ -105,7 +105,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
   }
 
   #wait(task: PoolTask): void {
-    task.mustWait = true;
+    task.wait();
     this.#waiting.add(task);
   }
 
@@ -130,7 +130,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
     }
     if (best === undefined) return false;
     this.#ahead = task;
-    task.mustWait = true;
+    task.wait();
     best.give(task);
     return true;
   }
@@ -277,7 +277,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
         this.#owner.onOutcome(task, { status: "cancelled", started: false, wallTimeMs: 0 });
       return;
     }
-    for (const task of left) task.mustWait = true;
+    for (const task of left) task.wait();
     this.#putBack(left);
     while (this.#waiting.size > 0 && this.#idleThread === undefined && this.#mayStart) {
       this.#giveNext(this.#start());

@@ -29,6 +29,10 @@ class Waiter implements CallWaiter {
     this.heard.push("replayed");
   }
 
+  waits(): void {
+    this.heard.push("waits");
+  }
+
   answered(execution: string): void {
     const { output, error } = JSON.parse(execution);
     this.heard.push(error === undefined ? output : `${error.code}, effect ${error.effect}`);

@@ -50,6 +50,7 @@ export class KeptCommands {
     const wallTimeMs = task.limits.wallTimeMs ?? PROCESS_DEFAULTS.wallTimeMs;
     const waitsFrom = performance.now();
     const wait = async (turn: Promise<void>): Promise<SandboxOutcome | undefined> => {
+      task.turn?.waits();
       // It waits for the session's own commands only, and not longer than it could run.
       const waited = await race(turn, { timeoutMs: wallTimeMs, signals: [signal] });
       if (waited === undefined) return undefined;
@@ -58,6 +59,7 @@ export class KeptCommands {
       return { status: "timeout", hasBegun: false, effect: "none", used };
     };
     return this.#shells.inTurn(ownerOf(task), wait, async (place) => {
+      task.turn?.begins();
       const startedAt = performance.now();
       const waitedMs = Math.round(startedAt - waitsFrom);
       const times = { startedAt, deadlineAt: startedAt + wallTimeMs };

@@ -53,12 +53,12 @@ export class ExecutorCall {
   readonly #id: string;
   readonly #limits: OwnLimits;
   readonly #room: MemoryLease;
-  /** Milliseconds until its time is over, from the start: those that it may wait there, and its wall time. */
-  readonly #mostMs: number;
+  /** How long it may wait at executors, in ms. */
+  readonly #maxWaitMs: number;
+  /** Milliseconds until its time is over, from the start: its wall time and, once an executor said that it waits, all that it may wait. */
+  #mostMs: number;
   readonly #trace: TraceHeaders | undefined;
   readonly #startedAt: number = performance.now();
-  /** On the clock of `performance.now()`, in ms. */
-  readonly deadline: number;
   readonly #tried = new Set<ExecutorEndpoint>();
   readonly #contacted: Contact[] = [];
   #bytesUp = 0;
@@ -85,8 +85,13 @@ export class ExecutorCall {
     this.#limits = limits;
     this.#isRepeatable = changesNothing(task.implementations.sideEffects ?? UNDECLARED_SIDE_EFFECTS);
     this.#trace = task.trace?.headers();
-    this.#mostMs = maxWaitMs + limits.wallTimeMs;
-    this.deadline = this.#startedAt + this.#mostMs + GRACE_MS;
+    this.#maxWaitMs = maxWaitMs;
+    this.#mostMs = limits.wallTimeMs;
+  }
+
+  /** On the clock of `performance.now()`, in ms. It moves once at most. */
+  get deadline(): number {
+    return this.#startedAt + this.#mostMs + GRACE_MS;
   }
 
   /**
@@ -141,6 +146,12 @@ export class ExecutorCall {
     );
     this.#finish(outcome);
   }
+
+  /** An executor says that the call waits for its turn, or has waited. What it says again changes nothing. */
+  readonly #wait = (): void => {
+    this.#mostMs = this.#limits.wallTimeMs + this.#maxWaitMs;
+    this.#task.turn?.waits();
+  };
 
   readonly cancel = (): void => this.#end("cancelled");
 
@@ -215,14 +226,17 @@ export class ExecutorCall {
     if (this.#attempts++ > 0) this.#room.settle(this.#task.canonical.text.length);
     this.#tried.add(endpoint);
     const { toolName, canonical, sessionId, capabilities, observer, limits: granted } = this.#task;
-    const leftMs = Math.max(this.#mostMs - this.#elapsedMs, 1);
+    const elapsedMs = this.#elapsedMs;
+    const leftMs = Math.max(this.#mostMs - elapsedMs, 1);
     const limits = { ...granted, ...this.#limits };
     if (this.#attempts > 1) limits.wallTimeMs = Math.min(Math.ceil(leftMs), limits.wallTimeMs);
     const { outputBytes } = limits;
     // The executor may answer with the result of the first request.
     const bound = this.#lost === undefined ? limits : { ...granted, ...this.#limits };
     const asked = { id: this.#id, name: toolName, argumentsText: canonical.text, limits: bound };
-    const waitMs = Math.min(Math.ceil(leftMs + GRACE_MS), MAX_WALL_TIME_MS);
+    // For as long as the client waits if the executor says that the call does.
+    const longestMs = Math.max(this.#limits.wallTimeMs + this.#maxWaitMs - elapsedMs, 1);
+    const waitMs = Math.min(Math.ceil(longestMs + GRACE_MS), MAX_WALL_TIME_MS);
     const body = writeDispatchRequest(
       asked,
       sessionId,
@@ -233,7 +247,7 @@ export class ExecutorCall {
     const maxBytes = outputBytes + body.length * 3 + ENVELOPE_BYTES;
     const budget = { outputBytes, logLines: granted.logLines ?? Number.POSITIVE_INFINITY };
     const isSilent = observer.listening === false || this.#hasStreamed;
-    const stream = isSilent ? undefined : new AnswerStream(observer, budget, maxBytes);
+    const stream = isSilent ? undefined : new AnswerStream(observer, budget, maxBytes, this.#wait);
     endpoint.inFlight++;
     this.#settleAttempt = (verdict) => {
       this.#settleAttempt = undefined;
@@ -244,7 +258,7 @@ export class ExecutorCall {
       const againInMs = this.#nextAttempt(known);
       settle(againInMs === undefined ? known : { ...known, againInMs });
     };
-    const sent = { body, session: sessionId, trace: this.#trace, room: this.#room };
+    const sent = { body, session: sessionId, trace: this.#trace, room: this.#room, onWait: this.#wait };
     this.#exchange = endpoint.dispatch(sent, waitMs, maxBytes, stream, (end) => {
       this.#leave();
       this.#settleAttempt?.(this.#read(end, asked, stream?.outputBytes ?? 0));

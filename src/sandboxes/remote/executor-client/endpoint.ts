@@ -51,6 +51,8 @@ interface DispatchParts {
   readonly trace: TraceHeaders | undefined;
   /** Where the response has to have room. */
   readonly room: BodyRoom;
+  /** Called when the executor says that the call waits for its turn. */
+  readonly onWait: () => void;
 }
 
 /** One executor: its connections, our in-flight calls, and its health. */
@@ -112,7 +114,7 @@ export class ExecutorEndpoint {
    * @param waitMs Milliseconds after which the caller does so. The signature expires then, too.
    */
   dispatch(
-    { body, session, trace, room }: DispatchParts,
+    { body, session, trace, room, onWait }: DispatchParts,
     waitMs: number,
     maxBytes: number,
     stream: AnswerStream | undefined,
@@ -122,7 +124,7 @@ export class ExecutorEndpoint {
     const framed = this.#frames?.connectionFor(bodyBytes);
     if (framed !== undefined) {
       if (framed.process) this.process.learn(framed.process, performance.now());
-      return framed.dispatch({ body, bodyBytes, maxBytes, stream, settle }, waitMs, trace);
+      return framed.dispatch({ body, bodyBytes, maxBytes, stream, onWait, settle }, waitMs, trace);
     }
     const { basePath, authority } = this.address;
     const { key } = this.#credentials;
@@ -136,17 +138,19 @@ export class ExecutorEndpoint {
     }
     headers = [...headers, SESSION_HEADER, hash("sha256", session, "base64url")];
     if (trace !== undefined) headers = [...headers, ...Object.entries(trace).flat()];
-    return this.#send({ method: "POST", path, headers, body }, { bodyBytes: maxBytes, room }, stream, settle);
+    const bounds = { bodyBytes: maxBytes, room };
+    return this.#send({ method: "POST", path, headers, body }, bounds, stream, onWait, settle);
   }
 
   #send(
     request: ExecutorRequest,
     bounds: Pick<EgressLimits, "bodyBytes" | "room">,
     stream: AnswerStream | undefined,
+    onWait: (() => void) | undefined,
     settle: (end: ExchangeEnd) => void,
   ): ExecutorExchange {
     const { url, authority } = this.address;
-    const exchange = new ExecutorExchange({ url, authority }, request, bounds, stream, (end) => {
+    const exchange = new ExecutorExchange({ url, authority }, request, bounds, stream, onWait, (end) => {
       if ("reply" in end && end.reply.process) this.process.learn(end.reply.process, performance.now());
       settle(end);
     });
@@ -204,7 +208,7 @@ export class ExecutorEndpoint {
         exchange.cancel();
         resolve({ isReady: false, fault: "The tool's executor does not respond" });
       }, CHECK_TIMEOUT_MS).unref();
-      const exchange = this.#send(request, { bodyBytes: CHECK_BYTES }, undefined, (end) => {
+      const exchange = this.#send(request, { bodyBytes: CHECK_BYTES }, undefined, undefined, (end) => {
         clearTimeout(timer);
         if ("failure" in end) resolve({ isReady: false, fault: noReplyText(end.failure) });
         // Any other status does not mean that it refuses calls: a proxy may not forward this path.

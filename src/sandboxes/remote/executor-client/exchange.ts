@@ -55,6 +55,7 @@ export class ExecutorExchange implements CallExchange {
    * @param address.url The executor's address in receipts.
    * @param bounds The maximum size of the body, or of one event of a stream, and where it has to have room.
    * @param stream Receives the response if it is a stream.
+   * @param onWait Called when the executor says that the call waits for its turn.
    * @param settle Called once, and not after {@link cancel}.
    */
   constructor(
@@ -62,6 +63,7 @@ export class ExecutorExchange implements CallExchange {
     request: ExecutorRequest,
     bounds: Pick<EgressLimits, "bodyBytes" | "room">,
     stream: AnswerStream | undefined,
+    onWait: (() => void) | undefined,
     settle: (end: ExchangeEnd) => void,
   ) {
     this.#request = request;
@@ -70,6 +72,7 @@ export class ExecutorExchange implements CallExchange {
     this.#settle = settle;
     const limits = { timeoutMs: 0, ...bounds };
     this.#reader = new ResponseReader(url, limits, Number.POSITIVE_INFINITY, (error) => this.#end(error));
+    this.#reader.onProcessing = onWait;
     if (stream !== undefined) this.#tap = new StreamTap(this.#reader, stream, (error) => this.#break(error));
   }
 

@@ -18,6 +18,7 @@ export class AnswerStream {
   /** The event with the execution, or with a problem instead. */
   last: StreamEvent | undefined;
   readonly #observer: TaskObserver;
+  readonly #onWait: () => void;
   readonly #reader: StreamReader;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   readonly #maxOutputBytes: number;
@@ -26,9 +27,18 @@ export class AnswerStream {
   #leftLogLines: number;
   #leftLogBytes: number = DEFAULT_LOG_BUDGET.bytes;
 
-  /** @param maxLength The longest event, in UTF-16 code units. */
-  constructor(observer: TaskObserver, { outputBytes, logLines }: StreamBudget, maxLength: number) {
+  /**
+   * @param maxLength The longest event, in UTF-16 code units.
+   * @param onWait Called when the executor says that the call waits for its turn.
+   */
+  constructor(
+    observer: TaskObserver,
+    { outputBytes, logLines }: StreamBudget,
+    maxLength: number,
+    onWait: () => void,
+  ) {
     this.#observer = observer;
+    this.#onWait = onWait;
     this.#reader = new StreamReader(maxLength);
     this.#maxOutputBytes = outputBytes;
     this.#leftLogLines = logLines;
@@ -68,6 +78,7 @@ export class AnswerStream {
       throw new EgressError("response_invalid", "the stream continues after its last event");
     if (event === "output") this.#output(readShaped<{ chunk: string }>("Output", data).chunk);
     else if (event === "log") this.#log(readShaped<{ level: LogLevel; message: string }>("Log", data));
+    else if (event === "waiting") this.#onWait();
     else if (event === "execution" || event === "problem") this.last = { event, data };
     // Other events belong to a later version of the protocol.
   }

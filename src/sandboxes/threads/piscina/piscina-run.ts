@@ -37,7 +37,7 @@ export class PiscinaRun {
     maxWaitMs: number,
   ): Promise<PoolOutcome<unknown>> {
     const { port1, port2 } = new MessageChannel();
-    const { signal } = this.#options;
+    const { signal, turn } = this.#options;
     const cancel = (): void => void this.end("cancelled");
     signal?.addEventListener("abort", cancel, { once: true });
     this.#startTimer("waited", maxWaitMs);
@@ -52,6 +52,7 @@ export class PiscinaRun {
         signal: this.#abort.signal,
       });
       this.#mustWait = this.#piscina.queueSize > 0;
+      turn?.waits();
       const answer = (await running) as PiscinaAnswer;
       this.#receiveAll(port1);
       // It may have answered just when it was to be ended.
@@ -97,12 +98,13 @@ export class PiscinaRun {
 
   readonly #onReport = (report: PiscinaReport): void => {
     this.#isTaken = true;
-    const { observer, wallTimeMs, graceMs = 0 } = this.#options;
+    const { observer, wallTimeMs, graceMs = 0, turn } = this.#options;
     switch (report.type) {
       case "taken":
         return;
       case "started":
         this.#startedAt = report.at;
+        turn?.begins();
         clearTimeout(this.#timer);
         if (wallTimeMs === undefined || this.#cause !== undefined) return;
         this.#startTimer("timeout", wallTimeMs + graceMs - this.#wallTimeMs);

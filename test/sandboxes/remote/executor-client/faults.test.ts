@@ -3,16 +3,17 @@ import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { writeStreamEvent } from "../../../../src/remote-protocol/event-stream.ts";
-import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
+import { openSandboxes, type Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";
 import { callOn, execution, RawPeer, type RemoteCall, response, type SeenRequest } from "./setting.ts";
 
-/** Calls may hardly wait at executors, so that one which does not answer is given up at the deadline. */
-const sandboxes = await openSandboxes({ workers: { maxWaitMs: 1 } });
+const sandboxes = await openSandboxes();
+/** Calls may hardly wait at executors here, even if these say that they do. */
+const impatient = await openSandboxes({ workers: { maxWaitMs: 300 } });
 const peer = new RawPeer();
 const url = await peer.start();
 afterAll(async () => {
-  await sandboxes.close();
+  await Promise.all([sandboxes.close(), impatient.close()]);
   await peer.stop();
 });
 
@@ -21,11 +22,12 @@ let count = 0;
 async function call(
   answer: (socket: Socket, request: SeenRequest) => void,
   options: RemoteCall = {},
+  client: Sandboxes = sandboxes,
 ): Promise<ToolExecution> {
   peer.answer(answer);
   const limits = { wallTimeMs: 1_000, ...options.limits };
   const ownUrl = `${url}/${++count}`;
-  return callOn(ownUrl, "tool", sandboxes, { input: { n: 1 }, ...options, limits });
+  return callOn(ownUrl, "tool", client, { input: { n: 1 }, ...options, limits });
 }
 
 const held = { receipt: { enforced: { wallTimeMs: 1, outputBytes: 1 }, used: { wallTimeMs: 1 } } };
@@ -255,6 +257,78 @@ describe("a connection to an executor", () => {
       effect: "unknown",
     });
     await closed.promise;
+    expect(peer.seen).toHaveLength(1);
+  });
+});
+
+describe("an executor that says that a call waits for its turn", () => {
+  const PROCESSING = "HTTP/1.1 102 Processing\r\n\r\n";
+  const limits = { wallTimeMs: 200 };
+
+  test.each<[string, string]>([
+    ["", PROCESSING],
+    [" several times", PROCESSING.repeat(10)],
+    [" with fields of its own", PROCESSING.replace("\r\n\r\n", "\r\nx: y\r\ncontent-length: 5\r\n\r\n")],
+  ])("and does so%s is given time", async (_case, interim) => {
+    const { success } = await call(
+      (socket, request) => {
+        socket.write(interim);
+        setTimeout(() => socket.write(response(200, execution(request))), 600);
+      },
+      { limits },
+    );
+    expect(success).toBe(true);
+  });
+
+  test.each<[string, (socket: Socket) => void]>([
+    ["then nothing", (socket) => socket.write(PROCESSING)],
+    [
+      "the same now and then",
+      (socket) => {
+        const repeat = setInterval(() => socket.write(PROCESSING), 100);
+        socket.on("close", () => clearInterval(repeat));
+      },
+    ],
+    [
+      "the same as events of a stream",
+      (socket) => {
+        const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+        socket.write(head);
+        const repeat = setInterval(() => socket.write(writeStreamEvent("waiting", "{}").repeat(1_000)), 10);
+        socket.on("close", () => clearInterval(repeat));
+      },
+    ],
+  ])("and %s is given up when the call has waited as long as it may", async (_case, answer) => {
+    const closed = Promise.withResolvers<void>();
+    const { error } = await call(
+      (socket) => {
+        socket.on("close", () => closed.resolve());
+        answer(socket);
+      },
+      { limits, context: { events: recordEvents().events } },
+      impatient,
+    );
+    expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    await closed.promise;
+    expect(peer.seen).toHaveLength(1);
+  });
+
+  test.each<[string, string, RegExp]>([
+    ["very often", PROCESSING.repeat(100_000), /sent an invalid response$/],
+    [
+      "with huge fields",
+      PROCESSING.replace("\r\n\r\n", `\r\n${`x: ${"a".repeat(1_000)}\r\n`.repeat(100)}\r\n`),
+      /sent headers that are too large$/,
+    ],
+    [
+      "with a status that asks for the body",
+      PROCESSING.replace("102", "100"),
+      /was lost before it responded$/,
+    ],
+  ])("and does so %s sends no valid response", async (_case, interim, message) => {
+    const { error } = await call((socket) => socket.write(interim));
+    expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
+    expect(error?.message).toMatch(message);
     expect(peer.seen).toHaveLength(1);
   });
 });

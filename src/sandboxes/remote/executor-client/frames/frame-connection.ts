@@ -124,7 +124,8 @@ export class FrameConnection implements FrameSink {
       if (length > MAX_CONTROL_BYTES) throw new FrameError("a frame is too long");
       return true;
     }
-    if (type < FRAME.execution || type > FRAME.log || this.#hello === undefined || id > this.#lastId) {
+    const isOfCall = (type >= FRAME.execution && type <= FRAME.log) || type === FRAME.waiting;
+    if (!isOfCall || this.#hello === undefined || id > this.#lastId) {
       throw new FrameError("a frame is about no call");
     }
     // Of a call that was cancelled, frames may still arrive.

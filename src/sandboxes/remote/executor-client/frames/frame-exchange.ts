@@ -14,6 +14,8 @@ export interface FramedCall {
   readonly maxBytes: number;
   /** Receives chunks and log lines, if they are wanted. */
   readonly stream: AnswerStream | undefined;
+  /** Called when the executor says that the call waits for its turn. */
+  readonly onWait: () => void;
   /** Called once, and not after `cancel`. */
   readonly settle: (end: ExchangeEnd) => void;
 }
@@ -87,6 +89,10 @@ export class FrameExchange implements CallExchange, OutgoingFrame {
   /** Takes a frame of the response; returns whether it is the last one. */
   take(type: number, payload: Buffer): boolean {
     this.#bytesDown += payload.length;
+    if (type === FRAME.waiting) {
+      this.#call?.onWait();
+      return false;
+    }
     const isProblem = type === FRAME.problem;
     const isLast = isProblem || type === FRAME.execution;
     const body = isLast ? payload.subarray(isProblem ? 4 : 1) : payload;

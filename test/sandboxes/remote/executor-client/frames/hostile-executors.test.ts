@@ -94,7 +94,7 @@ function answer({ frameId, call }: SeenCall, output = "done"): Buffer {
 async function framed(): Promise<{ peer: FramingPeer; url: string; sandboxes: Sandboxes }> {
   const peer = new FramingPeer();
   const url = await peer.start();
-  const sandboxes = await openSandboxes({ remote: { frames: true }, workers: { maxWaitMs: 1 } });
+  const sandboxes = await openSandboxes({ remote: { frames: true }, workers: { maxWaitMs: 300 } });
   onTestFinished(() => sandboxes.close());
   await callOn(url, "tool", sandboxes, { limits: { wallTimeMs: 200 } });
   expect([peer.upgrades, peer.httpCalls]).toEqual([1, 1]);
@@ -160,6 +160,27 @@ describe("a hostile executor with framed connections", () => {
       write();
     };
     const { error } = await callOn(url, "tool", sandboxes, { limits: { wallTimeMs: 500 } });
+    expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    await until(() => peer.types.includes(FRAME.cancel));
+  });
+
+  test("is given time for a call that waits for its turn", async () => {
+    const { peer, url, sandboxes } = await framed();
+    peer.onCall = (socket, seen) => {
+      socket.write(frame(FRAME.waiting, seen.frameId));
+      setTimeout(() => socket.write(answer(seen)), 400);
+    };
+    expect((await callOn(url, "tool", sandboxes, { limits: { wallTimeMs: 200 } })).output).toBe("done");
+  });
+
+  test("is given up although it never stops to say that a call waits for its turn", async () => {
+    const { peer, url, sandboxes } = await framed();
+    peer.onCall = (socket, { frameId }) => {
+      const frames = Buffer.concat(Array<Buffer>(1_000).fill(frame(FRAME.waiting, frameId)));
+      const repeat = setInterval(() => socket.write(frames), 10);
+      socket.on("close", () => clearInterval(repeat));
+    };
+    const { error } = await callOn(url, "tool", sandboxes, { limits: { wallTimeMs: 200 } });
     expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
     await until(() => peer.types.includes(FRAME.cancel));
   });
