@@ -32,6 +32,10 @@ export {
   verifyJournals,
 } from "../journal/verify/machines/verify-journals.ts";
 
+// Archiving the first files of a journal
+
+export { type ArchivedFiles, type ArchiveOptions, archiveJournal } from "../journal/archive-journal.ts";
+
 // Reading a journal
 
 export { JournalHistory, type JournalSummary } from "../journal/history/journal-history.ts";

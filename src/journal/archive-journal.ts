@@ -3,7 +3,7 @@ import { copyFile, mkdir, open, readdir, rename, unlink } from "node:fs/promises
 import { basename, join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
 import { type ArchivedRecords, archivedFile, archivedText } from "./checkpoints/archived.ts";
-import type { SigningKey } from "./checkpoints/note-keys.ts";
+import { readSigningKey } from "./checkpoints/note-keys.ts";
 import { JournalError } from "./journal-error.ts";
 import { parseEntry } from "./line/entry.ts";
 import { syncDirectory } from "./storage/append-file.ts";
@@ -11,7 +11,7 @@ import { besideFile, type JournalFileName, listFiles } from "./storage/file-name
 import { LineReader } from "./storage/line-reader.ts";
 import { verifyJournal } from "./verify/verify-journal.ts";
 
-/** What {@link archiveJournal} moves, and where. */
+/** The options of {@link archiveJournal}: what is moved, and where. */
 export interface ArchiveOptions {
   /** Of the journal, which may be in use. */
   readonly directory: string;
@@ -19,8 +19,19 @@ export interface ArchiveOptions {
   readonly to: string;
   /** Only files all of whose records are earlier are moved, in milliseconds since the epoch. */
   readonly before: number;
-  /** The key of the journal, which signs that its first records were archived. `undefined` if it has none. */
-  readonly key: SigningKey | undefined;
+  /**
+   * The key that signs the journal's checkpoints: see `createJournalKeys`. It signs where the chain begins, too. Required if
+   * there are checkpoints.
+   */
+  readonly key?: string;
+}
+
+/** What {@link archiveJournal} moved. */
+export interface ArchivedFiles {
+  /** How many records of the journal have been archived, with those of earlier archives. */
+  readonly records: number;
+  /** The names of the files that were moved, in the order in which they were moved. */
+  readonly files: readonly string[];
 }
 
 /**
@@ -29,11 +40,11 @@ export interface ArchiveOptions {
  *
  * @returns What was moved; `undefined` if no file is old enough.
  * @throws {JournalError} as a rejection, if the journal cannot be read or contradicts itself, or a file cannot be moved.
+ * @throws {TypeError} as a rejection, if the key is not valid.
  */
-export async function archiveJournal(
-  options: ArchiveOptions,
-): Promise<(ArchivedRecords & { readonly files: readonly string[] }) | undefined> {
-  const { directory, to, before, key } = options;
+export async function archiveJournal(options: ArchiveOptions): Promise<ArchivedFiles | undefined> {
+  const { directory, to, before } = options;
+  const key = options.key === undefined ? undefined : readSigningKey(options.key);
   try {
     const old = await oldFiles(await listFiles(directory), before);
     const last = old.at(-1);
@@ -60,7 +71,7 @@ export async function archiveJournal(
     }
     await syncDirectory(to);
     await syncDirectory(directory);
-    return { ...archived, files };
+    return { records: archived.records, files };
   } catch (error) {
     if (error instanceof JournalError) throw error;
     throw new JournalError(`the journal in '${directory}' cannot be archived: ${(error as Error).message}`);

@@ -1,15 +1,20 @@
 import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
+import { ToolDefinitionDigest } from "../engine/definition.ts";
 import { canonicalText } from "../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
 import { syncDirectory } from "./storage/append-file.ts";
 
-/** A tool as a policy sees it, as it is kept. */
+/** A tool as a policy sees it, as far as its definition says. */
 export type KeptTool = Pick<PolicySubject, "name" | "sideEffects" | "tags" | "sandboxes" | "inputSchema">;
 
-/** What decisions depend on besides the calls: policies and tools, kept by their digests beside the journal. */
+/**
+ * What decisions depend on besides the calls: policies and definitions of tools. They stand beside the journal in files whose
+ * names are the digests of their texts, which the records have, so that a file that was changed is not taken for what it was.
+ */
 export class KeptInputs {
   readonly #policies: string;
   readonly #tools: string;
@@ -20,35 +25,44 @@ export class KeptInputs {
     this.#tools = join(directory, "tools");
   }
 
-  /** Keeps a policy and the tools that it decides on. A policy in code is not kept. */
+  /**
+   * Keeps a policy and the tools that it decides on. Not kept are a policy in code, and a tool of which a file was changed
+   * since it was registered.
+   */
   async keep(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {
     for (const source of policy.sources ?? []) {
       await keepFile(this.#policies, loadCrypto().hash("sha256", source), source);
     }
-    for (const { definition, name, sideEffects, tags, sandboxes, inputSchema } of tools) {
-      if (definition === undefined) continue;
-      const kept = { name, sideEffects, ...(tags && { tags }), sandboxes, inputSchema };
-      await keepFile(this.#tools, definition.digest, canonicalText(kept));
+    for (const { definition } of tools) {
+      if (!(definition instanceof ToolDefinitionDigest)) continue;
+      const text = canonicalText(definition.describe());
+      if (loadCrypto().hash("sha256", text) === definition.digest)
+        await keepFile(this.#tools, definition.digest, text);
     }
   }
 
   /** Returns a policy's options; `undefined` if it was not kept, or was changed since. */
-  async policy(digest: string): Promise<JsonValue | undefined> {
-    const text = await read(this.#policies, digest);
-    return text === undefined || loadCrypto().hash("sha256", text) !== digest ? undefined : parse(text);
+  policy(digest: string): Promise<JsonValue | undefined> {
+    return readValue(this.#policies, digest);
   }
 
-  /** Returns the tools that were kept, by the digests of their definitions. */
+  /** Returns the tools that were kept, and not changed since, by the digests of their definitions. */
   async tools(): Promise<ReadonlyMap<string, KeptTool>> {
     const tools = new Map<string, KeptTool>();
     for (const name of await readdir(this.#tools).catch(() => [])) {
       const digest = name.replace(/\.json$/, "");
-      const text = await read(this.#tools, digest);
-      const value = text === undefined ? undefined : parse(text);
-      if (isJsonObject(value)) tools.set(digest, value as JsonObject as unknown as KeptTool);
+      const value = await readValue(this.#tools, digest);
+      if (isJsonObject(value)) tools.set(digest, keptTool(value));
     }
     return tools;
   }
+}
+
+function keptTool(definition: JsonObject): KeptTool {
+  const { name, sideEffects, tags, inputSchema, implementations } = definition as unknown as KeptTool & {
+    readonly implementations: ToolImplementations<never, never>;
+  };
+  return { name, sideEffects, ...(tags && { tags }), sandboxes: sandboxesOf(implementations), inputSchema };
 }
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -77,10 +91,9 @@ async function read(directory: string, digest: string): Promise<string | undefin
   }
 }
 
-function parse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
+/** Returns the value of a file whose text has the digest; `undefined` if there is none. */
+async function readValue(directory: string, digest: string): Promise<JsonValue | undefined> {
+  const text = await read(directory, digest);
+  if (text === undefined || loadCrypto().hash("sha256", text) !== digest) return undefined;
+  return JSON.parse(text) as JsonValue;
 }

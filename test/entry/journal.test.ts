@@ -7,6 +7,7 @@ test("sandgate/journal exports exactly these names", async () => {
       "Journal",
       "JournalError",
       "JournalHistory",
+      "archiveJournal",
       "createJournalKeys",
       "diffPolicies",
       "forgetSession",
@@ -19,6 +20,8 @@ test("sandgate/journal exports exactly these names", async () => {
     types: [
       "AbsentJournal",
       "Anchor",
+      "ArchiveOptions",
+      "ArchivedFiles",
       "CallsReport",
       "ChangedCalls",
       "ContradictionKind",

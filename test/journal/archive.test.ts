@@ -2,7 +2,7 @@ import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { archiveJournal } from "../../src/journal/archive-journal.ts";
-import { createJournalKeys, readSigningKey } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import type { JournalNotice } from "../../src/journal/notice.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
@@ -28,20 +28,20 @@ test.each([
   using temporary = new TemporaryDirectory();
   const directory = join(temporary.path, "records");
   const to = join(temporary.path, "archive");
-  const key = text === undefined ? undefined : readSigningKey(text);
+  const key = text === undefined ? {} : { key: text };
   const keys = text === undefined ? [] : [verifier];
   await write(directory, text);
   const before = recordsIn(directory).length;
   expect(before).toBeGreaterThan(3);
-  expect(await archiveJournal({ directory, to, before: 0, key })).toBeUndefined();
-  const first = await archiveJournal({ directory, to, before: LATER, key });
+  expect(await archiveJournal({ directory, to, before: 0, ...key })).toBeUndefined();
+  const first = await archiveJournal({ directory, to, before: LATER, ...key });
   expect(recordsIn(directory)).toHaveLength(1);
   expect(recordsIn(to)).toHaveLength(before - 1);
   const report = await verifyJournal({ directory, keys });
   expect(report).toMatchObject({ first: (first?.records ?? 0) + 1, archived: first?.records });
   expect(report).not.toHaveProperty("contradiction");
   await write(directory, text);
-  await archiveJournal({ directory, to, before: LATER, key });
+  await archiveJournal({ directory, to, before: LATER, ...key });
   expect(await verifyJournal({ directory, keys })).not.toHaveProperty("contradiction");
   const all = await verifyJournal({ files: [...recordsIn(directory), ...recordsIn(to)], keys });
   expect(all).toMatchObject({ first: 1 });
@@ -61,7 +61,7 @@ test("A journal in use can be archived, without a notice", async () => {
     directory,
     to: join(temporary.path, "archive"),
     before: LATER,
-    key: readSigningKey(signer),
+    key: signer,
   });
   await new Promise((resolve) => setTimeout(resolve, 2_200));
   await recordCalls(journal, 20, "later");
@@ -76,14 +76,14 @@ test.each([
 ])("Files after the archived ones that were deleted are missing, and are not written anew (key: %s)", async (text) => {
   using temporary = new TemporaryDirectory();
   const directory = join(temporary.path, "records");
-  const key = text === undefined ? undefined : readSigningKey(text);
+  const key = text === undefined ? {} : { key: text };
   const keys = text === undefined ? [] : [verifier];
   await write(directory, text);
   const archived = await archiveJournal({
     directory,
     to: join(temporary.path, "archive"),
     before: LATER,
-    key,
+    ...key,
   });
   for (const name of readdirSync(directory)) if (name.startsWith("journal-")) rmSync(join(directory, name));
   expect((await verifyJournal({ directory, keys })).contradiction).toMatchObject({
@@ -105,15 +105,15 @@ test("What an archive hides is found", async () => {
   const directory = join(temporary.path, "records");
   const to = join(temporary.path, "archive");
   await write(directory, signer, 40);
-  await expect(archiveJournal({ directory, to, before: LATER, key: undefined })).rejects.toThrow("has a key");
+  await expect(archiveJournal({ directory, to, before: LATER })).rejects.toThrow("has a key");
   const [, second = ""] = recordsIn(directory);
   const middle = readFileSync(second);
   writeFileSync(second, middle.toString().replace("file-", "other-"));
-  await expect(archiveJournal({ directory, to, before: LATER, key: readSigningKey(signer) })).rejects.toThrow(
+  await expect(archiveJournal({ directory, to, before: LATER, key: signer })).rejects.toThrow(
     "contradicts itself",
   );
   writeFileSync(second, middle);
-  const archived = await archiveJournal({ directory, to, before: LATER, key: readSigningKey(signer) });
+  const archived = await archiveJournal({ directory, to, before: LATER, key: signer });
   await write(directory, signer, 40);
   const anchor = join(directory, "archived");
   const signed = readFileSync(anchor, "utf8");
@@ -131,4 +131,15 @@ test("What an archive hides is found", async () => {
   expect(await kindOf()).toBe("missing");
   writeFileSync(anchor, "no anchor");
   await expect(kindOf()).rejects.toThrow("does not say which records were archived");
+});
+
+test("The key of an archived journal is checked, and its name is not repeated", async () => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  await write(directory, signer);
+  const options = { directory, to: join(temporary.path, "archive"), before: LATER };
+  for (const key of [verifier, "", "PRIVATE+KEY+secret"])
+    await expect(archiveJournal({ ...options, key })).rejects.toThrow(
+      new TypeError("the journal's key must be a signing key, as sandgate journal keygen writes it"),
+    );
 });

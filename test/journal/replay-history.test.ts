@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openJournal } from "../../src/journal/journal.ts";
@@ -61,4 +62,37 @@ test("the decisions of a policy in Cedar, also beside rules, are made again from
     different: [],
     undecidable: [],
   });
+});
+
+test("a call whose kept tool or policy was changed is not decided again", async () => {
+  using directory = new TemporaryDirectory();
+  const policy = new RulePolicy({
+    rules: [{ tools: ["*"], sideEffects: ["read"], effect: "allow", sandboxes: ["host"] }],
+  });
+  {
+    const store = new SqliteSessionStore(join(directory.path, "sessions.sqlite"));
+    await using journal = await openJournal({ directory: directory.path });
+    const { sessions } = await testSessions([tool("send", "read")], { policy, journal, store });
+    const session = await sessions.open();
+    await journal.keep(policy, session.registry.subjects);
+    await session.turn({}).dispatch(call("a", "send", { to: "ann" }));
+    await sessions.close();
+  }
+  const causes = async (): Promise<unknown> => {
+    const { same, different, undecidable } = await replayJournal(directory.path);
+    return { same, different, undecidable: [...undecidable] };
+  };
+  expect(await causes()).toEqual({ same: 1, different: [], undecidable: [] });
+  for (const [folder, from, to, cause] of [
+    ["tools", '"sideEffects":"read"', '"sideEffects":"write"', "tool not kept"],
+    ["policies", '"effect":"allow"', '"effect":"deny"', "policy not kept"],
+  ] as const) {
+    const [name = ""] = readdirSync(join(directory.path, folder));
+    const file = join(directory.path, folder, name);
+    const text = readFileSync(file, "utf8");
+    expect(text).toContain(from);
+    writeFileSync(file, text.replace(from, to));
+    expect(await causes()).toEqual({ same: 0, different: [], undecidable: [[cause, 1]] });
+    writeFileSync(file, text);
+  }
 });

@@ -109,7 +109,8 @@ const forget = defineCommand({
   alternatives: [ONE_PLACE],
   exitCodes: { 1: "there is no such key" },
   read: ({ session, ...options }) => ({ place: placeOf(options), session }),
-  run: async (options, terminal) => (await import("../commands/journal/forget.ts")).forget(options, terminal),
+  run: async (options, terminal) =>
+    (await import("../commands/journal/retention.ts")).forget(options, terminal),
 });
 
 const archive = defineCommand({
@@ -136,7 +137,7 @@ const archive = defineCommand({
     return { place: placeOf(options), to, before: time, keyFile };
   },
   run: async (options, terminal) =>
-    (await import("../commands/journal/archive.ts")).archive(options, terminal),
+    (await import("../commands/journal/retention.ts")).archive(options, terminal),
 });
 
 const keygen = defineCommand({

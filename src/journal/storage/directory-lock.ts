@@ -1,21 +1,21 @@
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
+import { FileLock } from "../../base/file-lock.ts";
 import { OpenFilePlace } from "../../base/open-file-place.ts";
-import { createPrivateFile } from "../../base/private-file.ts";
 import { JournalError } from "../journal-error.ts";
 
-/**
- * Keeps other processes from writing to a directory. The lock is one of the kernel on an empty SQLite database, because
- * Node.js has no function for file locks: it ends with the process, however the process ends.
- */
+/** Keeps other processes from writing to a directory, as long as its file `lock` is the one that is locked. */
 export class DirectoryLock implements Disposable {
-  readonly #database: DatabaseSync;
+  readonly #lock: FileLock;
   readonly #place: OpenFilePlace;
 
   /** @throws {JournalError} if the directory is locked, or the lock cannot be written. */
   constructor(directory: string) {
     const path = join(directory, "lock");
-    this.#database = lock(directory, path);
+    try {
+      this.#lock = new FileLock(path, 0);
+    } catch (error) {
+      throw new JournalError(whyNotLocked(directory, path, error));
+    }
     this.#place = new OpenFilePlace(path);
   }
 
@@ -26,24 +26,7 @@ export class DirectoryLock implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#database.isOpen) this.#database.close();
-  }
-}
-
-function lock(directory: string, path: string): DatabaseSync {
-  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
-  let database: DatabaseSync | undefined;
-  try {
-    createPrivateFile(path);
-    database = new DatabaseSync(path, { timeout: 0 });
-    // The last statement fails if this user can only read the file, of which SQLite has only a shared lock then.
-    database.exec(
-      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 0",
-    );
-    return database;
-  } catch (error) {
-    database?.close();
-    throw new JournalError(whyNotLocked(directory, path, error));
+    this.#lock[Symbol.dispose]();
   }
 }
 

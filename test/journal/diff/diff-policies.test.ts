@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { diffPolicies } from "../../../src/journal/diff/diff-policies.ts";
 import type { PolicyDiff } from "../../../src/journal/diff/policy-diff.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
@@ -17,11 +18,17 @@ import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../../src/policy/strictest.ts";
 import { denied, dispatched, ended, TemporaryDirectory } from "../records.ts";
 
-const DIGEST = "a".repeat(64);
-const TOOL: PolicySubject = {
-  ...{ name: "write_file", sideEffects: "write", sandboxes: ["host", "quickjs"], inputSchema: {} },
-  definition: { digest: DIGEST },
-};
+function subjectOf(inputSchema: PolicySubject["inputSchema"]): PolicySubject {
+  const registry = new ToolRegistry().register({
+    ...{ name: "write_file", description: "", sideEffects: "write", inputSchema },
+    host: () => null,
+    quickjs: { source: "export default () => null" },
+  });
+  return registry.subjects[0] as PolicySubject;
+}
+
+const TOOL = subjectOf({});
+const DIGEST = TOOL.definition?.digest ?? "";
 const USE = { effect: "allow", tools: ["*"], sandboxes: ["host"] } as const;
 
 function policyOf(...rules: readonly PolicyRule[]): RulePolicy {
@@ -278,21 +285,23 @@ describe("A difference of two policies", () => {
       properties: { [name]: { type: "string" } },
       required: [name],
     });
-    const recorded = { ...TOOL, inputSchema: schema("path") };
-    const older = { ...TOOL, definition: { digest: "b".repeat(64) }, inputSchema: schema("file") };
+    const recorded = subjectOf(schema("path"));
+    const older = subjectOf(schema("file"));
     {
       await using journal = await openJournal({ directory: path, sync: "none" });
       await journal.keep(BEFORE, [recorded, older]);
       for (const input of ["src/a", "docs/a", "lib/a"]) {
-        await journal.begin(dispatched(input, { path: input }, { definitionDigest: DIGEST }));
+        const definitionDigest = recorded.definition?.digest ?? "";
+        await journal.begin(dispatched(input, { path: input }, { definitionDigest }));
       }
-      await journal.begin(dispatched("old", { file: "src/a" }, { definitionDigest: "b".repeat(64) }));
+      const definitionDigest = older.definition?.digest ?? "";
+      await journal.begin(dispatched("old", { file: "src/a" }, { definitionDigest }));
     }
     // The tool has another argument in the meantime.
-    const today = {
-      ...TOOL,
-      inputSchema: { ...schema("path"), properties: { path: { type: "string" }, mode: { type: "string" } } },
-    };
+    const today = subjectOf({
+      ...schema("path"),
+      properties: { path: { type: "string" }, mode: { type: "string" } },
+    });
     const cedar = await openCedarPolicy({
       policies: `@id("sources") permit (principal, action, resource)
         when { context.input.path like "src/*" };`,

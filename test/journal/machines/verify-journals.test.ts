@@ -173,6 +173,25 @@ test("two journals with one key are refused, and so is one in the place of anoth
   expect(absent).toMatchObject([{ origin: "example.com/1" }]);
 });
 
+test("a journal whose key is not among those given contradicts itself, and one without a key is not covered", async () => {
+  using machines = new Machines(2);
+  await record(machines);
+  const [first] = machines.keys.map(({ verifier }) => verifier);
+  const partly = await machines.verify({ keys: [first ?? ""] });
+  expect(partly.isSound).toBe(false);
+  expect(partly.journals[0]?.report).not.toHaveProperty("contradiction");
+  expect(partly.journals[1]?.report.contradiction).toMatchObject({ kind: "key", seq: 1 });
+  expect(partly.journals[1]?.report.contradiction?.message).toContain("example.com/1+");
+
+  rmSync(machines.directory(1), { recursive: true });
+  {
+    await using journal = await openJournal({ directory: machines.directory(1) });
+    await recordCalls(journal, 1);
+  }
+  const { journals } = await machines.verify();
+  expect(journals[1]?.report.checkpoints).toEqual({ matching: 0, covered: 0, uncovered: 3 });
+});
+
 test("a peer's checkpoint by another key is not named, and is told once", async () => {
   using machines = new Machines(2);
   const stranger = createJournalKeys("example.com/1");

@@ -14,7 +14,7 @@ import type { AbsentJournal, MachineReport, MachinesReport } from "./report.ts";
 export interface VerifyJournalsOptions {
   /** The directories of the journals of all machines. */
   readonly directories: readonly string[];
-  /** The texts of the keys that check their checkpoints. Default: signatures are not checked. */
+  /** The texts of the keys that check their checkpoints: those of all journals. Default: signatures are not checked. */
   readonly keys?: readonly string[];
   /** Copies of checkpoints of any of the journals, which were kept elsewhere. Default: none. */
   readonly checkpoints?: readonly string[];
@@ -37,8 +37,8 @@ interface Named {
 
 /**
  * Checks the journals of several machines: each one as `verifyJournal` does, that it has what the checkpoints of the others
- * say of it, that none is absent which they name, and that each end of a call has its beginning in one of them. The
- * journals may be in use.
+ * say of it, that none is absent which they name, and that each end of a call has its beginning in one of them. With keys, a
+ * journal that was opened with none of these contradicts itself. The journals may be in use.
  *
  * @throws {JournalError} as a rejection, if a file cannot be read.
  * @throws {TypeError} as a rejection, if a key is not valid.
@@ -60,7 +60,9 @@ export async function verifyJournals(options: VerifyJournalsOptions): Promise<Ma
   for (const machine of machines) {
     const { directory, found, origin } = machine;
     const own = trusted.filter(({ name }) => name === origin);
-    const check = new CheckpointCheck(own);
+    // A journal with another key, or with none, is compared with all of them: nothing vouches for its records.
+    const checked = own.length > 0 ? own : trusted;
+    const check = new CheckpointCheck(checked);
     const ofThis = named.filter(({ head }) => head.origin === origin);
     for (const [path, text] of found.checkpoints) check.add(text, path, true);
     if (own.length > 0) {
@@ -68,7 +70,7 @@ export async function verifyJournals(options: VerifyJournalsOptions): Promise<Ma
       for (const { head, namedBy } of ofThis) check.addNamed(head, namedBy);
     }
     const { take, finish } = calls.journal(directory);
-    const report = await verifyChain(found, check, own, take);
+    const report = await verifyChain(found, check, checked, take);
     finish();
     const isTwice = origin !== undefined && origins.has(origin);
     if (origin !== undefined) origins.add(origin);

@@ -1,0 +1,52 @@
+import { archiveJournal } from "../../../journal/archive-journal.ts";
+import { forgetSession } from "../../../journal/sealed/forget-session.ts";
+import { shown } from "../../../rendering/shown.ts";
+import { UsageError } from "../../errors.ts";
+import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { directoryOf, type JournalPlace, keyOf } from "./place.ts";
+
+/** Options of `sandgate journal archive`. */
+interface ArchiveOptions {
+  readonly place: JournalPlace;
+  readonly to: string;
+  /** Milliseconds since the epoch. */
+  readonly before: number;
+  /** The file of the journal's signing key, if no config names it. */
+  readonly keyFile: string | undefined;
+}
+
+/** Moves the old files of a journal away, and says where its chain begins then. */
+export async function archive(
+  { place, to, before, keyFile }: ArchiveOptions,
+  { stdout }: Terminal,
+): Promise<ExitCode> {
+  const { directory, key } = await keyOf(place, keyFile);
+  const archived = await archiveJournal({ directory, to, before, ...(key !== undefined && { key }) }).catch(
+    (error: unknown) => {
+      if (error instanceof TypeError) throw new UsageError(shown`${error.message}`);
+      throw error;
+    },
+  );
+  await print(
+    stdout,
+    archived === undefined
+      ? shown`no file of the journal is old enough: nothing was moved`
+      : shown`records up to ${archived.records} were moved to ${to}, in ${archived.files.length} files; the chain begins with record ${archived.records + 1}`,
+  );
+  return EXIT_OK;
+}
+
+/** Deletes the key of a session, so that its sealed arguments can never be read again. */
+export async function forget(
+  { place, session }: { readonly place: JournalPlace; readonly session: string },
+  { stdout }: Terminal,
+): Promise<ExitCode> {
+  const wasKnown = await forgetSession(await directoryOf(place), session);
+  await print(
+    stdout,
+    wasKnown
+      ? shown`the key of session ${session} is deleted: its sealed arguments cannot be read any more`
+      : shown`there is no key of session ${session}`,
+  );
+  return wasKnown ? EXIT_OK : EXIT_TOOL_FAILED;
+}
