@@ -1,4 +1,4 @@
-import { type BigIntStats, statSync } from "node:fs";
+import { type BigIntStats, linkSync, renameSync, rmSync, statSync } from "node:fs";
 
 /**
  * The path of a file that this process has open. Others find the file only by its path: if the file was removed, renamed or
@@ -37,10 +37,19 @@ export class OpenFilePlace {
       return `'${this.path}' cannot be found: ${(error as NodeJS.ErrnoException).code}`;
     }
     if (found === undefined) return `'${this.path}' was removed or renamed while it was open`;
-    if (found.dev !== this.#device || found.ino !== this.#inode)
-      return `'${this.path}' was replaced by another file while it was open`;
+    if (!this.#isThis(found)) return `'${this.path}' was replaced by another file while it was open`;
     if ((found.mode & OWNER_WRITES) === 0n) return `'${this.path}' was made read-only`;
     return Number(found.size);
+  }
+
+  /** Whether the path leads to another file. */
+  get isReplaced(): boolean {
+    const found = statSync(this.path, { bigint: true, throwIfNoEntry: false });
+    return found !== undefined && !this.#isThis(found);
+  }
+
+  #isThis({ dev, ino }: BigIntStats): boolean {
+    return dev === this.#device && ino === this.#inode;
   }
 }
 
@@ -61,5 +70,28 @@ export class OpenDatabasePlace {
   /** Why what is committed is lost; `undefined` if it is not. */
   get problem(): string | undefined {
     return this.#file.problem ?? this.#log.problem;
+  }
+
+  /** Closes the database. SQLite then removes its log by its path, where another database may have its own by now. */
+  close(database: { readonly isOpen: boolean; close(): void }): void {
+    if (!database.isOpen) return;
+    const { path } = this.#log;
+    const other = this.#log.isReplaced ? linkTo(path) : undefined;
+    database.close();
+    if (other === undefined) return;
+    renameSync(other, path);
+    // Renaming does nothing if both are names of one file.
+    rmSync(other, { force: true });
+  }
+}
+
+/** Gives a file another name. Returns `undefined` if that cannot be done, as for a folder, which SQLite does not remove either. */
+function linkTo(path: string): string | undefined {
+  const name = `${path}.${process.pid}`;
+  try {
+    linkSync(path, name);
+    return name;
+  } catch {
+    return undefined;
   }
 }

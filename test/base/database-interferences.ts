@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 
 /** What another process can do to the files of an SQLite database that is open. */
 export const DATABASE_INTERFERENCES: readonly {
@@ -6,6 +15,8 @@ export const DATABASE_INTERFERENCES: readonly {
   readonly act: (file: string) => void;
   /** What an open store says then. */
   readonly problem: RegExp;
+  /** Whether what it put there is still there once the store is closed. Default: it put nothing there. */
+  readonly stays?: (file: string) => boolean;
 }[] = [
   { what: "its file was removed", act: (file) => rmSync(file), problem: /removed or renamed/ },
   {
@@ -43,5 +54,14 @@ export const DATABASE_INTERFERENCES: readonly {
     what: "its log was removed",
     act: (file) => rmSync(`${file}-wal`),
     problem: /-wal' was removed or renamed/,
+  },
+  {
+    what: "its log was replaced",
+    act: (file) => {
+      rmSync(`${file}-wal`);
+      writeFileSync(`${file}-wal`, "another log");
+    },
+    problem: /-wal' was replaced by another file/,
+    stays: (file) => readFileSync(`${file}-wal`, "utf8") === "another log",
   },
 ];

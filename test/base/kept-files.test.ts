@@ -104,6 +104,36 @@ test("key-value stores of a newer format are not read, and those without a numbe
   expect(Buffer.from((await after.open("notes").get("a", NEVER)) ?? []).toString()).toBe("a");
 });
 
+test("what several processes write to key-value stores in one file is there for all of them", async () => {
+  const file = join(await createFolder(), "store.json");
+  const bytes = (text: string): Uint8Array => Buffer.from(text);
+  const first = await FileKeyValue.open(file);
+  await first.open("notes").update(
+    ["shared", "mine", "gone"].map((key) => ({ key, value: bytes("1") })),
+    NEVER,
+  );
+  await first.save();
+  const others = await Promise.all(Array.from({ length: 8 }, () => FileKeyValue.open(file)));
+  await first.open("notes").set("mine", bytes("2"), NEVER);
+  await first.open("notes").delete("gone", NEVER);
+  await first.save();
+  for (const [index, other] of others.entries()) {
+    await other.open("notes").set(`other ${index}`, bytes("3"), NEVER);
+    await other.open(`of ${index}`).set("a", bytes("4"), NEVER);
+  }
+  await Promise.all(others.map((other) => other.save()));
+  await first.save();
+  const last = (await FileKeyValue.open(file)).open("notes");
+  expect(await last.listKeys(undefined, 20, NEVER)).toEqual([
+    "mine",
+    ...others.map((_, index) => `other ${index}`),
+    "shared",
+  ]);
+  expect(Buffer.from((await last.get("mine", NEVER)) ?? []).toString()).toBe("2");
+  const { stores } = JSON.parse(await readFile(file, "utf8"));
+  expect(Object.keys(stores)).toEqual(["notes", ...others.map((_, index) => `of ${index}`)]);
+});
+
 test("a result of sandgate bench of a newer format is not compared", () => {
   expect(() => parseBenchResult('{"format":"sandgate-bench/2"}')).toThrow(NEWER);
   expect(parseBenchResult('{"format":"sandgate-bench/x"}')).toBeUndefined();

@@ -18,6 +18,8 @@ const MAX_TEMPLATE_BYTES = 256 * 1_024 * 1_024;
 /** Keeps suspended programs in one file, which several processes can have open: a program goes on in one of them. */
 export class SqliteSuspensionStore implements SuspensionStore {
   readonly #database: DatabaseSync;
+  /** `undefined` if nothing is written. */
+  readonly #place: OpenDatabasePlace | undefined;
   readonly #writes: GroupedWrites;
   readonly #prepared = new Map<string, StatementSync>();
 
@@ -29,7 +31,8 @@ export class SqliteSuspensionStore implements SuspensionStore {
    */
   constructor(file: string, { readOnly = false }: { readonly readOnly?: boolean } = {}) {
     this.#database = openDatabase(file, readOnly);
-    this.#writes = new GroupedWrites(this.#database, readOnly ? undefined : new OpenDatabasePlace(file));
+    this.#place = readOnly ? undefined : new OpenDatabasePlace(file);
+    this.#writes = new GroupedWrites(this.#database, this.#place);
   }
 
   put({ sealed, ...header }: StoredProgram, calls: readonly StoredCall[]): Promise<boolean> {
@@ -169,7 +172,8 @@ export class SqliteSuspensionStore implements SuspensionStore {
 
   close(): void {
     this.#writes.flush();
-    if (this.#database.isOpen) this.#database.close();
+    if (this.#place !== undefined) this.#place.close(this.#database);
+    else if (this.#database.isOpen) this.#database.close();
   }
 
   #change(sql: string, values: readonly SQLInputValue[]): boolean {

@@ -24,6 +24,7 @@ const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
 export class SqliteSessionStore implements SessionStore {
   readonly ledger: LedgerTable;
   readonly #database: DatabaseSync;
+  readonly #place: OpenDatabasePlace;
   readonly #commits: GroupedCommits;
   readonly #statements: Statements;
 
@@ -34,7 +35,8 @@ export class SqliteSessionStore implements SessionStore {
    */
   constructor(file: string) {
     this.#database = openDatabase(file);
-    this.#commits = new GroupedCommits(this.#database, new OpenDatabasePlace(file));
+    this.#place = new OpenDatabasePlace(file);
+    this.#commits = new GroupedCommits(this.#database, this.#place);
     this.ledger = new SqliteLedgerTable(this.#database, this.#commits);
     this.#statements = new Statements(this.#database);
   }
@@ -333,7 +335,7 @@ export class SqliteSessionStore implements SessionStore {
 
   close(): void {
     this.#commits.close();
-    if (this.#database.isOpen) this.#database.close();
+    this.#place.close(this.#database);
   }
 }
 

@@ -174,7 +174,11 @@ describe("A store of suspended programs in a file", () => {
     await expect(reader.remove(PROGRAM.id)).rejects.toThrow("it cannot be written");
   });
 
-  test.each(DATABASE_INTERFERENCES)("takes nothing any more after $what", async ({ act, problem }) => {
+  test.each(DATABASE_INTERFERENCES)("takes nothing any more after $what, and leaves that there", async ({
+    act,
+    problem,
+    stays,
+  }) => {
     const changed = join(folder, `${++files}-changed.db`);
     const store = new SqliteSuspensionStore(changed);
     onTestFinished(() => store.close());
@@ -184,6 +188,8 @@ describe("A store of suspended programs in a file", () => {
     for (const write of writes)
       expect(write).toMatchObject({ reason: { message: expect.stringMatching(problem) } });
     expect(store.list()).toMatchObject([{ id: PROGRAM.id, state: "waiting" }]);
+    store.close();
+    expect(stays?.(changed)).not.toBe(false);
   });
 
   test("undoes a write that fails, and leaves the others of the same turn alone", async () => {

@@ -54,7 +54,11 @@ describe("A file of sessions", () => {
     store.close();
   });
 
-  test.each(DATABASE_INTERFERENCES)("takes nothing any more after $what", async ({ act, problem }) => {
+  test.each(DATABASE_INTERFERENCES)("takes nothing any more after $what, and leaves that there", async ({
+    act,
+    problem,
+    stays,
+  }) => {
     const store = new SqliteSessionStore(file);
     onTestFinished(() => store.close());
     await store.addSession(SESSION);
@@ -73,6 +77,8 @@ describe("A file of sessions", () => {
       });
     }
     expect(await store.messages(SESSION.id, MESSAGE.turnId)).toEqual([]);
+    store.close();
+    expect(stays?.(file)).not.toBe(false);
   });
 
   test("is refused if it is not a database", () => {

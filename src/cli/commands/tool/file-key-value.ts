@@ -1,7 +1,17 @@
 import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { open, realpath, rename, rm, writeFile } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { isNewerFormat, newerFormatText } from "../../../base/file-format.ts";
+import { FileLock } from "../../../base/file-lock.ts";
 import type { KeyValueStore, KeyValueStores } from "../../../key-value/key-value-store.ts";
 import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
 import { shown } from "../../../rendering/shown.ts";
@@ -20,9 +30,17 @@ const FORMAT = 1;
 /** The values of each store in base64, by their keys. */
 type FileContent = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Key-value stores in memory, which are read from a JSON file and written back to it. */
+/** How long one process waits while others write the file, in ms. */
+const LOCK_WAIT_MS = 10_000;
+
+/**
+ * Key-value stores in memory, which are read from a JSON file and written back to it. Several processes can have the file: each
+ * of them writes the keys that it changed, and leaves the others as they are by then.
+ */
 export class FileKeyValue implements KeyValueStores {
   readonly #file: string;
+  /** What the stores had when they were read or written last. */
+  #known: FileContent;
   readonly #memory = new MemoryKeyValue();
   readonly #opened = new Map<string, KeyValueStore>();
 
@@ -33,9 +51,9 @@ export class FileKeyValue implements KeyValueStores {
    */
   static async open(file: string): Promise<FileKeyValue> {
     try {
-      const content = await readContent(file);
+      const content = readContent(file);
       // A link stays a link.
-      const stores = new FileKeyValue(content === undefined ? file : await realpath(file));
+      const stores = new FileKeyValue(content === undefined ? file : realpathSync(file), content ?? {});
       for (const [name, values] of Object.entries(content ?? {})) {
         const changes = Object.entries(values).map(([key, base64]) => ({ key, value: decode(base64) }));
         await stores.open(name).update(changes, NEVER);
@@ -46,8 +64,9 @@ export class FileKeyValue implements KeyValueStores {
     }
   }
 
-  private constructor(file: string) {
+  private constructor(file: string, known: FileContent) {
     this.#file = file;
+    this.#known = known;
   }
 
   open(name: string): KeyValueStore {
@@ -56,27 +75,49 @@ export class FileKeyValue implements KeyValueStores {
     return store;
   }
 
-  /** Replaces the file as a whole. */
+  /**
+   * Writes what was changed, and replaces the file as a whole.
+   *
+   * @throws {UsageError} if the file cannot be written, or another process writes it for long.
+   */
   async save(): Promise<void> {
-    const content = await Promise.all(
-      Array.from(this.#opened, async ([name, store]) => [name, await contentOf(store)] as const),
+    const mine = Object.fromEntries(
+      await Promise.all(
+        Array.from(this.#opened, async ([name, store]) => [name, await contentOf(store)] as const),
+      ),
     );
     const temporary = `${this.#file}.${randomUUID()}.tmp`;
     try {
-      await writeFile(
-        temporary,
-        `${JSON.stringify({ format: FORMAT, stores: Object.fromEntries(content) }, null, 2)}\n`,
-        {
-          flag: "wx",
-          mode: 0o600,
-        },
-      );
-      await rename(temporary, this.#file);
+      using _ = new FileLock(`${this.#file}.lock`, LOCK_WAIT_MS);
+      // Nothing is awaited, so that this process never waits for a lock of its own.
+      const stores = withChanges(readContent(this.#file) ?? {}, this.#known, mine);
+      writeFileSync(temporary, `${JSON.stringify({ format: FORMAT, stores }, null, 2)}\n`, {
+        flag: "wx",
+        mode: 0o600,
+      });
+      renameSync(temporary, this.#file);
+      this.#known = mine;
     } catch (error) {
-      await rm(temporary, { force: true });
+      rmSync(temporary, { force: true });
       throw new UsageError(shown`--store ${this.#file} cannot be written: ${(error as Error).message}`);
     }
   }
+}
+
+/** Returns what a file has, with the keys that changed from one content to another one. */
+function withChanges(file: FileContent, from: FileContent, to: FileContent): FileContent {
+  const stores = new Map(
+    Object.entries(file).map(([name, values]) => [name, new Map(Object.entries(values))]),
+  );
+  for (const [name, values] of Object.entries(to)) {
+    const before = new Map(Object.entries(from[name] ?? {}));
+    const now = new Map(Object.entries(values));
+    const store = stores.get(name) ?? new Map<string, string>();
+    stores.set(name, store);
+    for (const [key, value] of now) if (before.get(key) !== value) store.set(key, value);
+    for (const key of before.keys()) if (!now.has(key)) store.delete(key);
+  }
+  return Object.fromEntries(Array.from(stores, ([name, values]) => [name, Object.fromEntries(values)]));
 }
 
 async function contentOf(store: KeyValueStore): Promise<Record<string, string>> {
@@ -89,8 +130,8 @@ async function contentOf(store: KeyValueStore): Promise<Record<string, string>> 
 }
 
 /** Returns the content of the file; `undefined` if it does not exist. */
-async function readContent(file: string): Promise<FileContent | undefined> {
-  const text = await readText(file);
+function readContent(file: string): FileContent | undefined {
+  const text = readText(file);
   if (text === undefined) return undefined;
   const content = storesIn(JSON.parse(text));
   const isStore = (store: unknown): boolean =>
@@ -108,17 +149,22 @@ function storesIn(value: unknown): unknown {
   return stores;
 }
 
-async function readText(file: string): Promise<string | undefined> {
+function readText(file: string): string | undefined {
+  let fd: number;
   try {
     // Opening a pipe would wait for its other end.
-    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    const status = await handle.stat();
-    if (!status.isFile()) throw new TypeError("it is not a file");
-    if (status.size > MAX_FILE_BYTES) throw new TypeError(`it is larger than ${MAX_FILE_BYTES} bytes`);
-    return await handle.readFile("utf8");
+    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
+  }
+  try {
+    const status = fstatSync(fd);
+    if (!status.isFile()) throw new TypeError("it is not a file");
+    if (status.size > MAX_FILE_BYTES) throw new TypeError(`it is larger than ${MAX_FILE_BYTES} bytes`);
+    return readFileSync(fd, "utf8");
+  } finally {
+    closeSync(fd);
   }
 }
 
