@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
-import { ToolDefinitionDigest } from "../engine/definition.ts";
+import type { ToolDefinitionDigest } from "../engine/definition.ts";
 import { canonicalText } from "../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
@@ -34,8 +34,9 @@ export class KeptInputs {
       await keepFile(this.#policies, loadCrypto().hash("sha256", source), source);
     }
     for (const { definition } of tools) {
-      if (!(definition instanceof ToolDefinitionDigest)) continue;
-      const text = canonicalText(definition.describe());
+      // A subject that is not of a registry has a digest alone.
+      if (definition === undefined || !("describe" in definition)) continue;
+      const text = canonicalText((definition as ToolDefinitionDigest).describe());
       if (loadCrypto().hash("sha256", text) === definition.digest)
         await keepFile(this.#tools, definition.digest, text);
     }
