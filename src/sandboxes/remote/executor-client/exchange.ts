@@ -25,8 +25,6 @@ export interface ExecutorReply {
   readonly text: string;
   /** The header `retry-after`, in ms; 0 if it is missing. */
   readonly retryAfterMs: number;
-  /** Whether it is a page, which no executor sends. */
-  readonly isHtml: boolean;
   /** The process that answered, as it says. */
   readonly process: ProcessStamp | undefined;
 }
@@ -114,14 +112,13 @@ export class ExecutorExchange implements CallExchange {
       const last = this.#stream?.last;
       if (last === undefined) return this.#invalid("the stream ended without an execution");
       const status = last.event === "execution" ? 200 : 0;
-      return { status, text: last.data, retryAfterMs: 0, isHtml: false, process };
+      return { status, text: last.data, retryAfterMs: 0, process };
     }
     if (!isUtf8(body)) return this.#invalid("the body is not valid UTF-8");
     return {
       status,
       text: body.toString(),
       retryAfterMs: retryAfter(headers),
-      isHtml: mediaType(headers) === "text/html",
       process,
     };
   }

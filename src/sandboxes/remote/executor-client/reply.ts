@@ -28,7 +28,6 @@ export interface AskedCall extends WrittenCall {
  */
 export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes: number): Verdict {
   try {
-    if (reply.status === 503 && reply.isHtml) return notTaken(reply);
     if (reply.status !== 200) return readRefusal(reply);
     const result = readResultOf(asked, reply.text);
     if (result === undefined) return failed("The tool's executor responded for another call", true);
@@ -39,18 +38,9 @@ export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes:
     if (status === 200 || status === 0)
       return failed("The tool's executor sent an invalid response", true, detail);
     const verdict = failed(foreignReplyText(status), status >= 500, detail);
-    // A gateway lost the connection to the executor.
+    // A gateway can have lost the connection to an executor that has the call, also if its answer looks as if there were none.
     return status >= FIRST_GATEWAY_STATUS ? { ...verdict, isLost: true } : verdict;
   }
-}
-
-/**
- * Load balancers send a page with status 503 if they have no executor to pass a call on to. If they lose the connection
- * to one that has the call, they send 502 or 504, or a 503 that is not a page (Envoy).
- */
-function notTaken({ retryAfterMs }: ExecutorReply): Verdict {
-  const message = "The tool's executor is not available: try again later";
-  return { outcome: refused("sandbox_unavailable", message, "HTTP 503"), isFault: true, retryAfterMs };
 }
 
 /** Returns the text for a response that does not come from an executor, but perhaps from a proxy. */

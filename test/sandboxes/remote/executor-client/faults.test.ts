@@ -353,18 +353,17 @@ describe("a response without an execution", () => {
     expect(peer.seen).toHaveLength(1);
   });
 
-  test("the page of a load balancer with HTTP 503 is retried, since no executor has the call", async () => {
-    let answers = 0;
-    const busy = (socket: Socket): boolean =>
-      socket.write(response(503, "<html>busy</html>", { "content-type": "text/html; charset=utf-8" }));
-    const { success, receipt } = await call((socket, request) => {
-      if (++answers < 3) busy(socket);
-      else socket.write(response(200, execution(request)));
+  test.each([
+    ["text/html; charset=utf-8", "<html>no server is available</html>"],
+    ["text/plain", "no healthy upstream"],
+    ["application/json", '{"message":"Service Unavailable","effect":"none"}'],
+    ["application/json", '{"error":{"code":"unavailable","message":"no upstream"}}'],
+  ])("what a proxy sends with HTTP 503 as %s says nothing of the call, which may have run before: %s", async (type, body) => {
+    const { error } = await call((socket) => {
+      socket.write(response(503, body, { "content-type": type, "retry-after": "0" }));
     });
-    expect([success, receipt.used.attempts]).toEqual([true, 3]);
-    const { error } = await call(busy, { limits: { wallTimeMs: 200 } });
-    const message = "The tool's executor is not available: try again later";
-    expect(error).toMatchObject({ code: "sandbox_unavailable", message, effect: "none" });
+    expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
+    expect(peer.seen).toHaveLength(1);
   });
 
   test.each([

@@ -107,14 +107,14 @@ export class FrameExchange implements CallExchange, OutgoingFrame {
     const retryAfterMs = isProblem ? payload.readUInt32BE(0) : 0;
     const status = isProblem ? 0 : 200;
     this.#settle({
-      reply: { status, text: body.toString(), retryAfterMs, isHtml: false, process: this.#host.process },
+      reply: { status, text: body.toString(), retryAfterMs, process: this.#host.process },
     });
     return true;
   }
 
   /** Ends the exchange with a problem that the executor has not sent for this call alone. */
   refuse(problem: string): void {
-    this.#settle({ reply: { status: 0, text: problem, retryAfterMs: 0, isHtml: false, process: undefined } });
+    this.#settle({ reply: { status: 0, text: problem, retryAfterMs: 0, process: undefined } });
   }
 
   /** Ends the exchange because the connection is lost. */
