@@ -8,6 +8,11 @@ export interface JsonBounds {
   readonly members: number;
   /** The maximum number of different member names. Default: no bound besides `members`. */
   readonly names?: number;
+  /**
+   * What happens to a number with a fraction or an exponent of which a double cannot hold every digit. `exact`: the text is
+   * refused. Default: it is rounded, as usual in JSON.
+   */
+  readonly decimals?: "exact";
 }
 
 /** The bounds of a call's arguments. Depth is bounded by `MAX_DEPTH`. */

@@ -24,6 +24,9 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 const FIRST_SURROGATE = 0xd800;
 
+/** Matches a number that may have more digits than a double, also as a part of a string: a closer look follows. */
+const MANY_DIGITS = /\d[\d.]{15}|[eE]-3\d\d/;
+
 /** Matches escaped surrogates, paired or not: a closer look follows. */
 const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
@@ -50,8 +53,10 @@ export function parseJson(
     return { kind: "syntax", ...(locateSyntaxError(text) ?? { reason: "it cannot be parsed", position: 0 }) };
   }
   const sights = seal(value);
-  if (!sights.isOdd && !sights.hasZero && isPlain(text, sights.members)) return { value };
-  const refusal = looksUnsafe(text, sights) ? locateRefusal(text, bounds, "everything") : undefined;
+  const hasManyDigits = bounds.decimals === "exact" && MANY_DIGITS.test(text);
+  if (!hasManyDigits && !sights.isOdd && !sights.hasZero && isPlain(text, sights.members)) return { value };
+  const refusal =
+    hasManyDigits || looksUnsafe(text, sights) ? locateRefusal(text, bounds, "everything") : undefined;
   if (refusal !== undefined) return { kind: "refused", ...refusal };
   if (duplicateKeys === "refuse" && hasDuplicateKeys(text, sights.members)) {
     return { kind: "refused", reason: DUPLICATE_KEY, position: locateDuplicateKey(text) ?? 0 };

@@ -14,6 +14,8 @@ export type RefusalScope = "structure" | "numbers" | "everything";
 
 const NUMBER = /[-\d][\d.eE+-]*/y;
 const INTEGER = /^-?\d+$/;
+/** The most significant digits of a decimal that tell two doubles apart. */
+const MAX_DIGITS = 17;
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 const FIRST_HIGH = 0xd800;
@@ -79,7 +81,8 @@ export function locateRefusal(
         NUMBER.lastIndex = position;
         const literal = NUMBER.exec(text)?.[0];
         if (literal === undefined) break;
-        const reason = refuseNumber(literal);
+        const reason =
+          refuseNumber(literal) ?? (bounds.decimals === "exact" ? refuseRounding(literal) : undefined);
         if (reason !== undefined) return { reason, position };
         position += literal.length - 1;
       }
@@ -145,6 +148,39 @@ export function refuseNumber(literal: string): string | undefined {
   if (Number.isSafeInteger(value) || !INTEGER.test(literal)) return undefined;
   if (String(value) === literal || BigInt(literal) === BigInt(value)) return undefined;
   return "an integer that a double cannot hold exactly (send it as a string)";
+}
+
+/**
+ * Returns why a number is refused where no digit may be lost. Up to 17 digits of a decimal are enough to name a double: programs
+ * that write all of them, where fewer would do, lose nothing.
+ */
+function refuseRounding(literal: string): string | undefined {
+  if (INTEGER.test(literal)) return undefined;
+  const value = Number(literal);
+  const decimal = decimalOf(literal);
+  const { length } = decimal.digits;
+  const isSame = [String(value), value.toPrecision(Math.min(Math.max(length, 1), MAX_DIGITS))].some(
+    (text) => {
+      const { digits, exponent } = decimalOf(text);
+      return digits === decimal.digits && exponent === decimal.exponent;
+    },
+  );
+  return isSame ? undefined : "a number with more digits than a double holds (send it as a string)";
+}
+
+/** The digits of a number without zeros at both ends, and the power of ten of the last one. */
+function decimalOf(literal: string): { readonly digits: string; readonly exponent: number } {
+  const [mantissa = "", power = "0"] = literal
+    .toLowerCase()
+    .replace("-", (sign, at) => (at === 0 ? "" : sign))
+    .split("e");
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  const all = (whole + fraction).replace(/^0+/, "");
+  const digits = all.replace(/0+$/, "");
+  return {
+    digits,
+    exponent: digits === "" ? 0 : Number(power) - fraction.length + all.length - digits.length,
+  };
 }
 
 /**

@@ -148,3 +148,60 @@ function quoted(name: string, isEscaped: boolean): string {
   const units = Array.from(name, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return `"${units.join("")}"`;
 }
+
+describe("parseJson, where no digit may be lost,", () => {
+  const EXACT = { ...ARGUMENT_BOUNDS, decimals: "exact" } as const;
+  const LOST = "a number with more digits than a double holds (send it as a string)";
+
+  test.each([
+    "3.14159265358979323846264338327950288",
+    "-1.000000000000000000001",
+    "0.12345678901234567",
+    "9007199254740993.5",
+    "123456789012345678e3",
+  ])("refuses %s", (literal) => {
+    expect(parseJson(`{"n": [${literal}]}`, EXACT)).toEqual({ kind: "refused", reason: LOST, position: 7 });
+    expect(parseJson(`{"n": [${literal}]}`)).toHaveProperty("value");
+  });
+
+  test.each([
+    "0.1",
+    "1.50",
+    "0.30000000000000004",
+    "1.00000000000000000000",
+    "1e22",
+    "5e-324",
+    "-0.0",
+  ])("accepts %s", (literal) => {
+    expect(parseJson(literal, EXACT)).toEqual({ value: Number(literal) === 0 ? 0 : Number(literal) });
+  });
+
+  test("accepts every double, in each usual spelling, also with all of its 17 digits", () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+        const literals = [JSON.stringify(value), value.toExponential(), value.toPrecision(17)];
+        for (const literal of literals) {
+          const isInteger = /^-?\d+$/.test(literal);
+          if (!isInteger) expect(parseJson(literal, EXACT)).toEqual({ value: value === 0 ? 0 : value });
+        }
+      }),
+    );
+  });
+
+  test("refuses a decimal to which a digit was added that its double does not have", () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.001, max: 1_000, noNaN: true }),
+        fc.integer({ min: 1, max: 9 }),
+        (value, digit) => {
+          const literal = `${value.toFixed(16)}000${digit}`;
+          expect(parseJson(literal, EXACT)).toMatchObject({ reason: LOST });
+        },
+      ),
+    );
+  });
+
+  test("does not take digits in texts for numbers", () => {
+    expect(parseJson('["3.14159265358979323846264338327950288"]', EXACT)).toHaveProperty("value");
+  });
+});
