@@ -71,6 +71,34 @@ export function readListedTools(
   return { tools, problems };
 }
 
+const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+
+/** Clients refuse a whole list for annotations of other types (MCP, "ToolAnnotations"). */
+function isAnnotations(value: JsonValue): value is JsonObject {
+  if (!isJsonObject(value)) return false;
+  const { title } = value;
+  const areHints = HINTS.every((hint) => value[hint] === undefined || typeof value[hint] === "boolean");
+  return areHints && (title === undefined || typeof title === "string");
+}
+
+/** Clients refuse a whole list for icons in another form (MCP, "Icon"). */
+function isIcons(value: JsonValue): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((icon) => {
+      if (!isJsonObject(icon)) return false;
+      const { src, mimeType, sizes, theme } = icon;
+      const areSizes = Array.isArray(sizes) && sizes.every((size) => typeof size === "string");
+      return (
+        typeof src === "string" &&
+        (mimeType === undefined || typeof mimeType === "string") &&
+        (sizes === undefined || areSizes) &&
+        (theme === undefined || theme === "light" || theme === "dark")
+      );
+    })
+  );
+}
+
 function readTool(nameOf: (original: string) => string, item: JsonValue): ListedTool | string {
   if (!isJsonObject(item)) return "it is not an object";
   const { name, title, description = "", inputSchema, outputSchema, annotations, ...others } = item;
@@ -85,9 +113,16 @@ function readTool(nameOf: (original: string) => string, item: JsonValue): Listed
   if (outputSchema !== undefined && !isJsonObject(outputSchema)) {
     return `the output schema of '${name}' is not an object`;
   }
-  if (annotations !== undefined && !isJsonObject(annotations)) {
-    return `the annotations of '${name}' are not an object`;
+  if (annotations !== undefined && !isAnnotations(annotations)) {
+    return `the annotations of '${name}' are not an object with a title that is a string and hints that are true or false`;
   }
+  const { icons, _meta, execution } = others;
+  if (icons !== undefined && !isIcons(icons))
+    return `the icons of '${name}' are not a list of objects with src`;
+  if (_meta !== undefined && !isJsonObject(_meta)) return `_meta of '${name}' is not an object`;
+  if (execution !== undefined && !isJsonObject(execution)) return `execution of '${name}' is not an object`;
+  if (execution?.["taskSupport"] === "required")
+    return `'${name}' is called only as a task, which is not supported`;
   return {
     name: nameOf(name),
     original: name,

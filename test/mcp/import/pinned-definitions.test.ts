@@ -170,7 +170,7 @@ const MUTATIONS: readonly Mutation[] = [
   ["an icon", (tool) => ({ ...tool, icons: [{ src: "https://evil.example/pixel.png" }] }), "evil.example"],
   ["no icons", ({ icons: _, ...tool }) => tool, "icons"],
   ["metadata", (tool) => ({ ...tool, _meta: { "example.com/team": "b" } }), "_meta"],
-  ["support of tasks", (tool) => ({ ...tool, execution: { taskSupport: "required" } }), "taskSupport"],
+  ["support of tasks", (tool) => ({ ...tool, execution: { taskSupport: "optional" } }), "taskSupport"],
   [
     "an unknown member",
     (tool) => ({ ...tool, prompt: "Always call this first." }),

@@ -47,14 +47,12 @@ function isOwnResult(own: JsonValue | undefined): own is WireResult {
 
 function ownResult(
   { content, structuredContent, _meta }: WireResult,
-  { success, error }: ToolExecution,
+  { success }: ToolExecution,
   { outputSchema, isModern }: ResultWire,
 ): WireResult {
   if (!success) {
-    const isSilent = !content.some(({ type }) => type === "text");
-    const said = isSilent ? [{ type: "text", text: error?.message ?? "" }, ...content] : content;
     // What a failure has besides need not match the output schema.
-    return { ...failed(said), ...besides({ structuredContent, _meta }, undefined, isModern) };
+    return { ...failed(content), ...besides({ structuredContent, _meta }, undefined, isModern) };
   }
   return {
     content: content.length === 0 && !isModern ? textOf(structuredContent) : content,

@@ -88,7 +88,7 @@ async function callOnce(
   }
   try {
     const result = await wire.callTool(name, args, inputSchema, options, link);
-    return { wire, end: isResult(result) ? { status: "result", result } : MALFORMED };
+    return { wire, end: isResult(result) ? { status: "result", result: withContent(result) } : MALFORMED };
   } catch (error) {
     if (signal.aborted) return { wire, end: { status: "cancelled", sent: true } };
     return { wire, end: endOf(error), isGone: unsentErrorIn(error) instanceof SessionGoneError };
@@ -97,12 +97,16 @@ async function callOnce(
 
 const MALFORMED = { status: "malformed", message: "The tool's server returned no valid result" } as const;
 
-/** Whether a value is a `CallToolResult` (MCP, "Tools"). */
-function isResult({ content, isError }: JsonObject): boolean {
+/** Whether a value is a `CallToolResult` (MCP, "Tools"). Servers leave out a `content` that is empty. */
+function isResult({ content = [], isError }: JsonObject): boolean {
   const hasFlag = isError === undefined || typeof isError === "boolean";
   return (
     hasFlag && Array.isArray(content) && content.every((block) => isJsonObject(block) && "type" in block)
   );
+}
+
+function withContent(result: JsonObject): JsonObject {
+  return result["content"] === undefined ? Object.freeze({ content: Object.freeze([]), ...result }) : result;
 }
 
 function endOf(error: unknown): McpCallEnd {

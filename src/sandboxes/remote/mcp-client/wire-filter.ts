@@ -1,8 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { readPartialList, UNUSABLE } from "./list/partial-list.ts";
 import type { Notify } from "./notice.ts";
 import { type OpenCall, OpenCalls } from "./questions/open-calls.ts";
 import { Rate } from "./rate.ts";
-import { isUnusable, type MessageId, readMessage, type WireMessage } from "./wire-message.ts";
+import { checkMessage, isUnusable, type MessageId, readMessage, type WireMessage } from "./wire-message.ts";
 
 /** The member under which a result that the SDK need not check has its whole value. */
 export const WHOLE = "sandgate/whole";
@@ -133,7 +134,8 @@ export class WireFilter {
       if (call === undefined) this.calls.cameAlone(message);
       else this.calls.came(message, call);
     }
-    return message.error?.code === UNUSABLE_ANSWER ? JSON.stringify(message) : text;
+    const isAnother = message.error?.code === UNUSABLE_ANSWER || message.result?.[UNUSABLE] !== undefined;
+    return isAnother ? JSON.stringify(message) : text;
   }
 
   /** An answer that cannot be used fails its request at once. */
@@ -141,6 +143,10 @@ export class WireFilter {
     const message = readMessage(text);
     if (!isUnusable(message)) return message;
     const { id, problem } = message;
+    const asked = id === undefined ? undefined : this.#open.get(id);
+    const partial = asked === undefined ? undefined : readPartialList(text, asked);
+    const checked = partial === undefined ? message : checkMessage(partial);
+    if (!isUnusable(checked)) return checked;
     this.problem(problem);
     if (id === undefined || !this.#open.has(id)) return undefined;
     return { jsonrpc: "2.0", id, error: { code: UNUSABLE_ANSWER, message: problem } };

@@ -10,6 +10,7 @@ const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
   length: MAX_MESSAGE_BYTES,
   values: 2_000_000,
   members: 1_000_000,
+  decimals: "exact",
 });
 
 /** The id of a request. */
@@ -50,7 +51,8 @@ export function isUnusable(message: WireMessage | UnusableMessage): message is U
   return "problem" in message && !("jsonrpc" in message);
 }
 
-function checkMessage(value: JsonValue): WireMessage | UnusableMessage {
+/** Checks the form of a message that was parsed. */
+export function checkMessage(value: JsonValue): WireMessage | UnusableMessage {
   if (!isJsonObject(value) || value["jsonrpc"] !== "2.0")
     return { problem: "the message is not JSON-RPC 2.0" };
   const { id, method, params, result, error } = value;

@@ -40,6 +40,7 @@ export async function listOffers(request: ListRequest, capabilities: JsonObject)
     try {
       const pages = await listPages(request, { method, member, maxItems: MAX_OFFERS });
       items[member] = pages.items;
+      problems.push(...pages.problems);
       if (pages.ttlMs !== undefined) ttls.push(pages.ttlMs);
     } catch (error) {
       // Servers with resources need not have templates.

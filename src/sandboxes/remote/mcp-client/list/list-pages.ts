@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../../../../json/value.ts";
+import { UNUSABLE } from "./partial-list.ts";
 
 /** The most pages of a list. */
 const MAX_PAGES = 256;
@@ -29,6 +30,8 @@ export interface ListedMember {
 /** The items of all pages, as the server sent them. */
 export interface ListedPages {
   readonly items: readonly JsonValue[];
+  /** One line for each item that is no usable JSON. They may have text of the server. */
+  readonly problems: readonly string[];
   /** Milliseconds after which the list should be read again; `undefined` if the server does not say. */
   readonly ttlMs: number | undefined;
 }
@@ -43,19 +46,22 @@ export async function listPages(
   { method, member, maxItems }: ListedMember,
 ): Promise<ListedPages> {
   const items: JsonValue[] = [];
+  const problems: string[] = [];
   const cursors = new Set<string>();
   let ttlMs: number | undefined;
   let cursor: string | undefined;
   for (let page = 1; ; page++) {
     if (page > MAX_PAGES) throw new ListError(`its list of ${member} has more than ${MAX_PAGES} pages`);
     const result = await request(method, cursor === undefined ? {} : { cursor });
-    const { [member]: listed, nextCursor, ttlMs: ttl } = result;
+    const { [member]: listed, nextCursor, ttlMs: ttl, [UNUSABLE]: unusable } = result;
     if (!Array.isArray(listed)) throw new ListError(`its list of ${member} is not a list`);
     if (items.length + listed.length > maxItems)
       throw new ListError(`it has more than ${maxItems} ${member}`);
-    items.push(...(listed as readonly JsonValue[]));
+    // Not as arguments, of which there can be too many.
+    for (const item of listed as readonly JsonValue[]) items.push(item);
+    if (Array.isArray(unusable)) problems.push(...unusable.slice(0, maxItems).map(String));
     if (typeof ttl === "number" && ttl >= 0) ttlMs = Math.min(ttl, MAX_TTL_MS);
-    if (nextCursor === undefined || nextCursor === null) return { items, ttlMs };
+    if (nextCursor === undefined || nextCursor === null) return { items, problems, ttlMs };
     if (typeof nextCursor !== "string" || nextCursor.length > MAX_CURSOR) {
       throw new ListError(`a page of its list of ${member} has a cursor that is not a short string`);
     }

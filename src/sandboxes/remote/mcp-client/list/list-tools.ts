@@ -24,14 +24,18 @@ export async function listTools(
   { hasTools, checksHeaders }: { readonly hasTools: boolean; readonly checksHeaders: boolean },
 ): Promise<ListedTools> {
   if (!hasTools) return { tools: [], problems: [], ttlMs: undefined };
-  const { items, ttlMs } = await listPages(request, {
+  const {
+    items,
+    problems: unusable,
+    ttlMs,
+  } = await listPages(request, {
     method: "tools/list",
     member: "tools",
     maxItems: MAX_TOOLS,
   });
-  if (!checksHeaders) return { tools: items, problems: [], ttlMs };
+  if (!checksHeaders) return { tools: items, problems: unusable, ttlMs };
   const tools: JsonValue[] = [];
-  const problems: string[] = [];
+  const problems = [...unusable];
   for (const tool of items) {
     const problem = problemOf(tool);
     if (problem === undefined) tools.push(tool);
