@@ -79,15 +79,25 @@ export class McpServer implements AsyncDisposable {
    * @returns the response. Never rejects for what a client sends.
    */
   async fetch(request: Request, { principal }: McpSender = {}): Promise<Response> {
-    if (this.#isClosed) return errorResponse(503, -32_603, "The server is shutting down");
-    let body: JsonValue | undefined;
+    let body: JsonObject | undefined;
     if (request.method === "POST") {
-      const read = await readBody(request);
+      const read = await readBody(request, this.#parts.sdk);
       if (read instanceof Response) return read;
-      body = read.value;
+      body = read.message;
     }
+    const response = await this.#respond(request, body, principal);
+    return body?.["method"] === undefined ? response : withId(response, body["id"]);
+  }
+
+  async #respond(
+    request: Request,
+    body: JsonObject | undefined,
+    principal: Principal | undefined,
+  ): Promise<Response> {
+    if (this.#isClosed) return errorResponse(503, -32_603, "The server is shutting down");
     const { sdk } = this.#parts;
-    const { method, headers, url, signal } = request;
+    const { method, url, signal } = request;
+    const headers = acceptingBoth(request.headers);
     // The body was read: the SDK gets the parsed one.
     const bare = new Request(url, { method, headers, signal });
     this.#sources.set(bare, request);
@@ -239,6 +249,33 @@ export async function openMcpServer(options: McpServerOptions): Promise<McpServe
   const parts = { sdk, options, info, runs, held: new HeldRuns(), offers: allOffers(options) };
   for (const tool of offeredTools(parts)) options.registry.register(tool);
   return new McpServer(parts);
+}
+
+/**
+ * Adds the media types of responses that a client accepts without naming them: by a range, or by sending no `accept` (RFC 9110,
+ * section 12.5.1). The SDK looks for both names.
+ */
+function acceptingBoth(given: Headers): Headers {
+  const accept = given.get("accept") ?? "*/*";
+  const types = accept.split(",").map((each) => each.split(";", 1)[0]?.trim().toLowerCase() ?? "");
+  const named = ["application/json", "text/event-stream"].filter((type) =>
+    types.some((each) => each === "*/*" || each === `${type.split("/", 1)[0]}/*`),
+  );
+  if (named.length === 0) return given;
+  const headers = new Headers(given);
+  headers.set("accept", [...types, ...named].join(", "));
+  return headers;
+}
+
+/** Has an error that names no request name the one that was sent. */
+async function withId(response: Response, id: JsonValue | undefined): Promise<Response> {
+  const type = response.headers.get("content-type") ?? "";
+  if (response.ok || id === undefined || !type.startsWith("application/json")) return response;
+  const { status, headers } = response;
+  const text = await response.text();
+  const body = JSON.parse(text) as JsonValue;
+  const isNameless = isJsonObject(body) && isJsonObject(body["error"]) && (body["id"] ?? null) === null;
+  return new Response(isNameless ? JSON.stringify({ ...body, id }) : text, { status, headers });
 }
 
 /** What a request on the wire without sessions is served with. */

@@ -1,4 +1,5 @@
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { Server } from "../../../src/server/server.ts";
@@ -58,22 +59,69 @@ async function begin(server: Server, name: ClientName = "alice"): Promise<string
 
 describe("The path /mcp", () => {
   test.each([
-    ["no JSON", "{", 400, -32_700],
-    ["a member twice", '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}', 400, -32_700],
+    ["no JSON", "{", 400, -32_700, null],
+    ["a member twice", '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}', 400, -32_700, 1],
     [
       "a number that cannot be exact",
       '{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
       400,
       -32_700,
+      Number("12345678901234567890"),
     ],
-    ["a batch", `[${JSON.stringify(INITIALIZE)}]`, 400, -32_600],
-    ["a text", '"initialize"', 400, -32_600],
-    ["nothing", "", 400, -32_700],
-    ["much nesting", `${"[".repeat(100_000)}`, 400, -32_700],
-  ])("refuses %s", async (_what, body, status, code) => {
+    ["a text", '"initialize"', 400, -32_600, null],
+    ["an empty batch", "[]", 400, -32_600, null],
+    ["nothing", "", 400, -32_700, null],
+    ["much nesting", `${"[".repeat(100_000)}`, 400, -32_700, null],
+  ])("refuses %s", async (_what, body, status, code, id) => {
     const response = await post(await start(), body);
     expect(response.status).toBe(status);
-    expect(await response.json()).toMatchObject({ jsonrpc: "2.0", id: null, error: { code } });
+    expect(await response.json()).toMatchObject({ jsonrpc: "2.0", id, error: { code } });
+  });
+
+  test.each([
+    undefined,
+    "*/*",
+    "application/*, text/*",
+    "application/json;q=0.9, */*;q=0.1",
+  ])("serves clients of both revisions whose accept is %s", async (accept) => {
+    const server = await start();
+    const bodies = [
+      [INITIALIZE, {}],
+      [
+        { jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: LISTEN._meta } },
+        { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" },
+      ],
+    ] as const;
+    for (const [body, more] of bodies) {
+      const headers = {
+        "content-type": "application/json",
+        authorization: `Bearer ${TOKENS.alice}`,
+        ...(accept !== undefined && { accept }),
+        ...more,
+      };
+      // fetch would send an accept of its own.
+      const sent = request(urlOf(server), { method: "POST", headers });
+      sent.end(JSON.stringify(body));
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      expect(response.statusCode).toBe(200);
+      response.resume();
+    }
+  });
+
+  test("refuses a client that accepts none of its media types", async () => {
+    const response = await post(await start(), JSON.stringify(INITIALIZE), { accept: "text/html" });
+    expect(response.status).toBe(406);
+    expect(await response.json()).toMatchObject({ id: 1 });
+  });
+
+  test("refuses each request of a batch", async () => {
+    const notification = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+    const body = `[${JSON.stringify(INITIALIZE)},${notification},1,{"jsonrpc":"2.0","id":"b","method":"ping"}]`;
+    const response = await post(await start(), body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject(
+      [INITIALIZE.id, null, "b"].map((id) => ({ id, error: { code: -32_600 } })),
+    );
   });
 
   test("refuses a body that is too long before it has read it", async () => {

@@ -2,12 +2,12 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { parseJson } from "../../../json/parse.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { Session } from "../../../sessions/session.ts";
+import { MESSAGE_BOUNDS } from "../client-message.ts";
 import type { ExchangeParts } from "../exchange.ts";
 import { declared, type ServerParts } from "../peer-server.ts";
 import { type HeaderOf, refuseParamHeaders } from "../tools/param-headers.ts";
 import { callTool, type EndOfCall } from "../tools/tool-handlers.ts";
 import { mayBePlain, type PlainCall, plainHeaders, plainResponse, readPlainCall } from "./plain-call.ts";
-import { MESSAGE_BOUNDS } from "./read-body.ts";
 
 /** A `POST` with a body of JSON. */
 export interface PostedMessage {

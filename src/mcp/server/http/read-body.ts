@@ -1,33 +1,41 @@
-import type { JsonBounds } from "../../../json/bounds.ts";
-import { parseJson } from "../../../json/parse.ts";
-import { isJsonObject, type JsonValue } from "../../../json/value.ts";
-import { errorResponse } from "./legacy-sessions.ts";
-
-/** The most bytes of a body. */
-const MAX_BYTES = 4 * 1_024 * 1_024;
-/** How large a message may be. */
-export const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
-  length: MAX_BYTES,
-  values: 200_000,
-  members: 40_000,
-});
+import type { JsonObject } from "../../../json/value.ts";
+import {
+  MAX_MESSAGE_BYTES,
+  type RefusedMessages,
+  readClientMessage,
+  refusalText,
+} from "../client-message.ts";
+import type { Sdk } from "../load-sdk.ts";
 
 /**
  * Reads the message in the body of a request, which may be hostile.
  *
- * @returns the message, or the response that refuses it. Batches are refused: MCP has had none since 2025-06-18.
+ * @returns the message, or the response that refuses it.
  */
-export async function readBody(request: Request): Promise<{ readonly value: JsonValue } | Response> {
+export async function readBody(
+  request: Request,
+  sdk: Sdk,
+): Promise<{ readonly message: JsonObject } | Response> {
   const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
-  if (type !== "application/json") return errorResponse(415, -32_600, "The body must be application/json");
+  if (type !== "application/json") return refused(415, "The content-type must be application/json");
   const text = await readText(request);
-  if (text === undefined) return errorResponse(413, -32_600, "The body is too large");
-  const parsed = parseJson(text, MESSAGE_BOUNDS);
-  if (!("value" in parsed)) {
-    return errorResponse(400, -32_700, `The body is not valid JSON: ${parsed.reason}`);
-  }
-  if (!isJsonObject(parsed.value)) return errorResponse(400, -32_600, "The body must be one message");
-  return parsed;
+  if (text === undefined) return refused(413, `The body has more than ${MAX_MESSAGE_BYTES} bytes`);
+  const read = readClientMessage(text, sdk);
+  return "message" in read ? read : refusalResponse(read);
+}
+
+function refused(status: number, message: string): Response {
+  return new Response(refusalText({ code: -32_600, message, id: "null" }), { status, headers: JSON_BODY });
+}
+
+const JSON_BODY = { "content-type": "application/json" };
+
+/** What is no request is not answered: its response has an error that names none. */
+function refusalResponse({ refusals, isBatch }: RefusedMessages): Response {
+  const texts = refusals.map(refusalText);
+  const [first = refusalText({ code: -32_600, message: "The message is not valid", id: "null" })] = texts;
+  const body = isBatch && texts.length > 0 ? `[${texts.join(",")}]` : first;
+  return new Response(body, { status: 400, headers: JSON_BODY });
 }
 
 async function readText({ body }: Request): Promise<string | undefined> {
@@ -36,7 +44,7 @@ async function readText({ body }: Request): Promise<string | undefined> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) return undefined;
+    if (bytes > MAX_MESSAGE_BYTES) return undefined;
     chunks.push(chunk);
   }
   // A byte that is no UTF-8 becomes U+FFFD, and stays within its string.

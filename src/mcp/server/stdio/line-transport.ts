@@ -1,16 +1,20 @@
 import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
-import { parseJson } from "../../../json/parse.ts";
-import { isJsonObject } from "../../../json/value.ts";
-import { MESSAGE_BOUNDS } from "../http/read-body.ts";
+import {
+  MAX_MESSAGE_BYTES,
+  type Refusal,
+  readClientMessage,
+  refusalOf,
+  refusalText,
+} from "../client-message.ts";
+import type { Sdk } from "../load-sdk.ts";
+import { LongLine } from "./long-line.ts";
 
 const LINE_FEED = 0x0a;
-/** The most bytes of one line. */
-const MAX_LINE_BYTES = 4 * 1_024 * 1_024;
 
 /**
- * Messages as lines of JSON. A line that is no message costs only itself: the client gets an error, and the connection goes on. One
- * that is too long ends the connection, as it cannot be known where the next message begins.
+ * Messages as lines of JSON. A line that is no message, or too long, costs only itself: the client gets an error, and the
+ * connection goes on.
  */
 export class LineTransport implements Transport {
   onclose?: () => void;
@@ -23,9 +27,17 @@ export class LineTransport implements Transport {
   readonly #close: () => void;
   #line: Buffer[] = [];
   #lineBytes = 0;
+  /** What is known of a line that is too long. */
+  #long: LongLine | undefined;
+  readonly #sdk: Pick<Sdk, "isSpecType">;
   #isClosed = false;
 
-  constructor(input: Readable, output: Writable, onProblem: (problem: string) => void) {
+  constructor(
+    sdk: Pick<Sdk, "isSpecType">,
+    { input, output }: { readonly input: Readable; readonly output: Writable },
+    onProblem: (problem: string) => void,
+  ) {
+    this.#sdk = sdk;
     this.#input = input;
     this.#output = output;
     this.#onProblem = onProblem;
@@ -50,35 +62,48 @@ export class LineTransport implements Transport {
     if (this.#isClosed) return;
     let rest = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
     for (let end = rest.indexOf(LINE_FEED); end >= 0 && !this.#isClosed; end = rest.indexOf(LINE_FEED)) {
-      this.#line.push(rest.subarray(0, end));
-      const line = Buffer.concat(this.#line).toString("utf8").trim();
-      this.#line = [];
-      this.#lineBytes = 0;
+      this.#add(rest.subarray(0, end));
       rest = rest.subarray(end + 1);
-      if (line !== "") this.#takeLine(line);
+      this.#endLine();
     }
-    this.#line.push(rest);
-    this.#lineBytes += rest.length;
-    if (this.#lineBytes > MAX_LINE_BYTES) {
-      this.#onProblem(`a line of the client is longer than ${MAX_LINE_BYTES} bytes`);
-      void this.close();
+    this.#add(rest);
+  }
+
+  #add(piece: Buffer): void {
+    this.#lineBytes += piece.length;
+    if (this.#long === undefined && this.#lineBytes > MAX_MESSAGE_BYTES) {
+      this.#long = new LongLine();
+      for (const earlier of this.#line) this.#long.push(earlier);
+      this.#line = [];
     }
+    if (this.#long !== undefined) this.#long.push(piece);
+    else if (piece.length > 0) this.#line.push(piece);
+  }
+
+  #endLine(): void {
+    const [bytes, long] = [this.#line, this.#long];
+    this.#line = [];
+    this.#lineBytes = 0;
+    this.#long = undefined;
+    if (long !== undefined) {
+      const message = `The message cannot be read: it has more than ${MAX_MESSAGE_BYTES} bytes`;
+      this.#refuse(refusalOf(long.members, -32_600, message), message);
+      return;
+    }
+    const line = Buffer.concat(bytes).toString("utf8").trim();
+    if (line !== "") this.#takeLine(line);
   }
 
   #takeLine(line: string): void {
-    const parsed = line.length > MAX_LINE_BYTES ? undefined : parseJson(line, MESSAGE_BOUNDS);
-    if (parsed === undefined || !("value" in parsed)) {
-      this.#refuse(-32_700, `The line is not valid JSON: ${parsed?.reason ?? "it is too long"}`);
-    } else if (!isJsonObject(parsed.value) || parsed.value["jsonrpc"] !== "2.0") {
-      this.#refuse(-32_600, "The line is not one message of JSON-RPC 2.0");
-    } else {
-      this.onmessage?.(structuredClone(parsed.value) as unknown as JSONRPCMessage);
-    }
+    const read = readClientMessage(line, this.#sdk);
+    if ("message" in read) this.onmessage?.(structuredClone(read.message) as unknown as JSONRPCMessage);
+    else this.#refuse(read.refusals, "A response or a notification cannot be read");
   }
 
-  #refuse(code: number, message: string): void {
-    this.#onProblem(message);
-    this.#write(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }));
+  /** @param otherwise What the operator reads if nothing is answered. */
+  #refuse(refusals: readonly Refusal[], otherwise: string): void {
+    this.#onProblem(refusals[0]?.message ?? otherwise);
+    for (const refusal of refusals) this.#write(refusalText(refusal));
   }
 
   async send(message: JSONRPCMessage): Promise<void> {

@@ -32,7 +32,9 @@ export function serveStdio(
     return opened;
   };
   const servers = new Set<SdkServer>();
-  const transport = new LineTransport(input, output, (problem) => parts.options.onProblem?.(problem));
+  const transport = new LineTransport(parts.sdk, { input, output }, (problem) =>
+    parts.options.onProblem?.(problem),
+  );
   const serving = import("@modelcontextprotocol/server/stdio").then((sdk) =>
     sdk.serveStdio(
       ({ era }) => {

@@ -1,4 +1,5 @@
 import { PassThrough } from "node:stream";
+import * as SDK from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LineTransport } from "../../../../src/mcp/server/stdio/line-transport.ts";
@@ -6,7 +7,7 @@ import { LineTransport } from "../../../../src/mcp/server/stdio/line-transport.t
 function start() {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const problems: string[] = [];
-  const transport = new LineTransport(input, output, (problem) => problems.push(problem));
+  const transport = new LineTransport(SDK, { input, output }, (problem) => problems.push(problem));
   const messages: unknown[] = [];
   transport.onmessage = (message) => messages.push(message);
   void transport.start();
@@ -50,14 +51,40 @@ test.each([
   expect(written()).toMatchObject([{ jsonrpc: "2.0", id: null, error: { code: expect.any(Number) } }]);
 });
 
-test("a line without an end ends the connection, and is not kept", async () => {
-  const { transport, messages, problems } = start();
+test.each([
+  ["at its beginning", '{"id":7,"method":"tools/call","params":{"id":8,"a":"', '"}}', 7],
+  [
+    "at its end",
+    '{"method":"tools/call","params":{"id":[8],"a":"}]',
+    '"},"jsonrpc":"2.0","id":"\\u0061 b"}',
+    "a b",
+  ],
+  [
+    "with many digits",
+    '{"method":"a","params":["',
+    '"],"id":12345678901234567890}',
+    Number("12345678901234567890"),
+  ],
+])("a line that is too long is refused with its id %s, and is not kept", (_where, head, tail, id) => {
+  const { transport, messages, problems, written } = start();
+  transport.take(Buffer.from(head));
   const mebibyte = Buffer.alloc(1_024 * 1_024, "x");
   for (let count = 0; count < 5; count++) transport.take(mebibyte);
-  await transport.closed;
-  expect(problems).toEqual(["a line of the client is longer than 4194304 bytes"]);
-  transport.take(Buffer.from(`\n${JSON.stringify(ping(1))}\n`));
-  expect(messages).toEqual([]);
+  transport.take(Buffer.from(`${tail}\n${JSON.stringify(ping(1))}\n`));
+  expect(problems).toEqual(["The message cannot be read: it has more than 4194304 bytes"]);
+  expect(written()).toMatchObject([{ id, error: { code: -32_600 } }]);
+  expect(messages).toEqual([ping(1)]);
+});
+
+test.each([
+  '{"method":"a","params":"',
+  '{"jsonrpc":"2.0","id":1,"result":"',
+])("a line that is too long, and no request, is not answered: %s", (head) => {
+  const { transport, messages, problems, written } = start();
+  transport.take(Buffer.from(`${head}${"x".repeat(5 * 1_024 * 1_024)}"}\n${JSON.stringify(ping(1))}\n`));
+  expect(problems).toHaveLength(1);
+  expect(written()).toEqual([]);
+  expect(messages).toEqual([ping(1)]);
 });
 
 test("the end of the input closes the connection", async () => {

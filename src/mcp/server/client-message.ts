@@ -1,0 +1,130 @@
+import type { JsonBounds } from "../../json/bounds.ts";
+import { parseJson } from "../../json/parse.ts";
+import { rawItems, rawMembers } from "../../json/raw-parts.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { Sdk } from "./load-sdk.ts";
+
+/** The most bytes of a message. */
+export const MAX_MESSAGE_BYTES: number = 4 * 1_024 * 1_024;
+
+/** How large a message may be. */
+export const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
+  length: MAX_MESSAGE_BYTES,
+  values: 200_000,
+  members: 40_000,
+  decimals: "exact",
+});
+
+/** The longest id of a request that is repeated, as JSON text. */
+const MAX_ID = 8_192;
+
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+const INVALID_PARAMS = -32_602;
+
+/** The error for a message that cannot be carried out. */
+export interface Refusal {
+  readonly code: number;
+  readonly message: string;
+  /** The id of the request as JSON text, with each of its digits; `null` if there is none. */
+  readonly id: string;
+}
+
+/** A message, or the errors for what cannot be carried out: several for a batch, none for responses and notifications. */
+export type ClientMessage = { readonly message: JsonObject } | RefusedMessages;
+
+/** What cannot be carried out. */
+export interface RefusedMessages {
+  readonly refusals: readonly Refusal[];
+  readonly isBatch: boolean;
+}
+
+/**
+ * Reads a message of a client, which may be hostile. Each request, which is what has a method and a text or a number as its id,
+ * gets one answer with this id: those that the SDK would drop are refused here. Batches are refused, each of their requests for itself:
+ * MCP has had none since 2025-06-18.
+ */
+export function readClientMessage(text: string, sdk: Pick<Sdk, "isSpecType">): ClientMessage {
+  const parsed = parseJson(text, MESSAGE_BOUNDS);
+  if (!("value" in parsed)) {
+    const reason = `${parsed.reason} at position ${parsed.position}`;
+    return refusalsOf(text, PARSE_ERROR, `The message is not valid JSON: ${reason}`);
+  }
+  const { value } = parsed;
+  if (!isJsonObject(value)) return refusalsOf(text, INVALID_REQUEST, "The message is not an object");
+  const problem = problemOf(value, sdk);
+  return problem === undefined ? { message: value } : refusalsOf(text, problem.code, problem.message);
+}
+
+/** What is wrong with the form of a message; `undefined` if the SDK does not drop it. */
+function problemOf(message: JsonObject, sdk: Pick<Sdk, "isSpecType">): Omit<Refusal, "id"> | undefined {
+  const { jsonrpc, id, method, params } = message;
+  if (jsonrpc !== "2.0") return { code: INVALID_REQUEST, message: 'The member jsonrpc is not "2.0"' };
+  if (method === undefined) {
+    const isResponse = "result" in message || "error" in message;
+    return isResponse ? undefined : { code: INVALID_REQUEST, message: "The message has no method" };
+  }
+  if (typeof method !== "string") return { code: INVALID_REQUEST, message: "The method is not a string" };
+  if (id !== undefined && typeof id !== "string" && !Number.isSafeInteger(id))
+    return { code: INVALID_REQUEST, message: "The id is neither a string nor an integer" };
+  if (params !== undefined && !isJsonObject(params))
+    return { code: INVALID_PARAMS, message: "The params are not an object" };
+  if (id === undefined || sdk.isSpecType.JSONRPCRequest(message)) return undefined;
+  return {
+    code: INVALID_PARAMS,
+    message:
+      "A request has no other members than jsonrpc, id, method and params, and its _meta is an object of MCP",
+  };
+}
+
+/** Returns the errors for a text, which need not be valid JSON. */
+function refusalsOf(text: string, code: number, message: string): RefusedMessages {
+  const items = rawItems(text);
+  if (items === undefined || items.length === 0)
+    return { refusals: refusalOf(rawMembers(text), code, message), isBatch: false };
+  const batch = "Batches are not supported: send each message alone";
+  return {
+    refusals: items.flatMap((item) => refusalOf(rawMembers(item.text), INVALID_REQUEST, batch)),
+    isBatch: true,
+  };
+}
+
+/** A member of a message, as it is written. */
+export interface MessageMember {
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Returns the error for a message.
+ *
+ * @param members Its members; `undefined` if they cannot be read.
+ * @returns none if it is a response or a notification, which are never answered.
+ */
+export function refusalOf(
+  members: readonly MessageMember[] | undefined,
+  code: number,
+  message: string,
+): readonly Refusal[] {
+  const textOf = (name: string): string | undefined => members?.findLast((each) => each.name === name)?.text;
+  const [id, method] = [textOf("id"), textOf("method")];
+  const isMethod = typeof jsonIn(method) === "string";
+  if (isMethod && id === undefined) return [];
+  if (method === undefined && (textOf("result") ?? textOf("error")) !== undefined) return [];
+  const isId = id !== undefined && id.length <= MAX_ID && ["string", "number"].includes(typeof jsonIn(id));
+  return [{ code, message, id: isId && isMethod ? id : "null" }];
+}
+
+function jsonIn(text: string | undefined): JsonValue | undefined {
+  if (text === undefined || text.length > MAX_ID) return undefined;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The JSON text of an error of JSON-RPC. */
+export function refusalText({ code, message, id }: Refusal): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`;
+}
