@@ -1,6 +1,7 @@
 import { type ReceivedCall, receiveCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
+import { repeatedIds, twiceText } from "./call/repeated-ids.ts";
 import { dispatchCall } from "./pipeline.ts";
 
 /** Options of `ToolDispatchEngine.dispatchAll`. */
@@ -16,16 +17,15 @@ const DEFAULT_CONCURRENCY = 4;
 
 /**
  * Dispatches calls in order. A call that may change something runs alone: it starts when all earlier calls have
- * ended, and later calls wait for it.
+ * ended, and later calls wait for it. Calls with one id do not run: a result could be for any of them.
  *
  * @returns One result for each call, in the order of the calls.
  */
 export async function dispatchEach(
-  calls: readonly unknown[],
+  received: readonly ReceivedCall[],
   ctx: DispatchContext,
   concurrency: number = DEFAULT_CONCURRENCY,
 ): Promise<(ToolExecution | null)[]> {
-  const received = Array.from(calls, receiveCall);
   const results = new Array<ToolExecution | null>(received.length).fill(null);
   let next = 0;
   const dispatchNext = async (): Promise<void> => {
@@ -43,6 +43,16 @@ export async function dispatchEach(
     } else await dispatchNext();
   }
   return results;
+}
+
+/** Reads calls from unchecked values. Those that have the id of another one are malformed. Never throws. */
+export function receiveCalls(calls: readonly unknown[]): readonly ReceivedCall[] {
+  const received = Array.from(calls, receiveCall);
+  const repeated = repeatedIds(received);
+  if (repeated.size === 0) return received;
+  return received.map((call) =>
+    repeated.has(call.id) ? { ...call, problem: call.problem ?? twiceText(call.id) } : call,
+  );
 }
 
 /** Whether a call's tool declares that it changes nothing. Not so if there is no such call or tool. */

@@ -1,7 +1,7 @@
-import { receiveCall, type ToolCall } from "./call/call.ts";
+import type { ToolCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
-import { type DispatchAllOptions, dispatchEach } from "./dispatch-all.ts";
+import { type DispatchAllOptions, dispatchEach, receiveCalls } from "./dispatch-all.ts";
 import { Refusal } from "./failure/refusal.ts";
 import { refuseCall } from "./pipeline.ts";
 
@@ -26,12 +26,13 @@ export async function dispatchCalls(
   ctx: DispatchContext,
   { cutOff = "refuse", concurrency }: DispatchTurnOptions,
 ): Promise<(ToolExecution | null)[]> {
-  const calls = [...turn.calls];
-  const refused = calls.map((call) => cutOff !== "run" && isCutOff(call));
+  const given = [...turn.calls];
+  const calls = receiveCalls(given);
+  const refused = given.map((call) => cutOff !== "run" && isCutOff(call));
   const others = calls.filter((_, index) => !refused[index]);
   const executions = (await dispatchEach(others, ctx, concurrency)).values();
   return calls.map((call, index) =>
-    refused[index] ? refuseCall(receiveCall(call), ctx, cutOffRefusal()) : (executions.next().value ?? null),
+    refused[index] ? refuseCall(call, ctx, cutOffRefusal()) : (executions.next().value ?? null),
   );
 }
 

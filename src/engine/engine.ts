@@ -2,7 +2,7 @@ import { receiveCall, type ToolCall } from "./call/call.ts";
 import { checkContext, type DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "./call/messages.ts";
-import { checkConcurrency, type DispatchAllOptions, dispatchEach } from "./dispatch-all.ts";
+import { checkConcurrency, type DispatchAllOptions, dispatchEach, receiveCalls } from "./dispatch-all.ts";
 import { type DispatchableTurn, type DispatchTurnOptions, dispatchCalls } from "./dispatch-turn.ts";
 import { dispatchCall } from "./pipeline.ts";
 
@@ -42,7 +42,7 @@ export class ToolDispatchEngine {
     checkContext(ctx as DispatchContext);
     checkConcurrency(concurrency);
     // A copy: calls that are added to the list meanwhile are not dispatched.
-    return dispatchEach([...calls], ctx as DispatchContext, concurrency);
+    return dispatchEach(receiveCalls([...calls]), ctx as DispatchContext, concurrency);
   }
 
   /**

@@ -37,10 +37,13 @@ export function checkedFormats(): Record<string, CheckedFormat> {
 let reference: ReturnType<typeof compileLinear> | undefined;
 
 function isReference(text: string): boolean {
-  reference ??= compileLinear((loadAjv().fullFormats["uri-reference"] as RegExp).source, {
-    ignoreCase: true,
-  });
+  reference ??= compileLinear(referencePattern(), { ignoreCase: true });
   return reference.test(text);
+}
+
+/** The pattern of ajv-formats, without the quotation mark, which RFC 3986 (appendix A) has in no part of a reference. */
+function referencePattern(): string {
+  return (loadAjv().fullFormats["uri-reference"] as RegExp).source.replaceAll('"', "");
 }
 
 /** Replacements for formats that take quadratic time in ajv-formats or compile what they are given. */

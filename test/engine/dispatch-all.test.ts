@@ -56,6 +56,27 @@ describe("dispatchAll", () => {
     expect(recorder.most).toBe(4);
   });
 
+  test.each([
+    "dispatchAll",
+    "dispatchTurn",
+  ] as const)("of calls with one id, %s runs none", async (method) => {
+    const { log, tools } = new Recorder();
+    const ctx = await contextFor(tools);
+    const calls = [...callsOf("write", "read", "write"), { id: "0", name: "network", arguments: {} }];
+    const executions =
+      method === "dispatchAll"
+        ? await engine.dispatchAll(calls, ctx)
+        : await engine.dispatchTurn({ calls }, ctx);
+    const refused = {
+      ...{ code: "validation_error", effect: "none" },
+      message: 'Invalid tool call: several calls of the message have the id "0"',
+    };
+    expect(executions.map((execution) => execution?.error ?? execution?.output)).toMatchObject([
+      ...[refused, "1", "2", refused],
+    ]);
+    expect(log).toEqual(["start 1", "end 1", "start 2", "end 2"]);
+  });
+
   test("a call that may change something waits for earlier reads, and later reads wait for it", async () => {
     const { log, tools } = new Recorder();
     await engine.dispatchAll(callsOf("read", "read", "write", "read"), await contextFor(tools));

@@ -80,9 +80,12 @@ const WRITTEN: Readonly<Record<Exclude<Format, "native">, Written>> = {
     message: (reason) => ({
       status: reason === "completed" ? reason : "incomplete",
       incomplete_details: reason === "completed" ? null : { reason },
-      output: [item("0", rome, "completed"), item("1", half, "incomplete")],
+      output: [
+        item("0", rome, "completed"),
+        item("1", half, reason === "completed" ? "completed" : "incomplete"),
+      ],
     }),
-    events: [item("0", rome, "completed"), item("1", half, "incomplete")].map((item) => ({
+    events: [item("0", rome, "completed"), item("1", half, "in_progress")].map((item) => ({
       ...{ type: "response.output_item.done", item },
     })),
     last: (reason) => [

@@ -3,7 +3,7 @@ import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import type { Format } from "../../src/protocols/formats.ts";
 import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/parsing/detect-format.ts";
 import { converse, registry } from "./converse.ts";
-import { readEvents, streamRefusal } from "./streams.ts";
+import { readAll, readEvents, streamRefusal } from "./streams.ts";
 
 const weather = { name: "weather", arguments: '{"city":"Rome"}' };
 const input = { city: "Rome" };
@@ -160,6 +160,9 @@ describe("Google", () => {
       { candidates: [{ content: { role: "model", parts: [] }, finishReason: "STOP" }] },
     ];
     expect(detectMessageFormats(body)).toEqual(["google"]);
+    // The body of the REST API without `alt=sse`, as the server indents it.
+    const streamed = readAll(google, [JSON.stringify(body, undefined, 2).replace("},\n", "}\n,\r\n")]);
+    expect(streamed).toMatchObject({ text: "So.", calls: [{ arguments: input }], stopReason: "STOP" });
     expect(google.read(body)).toMatchObject({
       text: "So.",
       calls: [{ arguments: input }],

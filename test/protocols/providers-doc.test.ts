@@ -146,6 +146,8 @@ const args = JSON.stringify(input);
 /** How a provider writes a message: a text, calls with these arguments as text, and why it stopped. */
 interface Wording {
   readonly done: string;
+  /** The reason of a message without calls. Default: `done`. */
+  readonly said?: string;
   readonly cutOff: string;
   readonly write: (text: string, calls: readonly string[], reason: string) => string;
 }
@@ -165,7 +167,7 @@ const parsed = (args: string): object => {
 
 const WORDINGS: Readonly<Record<string, Wording>> = {
   "OpenAI Chat Completions": {
-    ...{ done: "tool_calls", cutOff: "length" },
+    ...{ done: "tool_calls", said: "stop", cutOff: "length" },
     write: (content, calls, finish_reason) => {
       const message = { role: "assistant", content, tool_calls: calls.length > 0 ? chatCalls(calls) : null };
       return JSON.stringify({ choices: [{ message, finish_reason }] });
@@ -184,7 +186,7 @@ const WORDINGS: Readonly<Record<string, Wording>> = {
     },
   },
   "Anthropic Messages": {
-    ...{ done: "tool_use", cutOff: "max_tokens" },
+    ...{ done: "tool_use", said: "end_turn", cutOff: "max_tokens" },
     write: (text, calls, stop_reason) =>
       toServerSentEvents([
         { type: "message_start", message: { content: [] } },
@@ -218,14 +220,14 @@ const WORDINGS: Readonly<Record<string, Wording>> = {
     },
   },
   "Cohere Chat": {
-    ...{ done: "TOOL_CALL", cutOff: "MAX_TOKENS" },
+    ...{ done: "TOOL_CALL", said: "COMPLETE", cutOff: "MAX_TOKENS" },
     write: (tool_plan, calls, finish_reason) => {
       const message = { role: "assistant", tool_plan, tool_calls: chatCalls(calls) };
       return JSON.stringify({ message, finish_reason });
     },
   },
   "Amazon Bedrock Converse": {
-    ...{ done: "tool_use", cutOff: "max_tokens" },
+    ...{ done: "tool_use", said: "end_turn", cutOff: "max_tokens" },
     write: (text, calls, stopReason) => {
       const uses = calls.map((args, index) => ({
         toolUse: { toolUseId: `call_${index}`, name: "add", input: parsed(args) },
@@ -236,8 +238,8 @@ const WORDINGS: Readonly<Record<string, Wording>> = {
   },
 };
 
-describe.each(Object.entries(WORDINGS))("the loop for %s", (title, { done, cutOff, write }) => {
-  const answered = write("It is 5", [], done);
+describe.each(Object.entries(WORDINGS))("the loop for %s", (title, { done, said, cutOff, write }) => {
+  const answered = write("It is 5", [], said ?? done);
   const half = '{"a":2';
 
   test("runs the calls, and sends the results back", async () => {

@@ -27,13 +27,17 @@ export function expectString(value: unknown, pointer: string): string {
 /** The prefix of generated ids. */
 const MADE_UP = "sandgate-";
 
-/** Reads the id of a call. Some servers omit it, so one is generated. @throws {ProtocolError} if it is no string. */
+/** Reads the id of a call: `""` if the server omits it. @throws {ProtocolError} if it is no string. */
 export function readId(value: unknown, pointer: string): string {
-  if (value === undefined || value === null || value === "") return MADE_UP + crypto.randomUUID();
-  return expectString(value, pointer);
+  return value === undefined || value === null ? "" : expectString(value, pointer);
 }
 
-/** Returns whether {@link readId} generated an id. */
+/** Generates an id for a call that has none. It has the 40 characters that the shortest limit of a provider allows. */
+export function makeUpId(): string {
+  return MADE_UP + crypto.randomUUID().replaceAll("-", "").slice(1);
+}
+
+/** Returns whether {@link makeUpId} generated an id. */
 export function isMadeUp(id: string): boolean {
   return id.startsWith(MADE_UP);
 }

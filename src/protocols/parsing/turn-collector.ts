@@ -1,53 +1,36 @@
-import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { twiceText } from "../../engine/call/repeated-ids.ts";
+import type { JsonObject } from "../../json/value.ts";
 import type { Format } from "../formats.ts";
 import type { OtherCall, TurnCall } from "../turn.ts";
-import { hasCompleteArguments, isEmptyArguments, readArguments } from "./arguments.ts";
-import { checkArgumentsLength, checkCallCount } from "./limits.ts";
+import { contradiction } from "./agree.ts";
+import { CallAssembly, type RawCall } from "./call-assembly.ts";
+import { checkCallCount } from "./limits.ts";
+import { OpaqueParts } from "./opaque-parts.ts";
 import { ProtocolError } from "./protocol-error.ts";
-import { endingOf, TERMINALS } from "./stop-reasons.ts";
+import { CALLING, endingOf, TERMINALS } from "./stop-reasons.ts";
 
 /** Identifies a call while its pieces arrive: a position or an id. */
 type Key = string | number;
 
-/** A call as a provider wrote it. */
-export interface RawCall {
-  readonly id: string;
-  readonly name: string;
-  /** `undefined` and `null` stand for no arguments. */
-  readonly arguments: JsonValue | undefined;
-  readonly providerData?: JsonObject;
-  /** Whether the arguments are a text that is not JSON. */
-  readonly custom?: true;
-}
-
-interface OpenCall {
-  readonly id: string;
-  name: string;
-  /** The arguments if no piece of text arrives. */
-  readonly whole: JsonValue;
-  readonly pieces: string[];
-  length: number;
-  readonly more: Pick<RawCall, "providerData" | "custom">;
-}
-
-interface EndedCall {
-  readonly call: TurnCall;
-  /** Whether the arguments are certainly complete. `undefined` until it is checked. */
-  isComplete: boolean | undefined;
-}
-
 /**
  * Assembles an assistant message from its parts, or from the pieces of a stream. A call is given when its arguments are
- * certainly complete. Other calls wait until the provider says whether the message was cut off.
+ * certainly complete. Other calls wait until the provider says whether the message was cut off. Of two places that state
+ * the same value, one may be empty; if both have content, they must agree.
  */
 export class TurnCollector {
   readonly #format: Format;
   readonly #isFreeform: (alias: string) => boolean;
-  readonly #open = new Map<Key, OpenCall>();
-  #ended: EndedCall[] = [];
+  readonly #calls = new Map<Key, CallAssembly>();
+  /** The calls that have ended and are not given yet, in order. */
+  #ended: CallAssembly[] = [];
+  /** The ids of the calls that have ended. */
+  readonly #ids = new Map<string, CallAssembly>();
+  /** The keys of calls that are not ours, whose pieces are ignored. */
+  readonly #ignored = new Set<Key>();
   #count = 0;
   readonly #text: string[] = [];
   readonly #other: OtherCall[] = [];
+  readonly opaque: OpaqueParts = new OpaqueParts();
   #stopReason: string | undefined;
   #isCutOff = false;
   #isFinished = false;
@@ -73,6 +56,11 @@ export class TurnCollector {
     return this.#other;
   }
 
+  /** What the provider wants back with the message; `undefined` if there is nothing. */
+  get providerData(): JsonObject | undefined {
+    return this.opaque.toJson();
+  }
+
   /** Why the message stopped, in the provider's words; `undefined` before, and if it does not say. */
   get stopReason(): string | undefined {
     return this.#stopReason;
@@ -88,9 +76,20 @@ export class TurnCollector {
     return this.#count;
   }
 
-  /** Appends to the text besides the calls. Ignores values that are not strings. */
-  addText(piece: unknown): void {
-    if (typeof piece === "string" && piece !== "") this.#text.push(piece);
+  /** Whether the stream has ended as its format requires. */
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /**
+   * Appends to the text besides the calls. Ignores values that are not strings.
+   *
+   * @param isPart Whether it is a part of its own, and not one of an opaque part. Default: `true`.
+   */
+  addText(piece: unknown, isPart = true): void {
+    if (typeof piece !== "string" || piece === "") return;
+    this.#text.push(piece);
+    if (isPart) this.opaque.addText(piece);
   }
 
   /** Adds a call that is not ours to run, as the provider wrote it. @throws {ProtocolError} if there are too many. */
@@ -104,6 +103,17 @@ export class TurnCollector {
     });
   }
 
+  /** Notes that pieces with this key belong to no call of ours. */
+  ignore(key: Key): void {
+    this.#calls.delete(key);
+    this.#ignored.add(key);
+  }
+
+  /** Whether pieces with this key belong to no call of ours. */
+  isIgnored(key: Key): boolean {
+    return this.#ignored.has(key);
+  }
+
   /**
    * Adds a call that has ended.
    *
@@ -111,62 +121,60 @@ export class TurnCollector {
    *   not JSON never is.
    * @throws {ProtocolError} if there are too many calls.
    */
-  add(raw: RawCall, isComplete?: boolean): void {
-    checkCallCount(++this.#count);
-    this.#end(raw, isComplete);
+  add(raw: RawCall, isComplete?: boolean): CallAssembly {
+    const call = this.#start(raw);
+    this.#end(call, isComplete);
+    return call;
   }
 
   /**
-   * Starts a call whose arguments arrive in pieces.
+   * Starts a call whose arguments arrive in pieces, or whose end arrives later.
    *
-   * @param whole The arguments if no piece arrives.
    * @throws {ProtocolError} if there are too many calls, or a call with this key is open.
    */
-  open(key: Key, { id, name, arguments: whole = "", ...more }: RawCall): void {
-    if (this.#open.has(key)) throw new ProtocolError("", "starts a call before the previous one has ended");
-    checkCallCount(++this.#count);
-    this.#open.set(key, { id, name, whole, pieces: [], length: 0, more });
+  open(key: Key, raw: RawCall): CallAssembly {
+    if (this.#calls.get(key)?.state === "open") {
+      throw new ProtocolError("", "starts a call before the previous one has ended");
+    }
+    this.#ignored.delete(key);
+    const call = this.#start(raw);
+    this.#calls.set(key, call);
+    return call;
   }
 
-  /** Returns the id of an open call. */
-  idAt(key: Key): string | undefined {
-    return this.#open.get(key)?.id;
+  /** Returns the last call with this key, also after its end. */
+  at(key: Key): CallAssembly | undefined {
+    return this.#calls.get(key);
   }
 
-  /** Returns the arguments that were passed to {@link open}. The caller may still modify them. */
-  wholeAt(key: Key): JsonValue | undefined {
-    return this.#open.get(key)?.whole;
+  /** Returns the call with this key if it is open. */
+  openAt(key: Key): CallAssembly | undefined {
+    const call = this.#calls.get(key);
+    return call?.state === "open" ? call : undefined;
   }
 
-  /** Returns whether an open call has any arguments yet. */
-  hasArguments(key: Key): boolean {
-    const call = this.#open.get(key);
-    return call !== undefined && (call.pieces.length > 0 || call.whole !== null);
+  /** Returns the call with this id that has ended, or is open, if there is one. */
+  withId(id: string): CallAssembly | undefined {
+    if (id === "") return undefined;
+    return this.#ids.get(id) ?? [...this.#calls.values()].find((call) => call.id === id);
   }
 
-  /** Returns whether there is an open call whose arguments are a text that is not JSON. */
-  isCustom(key: Key): boolean {
-    return this.#open.get(key)?.more.custom === true;
+  /** Returns the key of a call. */
+  keyWhere(isIt: (call: CallAssembly) => boolean): Key | undefined {
+    return [...this.#calls].find(([, call]) => isIt(call))?.[0];
   }
 
   /** The key of the open call that was started last. */
   get lastKey(): Key | undefined {
-    return [...this.#open.keys()].at(-1);
+    return [...this.#calls].findLast(([, call]) => call.state === "open")?.[0];
   }
 
-  /** Continues the name of an open call. Servers send it at once, in pieces, or anew with every piece. */
-  appendName(key: Key, piece: string): void {
-    const call = this.#open.get(key);
-    if (call !== undefined) call.name = piece.startsWith(call.name) ? piece : call.name + piece;
-  }
-
-  /** Appends to the arguments of an open call. @throws {ProtocolError} if no call is open, or it gets too long. */
-  append(key: Key, piece: string): void {
-    const call = this.#open.get(key);
-    if (call === undefined) throw new ProtocolError("", "continues a call that has not started");
-    call.length += piece.length;
-    checkArgumentsLength(call.length);
-    if (piece !== "") call.pieces.push(piece);
+  /** Appends to the arguments of the call with this key. @throws {ProtocolError} if there is none, or it is complete. */
+  append(key: Key, piece: string, pointer = ""): void {
+    if (this.#ignored.has(key) || piece === "") return;
+    const call = this.#calls.get(key);
+    if (call === undefined) throw new ProtocolError(pointer, "continues a call that has not started");
+    call.append(piece, pointer);
   }
 
   /**
@@ -176,46 +184,80 @@ export class TurnCollector {
    * @throws {ProtocolError} if the call has no name.
    */
   close(key: Key, isComplete?: boolean): void {
-    const call = this.#open.get(key);
+    const call = this.openAt(key);
     if (call === undefined) return;
-    this.#open.delete(key);
-    const { id, name, whole, pieces, more } = call;
-    if (name === "") throw new ProtocolError("", "has a call without a name");
-    const args = pieces.length === 0 ? whole : pieces.join("");
-    const hasPieces = pieces.length > 0;
-    this.#end({ id, name, arguments: args, ...more }, isComplete ?? (hasPieces ? undefined : false));
+    requireName(call.name);
+    this.#end(call, isComplete ?? (call.hasPieces ? undefined : false));
   }
 
   /** Ends every open call whose name has arrived. */
   closeAll(): void {
-    for (const [key, { name }] of [...this.#open]) if (name !== "") this.close(key);
+    for (const [key, { name, state }] of this.#calls) if (state === "open" && name !== "") this.close(key);
   }
 
-  /** Discards an open call, because the complete one is passed to {@link add}. */
-  drop(key: Key): void {
-    if (this.#open.delete(key)) this.#count--;
+  /**
+   * Takes a whole call: a new one, or another account of the call with this key, which must agree with it.
+   *
+   * @param isComplete As for {@link add}.
+   * @throws {ProtocolError} if they differ.
+   */
+  state(key: Key, raw: RawCall, pointer: string, isComplete?: boolean): void {
+    const call = this.#calls.get(key);
+    if (call === undefined) {
+      this.#end(this.open(key, raw), isComplete);
+      return;
+    }
+    this.restate(call, raw, pointer, isComplete);
+  }
+
+  /** Takes another account of a call, and ends it if it is open. @throws {ProtocolError} if they differ. */
+  restate(call: CallAssembly, raw: RawCall, pointer: string, isComplete?: boolean): void {
+    call.agreeOnId(raw.id, `${pointer}/id`);
+    call.agreeOnName(raw.name, `${pointer}/name`);
+    call.agreeOnArguments(raw.arguments, `${pointer}/arguments`);
+    if (call.state === "open") this.#end(call, isComplete);
+  }
+
+  /** Forgets the keys and ids of the calls so far: a new message begins, which counts anew. */
+  nextMessage(): void {
+    this.#calls.clear();
+    this.#ids.clear();
+    this.#ignored.clear();
+    this.opaque.nextMessage();
+    this.#stopReason = undefined;
+    this.#isFinished = false;
   }
 
   /** Notes that the message went on after the calls that have ended: the model had finished them. */
   confirm(): void {
-    for (const ended of this.#ended) ended.isComplete = true;
+    for (const call of this.#ended) call.confirm();
   }
 
-  /** Notes why the message stopped. If it may have been cut off, calls that may be incomplete are discarded. */
+  /**
+   * Notes why the message stopped. If it may have been cut off, calls that may be incomplete are discarded.
+   *
+   * @throws {ProtocolError} if it stated another reason before.
+   */
   stop(reason: string | undefined): void {
+    if (this.#stopReason !== undefined) {
+      if (reason === undefined || reason === this.#stopReason) return;
+      throw contradiction("");
+    }
     this.#stopReason = reason;
     const ending = endingOf(this.#format, reason);
     if (ending === "whole") {
+      const all = [...this.#calls.values(), ...this.#ended];
+      if (all.some(({ isUnfinished }) => isUnfinished)) throw contradiction("");
+      for (const { state, name } of this.#calls.values()) if (state === "ended") requireName(name);
       this.confirm();
       return;
     }
-    const complete = this.#ended.filter(isComplete);
-    const lost = this.#ended.length - complete.length + this.#open.size;
-    this.#open.clear();
+    const complete = this.#ended.filter((call) => call.check());
+    const open = [...this.#calls].filter(([, { state }]) => state === "open");
+    for (const [key] of open) this.ignore(key);
+    const lost = this.#ended.length - complete.length + open.length;
     this.#isCutOff ||= ending === "cut off" || lost > 0;
-    this.#ended = this.#isCutOff
-      ? complete.map(({ call }) => ({ call: { ...call, cutOff: true }, isComplete: true }))
-      : complete;
+    this.#ended = complete;
   }
 
   /** Notes that the stream has ended as its format requires. */
@@ -227,32 +269,44 @@ export class TurnCollector {
   end(): void {
     const terminal = TERMINALS[this.#format];
     const without = terminal === undefined || this.#isFinished ? "" : ` without its '${terminal}'`;
-    const isInside = this.#open.size > 0 || !this.#ended.every(isComplete);
+    const isInside =
+      [...this.#calls.values()].some(({ state }) => state === "open") ||
+      !this.#ended.every((call) => call.check());
     if (isInside) throw new ProtocolError("", `ends inside a call${without && `,${without}`}`);
     if (without !== "") throw new ProtocolError("", `ends${without}`);
+    const isCalling = CALLING.has(this.#stopReason ?? "");
+    if (isCalling && this.#count === 0 && this.#other.length === 0) {
+      throw new ProtocolError("", "says that it ends with calls, and has none");
+    }
   }
 
   /** Returns the calls that became certain since the last call of this method, in order. */
   take(): readonly TurnCall[] {
-    let count = 0;
-    for (const ended of this.#ended) {
-      if (!isComplete(ended)) break;
-      count++;
-    }
-    return count === 0 ? [] : this.#ended.splice(0, count).map(({ call }) => call);
+    const count = this.#ended.findIndex((call) => !call.check());
+    const certain = this.#ended.splice(0, count === -1 ? this.#ended.length : count);
+    return certain.map((call) => {
+      call.state = "given";
+      return this.#isCutOff ? { ...call.toCall(), cutOff: true } : call.toCall();
+    });
   }
 
-  #end({ id, name, arguments: args, ...more }: RawCall, isComplete: boolean | undefined): void {
-    const call =
-      more.custom && typeof args === "string"
-        ? { id, name, arguments: args, ...more }
-        : { id, name, ...readArguments(args), ...more };
-    const isUncertain = more.custom || isEmptyArguments(args);
-    this.#ended.push({ call, isComplete: isComplete ?? (isUncertain ? false : undefined) });
+  #start(raw: RawCall): CallAssembly {
+    checkCallCount(++this.#count);
+    const call = new CallAssembly(raw);
+    this.opaque.addCall(call);
+    return call;
+  }
+
+  #end(call: CallAssembly, isComplete: boolean | undefined): void {
+    call.end(isComplete);
+    this.#ended.push(call);
+    const twin = this.#ids.get(call.id);
+    // An answer could be for either.
+    if (twin !== undefined) for (const each of [twin, call]) each.problem = twiceText(call.id);
+    else if (call.id !== "") this.#ids.set(call.id, call);
   }
 }
 
-function isComplete(ended: EndedCall): boolean {
-  ended.isComplete ??= hasCompleteArguments(ended.call.arguments);
-  return ended.isComplete;
+function requireName(name: string): void {
+  if (name === "") throw new ProtocolError("", "has a call without a name");
 }

@@ -2,6 +2,8 @@ import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";
+import type { RawCall } from "../parsing/call-assembly.ts";
+import { ProtocolError } from "../parsing/protocol-error.ts";
 import {
   expectAssistantMessage,
   expectNumber,
@@ -13,7 +15,7 @@ import {
   readReason,
 } from "../parsing/shape.ts";
 import { toArgumentsObject, toText } from "../parsing/text.ts";
-import type { RawCall, TurnCollector } from "../parsing/turn-collector.ts";
+import type { TurnCollector } from "../parsing/turn-collector.ts";
 import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 
@@ -100,14 +102,16 @@ const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
 
 function readAssistant(value: unknown, pointer: string, turn: TurnCollector): undefined {
   const blocks = expectObjects(expectAssistantMessage(value, pointer)["content"], `${pointer}/content`);
-  for (const [index, { text, toolUse }] of blocks.entries()) {
+  for (const [index, block] of blocks.entries()) {
+    const { text, toolUse, reasoningContent } = block;
     turn.confirm();
     turn.addText(text);
+    if (reasoningContent !== undefined) turn.opaque.add(block);
     if (toolUse === undefined) continue;
     const at = `${pointer}/content/${index}/toolUse`;
-    const block = expectObject(toolUse, at);
+    const use = expectObject(toolUse, at);
     // The input of the last block may have been cut off, which a parsed value does not show.
-    if (!readServerToolUse(block, turn)) turn.add(readToolUse(block, at), false);
+    if (!readServerToolUse(use, turn)) turn.add(readToolUse(use, at), false);
   }
 }
 
@@ -131,41 +135,70 @@ function writeToolUse({ id, name, arguments: args }: ToolCall): BedrockBlock {
   return { toolUse: { toolUseId: id, name, input: toArgumentsObject(args) as BedrockDocument } };
 }
 
+/** The members of an event that concern calls. An event has one of them. */
+const EVENTS = ["messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"];
+
 /** Reads an event of a stream (Amazon Bedrock API reference, "ConverseStream"). */
 function readConverseEvent(event: JsonObject, turn: TurnCollector): void {
-  const { contentBlockStart: start, contentBlockDelta: piece, contentBlockStop: stop, messageStop } = event;
-  if (start !== undefined) readBlockStart(expectObject(start, "/contentBlockStart"), turn);
-  else if (piece !== undefined) readDelta(expectObject(piece, "/contentBlockDelta"), turn);
-  else if (stop !== undefined) {
-    const { contentBlockIndex: index } = expectObject(stop, "/contentBlockStop");
-    turn.close(expectNumber(index, "/contentBlockStop/contentBlockIndex"));
-  } else if (messageStop !== undefined) {
-    turn.stop(readReason(expectObject(messageStop, "/messageStop")["stopReason"]));
-    turn.finish();
-  } else {
-    const exception = Object.keys(event).find((key) => key.endsWith("Exception"));
-    if (exception !== undefined) throw providerFailure(`/${exception}`);
+  const exception = Object.keys(event).find((key) => key.endsWith("Exception"));
+  if (exception !== undefined && event[exception] !== undefined) throw providerFailure(`/${exception}`);
+  const names = EVENTS.filter((name) => event[name] !== undefined);
+  const [name, other] = names;
+  if (other !== undefined) throw new ProtocolError(`/${other}`, `stands beside '${name}' in one event`);
+  if (name === undefined) return;
+  const pointer = `/${name}`;
+  const value = expectObject(event[name], pointer);
+  switch (name) {
+    case "messageStart":
+      if (turn.isFinished) turn.nextMessage();
+      if (value["role"] !== undefined) expectAssistantMessage(value, pointer);
+      break;
+    case "contentBlockStart":
+      readBlockStart(value, turn);
+      break;
+    case "contentBlockDelta":
+      readDelta(value, turn);
+      break;
+    case "contentBlockStop":
+      turn.close(expectNumber(value["contentBlockIndex"], `${pointer}/contentBlockIndex`));
+      break;
+    case "messageStop":
+      turn.stop(readReason(value["stopReason"]));
+      turn.finish();
   }
 }
 
 function readBlockStart({ contentBlockIndex: index, start }: JsonObject, turn: TurnCollector): void {
   turn.confirm();
+  if (turn.isFinished) throw new ProtocolError("", "starts a block after the end of the message");
   const toolUse = isJsonObject(start) ? start["toolUse"] : undefined;
   if (toolUse === undefined) return;
   const pointer = "/contentBlockStart/start/toolUse";
   const block = expectObject(toolUse, pointer);
-  if (readServerToolUse(block, turn)) return;
   const position = expectNumber(index, "/contentBlockStart/contentBlockIndex");
-  turn.open(position, readToolUse({ ...block, input: {} }, pointer));
+  // The provider's own tools stream their input in the same way.
+  if (readServerToolUse(block, turn)) turn.ignore(position);
+  // The API has no input here. One that has content must be what the pieces say.
+  else turn.open(position, readToolUse(block, pointer));
 }
 
 function readDelta({ contentBlockIndex: index, delta }: JsonObject, turn: TurnCollector): void {
-  const { text, toolUse } = expectObject(delta, "/contentBlockDelta/delta");
+  const { text, toolUse, reasoningContent } = expectObject(delta, "/contentBlockDelta/delta");
   turn.addText(text);
+  const at = "/contentBlockDelta/contentBlockIndex";
+  if (isJsonObject(reasoningContent)) readReasoning(expectNumber(index, at), reasoningContent, turn);
   if (toolUse === undefined) return;
-  const pointer = "/contentBlockDelta/delta/toolUse";
-  const { input } = expectObject(toolUse, pointer);
-  const position = expectNumber(index, "/contentBlockDelta/contentBlockIndex");
-  // The provider's own tools stream their input in the same way.
-  if (turn.idAt(position) !== undefined) turn.append(position, expectString(input, `${pointer}/input`));
+  const pointer = "/contentBlockDelta/delta/toolUse/input";
+  const { input = "" } = expectObject(toolUse, "/contentBlockDelta/delta/toolUse");
+  turn.append(expectNumber(index, at), expectString(input, pointer), pointer);
+}
+
+/** Reads a piece of reasoning: of its text, its signature, or the whole of one that is redacted. */
+function readReasoning(position: number, piece: JsonObject, turn: TurnCollector): void {
+  if (piece["redactedContent"] !== undefined) {
+    turn.opaque.add({ reasoningContent: piece });
+    return;
+  }
+  if (!turn.opaque.has(position)) turn.opaque.open(position, {});
+  for (const member of ["text", "signature"]) turn.opaque.append(position, member, piece[member]);
 }

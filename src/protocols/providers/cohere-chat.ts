@@ -1,6 +1,9 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
+import { equalJson } from "../../json/equal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";
+import { contradiction } from "../parsing/agree.ts";
+import { ProtocolError } from "../parsing/protocol-error.ts";
 import {
   expectAssistantMessage,
   expectNumber,
@@ -66,9 +69,15 @@ export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | 
   writeResults: writeToolMessages,
 };
 
-/** Returns a member under its name in the API, or under that in the SDK. */
+/** Returns a member under its name in the API, or under that in the SDK. @throws {ProtocolError} if both differ. */
 function either(object: JsonObject, name: string, sdkName: string): JsonValue | undefined {
-  return object[name] ?? object[sdkName];
+  const { [name]: own, [sdkName]: its } = object;
+  const isEmpty = (value: JsonValue | undefined): boolean =>
+    value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
+  if (isEmpty(its)) return own;
+  if (isEmpty(own)) return its;
+  if (!equalJson(own as JsonValue, its as JsonValue)) throw contradiction(`/${sdkName}`);
+  return own;
 }
 
 function readAssistant(value: unknown, pointer: string, turn: TurnCollector): undefined {
@@ -90,18 +99,28 @@ function readCohereEvent(event: JsonObject, turn: TurnCollector): void {
       turn.addText(isJsonObject(message["content"]) ? message["content"]["text"] : undefined);
       break;
     case "tool-call-start": {
+      if (turn.isFinished) throw new ProtocolError("", "starts a call after the end of the message");
       turn.confirm();
       const { id, name, args } = readPiece(message);
       const key = expectNumber(event["index"], "/index");
-      turn.open(key, { id: readId(id, "/delta/message/tool_calls/id"), name, arguments: "" });
-      turn.append(key, args);
+      turn.open(key, { id, name, arguments: "" });
+      turn.append(key, args, `${CALL}/function/arguments`);
       break;
     }
-    case "tool-call-delta":
-      turn.append(expectNumber(event["index"], "/index"), readPiece(message).args);
+    case "tool-call-delta": {
+      const { id, name, args } = readPiece(message);
+      const key = expectNumber(event["index"], "/index");
+      turn.append(key, args, `${CALL}/function/arguments`);
+      turn.at(key)?.agreeOnId(id, `${CALL}/id`);
+      turn.at(key)?.agreeOnName(name, `${CALL}/function/name`);
       break;
+    }
     case "tool-call-end":
       turn.close(expectNumber(event["index"], "/index"));
+      break;
+    case "message-start":
+      if (turn.isFinished) turn.nextMessage();
+      if (message["role"] !== undefined) expectAssistantMessage(message, "/delta/message");
       break;
     case "message-end": {
       const delta = isJsonObject(event["delta"]) ? event["delta"] : {};
@@ -116,17 +135,19 @@ function messageOf({ delta }: JsonObject): JsonObject {
   return isJsonObject(message) ? message : {};
 }
 
+/** Where an event has its call. */
+const CALL = "/delta/message/tool_calls";
+
 function readPiece(message: JsonObject): {
-  readonly id: unknown;
+  readonly id: string;
   readonly name: string;
   readonly args: string;
 } {
-  const pointer = "/delta/message/tool_calls";
-  const { id, function: called } = expectObject(either(message, "tool_calls", "toolCalls"), pointer);
-  const { name, arguments: args } = expectObject(called, `${pointer}/function`);
+  const { id, function: called } = expectObject(either(message, "tool_calls", "toolCalls"), CALL);
+  const { name, arguments: args } = expectObject(called, `${CALL}/function`);
   return {
-    id,
-    name: expectString(name ?? "", `${pointer}/function/name`),
-    args: expectString(args ?? "", `${pointer}/function/arguments`),
+    id: readId(id, `${CALL}/id`),
+    name: expectString(name ?? "", `${CALL}/function/name`),
+    args: expectString(args ?? "", `${CALL}/function/arguments`),
   };
 }

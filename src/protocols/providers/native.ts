@@ -3,9 +3,10 @@ import type { ToolDefinition } from "../../engine/registered-tool.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";
+import type { RawCall } from "../parsing/call-assembly.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "../parsing/shape.ts";
-import type { RawCall, TurnCollector } from "../parsing/turn-collector.ts";
+import type { TurnCollector } from "../parsing/turn-collector.ts";
 import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 

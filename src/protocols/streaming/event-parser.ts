@@ -1,15 +1,18 @@
 import { formatBytes } from "../../base/units.ts";
 import { MAX_STREAM_BYTES } from "../parsing/limits.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
+import { ArrayParser } from "./array-parser.ts";
 
 const LINE_END = /\r\n?|\n/g;
 
 /**
- * Splits a stream into the JSON texts of its events: server-sent events (WHATWG HTML, section 9.2) or JSON lines, which
- * it detects. Chunks may be split at any byte. Only the current event is buffered.
+ * Splits a stream into the JSON texts of its events: server-sent events (WHATWG HTML, section 9.2), JSON lines or one list,
+ * which it detects. Chunks may be split at any byte. Only the current event is buffered.
  */
 export class EventParser {
   readonly #decoder = new TextDecoder("utf-8", { fatal: true });
+  /** Set if the stream is one list of events; `undefined` until its first character shows what it is. */
+  #list: ArrayParser | false | undefined;
   #bytes = 0;
   #line = "";
   #endedInReturn = false;
@@ -30,6 +33,11 @@ export class EventParser {
 
   /** Ends the stream. Returns the last event, if it was not followed by a line end. */
   end(): readonly string[] {
+    if (this.#list) {
+      const items = this.#split(this.#decode());
+      this.#list.end();
+      return items;
+    }
     // The end of the stream ends its last line, and also the event, like an empty line.
     return [...this.#split(this.#decode()), ...this.#take(""), ...this.#take("")];
   }
@@ -42,7 +50,15 @@ export class EventParser {
     }
   }
 
-  #split(given: string): string[] {
+  #split(given: string): readonly string[] {
+    if (this.#list === undefined) {
+      const [first] = given.trimStart();
+      if (first !== undefined) this.#list = first === "[" && new ArrayParser();
+    }
+    return this.#list ? this.#list.push(given) : this.#splitLines(given);
+  }
+
+  #splitLines(given: string): string[] {
     // Skips the line feed of a CRLF that was split between two chunks.
     const text = this.#endedInReturn && given.startsWith("\n") ? given.slice(1) : given;
     if (given !== "") this.#endedInReturn = given.endsWith("\r");

@@ -1,4 +1,5 @@
 import { type ReceivedCall, receiveCall, type ToolCall } from "../../engine/call/call.ts";
+import { repeatedIds, twiceText } from "../../engine/call/repeated-ids.ts";
 import { isCutOff } from "../../engine/dispatch-turn.ts";
 
 /** A call of a message, as it arrived. */
@@ -30,11 +31,6 @@ export function messageCalls(calls: readonly ToolCall[]): readonly MessageCall[]
   return received.map((call) => (ambiguous.has(call.id) ? { ...call, problem: twiceText(call.id) } : call));
 }
 
-function repeatedIds(calls: readonly MessageCall[]): Set<string> {
-  const seen = new Set<string>();
-  return new Set(calls.flatMap(({ id }) => (seen.size === seen.add(id).size ? id : [])));
-}
-
 /** The id of the call that the tool of another call would have made with this id. */
 function callerOf(id: string): string | undefined {
   return NESTED.exec(id)?.[1];
@@ -42,10 +38,6 @@ function callerOf(id: string): string | undefined {
 
 /** The ids of nested calls: that of their caller, and their number. */
 const NESTED = /^(.*)\/[1-9][0-9]*$/s;
-
-function twiceText(id: string): string {
-  return `Invalid tool call: several calls of the message have the id ${JSON.stringify(id.slice(0, 64))}`;
-}
 
 /** The calls as a store keeps them: of several with one id, the first. */
 export function keptCalls(calls: readonly MessageCall[]): readonly ToolCall[] {

@@ -291,13 +291,15 @@ describe("aiSdkProtocol", () => {
     const events = [
       { type: "text-delta", ...text },
       { type: "tool-input-start", ...id, toolName: "weather" },
-      { type: "tool-input-delta", ...id, delta: "{" },
+      { type: "tool-input-delta", ...id, delta: '{ "city"' },
+      { type: "tool-input-delta", ...id, delta: ':"Rome"}' },
       { type, toolCallId: "1", toolName: "weather", input },
       { type: "tool-call", toolCallId: "2", toolName: "search", input: {}, providerExecuted: true },
       { type: "finish" },
     ];
     expect(readEvents(protocol, events)).toMatchObject({
-      calls: [{ id: "1", name: "weather", arguments: input }],
+      // The model's own text, in which numbers are as it wrote them.
+      calls: [{ id: "1", name: "weather", arguments: '{ "city":"Rome"}' }],
       text: "Hi",
     });
     const [, start] = events;

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MAX_STREAM_BYTES } from "../../../src/protocols/parsing/limits.ts";
 import { EventParser } from "../../../src/protocols/streaming/event-parser.ts";
 
@@ -53,4 +53,33 @@ test("returns the same events for any chunks and any line ends", () => {
       expect(parse(...pieces, bytes.subarray(at))).toEqual(events);
     }),
   );
+});
+
+describe("a stream that is one list", () => {
+  const events = [{ text: 'a "]" \\' }, { list: [[1], {}] }, {}];
+  const parse = (pieces: readonly string[]): unknown[] => {
+    const parser = new EventParser();
+    return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()].map((text) =>
+      JSON.parse(text),
+    );
+  };
+
+  test("has its items as events, split at every character", () => {
+    for (const text of [JSON.stringify(events), `\r\n${JSON.stringify(events, undefined, 2)}\n`, "[]"]) {
+      const whole = JSON.parse(text);
+      for (let at = 0; at <= text.length; at++)
+        expect(parse([text.slice(0, at), text.slice(at)])).toEqual(whole);
+      expect(parse([...text])).toEqual(whole);
+    }
+  });
+
+  test.each([
+    ["[{}", "ends inside a list of events"],
+    ["[{", "ends inside a list of events"],
+    ["[1]", "is not a list of events"],
+    ["[{}]{}", "is not a list of events"],
+    [`[${"{[".repeat(300)}`, "is nested deeper than 512 levels"],
+  ])("is refused if it is incomplete or something else: %j", (text, reason) => {
+    expect(() => parse([text])).toThrow(reason);
+  });
 });

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { contradiction, isBlank } from "../../parsing/agree.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectString, providerFailure, readReason } from "../../parsing/shape.ts";
 import type { TurnCollector } from "../../parsing/turn-collector.ts";
@@ -15,14 +16,23 @@ export function readAiSdkPart(part: JsonObject, turn: TurnCollector): void {
       turn.confirm();
       turn.addText(part["text"] ?? part["delta"]);
       break;
+    case "start-step":
+    case "stream-start":
+      turn.nextMessage();
+      break;
     case "tool-input-start":
       readStart(part, turn);
       break;
+    case "tool-input-delta": {
+      const key = expectString(part["id"] ?? part["toolCallId"], "/id");
+      const piece = expectString(part["delta"] ?? part["inputTextDelta"] ?? "", "/delta");
+      turn.append(key, piece, "/delta");
+      break;
+    }
     case "tool-call":
     case "tool-input-available":
     case "tool-input-error":
       turn.confirm();
-      turn.drop(expectString(part["toolCallId"], "/toolCallId"));
       readAiSdkCall(part, "", turn);
       break;
     case "finish-step":
@@ -47,31 +57,28 @@ export function readFinishReason(reason: JsonValue | undefined): string | undefi
 /** Opens a call, although the complete call follows, so that a stream that ends before it is detected. */
 function readStart(part: JsonObject, turn: TurnCollector): void {
   turn.confirm();
-  if (part["providerExecuted"] === true) return;
   const key = expectString(part["id"] ?? part["toolCallId"], "/id");
+  if (part["providerExecuted"] === true) {
+    turn.ignore(key);
+    return;
+  }
   turn.open(key, { id: key, name: expectString(part["toolName"], "/toolName"), arguments: null });
 }
 
 /** Reads a part of type `tool-call`. In a language model's part, the input is JSON text. @throws {ProtocolError} */
 export function readAiSdkCall(part: JsonObject, pointer: string, turn: TurnCollector): void {
   const { type, toolCallId, toolName, input, providerExecuted } = part;
+  const id = expectString(toolCallId, `${pointer}/toolCallId`);
   if (providerExecuted === true) {
+    // One that was started as a call of ours would run twice.
+    if (turn.at(id) !== undefined) throw contradiction(`${pointer}/providerExecuted`);
     turn.addOther(String(type), part, toolCallId, toolName);
     return;
   }
+  if (turn.isIgnored(id)) throw contradiction(`${pointer}/providerExecuted`);
   if (input === undefined) throw new ProtocolError(`${pointer}/input`, "is missing");
+  const name = expectString(toolName, `${pointer}/toolName`);
   // The SDK writes an empty object for arguments that have not arrived.
-  const isEmpty = typeof input === "string" ? /^\s*\{\s*\}\s*$/.test(input) : isEmptyObject(input);
-  turn.add(
-    {
-      id: expectString(toolCallId, `${pointer}/toolCallId`),
-      name: expectString(toolName, `${pointer}/toolName`),
-      arguments: input,
-    },
-    isEmpty ? false : undefined,
-  );
-}
-
-function isEmptyObject(value: JsonValue): boolean {
-  return isJsonObject(value) && Object.keys(value).length === 0;
+  const isComplete = isBlank(input) ? false : undefined;
+  turn.state(id, { id, name, arguments: input }, pointer, isComplete);
 }

@@ -1,12 +1,22 @@
-import type { JsonObject } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import type { RawCall } from "../../parsing/call-assembly.ts";
 import { expectObject, expectObjects, expectString, readId } from "../../parsing/shape.ts";
-import type { RawCall, TurnCollector } from "../../parsing/turn-collector.ts";
+import type { TurnCollector } from "../../parsing/turn-collector.ts";
+
+/**
+ * Returns whether a block is sent back as it is: signed reasoning, and what the provider's own tools did. The provider
+ * rejects a message of its own whose reasoning is missing or changed.
+ */
+export function isOpaqueBlock({ type }: JsonObject): boolean {
+  return type !== "text" && type !== "tool_use";
+}
 
 /** Reads the content of a message. @throws {ProtocolError} */
 export function readBlocks(value: unknown, pointer: string, turn: TurnCollector): void {
   for (const [index, block] of expectObjects(value, pointer).entries()) {
     turn.confirm();
     if (block["type"] === "text") turn.addText(block["text"]);
+    if (isOpaqueBlock(block)) turn.opaque.add(block);
     if (readServerToolUse(block, turn)) continue;
     // The input of the last block may have been cut off, which a parsed value does not show.
     if (block["type"] === "tool_use") turn.add(readToolUse(block, `${pointer}/${index}`), false);
@@ -14,11 +24,13 @@ export function readBlocks(value: unknown, pointer: string, turn: TurnCollector)
 }
 
 /** Reads a block of type `tool_use`. @throws {ProtocolError} */
-export function readToolUse({ id, name, input }: JsonObject, pointer: string): RawCall {
+export function readToolUse({ id, name, input, caller }: JsonObject, pointer: string): RawCall {
   return {
     id: readId(id, `${pointer}/id`),
     name: expectString(name, `${pointer}/name`),
     arguments: expectObject(input ?? {}, `${pointer}/input`),
+    // Which code of the model made the call, if code did.
+    ...(isJsonObject(caller) && { providerData: { caller } }),
   };
 }
 

@@ -1,5 +1,7 @@
 import type { JsonObject } from "../../../json/value.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
 import {
+  expectAssistantMessage,
   expectNumber,
   expectObject,
   expectString,
@@ -7,7 +9,16 @@ import {
   readReason,
 } from "../../parsing/shape.ts";
 import type { TurnCollector } from "../../parsing/turn-collector.ts";
-import { readBlocks, readServerToolUse, readToolUse } from "./blocks.ts";
+import { isOpaqueBlock, readBlocks, readServerToolUse, readToolUse } from "./blocks.ts";
+
+/** The blocks whose pieces are not JSON. */
+const PLAIN: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking", "compaction"]);
+/** The pieces of opaque blocks, and the members that they continue. */
+const OPAQUE_DELTAS: Readonly<Record<string, string>> = {
+  thinking_delta: "thinking",
+  signature_delta: "signature",
+  compaction_delta: "content",
+};
 
 /** Reads an event of a streamed message (Anthropic, "Streaming Messages"). */
 export function readMessagesEvent(event: JsonObject, turn: TurnCollector): void {
@@ -15,9 +26,8 @@ export function readMessagesEvent(event: JsonObject, turn: TurnCollector): void 
     case "error":
       throw providerFailure("/error");
     case "message_start":
-      // A message that resumes after the provider's code execution starts with its calls.
-      readBlocks(expectObject(event["message"], "/message")["content"] ?? [], "/message/content", turn);
-      turn.confirm();
+      if (turn.isFinished) turn.nextMessage();
+      readStart(expectObject(event["message"], "/message"), turn);
       break;
     case "content_block_start":
       readBlockStart(event, turn);
@@ -38,21 +48,41 @@ export function readMessagesEvent(event: JsonObject, turn: TurnCollector): void 
   }
 }
 
+/** Reads the start of a message. One that resumes after the provider's code execution has its calls, and why it stopped. */
+function readStart(message: JsonObject, turn: TurnCollector): void {
+  const { role, content, stop_reason: reason } = message;
+  // Some servers omit the role.
+  if (role !== undefined) expectAssistantMessage(message, "/message");
+  readBlocks(content ?? [], "/message/content", turn);
+  turn.confirm();
+  if (readReason(reason) !== undefined) turn.stop(readReason(reason));
+}
+
 function readBlockStart({ index, content_block: value }: JsonObject, turn: TurnCollector): void {
   turn.confirm();
+  if (turn.isFinished) throw new ProtocolError("", "starts a block after the end of the message");
   const block = expectObject(value, "/content_block");
-  if (block["type"] === "text") turn.addText(block["text"]);
-  if (readServerToolUse(block, turn) || block["type"] !== "tool_use") return;
+  const { type } = block;
+  if (type === "text") turn.addText(block["text"]);
+  readServerToolUse(block, turn);
+  if (type === "text" || (isOpaqueBlock(block) && typeof index !== "number")) return;
+  const position = expectNumber(index, "/index");
+  if (isOpaqueBlock(block)) turn.opaque.open(position, block);
   // The input is used if no delta follows.
-  turn.open(expectNumber(index, "/index"), readToolUse(block, "/content_block"));
+  if (type === "tool_use") turn.open(position, readToolUse(block, "/content_block"));
+  // The provider's own tools stream their input in the same way.
+  else if (!PLAIN.has(type)) turn.ignore(position);
 }
 
 function readDelta({ index, delta: value }: JsonObject, turn: TurnCollector): void {
   const delta = expectObject(value, "/delta");
-  if (delta["type"] === "text_delta") turn.addText(delta["text"]);
-  if (delta["type"] !== "input_json_delta") return;
+  const type = String(delta["type"]);
+  if (type === "text_delta") turn.addText(delta["text"]);
+  const member = Object.hasOwn(OPAQUE_DELTAS, type) ? OPAQUE_DELTAS[type] : undefined;
+  if (member !== undefined) turn.opaque.append(expectNumber(index, "/index"), member, delta[member]);
+  if (type !== "input_json_delta") return;
+  const piece = expectString(delta["partial_json"], "/delta/partial_json");
   const position = expectNumber(index, "/index");
-  // The provider's own tools stream their input in the same way.
-  if (turn.idAt(position) === undefined) return;
-  turn.append(position, expectString(delta["partial_json"], "/delta/partial_json"));
+  if (turn.isIgnored(position)) turn.opaque.append(position, "partial_json", piece);
+  else turn.append(position, piece, "/delta/partial_json");
 }

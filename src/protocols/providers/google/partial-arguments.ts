@@ -1,5 +1,6 @@
 import { isKeptNumber } from "../../../json/raw-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from "../../../json/value.ts";
+import { contradiction } from "../../parsing/agree.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectString } from "../../parsing/shape.ts";
 
@@ -27,7 +28,7 @@ export function applyPartialArgument(
     if (!fits(node, step)) refuse();
     const child = Object.hasOwn(node, step) ? (node as Record<string, JsonValue>)[step] : undefined;
     if (at === steps.length - 1) {
-      put(node, step, join(child, piece));
+      put(node, step, join(child, piece, pointer));
       return;
     }
     const next: unknown = child ?? (typeof steps[at + 1] === "number" ? [] : {});
@@ -60,8 +61,16 @@ function put(node: Tree, step: string | number, value: JsonValue): void {
   Object.defineProperty(node, step, { value, writable: true, enumerable: true, configurable: true });
 }
 
-function join(before: JsonValue | undefined, piece: JsonObject): JsonValue {
-  const { stringValue, numberValue, boolValue } = piece;
-  if (typeof stringValue === "string") return typeof before === "string" ? before + stringValue : stringValue;
-  return numberValue ?? boolValue ?? null;
+/** Returns a value with a piece. Pieces of a string are appended, any other value is stated once. */
+function join(before: JsonValue | undefined, piece: JsonObject, pointer: string): JsonValue {
+  const values = VALUES.flatMap((name) => (Object.hasOwn(piece, name) ? [name] : []));
+  const [name, other] = values;
+  if (other !== undefined) throw contradiction(`${pointer}/${other}`);
+  const value = name === undefined || name === "nullValue" ? null : (piece[name] ?? null);
+  if (typeof value === "string" && typeof before === "string") return before + value;
+  // A string may end with a piece that has no value.
+  if (before !== undefined && value !== null && before !== value) throw contradiction(pointer);
+  return before ?? value;
 }
+
+const VALUES: readonly string[] = ["stringValue", "numberValue", "boolValue", "nullValue"];

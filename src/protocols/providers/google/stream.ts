@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import { parseMessage } from "../../parsing/json.ts";
+import { agree } from "../../parsing/agree.ts";
+import type { CallAssembly, RawCall } from "../../parsing/call-assembly.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import {
   expectArray,
@@ -10,11 +11,13 @@ import {
   readId,
   readReason,
 } from "../../parsing/shape.ts";
-import type { RawCall, TurnCollector } from "../../parsing/turn-collector.ts";
+import type { TurnCollector } from "../../parsing/turn-collector.ts";
 import { applyPartialArgument } from "./partial-arguments.ts";
 
 /** Parts that the provider runs itself. */
 const OTHER_PARTS: readonly string[] = ["executableCode", "toolCall"];
+/** The parts of the provider's own tools, which it wants back. */
+const OWN_PARTS: readonly string[] = [...OTHER_PARTS, "codeExecutionResult", "toolResponse"];
 
 /**
  * Reads a response or a chunk of `streamGenerateContent` (its first candidate). A call arrives complete or, if the
@@ -24,15 +27,17 @@ export function readGoogleChunk(chunk: JsonObject, turn: TurnCollector): void {
   if (chunk["error"] !== undefined) throw providerFailure("/error");
   const { candidates, promptFeedback: feedback } = chunk;
   const blocked = isJsonObject(feedback) ? readReason(feedback["blockReason"]) : undefined;
-  // The last chunk may have only the usage.
-  const [candidate] = candidates === undefined ? [] : expectArray(candidates, "/candidates");
+  // The last chunk may have only the usage. A chunk may have only another candidate.
+  const list = candidates === undefined ? [] : expectArray(candidates, "/candidates");
+  const position = list.findIndex((item) => isJsonObject(item) && (item["index"] ?? 0) === 0);
+  const candidate = list[position];
   const { content, finishReason } = isJsonObject(candidate) ? candidate : {};
   if (content !== undefined) {
-    const pointer = "/candidates/0/content";
+    const pointer = `/candidates/${position}/content`;
     readGoogleContent(expectObject(content, pointer), pointer, turn);
   }
-  const reason = readReason(finishReason) ?? blocked;
-  if (reason === undefined) return;
+  const reason = agree(readReason(finishReason) ?? "", blocked ?? "", "/promptFeedback/blockReason");
+  if (reason === "") return;
   turn.stop(reason);
   turn.finish();
 }
@@ -41,11 +46,16 @@ export function readGoogleChunk(chunk: JsonObject, turn: TurnCollector): void {
 export function readGoogleContent({ role, parts }: JsonObject, pointer: string, turn: TurnCollector): void {
   if (role !== undefined && role !== "model") throw new ProtocolError(`${pointer}/role`, 'must be "model"');
   for (const [index, part] of expectObjects(parts ?? [], `${pointer}/parts`).entries()) {
-    if (part["thought"] !== true) turn.addText(part["text"]);
+    const { functionCall, thought, thoughtSignature } = part;
+    if (functionCall !== undefined) {
+      const at = `${pointer}/parts/${index}/functionCall`;
+      readCallPart(expectObject(functionCall, at), thoughtSignature, at, turn);
+    }
+    // A text with a signature is one part: joined with another one, it would lose its place.
+    const isSigned = typeof thoughtSignature === "string" && functionCall === undefined;
+    if (isSigned || OWN_PARTS.some((type) => part[type] !== undefined)) turn.opaque.add(part);
+    if (thought !== true) turn.addText(part["text"], !isSigned);
     readOther(part, turn);
-    if (part["functionCall"] === undefined) continue;
-    const at = `${pointer}/parts/${index}/functionCall`;
-    readCallPart(expectObject(part["functionCall"], at), part["thoughtSignature"], at, turn);
   }
 }
 
@@ -62,26 +72,40 @@ function readCallPart(
   pointer: string,
   turn: TurnCollector,
 ): void {
-  const { name, partialArgs, willContinue } = part;
-  const open = turn.lastKey;
-  if (open === undefined && willContinue !== true && partialArgs === undefined) {
-    turn.add(readFunctionCall(part, signature, pointer), true);
+  const { name, args, partialArgs, willContinue } = part;
+  const key = turn.lastKey;
+  const open = key === undefined ? undefined : turn.at(key);
+  if (key === undefined || open === undefined) {
+    const call = readFunctionCall(part, signature, pointer);
+    if (willContinue !== true && partialArgs === undefined) {
+      turn.add(call, true);
+      return;
+    }
+    const pieces = turn.open(turn.count, call);
+    applyPieces(pieces, partialArgs, pointer);
+    if (willContinue !== true) endCall(pieces, turn.lastKey ?? 0, pointer, turn);
     return;
   }
-  if (open !== undefined && name !== undefined) {
+  if (name !== undefined) {
     throw new ProtocolError(`${pointer}/name`, "starts a call before the previous one has ended");
   }
-  const key = open ?? 0;
-  if (open === undefined) {
-    const call = readFunctionCall(part, signature, pointer);
-    // A copy, because the other parts of the arguments are added to it.
-    turn.open(key, { ...call, arguments: parseMessage(JSON.stringify(call.arguments)) as JsonObject });
+  open.agreeOnId(readId(part["id"], `${pointer}/id`), `${pointer}/id`);
+  if (typeof signature === "string") open.providerData ??= { thoughtSignature: signature };
+  open.agreeOnArguments(readArgs(args, pointer), `${pointer}/args`);
+  applyPieces(open, partialArgs, pointer);
+  if (willContinue !== true) endCall(open, key, pointer, turn);
+}
+
+function applyPieces(call: CallAssembly, pieces: JsonValue | undefined, pointer: string): void {
+  call.built ??= {};
+  for (const [index, piece] of expectObjects(pieces ?? [], `${pointer}/partialArgs`).entries()) {
+    applyPartialArgument(call.built, piece, `${pointer}/partialArgs/${index}`);
   }
-  for (const [index, piece] of expectObjects(partialArgs ?? [], `${pointer}/partialArgs`).entries()) {
-    const args = turn.wholeAt(key) as Record<string, JsonValue>;
-    applyPartialArgument(args, piece, `${pointer}/partialArgs/${index}`);
-  }
-  if (willContinue !== true) turn.close(key, true);
+}
+
+function endCall(call: CallAssembly, key: string | number, pointer: string, turn: TurnCollector): void {
+  call.agreeOnArguments(call.built, `${pointer}/partialArgs`);
+  turn.close(key, true);
 }
 
 function readFunctionCall(part: JsonObject, signature: JsonValue | undefined, pointer: string): RawCall {
@@ -89,7 +113,11 @@ function readFunctionCall(part: JsonObject, signature: JsonValue | undefined, po
   return {
     id: readId(id, `${pointer}/id`),
     name: expectString(name, `${pointer}/name`),
-    arguments: expectObject(args ?? {}, `${pointer}/args`),
+    arguments: readArgs(args, pointer),
     ...(typeof signature === "string" && { providerData: { thoughtSignature: signature } }),
   };
+}
+
+function readArgs(args: JsonValue | undefined, pointer: string): JsonObject {
+  return expectObject(args ?? {}, `${pointer}/args`);
 }

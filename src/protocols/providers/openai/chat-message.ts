@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { agreeOnArguments, agrees, contradiction } from "../../parsing/agree.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectArray, expectObject, expectString, readContentText, readId } from "../../parsing/shape.ts";
 import type { TurnCollector } from "../../parsing/turn-collector.ts";
@@ -6,9 +7,30 @@ import type { TurnCollector } from "../../parsing/turn-collector.ts";
 /** Reads a whole assistant message. @throws {ProtocolError} */
 export function readChatMessage(message: JsonObject, pointer: string, turn: TurnCollector): void {
   const { content, tool_calls: list, function_call: legacy } = message;
+  readOpaqueMembers(message, turn);
   turn.addText(readContentText(content));
   refuseLegacyCall(legacy, list, `${pointer}/function_call`);
   readChatCalls(list, `${pointer}/tool_calls`, turn);
+}
+
+/**
+ * The members of an assistant's message that servers want back with it: DeepSeek and Moonshot (`reasoning_content`, also if
+ * it is empty), OpenRouter (`reasoning_details`), GitHub Copilot (`reasoning_opaque`), Gemini (`extra_content`), LiteLLM
+ * (`thinking_blocks`).
+ */
+const OPAQUE = [
+  ...["reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque", "reasoning_details"],
+  ...["thinking_blocks", "extra_content"],
+];
+
+/** Reads the members of a message, or of a piece of one, that are sent back with it. */
+export function readOpaqueMembers(message: JsonObject, turn: TurnCollector): void {
+  for (const name of OPAQUE) turn.opaque.continueMember(name, message[name]);
+}
+
+/** What a server wants back with a call: Gemini's thought signature. */
+export function callData({ extra_content: extra }: JsonObject): { readonly providerData?: JsonObject } {
+  return isJsonObject(extra) ? { providerData: { extra_content: extra } } : {};
 }
 
 /** Reads a message's `tool_calls`. Some servers send null if there are none. @throws {ProtocolError} */
@@ -21,6 +43,7 @@ export function readChatCalls(list: unknown, pointer: string, turn: TurnCollecto
 
 function readChatCall(value: unknown, pointer: string, turn: TurnCollector): void {
   const call = expectObject(value, pointer);
+  refuseTwoKinds(call, pointer);
   const custom = ownCustomCall(call, turn);
   if (custom !== undefined) {
     const id = readId(call["id"], `${pointer}/id`);
@@ -34,7 +57,17 @@ function readChatCall(value: unknown, pointer: string, turn: TurnCollector): voi
     id: readId(call["id"], `${pointer}/id`),
     name: expectString(name, `${pointer}/function/name`),
     arguments: readChatArguments(args, `${pointer}/function/arguments`),
+    ...callData(call),
   });
+}
+
+/** @throws {ProtocolError} if a call, or a piece of one, is both a function's and a custom tool's. */
+export function refuseTwoKinds({ function: called, custom }: JsonObject, pointer: string): void {
+  if (hasContent(called) && hasContent(custom)) throw contradiction(`${pointer}/custom`);
+}
+
+function hasContent(value: JsonValue | undefined): boolean {
+  return isJsonObject(value) && Object.values(value).some((member) => member !== null && member !== "");
 }
 
 /** Reads arguments: JSON text or, from some servers, an object. @throws {ProtocolError} */
@@ -65,11 +98,19 @@ export function readOtherCall(call: JsonObject, turn: TurnCollector): boolean {
 /**
  * Refuses a call in the deprecated `function_call`. Some servers send an empty one, or repeat one of `tool_calls` there.
  *
- * @throws {ProtocolError} if it is the only call.
+ * @throws {ProtocolError} if it is the only call, or another one.
  */
 export function refuseLegacyCall(legacy: unknown, toolCalls: unknown, pointer: string): void {
-  if (legacy === undefined || legacy === null || (Array.isArray(toolCalls) && toolCalls.length > 0)) return;
+  if (legacy === undefined || legacy === null) return;
   const { name = "", arguments: args = "" } = expectObject(legacy, pointer);
   if ((name === "" || name === null) && (args === "" || args === null)) return;
-  throw new ProtocolError(pointer, "has no id, so it cannot be answered: offer the functions as tools");
+  if (!Array.isArray(toolCalls) || toolCalls.length === 0) {
+    throw new ProtocolError(pointer, "has no id, so it cannot be answered: offer the functions as tools");
+  }
+  const isRepeated = toolCalls.some((call: unknown) => {
+    const called = isJsonObject(call) && isJsonObject(call["function"]) ? call["function"] : {};
+    const isNamed = name === "" || name === null || name === called["name"];
+    return isNamed && agrees(() => agreeOnArguments(args, called["arguments"], pointer));
+  });
+  if (!isRepeated) throw contradiction(pointer);
 }

@@ -1,4 +1,6 @@
-import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { contradiction, isBlank } from "../../parsing/agree.ts";
+import type { CallAssembly } from "../../parsing/call-assembly.ts";
 import {
   expectAssistantMessage,
   expectNumber,
@@ -6,16 +8,20 @@ import {
   expectObjects,
   expectString,
   providerFailure,
+  readContentText,
   readId,
   readReason,
 } from "../../parsing/shape.ts";
 import type { TurnCollector } from "../../parsing/turn-collector.ts";
 import {
+  callData,
   ownCustomCall,
   readChatArguments,
   readChatMessage,
+  readOpaqueMembers,
   readOtherCall,
   refuseLegacyCall,
+  refuseTwoKinds,
 } from "./chat-message.ts";
 
 /**
@@ -33,8 +39,10 @@ export function readChatChunk(chunk: JsonObject, turn: TurnCollector): void {
   const position = choices.findIndex(({ index = 0 }) => index === 0);
   const choice = choices[position];
   if (choice === undefined) return;
-  const { delta, finish_reason: finish } = choice;
+  const { delta, message, finish_reason: finish } = choice;
   if (delta !== undefined && delta !== null) readDelta(delta, `/choices/${position}/delta`, turn);
+  // Some servers send the whole message beside its last piece, or in its place.
+  if (isJsonObject(message)) readWhole(message, `/choices/${position}/message`, turn);
   const reason = readReason(finish);
   if (reason === undefined) return;
   turn.closeAll();
@@ -52,10 +60,36 @@ function readOllamaChunk(chunk: JsonObject, turn: TurnCollector): void {
   turn.finish();
 }
 
+/** Reads a whole message that may repeat what arrived in pieces. */
+function readWhole(message: JsonObject, pointer: string, turn: TurnCollector): void {
+  expectAssistantMessage({ role: "assistant", ...message }, pointer);
+  if (turn.text === "") turn.addText(readContentText(message["content"]));
+  const list = message["tool_calls"];
+  if (list === undefined || list === null) return;
+  const calls = expectObjects(list, `${pointer}/tool_calls`);
+  for (const [at, call] of calls.entries()) {
+    const known = turn.withId(typeof call["id"] === "string" ? call["id"] : "") ?? turn.at(at);
+    const where = `${pointer}/tool_calls/${at}`;
+    if (known === undefined) {
+      readPiece({ index: at, ...call }, where, turn);
+      continue;
+    }
+    const { name, arguments: args } = expectObject(call["function"] ?? {}, `${where}/function`);
+    known.agreeOnId(readId(call["id"], `${where}/id`), `${where}/id`);
+    known.agreeOnName(expectString(name ?? "", `${where}/function/name`), `${where}/function/name`);
+    const whole = readChatArguments(args, `${where}/function/arguments`);
+    known.agreeOnArguments(whole, `${where}/function/arguments`);
+  }
+}
+
 function readDelta(value: unknown, pointer: string, turn: TurnCollector): void {
-  const { content, tool_calls: pieces, function_call: legacy } = expectObject(value, pointer);
+  const delta = expectObject(value, pointer);
+  const { role, content, tool_calls: pieces, function_call: legacy } = delta;
+  // Calls in any other message must not run. Some servers send an empty role.
+  if (role !== undefined && role !== null && role !== "") expectAssistantMessage(delta, pointer);
   refuseLegacyCall(legacy, pieces, `${pointer}/function_call`);
-  turn.addText(content);
+  readOpaqueMembers(delta, turn);
+  turn.addText(readContentText(content));
   if (pieces === undefined || pieces === null) return;
   for (const [at, piece] of expectObjects(pieces, `${pointer}/tool_calls`).entries()) {
     readPiece(piece, `${pointer}/tool_calls/${at}`, turn);
@@ -63,39 +97,76 @@ function readDelta(value: unknown, pointer: string, turn: TurnCollector): void {
 }
 
 function readPiece(piece: JsonObject, pointer: string, turn: TurnCollector): void {
-  const { id, function: called } = piece;
-  if (readCustomPiece(piece, pointer, turn) || readOtherCall(piece, turn)) return;
-  const { name, arguments: given } = expectObject(called ?? {}, `${pointer}/function`);
-  const key = keyOf(piece, name, pointer, turn);
-  // Later pieces repeat or omit the id. A new id is a new call, even with the same index.
-  const isNew = typeof id === "string" && id !== "" && id !== turn.idAt(key);
-  const args = readChatArguments(given, `${pointer}/function/arguments`);
-  const isText = typeof args === "string";
-  if (isNew || turn.idAt(key) === undefined) {
-    turn.close(key);
-    const whole = isText || args === undefined ? null : args;
-    turn.open(key, { id: readId(id, `${pointer}/id`), name: "", arguments: whole });
+  refuseTwoKinds(piece, pointer);
+  if (readCustomPiece(piece, pointer, turn)) return;
+  const { function: called } = piece;
+  if (readOtherCall(piece, turn)) {
+    turn.ignore(keyOf(piece, undefined, pointer, turn));
+    return;
   }
-  if (name !== undefined && name !== null)
-    turn.appendName(key, expectString(name, `${pointer}/function/name`));
-  if (isText) turn.append(key, args);
+  const { name, arguments: given } = expectObject(called ?? {}, `${pointer}/function`);
+  const id = readId(piece["id"], `${pointer}/id`);
+  const text = expectString(name ?? "", `${pointer}/function/name`);
+  const args = readChatArguments(given, `${pointer}/function/arguments`);
+  const key = keyOf(piece, name, pointer, turn);
+  if (turn.isIgnored(key) && id === "" && text === "") return;
+  const call = callAt(key, id, text, args, pointer, turn);
+  if (call === undefined) return;
+  call.continueName(text, `${pointer}/function/name`);
+  call.providerData ??= callData(piece).providerData;
+  if (typeof args === "string") call.append(args, `${pointer}/function/arguments`);
+  else call.agreeOnArguments(args, `${pointer}/function/arguments`);
+}
+
+/**
+ * Returns the call that a piece belongs to, or starts it. Later pieces repeat the id, omit it, or are the first to have it.
+ * Another id with a name is a new call, even with the same index.
+ *
+ * @throws {ProtocolError} if the index and the id name different calls.
+ */
+function callAt(
+  key: string | number,
+  id: string,
+  name: string,
+  args: JsonValue | undefined,
+  pointer: string,
+  turn: TurnCollector,
+): CallAssembly | undefined {
+  const known = turn.at(key);
+  if (known !== undefined && (id === "" || known.id === "" || known.id === id)) {
+    if (known.state !== "open" && isBlank(args) && (name === "" || name === known.name)) return undefined;
+    known.agreeOnId(id, `${pointer}/id`);
+    return known;
+  }
+  if (name === "" && (known !== undefined || turn.withId(id) !== undefined)) {
+    throw contradiction(`${pointer}/id`);
+  }
+  turn.close(key);
+  return turn.open(key, { id, name: "", arguments: null });
 }
 
 /** Reads a piece of a custom tool's call: the first has type and name, the others only input. Returns whether it is one. */
 function readCustomPiece(piece: JsonObject, pointer: string, turn: TurnCollector): boolean {
-  const { id, custom } = piece;
+  const { custom } = piece;
   if (!isJsonObject(custom)) return false;
   const own = ownCustomCall(piece, turn);
   // It is noted among the other calls.
   if (own === undefined && typeof piece["type"] === "string") return false;
+  const id = readId(piece["id"], `${pointer}/id`);
   const key = keyOf(piece, custom["name"], pointer, turn);
-  if (own !== undefined) {
+  const known = turn.openAt(key);
+  if (own !== undefined && (known === undefined || (id !== "" && known.id !== "" && known.id !== id))) {
     turn.close(key);
-    const { name } = own;
-    turn.open(key, { id: readId(id, `${pointer}/id`), name, arguments: "", custom: true });
+    turn.open(key, { id, name: own.name, arguments: "", custom: true });
   }
-  const { input = "" } = custom;
-  if (turn.isCustom(key)) turn.append(key, expectString(input, `${pointer}/custom/input`));
+  const input = expectString(custom["input"] ?? "", `${pointer}/custom/input`);
+  const call = turn.at(key);
+  if (call !== undefined && !call.custom && input !== "") throw contradiction(`${pointer}/custom`);
+  if (call !== undefined) {
+    call.agreeOnId(id, `${pointer}/id`);
+    call.agreeOnName(expectString(custom["name"] ?? "", `${pointer}/custom/name`), `${pointer}/custom/name`);
+  }
+  turn.append(key, input, `${pointer}/custom/input`);
   return true;
 }
 
@@ -107,8 +178,14 @@ function keyOf(
   turn: TurnCollector,
 ): string | number {
   if (index !== undefined && index !== null) return expectNumber(index, `${pointer}/index`);
-  if (typeof id === "string" && id !== "") return id;
   const last = turn.lastKey;
-  const isNext = typeof name === "string" && name !== "" && last !== undefined && turn.hasArguments(last);
+  const open = last === undefined ? undefined : turn.at(last);
+  const isNamed = typeof name === "string" && name !== "";
+  if (typeof id === "string" && id !== "") {
+    // It may be the first piece with the id of the last call.
+    const isLast = open !== undefined && last !== undefined && open.id === "" && !isNamed;
+    return isLast ? last : id;
+  }
+  const isNext = isNamed && open?.hasArguments === true;
   return last === undefined || isNext ? turn.count : last;
 }

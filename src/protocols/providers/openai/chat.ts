@@ -3,7 +3,7 @@ import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject } from "../../../json/value.ts";
 import { createProtocol } from "../../create-protocol.ts";
-import { expectArray, expectAssistantMessage, expectObject, readReason } from "../../parsing/shape.ts";
+import { expectAssistantMessage, expectObject, expectObjects, readReason } from "../../parsing/shape.ts";
 import { toArgumentsText, toInputText, toText } from "../../parsing/text.ts";
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
@@ -79,13 +79,15 @@ const OPENAI_CHAT_SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | Op
   writeTools: (tools) => tools.map(writeTool),
   readMessage(message, turn) {
     if (isJsonObject(message) && message["choices"] !== undefined) {
-      const [first] = expectArray(message["choices"], "/choices");
-      const choice = expectObject(first, "/choices/0");
-      readChatMessage(
-        expectAssistantMessage(choice["message"], "/choices/0/message"),
-        "/choices/0/message",
-        turn,
+      const choices = expectObjects(message["choices"], "/choices");
+      const position = Math.max(
+        choices.findIndex(({ index = 0 }) => index === 0),
+        0,
       );
+      const pointer = `/choices/${position}`;
+      const choice = expectObject(choices[position], pointer);
+      const own = expectAssistantMessage(choice["message"], `${pointer}/message`);
+      readChatMessage(own, `${pointer}/message`, turn);
       return readReason(choice["finish_reason"]);
     }
     if (isJsonObject(message) && message["message"] !== undefined) {
