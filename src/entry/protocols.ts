@@ -11,6 +11,7 @@ export type {
 export type { CallStream } from "../protocols/streaming/call-stream.ts";
 export type { StrictSchemaProblem } from "../protocols/strict/offer-tools.ts";
 export type { AssistantTurn, OtherCall, TurnCall } from "../protocols/turn.ts";
+export type { SaidTurn } from "../protocols/written-turn.ts";
 
 // Sandgate's own format
 
@@ -32,6 +33,7 @@ export {
 // OpenAI Responses
 
 export {
+  type OpenAiReasoning,
   type OpenAiResponsesContent,
   type OpenAiResponsesCustomTool,
   type OpenAiResponsesFunctionTool,
@@ -46,6 +48,7 @@ export {
   type AnthropicAssistantMessage,
   type AnthropicImage,
   type AnthropicText,
+  type AnthropicThinking,
   type AnthropicTool,
   type AnthropicToolResult,
   type AnthropicToolUse,
@@ -57,6 +60,8 @@ export {
 
 export {
   type AiSdkAssistantMessage,
+  type AiSdkProviderOptions,
+  type AiSdkReasoning,
   type AiSdkToolCall,
   type AiSdkToolDefinition,
   type AiSdkToolMessage,

@@ -11,6 +11,7 @@ import { CallStream } from "./streaming/call-stream.ts";
 import { offerStrictTools, offerTools } from "./strict/offer-tools.ts";
 import { ToolNames } from "./tool-names.ts";
 import type { AssistantTurn, TurnCall } from "./turn.ts";
+import { writtenTurn } from "./written-turn.ts";
 
 /** The assistant's text if it has none, and every call of it was aborted. */
 const WITHDRAWN_NOTE = "The assistant's tool calls were withdrawn.";
@@ -50,22 +51,23 @@ export function createProtocol<Tools, Message>(
       turn.end();
       const { text, other, stopReason, cutOff } = turn;
       const calls = turn.take().map((call) => mapper.fromProvider(call));
-      return { text, calls, other, stopReason, cutOff };
+      const { providerData } = turn;
+      return { text, calls, other, stopReason, cutOff, ...(providerData && { providerData }) };
     },
 
     toAlias: (name) => names.toAlias(name),
 
     stream: (): CallStream => new CallStream(shape, mapper),
 
-    toMessages(calls, executions, { text = "" } = {}) {
+    toMessages(calls, executions, said = {}) {
+      const { text = "" } = said;
       const results = toToolResults(calls, executions, "omit");
       const answered = calls.filter((_, index) => executions[index] !== null);
       // A conversation that did not change would be sent, and answered, in the same way for ever.
-      const said = answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
-      if (answered.length === 0 && said.trim() === "") return [];
+      const told = answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
+      if (answered.length === 0 && told.trim() === "") return [];
       const turn = shape.writeTurn(
-        answered.map((call) => mapper.toProvider(call)),
-        said,
+        writtenTurn(calls, answered, told, said, (call) => mapper.toProvider(call)),
       );
       return [...toWellFormed(turn), ...writeResults(calls, results)];
     },

@@ -4,6 +4,7 @@ import type { ToolDispatchEngine } from "../engine/engine.ts";
 import type { CallStream } from "./streaming/call-stream.ts";
 import type { StrictSchemaProblem } from "./strict/offer-tools.ts";
 import type { AssistantTurn } from "./turn.ts";
+import type { SaidTurn } from "./written-turn.ts";
 
 /**
  * Converts between a provider's messages and the tools of a registry: definitions out, calls in, results back. A name
@@ -33,13 +34,14 @@ export interface ProviderProtocol<Tools = unknown, Message = unknown> {
    * call. Both omit calls that a hook aborted (`null`). If every call was aborted, only the assistant's text is left, or
    * a note if it has none.
    *
-   * @param turn The assistant's text, to be repeated.
+   * @param turn The assistant's text, to be repeated, and what the provider wants back with it: what `read` returned, or
+   *   the stream.
    * @throws {TypeError} if calls and executions do not match one to one, in order.
    */
   toMessages(
     calls: readonly ToolCall[],
     executions: readonly (ToolExecution | null)[],
-    turn?: { readonly text?: string },
+    turn?: SaidTurn,
   ): readonly Message[];
 
   /**

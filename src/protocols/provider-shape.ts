@@ -3,7 +3,7 @@ import type { TurnCollector } from "./parsing/turn-collector.ts";
 import type { EventReader } from "./streaming/call-stream.ts";
 import type { OfferedTool } from "./strict/offer-tools.ts";
 import type { StrictSubset } from "./strict/schema.ts";
-import type { TurnCall } from "./turn.ts";
+import type { WrittenTurn } from "./written-turn.ts";
 
 /** The provider-specific parts of a protocol. All names in it are aliases. */
 export interface ProviderShape<Tools, Message> extends EventReader {
@@ -25,8 +25,8 @@ export interface ProviderShape<Tools, Message> extends EventReader {
    * @throws {ProtocolError}
    */
   readMessage(message: unknown, turn: TurnCollector): string | undefined;
-  /** Returns the assistant's turn. There is a text or a call. */
-  writeTurn(calls: readonly TurnCall[], text: string): readonly Message[];
+  /** Returns the assistant's turn. */
+  writeTurn(turn: WrittenTurn): readonly Message[];
   /**
    * Returns the results. There is at least one.
    *

@@ -13,6 +13,11 @@ export interface AssistantTurn {
   readonly stopReason: string | undefined;
   /** Whether the provider cut off the message. Then all calls that are left have `cutOff`, too. */
   readonly cutOff: boolean;
+  /**
+   * What the provider wants back with the message, such as signed reasoning: `toMessages` sends it. It is JSON, to be
+   * stored with the calls; its form is the protocol's own.
+   */
+  readonly providerData?: JsonObject;
 }
 
 /** A call of an assistant message. */

@@ -285,6 +285,140 @@ describe.each(Object.entries(WORDINGS))("the loop for %s", (title, { done, said,
   });
 });
 
+/** What a provider sends besides a call, and rejects the next request without. */
+const OPAQUE: readonly {
+  readonly of: string;
+  readonly title: string;
+  readonly bodies: readonly string[];
+  /** Returns what of it came back. */
+  readonly back: (request: unknown) => unknown;
+  readonly expected: unknown;
+}[] = [
+  {
+    of: "DeepSeek",
+    title: "OpenAI Chat Completions",
+    bodies: ["", "stop"].map((reason) => {
+      const message = { role: "assistant", content: "", reasoning_content: "I add them." };
+      const choice =
+        reason === "" ? { ...message, tool_calls: chatCalls([args]) } : { ...message, content: "It is 5" };
+      return JSON.stringify({ choices: [{ message: choice, finish_reason: reason || "tool_calls" }] });
+    }),
+    back: (request) =>
+      (request as { messages: { reasoning_content?: string }[] }).messages[1]?.reasoning_content,
+    expected: "I add them.",
+  },
+  {
+    of: "Gemini as OpenAI",
+    title: "OpenAI Chat Completions",
+    bodies: ["tool_calls", "stop"].map((finish_reason) => {
+      const [call] = chatCalls([args]);
+      const signed = { ...call, extra_content: { google: { thought_signature: "c2ln" } } };
+      const tool_calls = finish_reason === "stop" ? null : [signed];
+      return JSON.stringify({
+        choices: [{ message: { role: "assistant", content: "It is 5", tool_calls }, finish_reason }],
+      });
+    }),
+    back: (request) =>
+      (request as { messages: { tool_calls?: { extra_content?: object }[] }[] }).messages[1]?.tool_calls?.[0]
+        ?.extra_content,
+    expected: { google: { thought_signature: "c2ln" } },
+  },
+  {
+    of: "Gemini",
+    title: "Google Gemini",
+    bodies: [
+      [
+        { text: "I add them.", thought: true, thoughtSignature: "dGV4dA==" },
+        { functionCall: { name: "add", args: input }, thoughtSignature: "c2ln" },
+        { functionCall: { name: "add", args: input } },
+      ],
+      [{ text: "It is 5" }],
+    ].map((parts) =>
+      JSON.stringify({ candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }] }),
+    ),
+    back: (request) => (request as { contents: { parts: object[] }[] }).contents[1]?.parts,
+    expected: [
+      { text: "I add them.", thought: true, thoughtSignature: "dGV4dA==" },
+      { functionCall: { name: "add", args: input }, thoughtSignature: "c2ln" },
+      { functionCall: { name: "add", args: input } },
+    ],
+  },
+  {
+    of: "Anthropic",
+    title: "Anthropic Messages",
+    bodies: [
+      toServerSentEvents([
+        { type: "message_start", message: { content: [] } },
+        {
+          type: "content_block_start",
+          index: 0,
+          content_block: { type: "thinking", thinking: "", signature: "" },
+        },
+        { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "I add" } },
+        { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: " them." } },
+        { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "c2ln" } },
+        { type: "content_block_stop", index: 0 },
+        {
+          type: "content_block_start",
+          index: 1,
+          content_block: { type: "redacted_thinking", data: "b3BhcXVl" },
+        },
+        { type: "content_block_stop", index: 1 },
+        {
+          ...{ type: "content_block_start", index: 2 },
+          content_block: { type: "tool_use", id: "a", name: "add", input: {} },
+        },
+        { type: "content_block_delta", index: 2, delta: { type: "input_json_delta", partial_json: args } },
+        { type: "content_block_stop", index: 2 },
+        { type: "message_delta", delta: { stop_reason: "tool_use" } },
+        { type: "message_stop" },
+      ]),
+      WORDINGS["Anthropic Messages"]?.write("It is 5", [], "end_turn") ?? "",
+    ],
+    back: (request) => (request as { messages: { content: object[] }[] }).messages[1]?.content,
+    expected: [
+      { type: "thinking", thinking: "I add them.", signature: "c2ln" },
+      { type: "redacted_thinking", data: "b3BhcXVl" },
+      { type: "tool_use", id: "a", name: "add", input },
+    ],
+  },
+  {
+    of: "Claude on Bedrock",
+    title: "Amazon Bedrock Converse",
+    bodies: [
+      JSON.stringify({
+        output: {
+          message: {
+            role: "assistant",
+            content: [
+              { reasoningContent: { reasoningText: { text: "I add them.", signature: "c2ln" } } },
+              { toolUse: { toolUseId: "a", name: "add", input } },
+            ],
+          },
+        },
+        stopReason: "tool_use",
+      }),
+      WORDINGS["Amazon Bedrock Converse"]?.write("It is 5", [], "end_turn") ?? "",
+    ],
+    back: (request) => (request as { messages: { content: object[] }[] }).messages[1]?.content,
+    expected: [
+      { reasoningContent: { reasoningText: { text: "I add them.", signature: "c2ln" } } },
+      { toolUse: { toolUseId: "a", name: "add", input } },
+    ],
+  },
+];
+
+test.each(OPAQUE)("the loop for $title sends back what $of wants back", async ({
+  title,
+  bodies,
+  back,
+  expected,
+}) => {
+  const { printed, requests } = await converse(title, bodies);
+  expect(printed).toEqual(["It is 5"]);
+  expect(back(requests[1])).toEqual(expected);
+});
+
 describe("each other snippet of docs/providers.md runs", () => {
   test("AI SDK 7", async () => {
     const usage = {

@@ -27,8 +27,8 @@ export function readAll(protocol: ProviderProtocol, pieces: readonly (Uint8Array
 
 /** Returns the message that a stream has read. */
 export function turnOf(stream: CallStream, calls: readonly ToolCall[]): AssistantTurn {
-  const { text, other, stopReason, cutOff } = stream;
-  return { calls, text, other, stopReason, cutOff };
+  const { text, other, stopReason, cutOff, providerData } = stream;
+  return { calls, text, other, stopReason, cutOff, ...(providerData && { providerData }) };
 }
 
 /** Reads events in every notation and split at every byte, and checks that the result is the same. */

@@ -1,13 +1,10 @@
-import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { contradiction } from "./agree.ts";
 
-/** A part of a message: a text, a call by its id, or what only the provider can read. */
-export type TurnPart =
-  | { readonly text: string }
-  | { readonly call: string }
+type Part =
+  | { text: string; readonly opaque?: JsonObject }
+  | { readonly call: { readonly id: string } }
   | { readonly opaque: JsonObject };
-
-type Part = { text: string } | { readonly call: { readonly id: string } } | { readonly opaque: JsonObject };
 
 /**
  * Collects what a provider wants back with a message besides text and calls, such as signed reasoning, and its place
@@ -22,7 +19,7 @@ export class OpaqueParts {
 
   addText(text: string): void {
     const last = this.#parts.at(-1);
-    if (last !== undefined && "text" in last) last.text += text;
+    if (last !== undefined && "text" in last && last.opaque === undefined) last.text += text;
     else this.#parts.push({ text });
   }
 
@@ -31,10 +28,14 @@ export class OpaqueParts {
     this.#parts.push({ call });
   }
 
-  /** Adds a part as the provider wrote it. */
-  add(opaque: JsonObject): void {
+  /**
+   * Adds a part as the provider wrote it.
+   *
+   * @param text What of the assistant's text it has.
+   */
+  add(opaque: JsonObject, text = ""): void {
     this.#hasOpaque = true;
-    this.#parts.push({ opaque });
+    this.#parts.push(text === "" ? { opaque } : { text, opaque });
   }
 
   /** Adds a part whose texts arrive in pieces. */
@@ -62,6 +63,12 @@ export class OpaqueParts {
     part[name] = typeof before === "string" ? before + piece : piece;
   }
 
+  /** Changes an open part, if there is one. */
+  change(key: string | number, change: (part: Record<string, JsonValue>) => void): void {
+    const part = this.#open.get(key);
+    if (part !== undefined) change(part);
+  }
+
   /** Sets a member of the message, or continues it: a text by its pieces, a list by its items. */
   continueMember(name: string, value: JsonValue | undefined): void {
     if (value === undefined || value === null) return;
@@ -69,7 +76,7 @@ export class OpaqueParts {
     const before = Object.hasOwn(this.#members, name) ? this.#members[name] : undefined;
     let joined = value;
     if (typeof before === "string" && typeof value === "string") joined = before + value;
-    else if (Array.isArray(before) && Array.isArray(value)) joined = [...before, ...(value as JsonValue[])];
+    else if (Array.isArray(before) && Array.isArray(value)) joined = joinItems(before, value);
     else if (before !== undefined && typeof before !== "object") throw contradiction(`/${name}`);
     this.#members[name] = joined;
   }
@@ -85,4 +92,33 @@ export class OpaqueParts {
       ...(this.#members !== undefined && { message: this.#members }),
     };
   }
+}
+
+/** The texts of an item that arrive in pieces. */
+const PIECES: ReadonlySet<string> = new Set(["text", "summary", "data", "thinking"]);
+
+/** Joins two pieces of a list. An item with the index and type of the last one continues it. */
+function joinItems(before: readonly JsonValue[], items: readonly JsonValue[]): JsonValue[] {
+  const joined = [...before];
+  for (const item of items) {
+    const last = joined.at(-1);
+    const continues =
+      isJsonObject(last) &&
+      isJsonObject(item) &&
+      typeof item["index"] === "number" &&
+      item["index"] === last["index"] &&
+      item["type"] === last["type"];
+    if (continues) joined[joined.length - 1] = joinItem(last, item);
+    else joined.push(item);
+  }
+  return joined;
+}
+
+function joinItem(last: JsonObject, item: JsonObject): JsonObject {
+  const entries = Object.entries(item).map(([name, value]): [string, JsonValue] => {
+    const before = last[name];
+    const isPiece = PIECES.has(name) && typeof before === "string" && typeof value === "string";
+    return [name, isPiece ? before + value : (value ?? before ?? null)];
+  });
+  return { ...last, ...Object.fromEntries(entries) };
 }

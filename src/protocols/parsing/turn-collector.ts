@@ -215,6 +215,7 @@ export class TurnCollector {
     call.agreeOnId(raw.id, `${pointer}/id`);
     call.agreeOnName(raw.name, `${pointer}/name`);
     call.agreeOnArguments(raw.arguments, `${pointer}/arguments`);
+    call.providerData ??= raw.providerData;
     if (call.state === "open") this.#end(call, isComplete);
   }
 

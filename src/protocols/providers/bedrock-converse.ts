@@ -18,6 +18,7 @@ import { toArgumentsObject, toText } from "../parsing/text.ts";
 import type { TurnCollector } from "../parsing/turn-collector.ts";
 import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
+import type { WrittenPart } from "../written-turn.ts";
 
 /** The definition of a tool: an entry of `toolConfig.tools` (Amazon Bedrock API reference, "Converse"). */
 export interface BedrockTool {
@@ -46,6 +47,12 @@ export interface BedrockMessage {
 /** A content block of a message. */
 export type BedrockBlock =
   | { readonly text: string }
+  /** The model's signed reasoning, which is sent back unchanged. */
+  | {
+      readonly reasoningContent: {
+        readonly reasoningText: { readonly text: string; readonly signature?: string };
+      };
+    }
   | {
       readonly toolUse: {
         readonly toolUseId: string;
@@ -83,9 +90,11 @@ const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
     return readReason(message["stopReason"]);
   },
   readEvent: readConverseEvent,
-  writeTurn: (calls, text) => [
-    { role: "assistant", content: [...(text.trim() === "" ? [] : [{ text }]), ...calls.map(writeToolUse)] },
-  ],
+  writeTurn: ({ parts }) => {
+    // The models reject a message that ends with their reasoning.
+    const last = parts.findLastIndex((part) => !("opaque" in part));
+    return [{ role: "assistant", content: parts.slice(0, last + 1).map(writePart) }];
+  },
   writeResults: (results) => [
     {
       role: "user",
@@ -129,6 +138,16 @@ function readServerToolUse(block: JsonObject, turn: TurnCollector): boolean {
   if (typeof type !== "string" || type === "tool_use") return false;
   turn.addOther(type, block, toolUseId, name);
   return true;
+}
+
+function writePart(part: WrittenPart): BedrockBlock {
+  if ("text" in part) return { text: part.text };
+  if ("call" in part) return writeToolUse(part.call);
+  const { opaque } = part;
+  // That of a stream was put together from its pieces.
+  const block =
+    opaque["reasoningContent"] === undefined ? { reasoningContent: { reasoningText: opaque } } : opaque;
+  return block as unknown as BedrockBlock;
 }
 
 function writeToolUse({ id, name, arguments: args }: ToolCall): BedrockBlock {

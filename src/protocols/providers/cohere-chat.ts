@@ -61,7 +61,7 @@ export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | 
     return readReason(either(message, "finish_reason", "finishReason"));
   },
   readEvent: readCohereEvent,
-  writeTurn: (calls, text) => [
+  writeTurn: ({ calls, text }) => [
     calls.length === 0
       ? { role: "assistant", content: text }
       : { role: "assistant", ...(text !== "" && { tool_plan: text }), tool_calls: calls.map(writeCall) },

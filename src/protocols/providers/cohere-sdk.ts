@@ -35,7 +35,7 @@ export function cohereSdkProtocol(
 
 const COHERE_SDK_SHAPE: ProviderShape<CohereTool[], CohereSdkMessage> = {
   ...COHERE_SHAPE,
-  writeTurn: (calls, text) => [
+  writeTurn: ({ calls, text }) => [
     calls.length === 0
       ? { role: "assistant", content: text }
       : { role: "assistant", ...(text !== "" && { toolPlan: text }), toolCalls: calls.map(writeCall) },

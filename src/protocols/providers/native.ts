@@ -39,7 +39,7 @@ const NATIVE_SHAPE: ProviderShape<ToolDefinition[], AssistantMessage | ToolMessa
     if (event["role"] === undefined) turn.add(readCall(event, "", turn), true);
     else readTurn(event, turn);
   },
-  writeTurn: (calls, text) => [
+  writeTurn: ({ calls, text }) => [
     {
       role: "assistant",
       ...(text !== "" && { text }),

@@ -46,6 +46,11 @@ export class CallStream {
     return this.#collector.other;
   }
 
+  /** What the provider wants back with the message, as far as it has arrived: see `AssistantTurn`. */
+  get providerData(): JsonObject | undefined {
+    return this.#collector.providerData;
+  }
+
   /** Why the message stopped, in the provider's words; `undefined` before, and if it does not say. */
   get stopReason(): string | undefined {
     return this.#collector.stopReason;

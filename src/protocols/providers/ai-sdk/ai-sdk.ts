@@ -1,4 +1,3 @@
-import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
@@ -10,9 +9,10 @@ import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import type { OfferedTool } from "../../strict/offer-tools.ts";
 import { COMMON_STRICT } from "../../strict/subsets.ts";
+import type { WrittenPart } from "../../written-turn.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 import { type AiSdkSchema, toAiSdkSchema } from "./schema.ts";
-import { readAiSdkCall, readAiSdkPart, readFinishReason } from "./stream.ts";
+import { readAiSdkCall, readAiSdkPart, readFinishReason, toReasoning } from "./stream.ts";
 
 /** A tool of a `ToolSet` without an `execute` function. */
 export interface AiSdkToolDefinition {
@@ -24,7 +24,17 @@ export interface AiSdkToolDefinition {
 /** An assistant's text and calls. */
 export interface AiSdkAssistantMessage {
   readonly role: "assistant";
-  readonly content: ({ readonly type: "text"; readonly text: string } | AiSdkToolCall)[];
+  readonly content: ({ readonly type: "text"; readonly text: string } | AiSdkReasoning | AiSdkToolCall)[];
+}
+
+/** What a provider wants back with a part, by provider. */
+export type AiSdkProviderOptions = Record<string, JsonObject>;
+
+/** The model's reasoning. */
+export interface AiSdkReasoning {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly providerOptions?: AiSdkProviderOptions;
 }
 
 /** One call. */
@@ -33,6 +43,7 @@ export interface AiSdkToolCall {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: JsonObject;
+  readonly providerOptions?: AiSdkProviderOptions;
 }
 
 /** The results of an assistant's calls, in the same order. */
@@ -79,12 +90,7 @@ const AI_SDK_SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMess
     return readFinishReason(finishReason);
   },
   readEvent: readAiSdkPart,
-  writeTurn: (calls, text) => [
-    {
-      role: "assistant",
-      content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...calls.map(writeCall)],
-    },
-  ],
+  writeTurn: ({ parts }) => [{ role: "assistant", content: parts.map(writePart) }],
   writeResults: (results) => [{ role: "tool", content: results.map(writeResult) }],
 };
 
@@ -97,6 +103,7 @@ function readParts(value: unknown, pointer: string, turn: TurnCollector): void {
   for (const [index, part] of expectObjects(value, pointer).entries()) {
     turn.confirm();
     if (part["type"] === "text") turn.addText(part["text"]);
+    else if (part["type"] === "reasoning") turn.opaque.add(toReasoning(part));
     else if (part["type"] === "tool-call") readAiSdkCall(part, `${pointer}/${index}`, turn);
     else if (part["type"] === "tool-approval-request") {
       turn.addOther("tool-approval-request", part, part["approvalId"], part["toolName"]);
@@ -104,8 +111,15 @@ function readParts(value: unknown, pointer: string, turn: TurnCollector): void {
   }
 }
 
-function writeCall({ id, name, arguments: args }: ToolCall): AiSdkToolCall {
-  return { type: "tool-call", toolCallId: id, toolName: name, input: toArgumentsObject(args) };
+function writePart(part: WrittenPart): AiSdkAssistantMessage["content"][number] {
+  if ("text" in part) return { type: "text", text: part.text };
+  if ("opaque" in part) return part.opaque as unknown as AiSdkReasoning;
+  const { id, name, arguments: args, providerData } = part.call;
+  const options = providerData?.["providerOptions"];
+  return {
+    ...{ type: "tool-call", toolCallId: id, toolName: name, input: toArgumentsObject(args) },
+    ...(isJsonObject(options) && { providerOptions: options as AiSdkProviderOptions }),
+  };
 }
 
 function writeResult({ callId, toolName, content, isError }: ToolResult): AiSdkToolResult {

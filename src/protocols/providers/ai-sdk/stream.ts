@@ -20,6 +20,14 @@ export function readAiSdkPart(part: JsonObject, turn: TurnCollector): void {
     case "stream-start":
       turn.nextMessage();
       break;
+    case "reasoning-start":
+      turn.opaque.open(reasoningKey(part), toReasoning({ ...part, text: "" }));
+      break;
+    case "reasoning-delta":
+    case "reasoning-end":
+      turn.opaque.append(reasoningKey(part), "text", part["delta"] ?? part["text"]);
+      turn.opaque.change(reasoningKey(part), (reasoning) => Object.assign(reasoning, withOptions(part)));
+      break;
     case "tool-input-start":
       readStart(part, turn);
       break;
@@ -80,5 +88,29 @@ export function readAiSdkCall(part: JsonObject, pointer: string, turn: TurnColle
   const name = expectString(toolName, `${pointer}/toolName`);
   // The SDK writes an empty object for arguments that have not arrived.
   const isComplete = isBlank(input) ? false : undefined;
-  turn.state(id, { id, name, arguments: input }, pointer, isComplete);
+  const options = optionsOf(part);
+  const providerData = options && { providerData: { providerOptions: options } };
+  turn.state(id, { id, name, arguments: input, ...providerData }, pointer, isComplete);
+}
+
+/** Reasoning has ids of its own. */
+function reasoningKey({ id }: JsonObject): string {
+  return `reasoning ${typeof id === "string" ? id : ""}`;
+}
+
+/** Returns a part of reasoning as a message has it. */
+export function toReasoning(part: JsonObject): JsonObject {
+  const { text } = part;
+  return { type: "reasoning", text: typeof text === "string" ? text : "", ...withOptions(part) };
+}
+
+function withOptions(part: JsonObject): { readonly providerOptions?: JsonObject } {
+  const options = optionsOf(part);
+  return options === undefined ? {} : { providerOptions: options };
+}
+
+/** What a provider wants back with a part: its metadata in a result, its options in a message. */
+function optionsOf({ providerMetadata, providerOptions }: JsonObject): JsonObject | undefined {
+  const options = providerOptions ?? providerMetadata;
+  return isJsonObject(options) ? options : undefined;
 }

@@ -1,7 +1,6 @@
-import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
-import type { JsonObject } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, readReason } from "../../parsing/shape.ts";
@@ -9,6 +8,8 @@ import { describeImage, isShowable, toArgumentsObject } from "../../parsing/text
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { ANTHROPIC_STRICT } from "../../strict/subsets.ts";
+import type { TurnCall } from "../../turn.ts";
+import type { WrittenPart } from "../../written-turn.ts";
 import { readBlocks } from "./blocks.ts";
 import { readMessagesEvent } from "./stream.ts";
 
@@ -23,8 +24,13 @@ export interface AnthropicTool {
 /** An assistant's text and calls. */
 export interface AnthropicAssistantMessage {
   readonly role: "assistant";
-  readonly content: (AnthropicText | AnthropicToolUse)[];
+  readonly content: (AnthropicText | AnthropicToolUse | AnthropicThinking)[];
 }
+
+/** The model's signed reasoning, which is sent back unchanged. */
+export type AnthropicThinking =
+  | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
+  | { readonly type: "redacted_thinking"; readonly data: string };
 
 /** The results of an assistant's calls, in the same order. */
 export interface AnthropicUserMessage {
@@ -44,6 +50,8 @@ export interface AnthropicToolUse {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
+  /** The code of the model that made the call, if code did. */
+  readonly caller?: { readonly type: "direct" };
 }
 
 /** The result of one call. */
@@ -91,18 +99,33 @@ const ANTHROPIC_SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
     return readReason(reason);
   },
   readEvent: readMessagesEvent,
-  writeTurn: (calls, text) => [
-    {
-      role: "assistant",
-      // The provider rejects texts of white space only.
-      content: [...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...calls.map(writeToolUse)],
-    },
-  ],
+  writeTurn: ({ parts }) => {
+    // The provider rejects a message that ends with its reasoning.
+    const last = parts.findLastIndex((part) => !("opaque" in part && isReasoning(part.opaque)));
+    return [{ role: "assistant", content: parts.slice(0, last + 1).flatMap(writePart) }];
+  },
   writeResults: (results) => [{ role: "user", content: results.map(writeToolResult) }],
 };
 
-function writeToolUse({ id, name, arguments: args }: ToolCall): AnthropicToolUse {
-  return { type: "tool_use", id, name, input: toArgumentsObject(args) };
+function writePart(part: WrittenPart): AnthropicAssistantMessage["content"] {
+  if ("text" in part) return [{ type: "text", text: part.text }];
+  if ("call" in part) return [writeToolUse(part.call)];
+  // A block whose input was cut off has it as text.
+  if (part.opaque["partial_json"] !== undefined) return [];
+  // Other blocks are the provider's own, too.
+  return [part.opaque as unknown as AnthropicThinking];
+}
+
+function isReasoning({ type }: JsonObject): boolean {
+  return type === "thinking" || type === "redacted_thinking";
+}
+
+function writeToolUse({ id, name, arguments: args, providerData }: TurnCall): AnthropicToolUse {
+  const caller = providerData?.["caller"];
+  return {
+    ...{ type: "tool_use", id, name, input: toArgumentsObject(args) },
+    ...(isJsonObject(caller) && { caller: caller as AnthropicToolUse["caller"] & {} }),
+  };
 }
 
 function writeToolResult({ callId, content, isError }: ToolResult): AnthropicToolResult {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../json/value.ts";
+import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import {
   expectAssistantMessage,
@@ -37,6 +37,7 @@ export function readMessagesEvent(event: JsonObject, turn: TurnCollector): void 
       break;
     case "content_block_stop":
       turn.close(expectNumber(event["index"], "/index"));
+      turn.opaque.change(expectNumber(event["index"], "/index"), parseInput);
       break;
     case "message_delta": {
       const reason = readReason(expectObject(event["delta"] ?? {}, "/delta")["stop_reason"]);
@@ -85,4 +86,16 @@ function readDelta({ index, delta: value }: JsonObject, turn: TurnCollector): vo
   const position = expectNumber(index, "/index");
   if (turn.isIgnored(position)) turn.opaque.append(position, "partial_json", piece);
   else turn.append(position, piece, "/delta/partial_json");
+}
+
+/** Parses the input of a block of the provider's own tools. One that was cut off stays text. */
+function parseInput(block: Record<string, JsonValue>): void {
+  const { partial_json: text } = block;
+  if (typeof text !== "string") return;
+  try {
+    block["input"] = JSON.parse(text);
+    delete block["partial_json"];
+  } catch {
+    // It is not sent back.
+  }
 }

@@ -7,6 +7,7 @@ import { toArgumentsObject, toText } from "../../parsing/text.ts";
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import type { TurnCall } from "../../turn.ts";
+import type { WrittenPart } from "../../written-turn.ts";
 import { readGoogleChunk, readGoogleContent } from "./stream.ts";
 
 /** The definitions of all tools: an entry of `tools` (Gemini API reference, "generateContent"). */
@@ -26,7 +27,7 @@ export interface GoogleContent {
 
 /** A part of a turn. The name of the response's only member marks errors. */
 export type GooglePart =
-  | { readonly text: string }
+  | { readonly text: string; readonly thoughtSignature?: string }
   | {
       readonly functionCall: { readonly id?: string; readonly name: string; readonly args: JsonObject };
       /** The model's reasoning, encrypted. The provider rejects a call of its own that lacks it. */
@@ -72,11 +73,23 @@ const GOOGLE_SHAPE: ProviderShape<GoogleTool[], GoogleContent> = {
     return turn.stopReason;
   },
   readEvent: readGoogleChunk,
-  writeTurn: (calls, text) => [
-    { role: "model", parts: [...(text === "" ? [] : [{ text }]), ...calls.map(writeFunctionCall)] },
-  ],
+  writeTurn: ({ parts, calls, lacksData }) => {
+    // The first call of a turn has the signature. The next one takes its place without one.
+    const [first] = lacksData ? calls : [];
+    const isUnsigned = first !== undefined && first.providerData === undefined;
+    const write = (part: WrittenPart): GooglePart => {
+      if ("text" in part) return { text: part.text };
+      if ("opaque" in part) return part.opaque as unknown as GooglePart;
+      const written = writeFunctionCall(part.call);
+      return isUnsigned && part.call === first ? { ...written, thoughtSignature: UNSIGNED } : written;
+    };
+    return [{ role: "model", parts: parts.map(write) }];
+  },
   writeResults: (results) => [{ role: "user", parts: results.map(writeResponse) }],
 };
+
+/** Stands for the signature of a call that the model did not sign (Gemini API, "Thought signatures"). */
+export const UNSIGNED = "skip_thought_signature_validator";
 
 function writeFunctionCall({ id, name, arguments: args, providerData }: TurnCall): GooglePart {
   const signature = providerData?.["thoughtSignature"];

@@ -53,8 +53,10 @@ export function readGoogleContent({ role, parts }: JsonObject, pointer: string, 
     }
     // A text with a signature is one part: joined with another one, it would lose its place.
     const isSigned = typeof thoughtSignature === "string" && functionCall === undefined;
-    if (isSigned || OWN_PARTS.some((type) => part[type] !== undefined)) turn.opaque.add(part);
-    if (thought !== true) turn.addText(part["text"], !isSigned);
+    const text = thought !== true && typeof part["text"] === "string" ? part["text"] : "";
+    if (isSigned) turn.opaque.add(part, text);
+    else if (OWN_PARTS.some((type) => part[type] !== undefined)) turn.opaque.add(part);
+    turn.addText(text, !isSigned);
     readOther(part, turn);
   }
 }

@@ -1,7 +1,7 @@
 import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
-import { isJsonObject } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, expectObject, expectObjects, readReason } from "../../parsing/shape.ts";
 import { toArgumentsText, toInputText, toText } from "../../parsing/text.ts";
@@ -10,6 +10,7 @@ import type { ProviderShape } from "../../provider-shape.ts";
 import type { OfferedTool } from "../../strict/offer-tools.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
 import type { TurnCall } from "../../turn.ts";
+import { UNSIGNED } from "../google/generate.ts";
 import { readChatMessage } from "./chat-message.ts";
 import { readChatChunk } from "./chat-stream.ts";
 
@@ -37,6 +38,8 @@ export interface OpenAiFunctionTool {
 export interface OpenAiAssistantMessage {
   readonly role: "assistant";
   readonly content?: string;
+  /** The model's reasoning, which DeepSeek and others want back. They may have other such members. */
+  readonly reasoning_content?: string;
   /** Absent if there is none: the provider rejects an empty list. */
   readonly tool_calls?: (OpenAiToolCall | OpenAiCustomToolCall)[];
 }
@@ -53,6 +56,8 @@ export interface OpenAiToolCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
+  /** What Gemini wants back with the call. */
+  readonly extra_content?: JsonObject;
 }
 
 /** The result of one call. The format does not mark errors, so the text has to name them. */
@@ -98,13 +103,20 @@ const OPENAI_CHAT_SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | Op
     return undefined;
   },
   readEvent: readChatChunk,
-  writeTurn: (calls, text) => [
-    {
-      role: "assistant",
-      ...(text !== "" && { content: text }),
-      ...(calls.length > 0 && { tool_calls: calls.map(writeAnyCall) }),
-    },
-  ],
+  writeTurn: ({ calls, text, members, lacksData }) => {
+    const [first, ...others] = calls;
+    // The first call of a turn has Gemini's signature. The next one takes its place without one.
+    const isUnsigned = lacksData && first !== undefined && first.providerData === undefined;
+    const written = isUnsigned ? [{ ...first, providerData: UNSIGNED_DATA }, ...others] : calls;
+    return [
+      {
+        role: "assistant",
+        ...members,
+        ...(text !== "" && { content: text }),
+        ...(calls.length > 0 && { tool_calls: written.map(writeAnyCall) }),
+      },
+    ];
+  },
   writeResults: writeToolMessages,
 };
 
@@ -113,9 +125,12 @@ function writeTool({ name, description, inputSchema, freeform, strict }: Offered
   return { type: "function", function: { name, description, parameters: { ...inputSchema }, strict } };
 }
 
+const UNSIGNED_DATA: JsonObject = { extra_content: { google: { thought_signature: UNSIGNED } } };
+
 function writeAnyCall(call: TurnCall): OpenAiToolCall | OpenAiCustomToolCall {
   const { id, name, arguments: args } = call;
-  if (!call.custom) return writeCall(call);
+  const extra = call.providerData?.["extra_content"];
+  if (!call.custom) return { ...writeCall(call), ...(isJsonObject(extra) && { extra_content: extra }) };
   return { id, type: "custom", custom: { name, input: toInputText(args) } };
 }
 

@@ -32,6 +32,7 @@ export interface OpenAiResponsesFunctionTool {
 
 /** An item of the next `input`: the assistant's text and calls, and the results. */
 export type OpenAiResponsesItem =
+  | OpenAiReasoning
   | { readonly role: "assistant"; readonly content: string }
   | {
       readonly type: "function_call";
@@ -50,6 +51,14 @@ export type OpenAiResponsesItem =
       readonly call_id: string;
       readonly output: string | OpenAiResponsesContent[];
     };
+
+/** The model's encrypted reasoning, which is sent back unchanged. */
+export interface OpenAiReasoning {
+  readonly type: "reasoning";
+  readonly id: string;
+  readonly summary: { readonly type: "summary_text"; readonly text: string }[];
+  readonly encrypted_content: string;
+}
 
 /** A content part of a result. The format does not mark errors, so the text has to name them. */
 export type OpenAiResponsesContent =
@@ -87,10 +96,14 @@ const OPENAI_RESPONSES_SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiRespons
     return reasonOf(response);
   },
   readEvent: readResponsesEvent,
-  writeTurn: (calls, text) => [
-    ...(text === "" ? [] : [{ role: "assistant" as const, content: text }]),
-    ...calls.map(writeCall),
-  ],
+  writeTurn: ({ parts }) =>
+    parts.flatMap((part, index): OpenAiResponsesItem[] => {
+      if ("text" in part) return [{ role: "assistant", content: part.text }];
+      if ("call" in part) return [writeCall(part.call)];
+      // The provider rejects reasoning without the item that it led to.
+      const isUseless = part.opaque["type"] === "reasoning" && parts[index + 1] === undefined;
+      return isUseless ? [] : [part.opaque as unknown as OpenAiReasoning];
+    }),
   writeResults: (results, custom) =>
     results.map(({ callId, content }) => ({
       type: custom.has(callId) ? "custom_tool_call_output" : "function_call_output",
