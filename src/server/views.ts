@@ -1,3 +1,5 @@
+import type { Tool } from "../engine/tool.ts";
+import { isJsonObject } from "../json/value.ts";
 import type { Inquiry, InquiryRecord } from "../sessions/confirmations/inquiry.ts";
 
 /** An inquiry as it is listed: without what can be long. */
@@ -39,14 +41,37 @@ function identityView(inquiry: Inquiry): object {
   };
 }
 
-/** A whole inquiry: with all the arguments or the whole question, secrets included, and how it ended. */
-export function wholeInquiryView({ inquiry, resolution }: InquiryRecord): object {
+/**
+ * A whole inquiry: with all the arguments or the whole question, secrets included, and how it ended.
+ *
+ * @param tool That of the call; `undefined` if it is not registered any more.
+ */
+export function wholeInquiryView(
+  { inquiry, resolution }: InquiryRecord,
+  tool: Tool<never, never> | undefined,
+): object {
   return {
     ...inquiryView(inquiry),
     ...wholeText(inquiry),
-    ...(inquiry.kind !== "question" && { rules: inquiry.shown.rules }),
+    ...(inquiry.kind !== "question" && {
+      rules: inquiry.shown.rules,
+      ...(tool && { argumentOrder: argumentOrder(tool) }),
+    }),
     ...(resolution !== undefined && { resolution: { ...resolution } }),
   };
+}
+
+/** The most names of arguments, and the longest one, in characters. */
+const MAX_ARGUMENTS = 200;
+const MAX_NAME_CHARS = 256;
+
+/** The names of a tool's arguments in the order of its schema, after those that are paths and URLs. */
+function argumentOrder({ inputSchema, paths = [], urls = [] }: Tool<never, never>): readonly string[] {
+  const places = [...paths, ...urls].map(({ argument }) => argument.split("/")[1] ?? "");
+  const { properties } = inputSchema;
+  const names = [...places, ...(isJsonObject(properties) ? Object.keys(properties) : [])];
+  const short = names.filter((name) => name !== "" && name.length <= MAX_NAME_CHARS);
+  return [...new Set(short)].slice(0, MAX_ARGUMENTS);
 }
 
 /** The same for the caller of its session: without the policy's rules, and of a nested call not what it is about. */

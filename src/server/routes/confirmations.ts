@@ -24,7 +24,9 @@ export function confirmationRoutes(app: App, service: SessionService): void {
 
   app.get(PATH, async ({ env, req, json }) => {
     const { session, record } = await find(service, env, req.param());
-    return json(env.client.inspects(session) ? wholeInquiryView(record) : callerWholeInquiryView(record));
+    if (!env.client.inspects(session)) return json(callerWholeInquiryView(record));
+    const tool = service.inspected.registry.find(record.inquiry.shown.toolName)?.tool;
+    return json(wholeInquiryView(record, tool));
   });
 
   app.post(PATH, async ({ env, req, json }) => {
