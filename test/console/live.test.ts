@@ -44,6 +44,20 @@ describe.skipIf(HAS_NO_BROWSER)("The page of the console", () => {
     await page.getByText("No calls match.").waitFor();
   });
 
+  test("shows who called with which arguments, and leads from a call that waits to its inquiry", async () => {
+    const scene = await openScene();
+    await scene.call("send_mail", { body: "Hello", to: "ann@example.com" });
+    await scene.ask("write_note", { text: "remember" });
+    const { page } = await scene.open("carol");
+    const rows = page.getByRole("treegrid").locator(".rows > .row");
+    await expect.poll(() => rows.count(), PATIENT).toBe(2);
+    await rows.nth(1).getByText("ann@example.com · body: Hello").waitFor();
+    await rows.nth(1).getByText("alice").waitFor();
+    await rows.nth(1).getByText("denied", { exact: true }).waitFor();
+    await rows.nth(0).getByRole("link", { name: "waiting" }).click();
+    await page.getByRole("button", { name: "Allow…" }).waitFor();
+  });
+
   test("shows calls below the calls that made them, with their phases", async () => {
     const scene = await openScene();
     const { execution } = await scene.call("outer_tool", { text: "hello" });
@@ -108,8 +122,10 @@ describe.skipIf(HAS_NO_BROWSER)("The page of the console", () => {
     await page.getByLabel("Session").fill(session);
     await page.getByText("2 calls").waitFor();
     await page.getByLabel("Session").fill("");
-    await page.getByLabel("State").selectOption("failed");
-    await page.getByText("2 calls").waitFor();
+    for (const state of ["failed", "denied"]) {
+      await page.getByLabel("State").selectOption(state);
+      await page.getByText("1 call", { exact: true }).waitFor();
+    }
     await page.getByLabel("State").selectOption("ended");
     await page.getByLabel("Tool").fill("ech");
     await page.getByText("2 calls").waitFor();

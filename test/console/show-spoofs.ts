@@ -96,7 +96,7 @@ export async function expectShownWithoutEffect(texts: readonly string[]): Promis
     for (let at = 0; at < count; at++) {
       await page.keyboard.press("j");
       if (where === "live" && at === 0) await page.keyboard.press("Enter");
-      await panel.locator("pre:visible").first().waitFor();
+      await panel.locator("pre:visible, fieldset").first().waitFor();
       await expectTexts(opened, `${where} ${at}`, raw);
     }
     await page.keyboard.press("Escape");
@@ -104,7 +104,7 @@ export async function expectShownWithoutEffect(texts: readonly string[]): Promis
   await page.keyboard.press("1");
   await see("live", ".rows > .row", 12);
   await page.keyboard.press("2");
-  await see("waiting", "a.card", 4);
+  await see("waiting", "li.card a", 4);
   await page.getByRole("link", { name: /^write_note/ }).click();
   await page.getByRole("button", { name: "Edit…" }).waitFor();
   await page.keyboard.press("e");

@@ -49,17 +49,17 @@ describe.skipIf(HAS_NO_BROWSER)("The views of the console", () => {
       for (const { id, nodes } of found) violations[`${where} ${id}`] = nodes.map(({ html }) => html);
     };
     const panel = page.getByRole("complementary");
-    const row = page.locator(".rows > .row, a.card, tbody a").first();
+    const row = page.locator(".rows > .row, .card:is(a), .card > span > a, tbody a").first();
     for (const view of ["Live", "Waiting for me", "History", "Tools", "Changes", "Sessions"]) {
       await page.getByRole("navigation").getByRole("link", { name: view }).click();
       await page.getByRole("heading", { level: 1, name: view }).waitFor();
       await row.waitFor();
       if (view === "Live") await page.getByRole("row").getByText("send_mail").click();
       else await row.click();
-      await panel.locator("pre, .empty").first().waitFor();
+      await panel.locator("pre:visible, .empty, .value").first().waitFor();
       await check(view);
       if (view !== "Waiting for me") continue;
-      for (const inquiry of await page.locator("a.card").all()) {
+      for (const inquiry of await page.getByRole("list", { name: "Inquiries" }).getByRole("link").all()) {
         await inquiry.click();
         await panel.getByRole("button", { name: /Deny…|Decline…/ }).waitFor();
         await check(await inquiry.innerText());

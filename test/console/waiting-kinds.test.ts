@@ -55,6 +55,7 @@ describe.skipIf(HAS_NO_BROWSER)("Waiting for me", () => {
     const begun = await scene.ask("submit_plan", { plan });
     const { page } = await scene.open("carol", { view: 2 });
     await page.getByRole("link", { name: /^submit_plan/ }).click();
+    await page.getByRole("button", { name: "Exact JSON" }).click();
     const exact = page.getByRole("region", { name: "Exact arguments" });
     expect(JSON.parse((await exact.textContent()) ?? "")).toEqual({ plan });
     await page.getByRole("button", { name: "Allow…" }).click();
@@ -73,7 +74,7 @@ describe.skipIf(HAS_NO_BROWSER)("Waiting for me", () => {
     ];
     for (const { page } of [carol, dave, erin]) {
       await page.getByRole("link", { name: /^write_note/ }).click();
-      await page.getByRole("region", { name: "Exact arguments" }).waitFor();
+      await page.getByRole("region", { name: "Arguments", exact: true }).waitFor();
     }
     await dave.page.getByRole("button", { name: "Allow…" }).waitFor();
     await dave.page.keyboard.press("a");

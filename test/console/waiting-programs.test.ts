@@ -30,6 +30,7 @@ describe.skipIf(HAS_NO_BROWSER)("Programs that wait", () => {
     expect(await card.locator("strong").textContent()).toBe("waits");
     expect(await card.textContent()).toMatch(/alice · waits for 1 call · 7 days left/);
     await card.getByRole("link", { name: "write_note" }).click();
+    await page.getByRole("button", { name: "Exact JSON" }).click();
     const exact = page.getByRole("region", { name: "Exact arguments" });
     expect(JSON.parse((await exact.textContent()) ?? "")).toEqual({ text: "from a program" });
     await page.getByRole("button", { name: "Allow…" }).click();

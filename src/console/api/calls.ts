@@ -24,6 +24,10 @@ export interface CallSummary {
   /** In milliseconds since the epoch. */
   readonly startedAt: number;
   readonly state: "running" | "waiting" | "completed" | "failed" | "aborted";
+  /** The arguments as JSON in a line, escaped and redacted. */
+  readonly summary?: string;
+  /** The inquiry that the call waits for. */
+  readonly requestId?: string;
   readonly decision?: string;
   readonly code?: string;
   readonly effect?: string;

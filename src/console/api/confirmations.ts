@@ -40,6 +40,8 @@ export interface WholeInquiry extends Inquiry {
   readonly arguments?: string;
   readonly wholeQuestion?: string;
   readonly rules?: readonly string[];
+  /** The names of the arguments in the order of the tool's schema, the paths and URLs first. */
+  readonly argumentOrder?: readonly string[];
   readonly resolution?: Resolution;
 }
 
@@ -57,6 +59,8 @@ export interface Answer {
   readonly arguments?: unknown;
   readonly answer?: string | readonly string[];
   readonly approval?: ApprovalScope;
+  /** Why the call is denied, which the model reads. */
+  readonly reason?: string;
 }
 
 function pathOf({ sessionId, turnId, requestId }: Inquiry): string {

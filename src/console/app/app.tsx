@@ -8,11 +8,11 @@ import { HistoryView } from "../history/history-view.tsx";
 import { loadCalls, takeCalls } from "../live/calls.ts";
 import { LiveView } from "../live/live-view.tsx";
 import { useKeys } from "../page/keys.ts";
-import { go, route, VIEWS } from "../page/route.ts";
+import { go, hashOf, route, TITLES, VIEWS } from "../page/route.ts";
 import { SessionsView } from "../sessions/sessions-view.tsx";
 import { ToolsView } from "../tools/tools-view.tsx";
 import { Announcer } from "../waiting/announcer.tsx";
-import { refreshInquiries } from "../waiting/inquiries.ts";
+import { openCount, refreshInquiries } from "../waiting/inquiries.ts";
 import { WaitingView } from "../waiting/waiting-view.tsx";
 import { Header } from "./header.tsx";
 import { Help, isHelpOpen } from "./help.tsx";
@@ -26,6 +26,8 @@ const COMPONENTS = {
   changes: ChangesView,
   sessions: SessionsView,
 } as const;
+
+const TITLE = document.title;
 
 /** The page: the login, or a view. A view stays as it is while a person logs in again, with what they have typed. */
 export function App(): JSX.Element {
@@ -58,11 +60,19 @@ function Console(): JSX.Element {
     },
     "/": () => document.querySelector<HTMLElement>("main input, main select")?.focus(),
   });
+  useEffect(() => {
+    document.title = openCount.value === 0 ? TITLE : `(${openCount.value}) ${TITLE}`;
+  }, [openCount.value]);
   const View = COMPONENTS[route.value.view];
   return (
     <>
       <Header />
       <main id="main" tabIndex={-1}>
+        {route.value.id !== "" && (
+          <a class="back" href={hashOf(route.value.view)}>
+            ‹ All of {TITLES[route.value.view]}
+          </a>
+        )}
         <View />
       </main>
       <Announcer />

@@ -1,19 +1,10 @@
 import type { JSX } from "preact";
 import { isConnected } from "../api/events.ts";
 import { hasRole, logOut, server, viewer } from "../api/session.ts";
-import { hashOf, route, VIEWS, type View } from "../page/route.ts";
+import { hashOf, route, TITLES, VIEWS } from "../page/route.ts";
 import { Foreign } from "../parts/foreign.tsx";
 import { openCount } from "../waiting/inquiries.ts";
 import { isHelpOpen } from "./help.tsx";
-
-const TITLES: Readonly<Record<View, string>> = {
-  live: "Live",
-  waiting: "Waiting for me",
-  history: "History",
-  tools: "Tools",
-  changes: "Changes",
-  sessions: "Sessions",
-};
 
 /** The navigation, and what is known of the server. */
 export function Header(): JSX.Element {
@@ -66,7 +57,7 @@ function ServerState(): JSX.Element {
       <span class={isConnected.value ? "badge good" : "badge bad"}>
         {isConnected.value ? "connected" : "not connected"}
       </span>
-      <span>
+      <span class="about">
         {version}
         {policyRevision !== "" && (
           <>
@@ -75,7 +66,7 @@ function ServerState(): JSX.Element {
           </>
         )}
       </span>
-      <span>
+      <span class="about">
         <Foreign text={viewer.value?.principal?.id ?? ""} />
         {!hasRole("approver", "admin") && " (read only)"}
       </span>

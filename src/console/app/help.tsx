@@ -13,6 +13,9 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["a", "Waiting: prepare to allow; then Enter allows, Escape does not"],
   ["d", "Waiting: prepare to deny; then Enter denies, Escape does not"],
   ["e", "Waiting: edit the arguments"],
+  ["x, o", "Waiting: the exact JSON of the arguments; show what is folded"],
+  ["g, s, t", "Waiting: group by tool and session; select; answer the selected ones together"],
+  ["n", "Waiting, together: the next one that was not shown"],
   ["Escape", "close what is open"],
   ["?", "this help"],
 ];

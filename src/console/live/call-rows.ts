@@ -96,9 +96,17 @@ function matches(call: CallSummary, { session, tool, state, code }: CallFilter):
   return (
     (session === "" || (call.sessionId?.includes(session) ?? false)) &&
     (tool === "" || call.toolName.includes(tool)) &&
-    (state === "" || call.state === state || (state === "ended" && !isOpen(call))) &&
+    (state === "" || shownState(call) === state || (state === "ended" && !isOpen(call))) &&
     (code === "" || (call.code?.includes(code) ?? false))
   );
+}
+
+/** The codes of calls that were not allowed to run. */
+const DENIED: readonly string[] = ["permission_denied", "user_denied", "confirmation_timeout"];
+
+/** The state of a call as people read it: one that was not allowed to run is denied, and did not fail. */
+export function shownState({ state, code = "" }: CallSummary): string {
+  return state === "failed" && DENIED.includes(code) ? "denied" : state;
 }
 
 /** Whether a call has not ended. */

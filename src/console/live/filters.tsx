@@ -5,7 +5,7 @@ import type { CallFilter } from "./call-rows.ts";
 /** Which calls are shown. */
 export const filter: Signal<CallFilter> = signal({ session: "", tool: "", state: "", code: "" });
 
-const STATES = ["running", "waiting", "ended", "completed", "failed", "aborted"];
+const STATES = ["running", "waiting", "ended", "completed", "denied", "failed", "aborted"];
 
 /** The fields that say which calls are shown. */
 export function Filters(): JSX.Element {

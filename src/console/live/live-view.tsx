@@ -15,7 +15,7 @@ import { Filters, filter } from "./filters.tsx";
 import { FirstSteps } from "./first-steps.tsx";
 import { Legend } from "./waterfall.tsx";
 
-const COLUMNS = ["Began", "Tool", "Session", "State", "Code", "Took", "Phases"];
+const COLUMNS = ["Began", "Tool", "Arguments", "Caller", "Session", "State", "Code", "Took", "Phases"];
 
 /** Milliseconds after a key until the server is asked for the calls that match. */
 const FIND_MS = 250;

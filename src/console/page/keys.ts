@@ -22,9 +22,10 @@ export function useKeys(keys: Keys): void {
       if (document.querySelector("dialog[open]") !== null) return;
       if (event.key === "Enter" && event.target instanceof Element && event.target.closest(ACTIVE) !== null)
         return;
-      const action = Object.hasOwn(current.current, event.key) ? current.current[event.key] : undefined;
+      const key = latinKey(event);
+      const action = Object.hasOwn(current.current, key) ? current.current[key] : undefined;
       if (action === undefined) return;
-      const moves = event.key === "j" || event.key === "k" || event.key.startsWith("Arrow");
+      const moves = key === "j" || key === "k" || key.startsWith("Arrow");
       if (event.repeat && !moves) return;
       event.preventDefault();
       action();
@@ -32,4 +33,10 @@ export function useKeys(keys: Keys): void {
     addEventListener("keydown", onKeyDown);
     return () => removeEventListener("keydown", onKeyDown);
   }, []);
+}
+
+/** On a keyboard of another script, a key is the letter that a Latin keyboard has in its place. */
+function latinKey({ key, code }: KeyboardEvent): string {
+  const isForeign = key.length === 1 && /(?!\p{Script=Latin})\p{L}/u.test(key);
+  return isForeign && /^Key[A-Z]$/.test(code) ? code.charAt(3).toLowerCase() : key;
 }

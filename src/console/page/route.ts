@@ -6,6 +6,16 @@ export const VIEWS = ["live", "waiting", "history", "tools", "changes", "session
 /** The name of a view. */
 export type View = (typeof VIEWS)[number];
 
+/** What people call the views. */
+export const TITLES: Readonly<Record<View, string>> = {
+  live: "Live",
+  waiting: "Waiting for me",
+  history: "History",
+  tools: "Tools",
+  changes: "Changes",
+  sessions: "Sessions",
+};
+
 /** Where the page is. */
 export interface Route {
   readonly view: View;

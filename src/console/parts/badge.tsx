@@ -1,7 +1,14 @@
 import type { JSX } from "preact";
 
 const TONES: Readonly<Record<string, string>> = {
-  ...{ running: "busy", waiting: "attention", completed: "good", failed: "bad", aborted: "quiet" },
+  ...{
+    running: "busy",
+    waiting: "attention",
+    completed: "good",
+    denied: "attention",
+    failed: "bad",
+    aborted: "quiet",
+  },
   ...{ allow: "good", deny: "bad", ask: "attention", always: "good", answer: "good" },
   ...{
     none: "quiet",

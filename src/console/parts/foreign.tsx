@@ -54,17 +54,31 @@ export function Exact({
   readonly label: string;
   readonly syntax?: "text" | "json";
 }): JSX.Element {
-  const segments = escapeText(text, { syntax, keepsLines: true, maxSpaces: Number.POSITIVE_INFINITY });
   return (
     <section class="block" aria-label={label} tabIndex={0}>
       <pre>
         <bdi class="foreign">
-          {segments.map(({ kind, text: part }) =>
-            kind === "text" ? part : <span class={kind}>{part}</span>,
-          )}
+          <Escaped text={text} syntax={syntax} />
         </bdi>
       </pre>
     </section>
+  );
+}
+
+/** The parts of a foreign text that the server has not escaped, whose escapes stand out. */
+export function Escaped({
+  text,
+  syntax = "text",
+  keepsLines = true,
+}: {
+  readonly text: string;
+  readonly syntax?: "text" | "json";
+  /** Whether it has several lines. */
+  readonly keepsLines?: boolean;
+}): JSX.Element {
+  const segments = escapeText(text, { syntax, keepsLines, maxSpaces: Number.POSITIVE_INFINITY });
+  return (
+    <>{segments.map(({ kind, text: part }) => (kind === "text" ? part : <span class={kind}>{part}</span>))}</>
   );
 }
 

@@ -1,44 +1,59 @@
 import { useSignal } from "@preact/signals";
-import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Answer, WholeInquiry } from "../api/confirmations.ts";
-import { ExactJson, Foreign } from "../parts/foreign.tsx";
+import type { ComponentChildren, JSX } from "preact";
+import { useContext, useLayoutEffect, useRef } from "preact/hooks";
+import type { Answer } from "../api/confirmations.ts";
+import { FoldingContext } from "../arguments/folding.ts";
+import { count } from "../parts/format.ts";
 import { type Scope, ScopeField, withScope } from "./scope.tsx";
+
+/** The longest reason, in characters. */
+const MAX_REASON_CHARS = 500;
 
 /** What {@link ConfirmForm} asks about. */
 export interface ConfirmFormProps {
-  readonly inquiry: WholeInquiry;
   readonly decision: "allow" | "deny";
-  /** Other arguments, as a JSON text that has been parsed once. */
-  readonly edited: string | undefined;
+  /** What is answered, after the verb. */
+  readonly children: ComponentChildren;
+  /** The tool whose further calls the answer can be valid for. Default: the answer is for the calls that were shown. */
+  readonly toolName?: string | undefined;
+  /** Whether the model reads a reason. Default: `true`. */
+  readonly takesReason?: boolean;
   readonly isBusy: boolean;
-  readonly onAnswer: (answer: Answer) => void;
+  /** Gets the answer without its digest. */
+  readonly onAnswer: (answer: Omit<Answer, "digest">) => void;
   readonly onCancel: () => void;
 }
 
 /**
- * The second step of an answer. It belongs to one inquiry and its digest, and takes the focus, so that `Enter` answers and
- * any other key does not. Its button is not where the first step's is: a double click does not reach it.
+ * The second step of an answer. It belongs to what is shown and takes the focus, so that `Enter` answers and any other key
+ * does not. Its button is not where the first step's is: a double click does not reach it.
  */
 export function ConfirmForm({
-  inquiry,
   decision,
-  edited,
+  children,
+  toolName,
+  takesReason = true,
   isBusy,
   onAnswer,
   onCancel,
 }: ConfirmFormProps): JSX.Element {
   const button = useRef<HTMLButtonElement>(null);
+  const reasonField = useRef<HTMLInputElement>(null);
   const scope = useSignal<Scope>("once");
+  const reason = useSignal("");
+  const folding = useContext(FoldingContext);
+  const folded = [...folding.hidden.value.values()].reduce((sum, chars) => sum + chars, 0);
   useLayoutEffect(() => {
-    button.current?.focus();
+    // On a phone, the keyboard would cover what is shown.
+    const hasKeyboard = matchMedia("(pointer: fine)").matches;
+    (hasKeyboard ? (reasonField.current ?? button.current) : button.current)?.focus({ preventScroll: true });
   }, []);
-  const { digest, toolName, choices } = inquiry;
   const submit = (event: Event): void => {
     event.preventDefault();
     if (isBusy) return;
-    const given = decision === "deny" ? { decision } : withScope(scope.value, toolName);
-    onAnswer({ ...given, digest, ...(edited !== undefined && { arguments: JSON.parse(edited) }) });
+    const given = reason.value.trim();
+    if (decision === "deny") onAnswer({ decision, ...(given !== "" && { reason: given }) });
+    else onAnswer(toolName === undefined ? { decision } : withScope(scope.value, toolName));
   };
   return (
     <form
@@ -51,20 +66,35 @@ export function ConfirmForm({
     >
       <p>
         {decision === "allow" ? "Allow " : "Deny "}
-        <strong>
-          <Foreign text={toolName} />
-        </strong>
-        {edited === undefined ? " with the arguments above" : " with these arguments instead"}? Digest{" "}
-        <code>{digest.slice(0, 12)}…</code>
+        {children}
       </p>
-      {edited !== undefined && <ExactJson text={edited} label="Edited arguments" />}
-      {decision === "allow" && choices.includes("always") && (
+      {decision === "allow" && folded > 0 && (
+        <p class="problem">
+          {count(folded, "character")} of the arguments are folded. Press o to read them first.
+        </p>
+      )}
+      {decision === "allow" && toolName !== undefined && (
         <ScopeField
           value={scope.value}
           onChange={(value) => {
             scope.value = value;
           }}
         />
+      )}
+      {decision === "deny" && takesReason && (
+        <label>
+          Reason, which the model reads
+          <input
+            ref={reasonField}
+            maxLength={MAX_REASON_CHARS}
+            autoComplete="off"
+            placeholder="optional"
+            value={reason}
+            onInput={({ currentTarget }) => {
+              reason.value = currentTarget.value;
+            }}
+          />
+        </label>
       )}
       <p class="buttons">
         <button type="button" onClick={onCancel}>

@@ -25,6 +25,9 @@ export const inquiriesProblem: Signal<string> = signal("");
 /** What happened last, for screen readers. */
 export const announcement: Signal<string> = signal("");
 
+/** The id of the inquiry that the person answered last; `""` if there is none. */
+export const lastAnswered: Signal<string> = signal("");
+
 /** The number of inquiries that wait. */
 export const openCount: ReadonlySignal<number> = computed(
   () => inquiries.value.filter(({ resolution }) => resolution === undefined).length,

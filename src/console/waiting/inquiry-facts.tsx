@@ -1,21 +1,36 @@
+import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import type { WholeInquiry } from "../api/confirmations.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Arguments, Notices } from "../arguments/arguments.tsx";
+import { isMembers, type Json as JsonValue } from "../arguments/fields.ts";
+import { noticesOf } from "../arguments/notices.ts";
 import { Diff } from "../parts/diff.tsx";
 import { ExactJson, Foreign, printable } from "../parts/foreign.tsx";
 import { time } from "../parts/format.ts";
 import { Json } from "../parts/json.tsx";
+import { useLoaded } from "../parts/loader.ts";
+import { readPeers } from "./whole-inquiries.ts";
 
-/** Shows what an inquiry is about, with exactly the arguments that would run. */
-export function InquiryFacts({ inquiry }: { readonly inquiry: WholeInquiry }): JSX.Element {
-  const { toolName, sideEffects, sessionId, principal, parent, rules = [], grant, kind } = inquiry;
-  const { projectedChanges = [], digest, question, expiresAt } = inquiry;
-  const whole = inquiry.arguments;
+/** Shows what an inquiry is about: the arguments that would run, and then everything else. */
+export function InquiryFacts({
+  inquiry,
+  isExact,
+}: {
+  readonly inquiry: WholeInquiry;
+  /** Whether the arguments are shown as JSON. */
+  readonly isExact: boolean;
+}): JSX.Element {
+  const { sessionId, principal, parent, rules = [], grant, kind } = inquiry;
+  const { digest, question, expiresAt, callId } = inquiry;
   return (
     <>
-      <h2>
-        <Foreign text={toolName} /> <Badge word={sideEffects} />
-      </h2>
+      <ShownArguments inquiry={inquiry} isExact={isExact} />
+      {kind !== "question" && (
+        <p>
+          <Foreign text={printable(question)} />
+        </p>
+      )}
       <p class="facts">
         <span>
           session <Foreign text={sessionId} />
@@ -32,23 +47,50 @@ export function InquiryFacts({ inquiry }: { readonly inquiry: WholeInquiry }): J
         )}
         <span>expires at {time(expiresAt)}</span>
       </p>
-      {kind !== "question" && (
-        <p>
-          <Foreign text={printable(question)} />
-        </p>
-      )}
       {rules.length > 0 && (
         <p>
           Asked by {rules.length === 1 ? "the rule" : "the rules"} <Foreign text={rules.join(", ")} />
         </p>
       )}
-      {whole !== undefined && (
-        <>
-          <h3>Exact arguments</h3>
-          <ExactJson text={whole} label="Exact arguments" />
-        </>
+      {grant !== undefined && (
+        <details>
+          <summary>Grant</summary>
+          <Json value={grant} label={`Grant of ${callId}`} />
+        </details>
       )}
-      {projectedChanges.length > 0 && (
+      <p class="quiet">
+        Digest <code class="digest">{digest}</code>
+      </p>
+    </>
+  );
+}
+
+function ShownArguments({
+  inquiry,
+  isExact,
+}: {
+  readonly inquiry: WholeInquiry;
+  readonly isExact: boolean;
+}): JSX.Element | null {
+  const { projectedChanges = [], argumentOrder, arguments: text } = inquiry;
+  const value = useMemo(() => (text === undefined ? undefined : (JSON.parse(text) as JsonValue)), [text]);
+  const peers = useLoaded(inquiry.requestId, () => readPeers(inquiry));
+  const notices = useComputed(() => {
+    const others = (peers.value.value ?? []).flatMap((peer) =>
+      peer.arguments === undefined ? [] : [JSON.parse(peer.arguments) as JsonValue],
+    );
+    return value === undefined ? [] : noticesOf(value, others, projectedChanges);
+  });
+  if (text === undefined || value === undefined) return null;
+  return (
+    <>
+      <Notices notices={notices.value} />
+      {isExact ? (
+        <ExactJson text={text} label="Exact arguments" />
+      ) : (
+        <Arguments value={value} order={argumentOrder} />
+      )}
+      {!projectedChanges.every((change) => saysAsMuch(value, change)) && (
         <>
           <h3>What the tool says that it would change</h3>
           <Diff
@@ -57,15 +99,11 @@ export function InquiryFacts({ inquiry }: { readonly inquiry: WholeInquiry }): J
           />
         </>
       )}
-      {grant !== undefined && (
-        <details>
-          <summary>Grant</summary>
-          <Json value={grant} label="Grant" />
-        </details>
-      )}
-      <p class="quiet">
-        Digest <code class="digest">{digest}</code>
-      </p>
     </>
   );
+}
+
+/** Whether a change is the path that the arguments have. */
+function saysAsMuch(value: JsonValue, change: string): boolean {
+  return isMembers(value) && Object.values(value).some((own) => own === change);
 }

@@ -1,118 +1,108 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { type Answer, readInquiry, type WholeInquiry } from "../api/confirmations.ts";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { Answer, WholeInquiry } from "../api/confirmations.ts";
 import { hasRole } from "../api/session.ts";
+import { Folding, FoldingContext } from "../arguments/folding.ts";
 import { useKeys } from "../page/keys.ts";
+import { go } from "../page/route.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Foreign } from "../parts/foreign.tsx";
 import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
-import { giveAnswer } from "./answering.ts";
-import { ConfirmForm } from "./confirm-form.tsx";
-import { EditForm } from "./edit-form.tsx";
-import { endOf, type ListedInquiry } from "./inquiries.ts";
+import { Answering } from "./answering.tsx";
+import { giveAnswer } from "./give-answer.ts";
+import { endOf, inquiries, type ListedInquiry, lastAnswered } from "./inquiries.ts";
 import { InquiryFacts } from "./inquiry-facts.tsx";
-import { QuestionForm } from "./question-form.tsx";
+import { LastAnswer } from "./last-answer.tsx";
+import { openAfter, shownInquiries } from "./listing.ts";
+import { readWhole } from "./whole-inquiries.ts";
 
 /** Shows an inquiry, and has a person answer it in two steps. A component for each inquiry and digest. */
 export function InquiryPanel({ item }: { readonly item: ListedInquiry }): JSX.Element {
   const { inquiry, resolution } = item;
-  const { value, problem } = useLoaded(inquiry.requestId, () => readInquiry(inquiry));
+  const { value, problem } = useLoaded(inquiry.requestId, () => readWhole(inquiry));
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isExact = useSignal(false);
+  const folding = useMemo(() => new Folding(), []);
   const whole = value.value;
   const end = resolution ?? whole?.resolution;
-  const canAnswer = whole !== undefined && end === undefined && hasRole("approver");
+  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  useKeys({
+    x: () => {
+      isExact.value = !isExact.value;
+    },
+    o: () => {
+      folding.isOpen.value = true;
+    },
+  });
+  const answer = async (given: Omit<Answer, "digest">): Promise<string> => {
+    const problemOfAnswer = await giveAnswer(inquiry, { ...given, digest: (whole ?? inquiry).digest });
+    const next = openAfter(shownInquiries.peek(), inquiry.requestId);
+    if (problemOfAnswer !== "" || next === undefined) {
+      heading.current?.focus({ preventScroll: true });
+      return problemOfAnswer;
+    }
+    lastAnswered.value = inquiry.requestId;
+    go("waiting", next.inquiry.requestId);
+    return "";
+  };
+  const open = inquiries.value.filter((other) => other.resolution === undefined);
+  const at = open.findIndex((other) => other.inquiry.requestId === inquiry.requestId);
   return (
-    <aside class="panel" aria-label="Inquiry">
-      <Problem of={problem} />
-      {end !== undefined && (
-        <p class="resolution" role="status">
-          This was {endOf(end)}.
-        </p>
-      )}
-      {whole !== undefined && <InquiryFacts inquiry={whole} />}
-      {whole !== undefined && end === undefined && !hasRole("approver") && (
-        <p class="quiet">You can read this. An approver of the session answers it.</p>
-      )}
-      {canAnswer && <Answering inquiry={whole} />}
-    </aside>
+    <FoldingContext.Provider value={folding}>
+      <aside class="panel inquiry" aria-label="Inquiry">
+        <section class="reading" aria-label="What is asked" tabIndex={0}>
+          <LastAnswer />
+          <Problem of={problem} />
+          {end !== undefined && (
+            <p class="resolution" role="status">
+              This was {endOf(end)}.
+            </p>
+          )}
+          <div class="title">
+            <h2 ref={heading} tabIndex={-1}>
+              <Foreign text={inquiry.toolName} /> <Badge word={inquiry.sideEffects} />
+            </h2>
+            {whole?.arguments !== undefined && (
+              <button
+                type="button"
+                aria-pressed={isExact.value}
+                onClick={() => {
+                  isExact.value = !isExact.value;
+                }}
+              >
+                Exact JSON (x)
+              </button>
+            )}
+            {at >= 0 && open.length > 1 && (
+              <span class="quiet">
+                {at + 1} of {open.length}
+              </span>
+            )}
+          </div>
+          {whole !== undefined && <InquiryFacts inquiry={whole} isExact={isExact.value} />}
+        </section>
+        {whole !== undefined && end === undefined && <Actions inquiry={whole} onAnswer={answer} />}
+      </aside>
+    </FoldingContext.Provider>
   );
 }
 
-type Step = "first" | "edit" | "allow" | "deny";
-
-function Answering({ inquiry }: { readonly inquiry: WholeInquiry }): JSX.Element {
-  const step = useSignal<Step>("first");
-  const edited = useSignal<string | undefined>(undefined);
-  const isBusy = useSignal(false);
-  const problem = useSignal("");
-  const isQuestion = inquiry.kind === "question";
-  const begin = (next: Step): void => {
-    if (step.value === next || isBusy.value) return;
-    edited.value = undefined;
-    problem.value = "";
-    step.value = next;
-  };
-  const cancel = (): void => {
-    begin("first");
-    document.getElementById("main")?.focus();
-  };
-  const answer = async (given: Answer): Promise<void> => {
-    if (isBusy.value) return;
-    isBusy.value = true;
-    document.getElementById("main")?.focus();
-    problem.value = await giveAnswer(inquiry, given);
-    isBusy.value = false;
-    step.value = "first";
-  };
-  const canAllow = inquiry.choices.includes("allow");
-  const canEdit = canAllow && inquiry.kind === "call" && inquiry.arguments !== undefined;
-  useKeys({
-    ...(canAllow && { a: () => begin("allow") }),
-    ...(canEdit && { e: () => begin("edit") }),
-    ...{ d: () => begin("deny"), Escape: cancel },
-  });
+function Actions({
+  inquiry,
+  onAnswer,
+}: {
+  readonly inquiry: WholeInquiry;
+  readonly onAnswer: (answer: Omit<Answer, "digest">) => Promise<string>;
+}): JSX.Element {
   return (
-    <>
-      <Problem of={problem} />
-      {isQuestion && step.value === "first" && (
-        <QuestionForm inquiry={inquiry} isBusy={isBusy.value} onAnswer={answer} />
+    <div class="actions">
+      {hasRole("approver") ? (
+        <Answering inquiry={inquiry} onAnswer={onAnswer} />
+      ) : (
+        <p class="quiet">You can read this. An approver of the session answers it.</p>
       )}
-      {step.value === "first" && (
-        <p class="buttons">
-          {canAllow && (
-            <button type="button" onClick={() => begin("allow")}>
-              Allow… (a)
-            </button>
-          )}
-          {canEdit && (
-            <button type="button" onClick={() => begin("edit")}>
-              Edit… (e)
-            </button>
-          )}
-          <button type="button" onClick={() => begin("deny")}>
-            {isQuestion ? "Decline… (d)" : "Deny… (d)"}
-          </button>
-        </p>
-      )}
-      {step.value === "edit" && (
-        <EditForm
-          text={inquiry.arguments ?? "{}"}
-          onCancel={cancel}
-          onDone={(text) => {
-            edited.value = text;
-            step.value = "allow";
-          }}
-        />
-      )}
-      {(step.value === "allow" || step.value === "deny") && (
-        <ConfirmForm
-          key={step.value}
-          inquiry={inquiry}
-          decision={step.value}
-          edited={edited.value}
-          isBusy={isBusy.value}
-          onAnswer={answer}
-          onCancel={cancel}
-        />
-      )}
-    </>
+    </div>
   );
 }

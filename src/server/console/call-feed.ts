@@ -31,7 +31,7 @@ async function* eventsOf({
   signal,
   unread,
 }: CallFeedOptions): AsyncGenerator<Uint8Array> {
-  const { calls, beat } = console;
+  const { calls, beat, redaction } = console;
   let seen = calls.changes;
   let server = "";
   let attention = console.attention;
@@ -46,7 +46,7 @@ async function* eventsOf({
     seen = calls.changes;
     let lost = Math.max(changed.length - MAX_CALLS, 0);
     if (changed.length > 0) {
-      const latest = changed.slice(0, MAX_CALLS).map((record) => callSummary(record, epoch));
+      const latest = changed.slice(0, MAX_CALLS).map((record) => callSummary(record, epoch, redaction));
       const chunk = write("calls", JSON.stringify({ type: "calls", calls: latest }));
       if (unread.take(chunk.length)) {
         try {

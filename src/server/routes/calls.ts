@@ -17,7 +17,7 @@ export function callRoutes(app: App, service: SessionService): void {
   const { epoch } = service;
 
   app.get("/v1/calls", ({ env, req, json }) => {
-    const { calls } = consoleOf(service);
+    const { calls, redaction } = consoleOf(service);
     const { state, tool, session, code, before, limit } = req.query();
     if (state !== undefined && !STATES.includes(state))
       throw badRequest(`state must be one of ${STATES.join(", ")}`);
@@ -35,7 +35,7 @@ export function callRoutes(app: App, service: SessionService): void {
     }
     const last = found.length > most ? found[most - 1] : undefined;
     return json({
-      calls: found.slice(0, most).map((record) => callSummary(record, epoch)),
+      calls: found.slice(0, most).map((record) => callSummary(record, epoch, redaction)),
       ...(last && { next: refOf(epoch, last.number) }),
     });
   });

@@ -24,7 +24,7 @@ export async function callDetails(
   const explanation = await explainCall(record);
   const suggestion = await suggestions.for(record);
   return {
-    ...callSummary(record, epoch),
+    ...callSummary(record, epoch, redaction),
     ...(argumentsText !== undefined && { arguments: show(argumentsText, "json") }),
     ...(output !== undefined && { output: show(output, "json") }),
     log: log.map((line) => show(line)),

@@ -1,3 +1,5 @@
+import type { Redaction } from "../../../redaction/redaction.ts";
+import { render, textOf } from "../../../rendering/render.ts";
 import type { Client } from "../../access/client.ts";
 import type { CallRecord } from "./call-record.ts";
 
@@ -18,16 +20,40 @@ export function sees(client: Client, { origin, principal }: CallRecord): boolean
   return origin === "session" && client.approves({ principal });
 }
 
-/** A call as it is listed. */
-export function callSummary(record: CallRecord, epoch: string): object {
+/** The most characters of the arguments that are listed. */
+const SUMMARY_CHARS = 200;
+
+/** What was listed of the arguments of calls, and of which text it was made. */
+const summaries = new WeakMap<CallRecord, { readonly of: string; readonly summary: string }>();
+
+/** Returns the beginning and the end of a call's arguments in a line, without secrets. */
+function summaryOf(record: CallRecord, redaction: Redaction): string | undefined {
+  const of = record.argumentsText;
+  if (of === undefined) return undefined;
+  const known = summaries.get(record);
+  if (known?.of === of) return known.summary;
+  const summary = textOf(render(redaction.text(of), { syntax: "json", chars: SUMMARY_CHARS }));
+  summaries.set(record, { of, summary });
+  return summary;
+}
+
+/**
+ * A call as it is listed.
+ *
+ * @param redaction Hides secrets in the arguments.
+ */
+export function callSummary(record: CallRecord, epoch: string, redaction: Redaction): object {
   const { callId, toolName, sessionId, sideEffects, phases, state, parent, principal, decision, error } =
     record;
-  const { sandbox, durationMs } = record;
+  const { sandbox, durationMs, requestId } = record;
+  const summary = summaryOf(record, redaction);
   return {
     ...{ ref: refOf(epoch, record.number), callId, toolName, sessionId },
     ...(parent !== undefined && { parent: refOf(epoch, parent) }),
     ...(principal !== undefined && { principal: { id: principal.id, kind: principal.kind } }),
     ...{ sideEffects, startedAt: Math.round(phases.startedAt), state },
+    ...(summary !== undefined && { summary }),
+    ...(state === "waiting" && requestId !== undefined && { requestId }),
     ...(decision && { decision: decision.decision }),
     ...(error && { code: error.code, effect: error.effect }),
     ...(sandbox !== undefined && { sandbox }),

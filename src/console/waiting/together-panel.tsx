@@ -1,0 +1,182 @@
+import { type Signal, signal, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { Answer, Inquiry } from "../api/confirmations.ts";
+import { Folding, FoldingContext } from "../arguments/folding.ts";
+import { useKeys } from "../page/keys.ts";
+import { go } from "../page/route.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Foreign } from "../parts/foreign.tsx";
+import { count } from "../parts/format.ts";
+import { useLoaded } from "../parts/loader.ts";
+import { Problem } from "../parts/problem.tsx";
+import { ConfirmForm } from "./confirm-form.tsx";
+import { giveAnswer } from "./give-answer.ts";
+import { inquiries } from "./inquiries.ts";
+import { InquiryFacts } from "./inquiry-facts.tsx";
+import { selected } from "./selection.ts";
+import { readWhole } from "./whole-inquiries.ts";
+
+/** Stands for the selected inquiries in the address. No id of an inquiry has it. */
+const ID = "(together)";
+
+/** The inquiries that are answered together, as they were when the person began. */
+const members: Signal<readonly Inquiry[]> = signal([]);
+
+/** Whether an address is that of {@link TogetherPanel}. */
+export function isTogether(id: string): boolean {
+  return id === ID && members.value.length > 0;
+}
+
+/** Shows the selected inquiries, so that one answer can be given to all of them. */
+export function together(): void {
+  const ids = selected.peek();
+  if (ids.size < 2) return;
+  members.value = inquiries
+    .peek()
+    .map(({ inquiry }) => inquiry)
+    .filter(({ requestId }) => ids.has(requestId));
+  go("waiting", ID);
+}
+
+/** Shows several inquiries one below the other, and takes one answer for all after each was shown. */
+export function TogetherPanel(): JSX.Element {
+  const all = members.value;
+  const shown = useSignal<ReadonlySet<string>>(new Set());
+  const step = useSignal<"first" | "allow" | "deny">("first");
+  const isBusy = useSignal(false);
+  const isExact = useSignal(false);
+  const result = useSignal("");
+  const problem = useSignal("");
+  const reading = useRef<HTMLElement>(null);
+  const folding = useMemo(() => new Folding(), []);
+  const unseen = all.filter(({ requestId }) => !shown.value.has(requestId));
+  const hasEnded = result.value !== "";
+  useLayoutEffect(() => reading.current?.focus(), []);
+  const next = (): void => {
+    const [first] = unseen;
+    if (first !== undefined)
+      document.getElementById(`end-${first.requestId}`)?.scrollIntoView({ block: "end" });
+  };
+  const begin = (decision: "first" | "allow" | "deny"): void => {
+    if (isBusy.value || hasEnded || (decision === "allow" && unseen.length > 0)) return;
+    step.value = decision;
+    if (decision === "first") reading.current?.focus();
+  };
+  const answer = async (given: Omit<Answer, "digest">): Promise<void> => {
+    isBusy.value = true;
+    const problems: string[] = [];
+    for (const inquiry of all) {
+      const why = await giveAnswer(inquiry, { ...given, digest: inquiry.digest });
+      if (why !== "") problems.push(`${inquiry.toolName}: ${why}`);
+    }
+    const done = all.length - problems.length;
+    result.value = `${count(done, "call")} ${given.decision === "deny" ? "denied" : "allowed"}.`;
+    problem.value = problems.join(" ");
+    step.value = "first";
+    isBusy.value = false;
+    reading.current?.focus();
+  };
+  useKeys({
+    n: next,
+    a: () => begin("allow"),
+    d: () => begin("deny"),
+    x: () => {
+      isExact.value = !isExact.value;
+    },
+    o: () => {
+      folding.isOpen.value = true;
+    },
+    Escape: () => begin("first"),
+  });
+  return (
+    <FoldingContext.Provider value={folding}>
+      <aside class="panel inquiry" aria-label="Inquiries together">
+        <section class="reading" aria-label="What is asked" tabIndex={0} ref={reading}>
+          <p role="status">{result}</p>
+          <Problem of={problem} />
+          {all.map((inquiry, at) => (
+            <Member
+              key={`${inquiry.requestId} ${inquiry.digest}`}
+              inquiry={inquiry}
+              place={`${at + 1} of ${all.length}`}
+              isExact={isExact.value}
+              onShown={() => {
+                shown.value = new Set([...shown.peek(), inquiry.requestId]);
+              }}
+            />
+          ))}
+        </section>
+        <div class="actions">
+          {step.value === "first" && !hasEnded && (
+            <>
+              <p class="quiet" role="status">
+                {unseen.length === 0 ? "Each was shown." : `${unseen.length} not shown yet.`}
+              </p>
+              <p class="buttons first">
+                <button type="button" onClick={() => begin("allow")} disabled={unseen.length > 0}>
+                  Allow {all.length}… (a)
+                </button>
+                <button type="button" class="minor" onClick={next} disabled={unseen.length === 0}>
+                  Next (n)
+                </button>
+                <button type="button" onClick={() => begin("deny")}>
+                  Deny {all.length}… (d)
+                </button>
+              </p>
+            </>
+          )}
+          {step.value !== "first" && (
+            <ConfirmForm
+              key={step.value}
+              decision={step.value}
+              takesReason={false}
+              isBusy={isBusy.value}
+              onAnswer={(given) => void answer(given)}
+              onCancel={() => begin("first")}
+            >
+              these {count(all.length, "call")} with the arguments above?
+            </ConfirmForm>
+          )}
+        </div>
+      </aside>
+    </FoldingContext.Provider>
+  );
+}
+
+function Member({
+  inquiry,
+  place,
+  isExact,
+  onShown,
+}: {
+  readonly inquiry: Inquiry;
+  readonly place: string;
+  readonly isExact: boolean;
+  readonly onShown: () => void;
+}): JSX.Element {
+  const { value, problem } = useLoaded(inquiry.requestId, () => readWhole(inquiry));
+  const end = useRef<HTMLParagraphElement>(null);
+  const whole = value.value;
+  const isLoaded = whole !== undefined;
+  useLayoutEffect(() => {
+    const element = end.current;
+    if (!isLoaded || element === null) return;
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) onShown();
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [isLoaded]);
+  return (
+    <article>
+      <h2>
+        <Foreign text={inquiry.toolName} /> <Badge word={inquiry.sideEffects} />{" "}
+        <span class="quiet">{place}</span>
+      </h2>
+      <Problem of={problem} />
+      {whole !== undefined && <InquiryFacts inquiry={whole} isExact={isExact} />}
+      <p ref={end} id={`end-${inquiry.requestId}`} class="end" />
+    </article>
+  );
+}

@@ -1,0 +1,88 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { HAS_NO_BROWSER, useBrowser } from "./browser.ts";
+import { openScene } from "./server/scene.ts";
+
+const SIZES = [
+  { width: 390, height: 844 },
+  { width: 768, height: 1_024 },
+  { width: 1_280, height: 800 },
+] as const;
+
+const VIEWS = ["Live", "Waiting for me", "History", "Tools", "Changes", "Sessions"] as const;
+
+/** Whether something is wider than the page. */
+function overflow(page: Page): Promise<readonly string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll("main *")]
+      .filter((element) => {
+        const { left, right, width } = element.getBoundingClientRect();
+        return width > 0 && (right > innerWidth + 1 || left < -1) && element.closest("table, .rows") === null;
+      })
+      .map((element) => `${element.tagName}.${element.className}`),
+  );
+}
+
+describe.skipIf(HAS_NO_BROWSER)("On a phone, a tablet and a desktop", () => {
+  useBrowser();
+
+  test.each(
+    SIZES,
+  )("an edit shows its path and its difference above the buttons at $width pixels", async (size) => {
+    const scene = await openScene();
+    mkdirSync(join(scene.workspace, "src"));
+    const edits = [{ old: "limit = 10;\nname = 'a';", new: "limit = 100;\nname = 'a';" }];
+    await scene.ask("edit_file", { path: "src/config.ts", edits });
+    const { page, errors } = await scene.open("carol", { view: 2 });
+    await page.setViewportSize(size);
+    await page.getByRole("link", { name: "edit_file" }).click();
+    const allow = page.getByRole("button", { name: "Allow…" });
+    await allow.waitFor();
+    const bottom = async (text: string): Promise<number> => {
+      const box = await page.getByText(text, { exact: true }).first().boundingBox();
+      return (box?.y ?? Number.NaN) + (box?.height ?? 0);
+    };
+    const first = await allow.boundingBox();
+    expect(await bottom("src/config.ts")).toBeLessThan(first?.y ?? 0);
+    expect(await bottom("100")).toBeLessThan(first?.y ?? 0);
+    expect((first?.y ?? 0) + (first?.height ?? 0)).toBeLessThanOrEqual(size.height);
+    if (size.width < 500) expect(first?.height).toBeGreaterThanOrEqual(44);
+    await allow.click();
+    const second = await page.getByRole("button", { name: "Allow (Enter)" }).boundingBox();
+    expect(await bottom("100")).toBeLessThan(second?.y ?? 0);
+    // A double tap does not reach the second button.
+    const [x, y] = [(first?.x ?? 0) + (first?.width ?? 0) / 2, (first?.y ?? 0) + (first?.height ?? 0) / 2];
+    const isHit =
+      second !== null &&
+      x >= second.x &&
+      x <= second.x + second.width &&
+      y >= second.y &&
+      y <= second.y + second.height;
+    expect(isHit).toBe(false);
+    expect(await overflow(page)).toEqual([]);
+    expect(errors).toEqual([]);
+  });
+
+  test.each(SIZES)("no view is wider than the page at $width pixels", async (size) => {
+    const scene = await openScene();
+    await scene.call("outer_tool", { text: "hello" });
+    await scene.call("send_mail", { to: `${"x".repeat(300)}@example.com` });
+    await scene.ask("write_note", { text: `${"y".repeat(500)}\n`.repeat(200), [`${"n".repeat(200)}`]: 1 });
+    await scene.holdChange("one.txt", "1\n");
+    const { page } = await scene.open("dave");
+    await page.setViewportSize(size);
+    for (const [at, view] of VIEWS.entries()) {
+      await page.keyboard.press(String(at + 1));
+      await page.getByRole("heading", { level: 1, name: view }).waitFor();
+      await page.locator(".rows > .row, a.card, li.card, tbody a").first().waitFor();
+      expect({ view, wider: await overflow(page) }).toEqual({ view, wider: [] });
+    }
+    await page.keyboard.press("2");
+    await page.getByRole("link", { name: "write_note" }).click();
+    await page.getByRole("button", { name: "Allow…" }).click();
+    await page.getByText("of the arguments are folded").waitFor();
+    expect(await overflow(page)).toEqual([]);
+  });
+});
