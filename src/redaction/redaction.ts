@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from "../json/value.ts";
 import { compileLinear } from "../patterns/pattern.ts";
 import { translatePattern } from "../patterns/pattern-syntax.ts";
-import { isToken, KNOWN_FORMS, mayHoldSecret, NARROW_FORMS } from "./known-secrets.ts";
+import { isToken, KNOWN_FORMS, mayHoldSecret, NARROW_FORMS, type SecretForm } from "./known-secrets.ts";
 import { SECRET_NAME, SecretNames } from "./secret-names.ts";
 
 /** Options of {@link Redaction}. */
@@ -27,9 +27,10 @@ export interface RedactionOptions {
 }
 
 /**
- * Hides secrets from those who observe calls: `[redacted: aws-key]`. It knows the forms of common keys and tokens, PEM
- * keys, and values whose member is named `password`, `passwd`, `secret`, `token`, `api_key` or `authorization`. What runs
- * is never changed: policy, digest and sandbox see the same arguments.
+ * Hides secrets from those who observe calls: `[redacted: aws-key]`. It knows the forms of the keys and tokens of about 70
+ * issuers, PEM keys, credentials of HTTP, cookies, passwords in URLs, and values whose member is named like a secret, such as
+ * `password`, `token`, `aws_secret_access_key` or `privateKey`, also in JSON within JSON. What runs is never changed: policy,
+ * digest and sandbox see the same arguments.
  */
 export class Redaction {
   readonly results: boolean;
@@ -58,9 +59,12 @@ export class Redaction {
   text(text: string): string {
     let shown = text;
     if (mayHoldSecret(text)) {
-      for (const { name, pattern } of KNOWN_FORMS) shown = shown.replace(pattern, hidden(name));
+      for (const known of KNOWN_FORMS) shown = replaceKnown(shown, known, hidden);
       const names = this.#names;
-      shown = shown.replace(names.inText, (_all, named: string) => named + hidden(names.inFrontOf(named)));
+      shown = shown.replace(
+        names.inText,
+        (_all, name: string, separator: string) => separator + hidden(names.inFrontOf(name)),
+      );
     }
     for (const own of this.#own) shown = own.replace(shown, () => hidden(own.name));
     return shown;
@@ -124,11 +128,11 @@ export class Redaction {
 
   #narrowText(text: string, mark: (name: string) => string): string {
     let shown = text;
-    for (const { name, pattern } of NARROW_FORMS) shown = shown.replace(pattern, () => mark(name));
+    for (const known of NARROW_FORMS) shown = replaceKnown(shown, known, mark);
     const names = this.#names;
     shown = shown.replace(
       names.inTextNarrowly,
-      (_all, named: string) => named + mark(names.inFrontOf(named)),
+      (_all, name: string, separator: string) => separator + mark(names.inFrontOf(name)),
     );
     for (const own of this.#own) {
       shown = own.replace(shown, (found) => (isToken(found) ? mark(own.name) : found));
@@ -140,6 +144,18 @@ export class Redaction {
   finds(value: JsonValue): boolean {
     return this.json(value) !== value;
   }
+}
+
+function replaceKnown(
+  text: string,
+  { nameOf, clue, pattern }: SecretForm,
+  mark: (name: string) => string,
+): string {
+  if (!clue.test(text)) return text;
+  return text.replace(pattern, (found) => {
+    const name = nameOf(found);
+    return name === undefined ? found : mark(name);
+  });
 }
 
 function hidden(name: string): string {

@@ -128,6 +128,19 @@ describe("A redaction", () => {
       "a",
       " ",
       "_",
+      ...["authorization: ", 'Authorization: Digest a="', "cookie: a", "://", "://a:", "a://a:b", ":@"],
+      ...[
+        "Basic aaaa",
+        " -u a:",
+        "&sig=a",
+        'password="',
+        'password=\\"',
+        'token:\\\\"a',
+        "\\",
+        "A",
+        "0123456789abcdef",
+      ],
+      ...["SG.aaaaaaaaaaaaaaaa.", "xoxb-", "dp.pt.", "Aaaaaaaaaaaaaa.atlasv1.", "hooks.slack.com/services/"],
     ];
     for (const part of parts) {
       const text = part.repeat(Math.ceil(1_000_000 / part.length));
