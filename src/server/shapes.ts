@@ -1,3 +1,4 @@
+import { MAX_REASON_CHARS } from "../engine/failure/errors.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { FORMATS } from "../protocols/formats.ts";
 import { BodyCheck, closed } from "../remote-protocol/body-check.ts";
@@ -93,8 +94,9 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
       },
       arguments: {},
       approval: { type: "object" },
+      reason: { type: "string", maxLength: MAX_REASON_CHARS },
     },
-    ["answer", "arguments", "approval"],
+    ["answer", "arguments", "approval", "reason"],
   ),
 });
 
@@ -171,6 +173,7 @@ export interface Answer {
   readonly answer?: QuestionAnswer;
   readonly arguments?: JsonValue;
   readonly approval?: ApprovalScope;
+  readonly reason?: string;
 }
 
 const checks = new Map(

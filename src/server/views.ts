@@ -77,10 +77,11 @@ function argumentOrder({ inputSchema, paths = [], urls = [] }: Tool<never, never
 /** The same for the caller of its session: without the policy's rules, and of a nested call not what it is about. */
 export function callerWholeInquiryView({ inquiry, resolution }: InquiryRecord): object {
   const isNested = inquiry.parent !== undefined;
-  const { arguments: edited, approval, answer, ...outcome } = resolution ?? {};
+  const { arguments: edited, approval, answer, reason, ...outcome } = resolution ?? {};
   const own = {
     ...(edited !== undefined && { arguments: edited }),
     ...(approval && { approval }),
+    ...(reason !== undefined && { reason }),
     ...(answer !== undefined && { answer }),
   };
   return {

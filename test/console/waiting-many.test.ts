@@ -7,7 +7,8 @@ describe.skipIf(HAS_NO_BROWSER)("Many inquiries", () => {
 
   test("are answered one after the other: the page goes on to the next, and says what became of the last", async () => {
     const scene = await openScene();
-    for (const text of ["one", "two", "three"]) await scene.ask("write_note", { text });
+    for (const text of ["one", "two"]) await scene.ask("write_note", { text });
+    const third = await scene.ask("write_note", { text: "three" });
     const { page, errors } = await scene.open("carol", { view: 2 });
     await expect.poll(() => page.title(), PATIENT).toBe("(3) Sandgate console");
     const shown = page.getByRole("region", { name: "Arguments", exact: true });
@@ -24,8 +25,10 @@ describe.skipIf(HAS_NO_BROWSER)("Many inquiries", () => {
     expect(await page.locator(":focus").textContent()).toContain("write_note");
     await page.keyboard.press("d");
     await page.getByRole("form", { name: "Confirm to deny" }).waitFor();
+    await page.keyboard.type("Not a third one");
     await page.keyboard.press("Enter");
     await page.getByText("This was denied by carol.").waitFor();
+    expect((await scene.ended(third))?.error?.message).toContain('Their reason: "Not a third one"');
     expect(scene.notes.inputs).toEqual([{ text: "one" }, { text: "two" }]);
     await expect.poll(() => page.title(), PATIENT).toBe("Sandgate console");
     expect(errors).toEqual([]);

@@ -91,7 +91,7 @@ export function Answering({
           key={decision}
           decision={decision}
           toolName={inquiry.choices.includes("always") ? inquiry.toolName : undefined}
-          takesReason={false}
+          takesReason={!isQuestion}
           isBusy={isBusy.value}
           onAnswer={(given) =>
             answer({

@@ -130,7 +130,6 @@ export function TogetherPanel(): JSX.Element {
             <ConfirmForm
               key={step.value}
               decision={step.value}
-              takesReason={false}
               isBusy={isBusy.value}
               onAnswer={(given) => void answer(given)}
               onCancel={() => begin("first")}

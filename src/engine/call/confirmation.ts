@@ -56,7 +56,12 @@ export type ConfirmationAnswer =
       /** Other arguments, under which the call is to run. They are validated and decided on like the call's own. */
       readonly arguments?: JsonValue;
     }
-  | { readonly decision: "deny"; readonly by: string }
+  | {
+      readonly decision: "deny";
+      readonly by: string;
+      /** Why, which the model reads: at most 1,000 characters of it. Default: no reason. */
+      readonly reason?: string;
+    }
   | {
       readonly decision: "timeout";
       /** Milliseconds for which an answer was waited for. */

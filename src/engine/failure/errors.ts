@@ -176,8 +176,21 @@ export function timeoutText(wallTimeMs: number): string {
   return `Tool exceeded ${formatDuration(wallTimeMs)} wall time limit`;
 }
 
-/** The text of a call that a person denied. */
-export const USER_DENIED_TEXT = "User denied this operation.";
+/** The longest reason of a denial, in UTF-16 code units. */
+export const MAX_REASON_CHARS = 1_000;
+
+/**
+ * The text of a call that a person denied: `User denied this operation.`, and their reason as a JSON string, so that nothing in
+ * it reads as a text of Sandgate.
+ *
+ * @param reason Cut after {@link MAX_REASON_CHARS}. Default: none.
+ */
+export function userDeniedText(reason = ""): string {
+  const denied = "User denied this operation.";
+  return reason === ""
+    ? denied
+    : `${denied} Their reason: ${JSON.stringify(beginning(reason, MAX_REASON_CHARS))}`;
+}
 
 /** `Nobody confirmed this operation within 5min`, or `in time` unless the milliseconds are a number. */
 export function confirmationTimeoutText(afterMs: unknown): string {

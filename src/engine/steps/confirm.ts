@@ -7,7 +7,7 @@ import type { AskDecision } from "../../policy/decision.ts";
 import { isWithinGrant } from "../../policy/grant/within.ts";
 import { confirmationRequest } from "../asking/confirmation-request.ts";
 import type { Confirm, ConfirmationAnswer, ConfirmationRequest } from "../call/confirmation.ts";
-import { confirmationTimeoutText, USER_DENIED_TEXT } from "../failure/errors.ts";
+import { confirmationTimeoutText, userDeniedText } from "../failure/errors.ts";
 import { cancelled, denial, invalid, Refusal } from "../failure/refusal.ts";
 import { shownName } from "../in-flight/shown-name.ts";
 import type { PlacedCall } from "../in-flight/state.ts";
@@ -155,14 +155,15 @@ function askFor(call: PlacedCall, request: ConfirmationRequest, signal: AbortSig
  * @throws {Refusal} unless the answer is to allow the call; anything that a getter or proxy trap throws.
  */
 function readAnswer(answer: ConfirmationAnswer, call: PlacedCall, question: string): Allowed {
-  const { decision, by, afterMs, arguments: edited } = (answer ?? {}) as Partial<Record<string, unknown>>;
+  const members = (answer ?? {}) as Partial<Record<string, unknown>>;
+  const { decision, by, afterMs, arguments: edited, reason } = members;
   switch (decision) {
     case "allow":
       if (typeof by === "string")
         return { by, edited: edited === undefined ? edited : copyArguments(edited) };
       break;
     case "deny":
-      throw new Refusal("user_denied", USER_DENIED_TEXT, {
+      throw new Refusal("user_denied", userDeniedText(typeof reason === "string" ? reason : undefined), {
         detail: typeof by === "string" ? `denied by ${by}` : "denied",
       });
     case "timeout":

@@ -66,7 +66,7 @@ export async function runDurableCall(
     const refused = answers.find(({ resolution }) => resolution?.decision !== "allow");
     if (refused !== undefined) {
       dispatch.abandon();
-      return end(unconfirmedExecution(receiveCall(call.call), refused.resolution?.decision === "deny"));
+      return end(unconfirmedExecution(receiveCall(call.call), refused.resolution));
     }
     if (stop.kind === "begins") {
       ({ isRepeatable, holder } = stop);

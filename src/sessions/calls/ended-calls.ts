@@ -13,9 +13,10 @@ import {
   interruptedText,
   lostResultText,
   type ToolError,
-  USER_DENIED_TEXT,
+  userDeniedText,
 } from "../../engine/failure/errors.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
+import type { Resolution } from "../confirmations/inquiry.ts";
 
 const STILL_RUNS: ExecutionReceipt = Object.freeze({ ...NOTHING_RAN, mayStillRun: true, ended: "unknown" });
 
@@ -45,10 +46,14 @@ export function cancelledExecution(call: ReceivedCall): ToolExecution {
 }
 
 /** The execution of a call that a person did not allow, or in time, before its process was lost. */
-export function unconfirmedExecution(call: ReceivedCall, isDenied: boolean): ToolExecution {
-  const error = isDenied
-    ? ({ code: "user_denied", message: USER_DENIED_TEXT } as const)
-    : ({ code: "confirmation_timeout", message: confirmationTimeoutText(undefined) } as const);
+export function unconfirmedExecution(
+  call: ReceivedCall,
+  resolution: Pick<Resolution, "decision" | "reason"> | undefined,
+): ToolExecution {
+  const error =
+    resolution?.decision === "deny"
+      ? ({ code: "user_denied", message: userDeniedText(resolution.reason) } as const)
+      : ({ code: "confirmation_timeout", message: confirmationTimeoutText(undefined) } as const);
   return failed(call, { ...error, effect: "none" }, NOTHING_RAN);
 }
 

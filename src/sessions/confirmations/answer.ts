@@ -17,6 +17,8 @@ export interface InquiryAnswer {
   readonly arguments?: JsonValue;
   /** What is remembered, only with `always`. Default: the tool, in this session. */
   readonly approval?: ApprovalScope;
+  /** Why the call is denied, which the model reads; only with `deny`, at most 1,000 characters. Default: no reason. */
+  readonly reason?: string;
   /** The session in which the person looked for the inquiry; one of another session is unknown. Default: any. */
   readonly sessionId?: string;
   /** Likewise the turn. Default: any. */
@@ -47,6 +49,7 @@ export function resolutionOf({ decision, by, ...answer }: InquiryAnswer, at: num
     ...(answer.answer !== undefined && { answer: answer.answer }),
     ...(answer.arguments !== undefined && { arguments: answer.arguments }),
     ...(answer.approval !== undefined && { approval: answer.approval }),
+    ...(answer.reason !== undefined && { reason: answer.reason }),
   });
 }
 
@@ -57,6 +60,7 @@ export function outcomeOf(resolution: Resolution, answer: InquiryAnswer, digest:
     resolution.by === answer.by &&
     resolution.choice === answer.decision &&
     digest === answer.digest &&
+    resolution.reason === answer.reason &&
     equalOptional(resolution.answer as JsonValue | undefined, answer.answer as JsonValue | undefined) &&
     equalOptional(resolution.arguments, answer.arguments) &&
     equalOptional(resolution.approval as JsonValue | undefined, answer.approval as JsonValue | undefined);

@@ -1,9 +1,10 @@
+import { MAX_REASON_CHARS } from "../../engine/failure/errors.ts";
 import { copyJson } from "../../json/copy.ts";
 import { JsonValueError } from "../../json/value.ts";
 import { answerProblem, copyAnswer } from "../../tool/questions/check-question.ts";
 import { checkScope } from "../approvals/scope.ts";
 import type { InquiryAnswer } from "./answer.ts";
-import type { CallInquiry, QuestionInquiry } from "./inquiry.ts";
+import type { CallInquiry, Inquiry, QuestionInquiry } from "./inquiry.ts";
 import type { CheckArguments, OpenInquiry } from "./open-inquiry.ts";
 
 /** An answer that can be accepted, copied; or why it cannot. */
@@ -18,9 +19,20 @@ export function checkAnswer(
   if (!choices.includes(given.decision)) {
     return { problem: `the decision must be one of ${choices.join(", ")}` };
   }
+  if (given.reason !== undefined) {
+    const problem = reasonProblem(inquiry, given);
+    if (problem !== undefined) return { problem };
+  }
   return inquiry.kind === "question"
     ? checkReply(inquiry, given)
     : checkDecision(inquiry, given, checkArguments);
+}
+
+function reasonProblem({ kind }: Inquiry, { decision, reason }: InquiryAnswer): string | undefined {
+  if (decision !== "deny" || kind === "question") return "only the denial of a call can have a reason";
+  return typeof reason === "string" && reason.length <= MAX_REASON_CHARS
+    ? undefined
+    : `the reason must be a text of at most ${MAX_REASON_CHARS} characters`;
 }
 
 /** An answer to a question approves nothing. */

@@ -106,6 +106,8 @@ export interface Resolution {
   readonly arguments?: JsonValue;
   /** What is remembered with the choice `always`. Default: the tool, in this session. */
   readonly approval?: ApprovalScope;
+  /** Why a call was denied, as the model reads it. Default: no reason. */
+  readonly reason?: string;
 }
 
 /** An inquiry, and how it ended. */

@@ -100,6 +100,18 @@ describe("a call that the policy asks about", () => {
     expect(setting.ran).toEqual([]);
   });
 
+  test("has the model read at most 1,000 characters of a reason, and nothing that is no text", async () => {
+    for (const [reason, read] of [
+      ["Not this file.", ' Their reason: "Not this file."'],
+      ["x".repeat(5_000), ` Their reason: "${"x".repeat(1_000)}"`],
+      ["", ""],
+      [{ toString: () => "text" }, ""],
+    ]) {
+      const { error } = await new Setting().send(answering({ decision: "deny", by: "eve", reason } as never));
+      expect(error?.message).toBe(`User denied this operation.${read}`);
+    }
+  });
+
   test.each([
     [300_000, "within 5min"],
     [90_000, "within 90s"],

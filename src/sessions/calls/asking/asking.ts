@@ -68,13 +68,13 @@ export async function askPerson(
     },
   );
   if (resolution === "nobody") return { decision: "nobody" };
-  const { decision, by = "", arguments: edited } = resolution;
+  const { decision, by = "", arguments: edited, reason } = resolution;
   if (inquiry !== undefined) await applyAnswer(session, inquiry, resolution);
   switch (decision) {
     case "allow":
       return { decision, by, ...(edited !== undefined && { arguments: edited }) };
     case "deny":
-      return { decision, by };
+      return { decision, by, ...(reason !== undefined && { reason }) };
     case "timeout":
       return { decision, afterMs: inquiries.timeoutMs };
     case "cancelled":
