@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import type { FileChange } from "../tool/changes.ts";
+import { isGone } from "./error.ts";
 import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
 
 /** How much is looked at. Beyond it, a snapshot is not complete, and useless. */
@@ -160,8 +161,7 @@ function open(parent: number, name: string): number | undefined {
   try {
     return openSync(entryPath(parent, name), DIRECTORY_FLAGS);
   } catch (error) {
-    const { code = "" } = error as NodeJS.ErrnoException;
-    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(code)) return undefined;
-    throw new SnapshotError(`a directory cannot be read: ${code}`);
+    if (isGone(error)) return undefined;
+    throw new SnapshotError(`a directory cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
 }

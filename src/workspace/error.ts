@@ -163,3 +163,8 @@ export function syscallUnless<Result>(
     throw error;
   }
 }
+
+/** Whether nothing is there any more: an entry was removed, or something of another kind has its name. */
+export function isGone(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "");
+}

@@ -1,4 +1,5 @@
 import { type BigIntStats, closeSync, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
+import { isGone } from "./error.ts";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
 import { isNewVersion, isRepositoryFolder } from "./protected-places.ts";
@@ -174,9 +175,4 @@ function openIfThere(parent: number, name: string, flags: number): number | unde
     if (isGone(error) || isClosedToPrograms(parent)) return undefined;
     throw error;
   }
-}
-
-/** Whether an entry was removed meanwhile, or something else has its name. */
-function isGone(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
