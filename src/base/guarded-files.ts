@@ -16,21 +16,42 @@ export interface GuardedFile {
 }
 
 let files: readonly GuardedFile[] = [];
+/** How often each of them was named. */
+const named = new Map<string, { readonly file: GuardedFile; times: number }>();
+const listeners = new Set<() => void>();
 
 /**
- * Keeps files of this process from tools, for as long as the process runs: no grant lets a tool read or write them, in any
- * sandbox, by any path or hard link. Sandgate names the files of its own that it opens or writes, such as stores, journals
- * and keys; name those that your program reads its policy or credentials from.
+ * Keeps files of this process from tools, in all its sandboxes: no grant lets a tool read or write them, by any path or hard
+ * link. Sandgate names the files of its own that it opens or writes, such as stores, journals and keys, for as long as the
+ * process runs, since the next one trusts them. Name those that your program reads its policy or credentials from.
  *
+ * @returns A function that ends it, for these files.
  * @example guardFiles([{ path: "policy.yaml", access: "read" }, { path: "token" }]);
  */
-export function guardFiles(guarded: readonly GuardedFile[]): void {
-  const known = new Set(files.map(keyOf));
+export function guardFiles(guarded: readonly GuardedFile[]): () => void {
   const added = guarded
     .map((file) => ({ ...file, path: resolve(file.path) }))
     .filter(({ path }) => canExist(path));
-  const more = added.filter((file) => !known.has(keyOf(file)));
-  if (more.length > 0) files = Object.freeze([...files, ...more]);
+  name(added, 1);
+  let isOver = false;
+  return () => {
+    if (!isOver) name(added, -1);
+    isOver = true;
+  };
+}
+
+function name(changed: readonly GuardedFile[], times: 1 | -1): void {
+  const before = named.size;
+  for (const file of changed) {
+    const key = keyOf(file);
+    const entry = named.get(key) ?? { file: Object.freeze(file), times: 0 };
+    entry.times += times;
+    if (entry.times > 0) named.set(key, entry);
+    else named.delete(key);
+  }
+  if (named.size === before) return;
+  files = Object.freeze(Array.from(named.values(), ({ file }) => file));
+  for (const listener of listeners) listener();
 }
 
 /** Whether Linux could have a file at a path. Looking for any other fails, as if a program had closed the directory. */
@@ -50,6 +71,12 @@ export function databaseFiles(path: string): readonly GuardedFile[] {
 /** All guarded files. The list is another one after each change. */
 export function guardedFiles(): readonly GuardedFile[] {
   return files;
+}
+
+/** Calls a listener after each change of the list. Returns what removes it. */
+export function onGuardedFiles(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 let encoded: { readonly files: readonly GuardedFile[]; readonly text: string } = { files, text: "[]" };

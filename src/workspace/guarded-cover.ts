@@ -1,5 +1,15 @@
-import { closeSync, type Dirent, lstatSync, openSync, readdirSync, readlinkSync, type Stats } from "node:fs";
+import {
+  closeSync,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  type Stats,
+} from "node:fs";
 import { join, relative } from "node:path";
+import { isGone } from "./error.ts";
 import { Guard, type GuardedPlace } from "./guard/guard.ts";
 import { ENTRY_FLAGS, fdPath } from "./paths/fd-path.ts";
 import { DirectoryGrantError } from "./root.ts";
@@ -17,9 +27,11 @@ export interface GuardedCover {
   readonly above: readonly string[];
   /** Guarded files that do not exist. */
   readonly missing: readonly string[];
+  /** What is at each path that is guarded. It differs if something else is there. */
+  readonly found: ReadonlyMap<string, string>;
 }
 
-const NOTHING: GuardedCover = { readOnly: [], hidden: [], above: [], missing: [] };
+const NOTHING: GuardedCover = { readOnly: [], hidden: [], above: [], missing: [], found: new Map() };
 
 /** What may be done with what a grant names itself; `undefined` for everything. */
 export function guardedAccess(path: string): "none" | "read" | undefined {
@@ -37,6 +49,11 @@ export function guardedAccess(path: string): "none" | "read" | undefined {
   return guard.accessByLink(stats) ?? access;
 }
 
+/** Whether a directory has guarded files in it, or is one. Their hard links are not looked for. */
+export function isNearGuarded(directory: string): boolean {
+  return Guard.current()?.isNear(directory) ?? false;
+}
+
 /**
  * Finds guarded files in a granted directory.
  *
@@ -45,48 +62,47 @@ export function guardedAccess(path: string): "none" | "read" | undefined {
 export function coverOf(directory: string, isWritable: boolean): GuardedCover {
   const guard = Guard.current();
   if (guard === undefined) return NOTHING;
-  const cover = {
-    readOnly: new Set<string>(),
-    hidden: new Map<string, boolean>(),
-    above: new Set<string>(),
-    missing: new Set<string>(),
+  const readOnly = new Set<string>();
+  const hidden = new Map<string, boolean>();
+  const above = new Set<string>();
+  const missing = new Set<string>();
+  const found = new Map<string, string>();
+  const cover = (path: string, access: "none" | "read", stats: Stats): void => {
+    if (access === "none") hidden.set(path, stats.isDirectory());
+    else if (isWritable) readOnly.add(path);
+    else return;
+    found.set(path, `${stats.dev}:${stats.ino}`);
   };
-  const hide = (path: string, isFolder: boolean): unknown => cover.hidden.set(path, isFolder);
   for (const place of guard.placesIn(directory)) {
     const path = relative(directory, place.path);
-    if (path === "" || path.startsWith("..")) {
-      // Of the directory itself, it is for the caller to find out; of a folder around it, only some files are guarded.
-      if (place.ending !== undefined) for (const file of filesWith(place, directory)) hide(file, false);
-      continue;
+    if (place.ending !== undefined) {
+      for (const file of filesWith(place, directory)) {
+        const stats = entryAt(join(directory, file));
+        if (stats !== undefined) cover(file, "none", stats);
+      }
     }
-    const found = entryAt(place.path);
-    if (found === undefined) {
-      if (isWritable && place.ending === undefined) cover.missing.add(path);
-      continue;
-    }
-    if (found.isSymbolicLink()) {
-      if (isWritable)
-        throw new DirectoryGrantError(
-          `'${place.path}' is a link through which Sandgate reads a file of its own: grant a directory without it for writing`,
-        );
-      continue;
-    }
-    if (place.ending !== undefined) for (const file of filesWith(place, directory)) hide(file, false);
-    else if (place.access === "none") hide(path, found.isDirectory());
-    else if (isWritable) cover.readOnly.add(path);
-    if (isWritable) for (const above of parentsOf(path)) cover.above.add(above);
+    // Of the directory itself, it is for the caller to find out.
+    if (path === "" || path.startsWith("..")) continue;
+    if (isWritable) for (const each of parentsOf(path)) if (entryAt(join(directory, each))) above.add(each);
+    const stats = entryAt(place.path);
+    if (stats?.isSymbolicLink() && isWritable)
+      throw new DirectoryGrantError(
+        `'${place.path}' is a link through which Sandgate reads a file of its own: grant a directory without it for writing`,
+      );
+    if (place.ending !== undefined || stats?.isSymbolicLink()) continue;
+    if (stats !== undefined) cover(path, place.access, stats);
+    else if (isWritable || place.access === "none") missing.add(path);
   }
-  for (const { path, access } of hardLinks(guard, directory, isWritable)) {
-    if (access === "none") hide(path, false);
-    else cover.readOnly.add(path);
-  }
+  for (const { path, access, stats } of hardLinks(guard, directory, isWritable)) cover(path, access, stats);
+  const covered = [...hidden.keys(), ...readOnly];
+  const uncovered = [...missing].filter((path) => !isBelowAny(path, covered));
+  for (const path of uncovered) found.set(path, "");
   return {
-    readOnly: [...cover.readOnly].filter((path) => !cover.hidden.has(path)),
-    hidden: Array.from(cover.hidden, ([path, isFolder]) => ({ path, isFolder })),
-    above: [...cover.above].filter((path) => !cover.hidden.has(path) && !cover.readOnly.has(path)),
-    missing: [...cover.missing].filter(
-      (path) => !isBelowAny(path, [...cover.hidden.keys(), ...cover.readOnly]),
-    ),
+    readOnly: [...readOnly].filter((path) => !hidden.has(path)),
+    hidden: Array.from(hidden, ([path, isFolder]) => ({ path, isFolder })),
+    above: [...above].filter((path) => !hidden.has(path) && !readOnly.has(path)),
+    missing: uncovered,
+    found,
   };
 }
 
@@ -95,11 +111,19 @@ export function guardedText(path: string): string {
   return `'${path}' holds keys or records of Sandgate itself, which no grant lets a tool reach`;
 }
 
+/** Why a program that stays is not started. For operators. */
+export function replaceableText(directory: string, path: string): string {
+  return (
+    `'${directory}' has a file of Sandgate itself, '${path}', which cannot be kept from a program that stays once it is replaced or created: ` +
+    "grant it without write, or grant another directory"
+  );
+}
+
 /** Opens an entry of a granted directory, without following links. */
 export function openCovered(directory: string, path: string): number {
   const whole = join(directory, path);
   const fd = openSync(whole, ENTRY_FLAGS);
-  if (readlinkSync(fdPath(fd)) === whole) return fd;
+  if (readlinkSync(fdPath(fd)) === whole && !fstatSync(fd).isSymbolicLink()) return fd;
   closeSync(fd);
   throw new DirectoryGrantError(`'${whole}' is reached through a link, and has a file of Sandgate itself`);
 }
@@ -113,7 +137,7 @@ function lookingAt<Found>(path: string, look: () => Found, none: Found): Found {
   try {
     return look();
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return none;
+    if (isGone(error)) return none;
     throw new DirectoryGrantError(
       `'${path}' cannot be searched for files of Sandgate itself: ${String(error)}`,
     );
@@ -142,12 +166,15 @@ function hardLinks(
   guard: Guard,
   directory: string,
   isWritable: boolean,
-): readonly { readonly path: string; readonly access: "none" | "read" }[] {
-  const linked = lookingAt(directory, () => [...guard.linked()], []).filter(
-    ({ access }) => isWritable || access === "none",
-  );
+): readonly { readonly path: string; readonly access: "none" | "read"; readonly stats: Stats }[] {
+  const all = lookingAt(directory, () => guard.linked(), []);
+  if (all === undefined)
+    throw new DirectoryGrantError(
+      `there are too many files of Sandgate itself to find those that have hard links in '${directory}': remove old ones`,
+    );
+  const linked = all.filter(({ access }) => isWritable || access === "none");
   if (linked.length === 0) return [];
-  const found: { path: string; access: "none" | "read" }[] = [];
+  const found: { path: string; access: "none" | "read"; stats: Stats }[] = [];
   const waiting = [directory];
   let left = MAX_ENTRIES;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -161,7 +188,8 @@ function hardLinks(
       else if (entry.isFile()) {
         const stats = entryAt(path);
         const known = linked.find((each) => each.stats.dev === stats?.dev && each.stats.ino === stats.ino);
-        if (known !== undefined) found.push({ path: relative(directory, path), access: known.access });
+        if (stats !== undefined && known !== undefined)
+          found.push({ path: relative(directory, path), access: known.access, stats });
       }
     }
   }

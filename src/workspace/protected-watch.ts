@@ -1,11 +1,26 @@
-import { closeSync, mkdirSync, openSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { guardFiles } from "../base/guarded-files.ts";
 import { loadCrypto } from "../base/load-crypto.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FoundPlace, findProtected } from "./find-protected.ts";
 import type { ProtectionGrant } from "./granted-protected.ts";
-import { DIRECTORY_FLAGS, entryPath } from "./paths/fd-path.ts";
+import { Guard } from "./guard/guard.ts";
+import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
 import { PathWalk } from "./paths/walk.ts";
 import { OWN_PREFIX } from "./protected-places.ts";
+
+const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Where places are moved to, in the granted directory. */
 const FOLDER = "moved-aside";
@@ -47,7 +62,8 @@ export class ProtectedWatch {
   readonly #fd: number;
   readonly #grant: ProtectionGrant;
   readonly #before: ReadonlyMap<string, FoundPlace>;
-  readonly #guarded: readonly string[];
+  /** By their paths, what was on the way to guarded files that did not exist. */
+  readonly #guarded: ReadonlyMap<string, Foremost | undefined>;
   readonly #since = BigInt(Date.now()) * 1_000_000n - CLOCK_NS;
 
   /**
@@ -64,7 +80,7 @@ export class ProtectedWatch {
     this.#fd = fd;
     this.#grant = grant;
     this.#before = new Map(before.map((place) => [place.path, place]));
-    this.#guarded = guarded;
+    this.#guarded = new Map(guarded.map((path) => [path, foremost(fd, path)]));
   }
 
   /** Moves what has appeared out of the way, and says what it was. Never throws. */
@@ -75,11 +91,14 @@ export class ProtectedWatch {
       onUnsearched: (path) => unsearched.push({ path: path || ".", movedTo: undefined }),
     });
     for (const { fd } of found) closeSync(fd);
-    const made = [...this.#made(found), ...this.#guarded];
+    const guarded = this.#madeGuarded();
+    const made = [...new Set([...this.#made(found), ...guarded])];
     const moved = made.slice(0, MAX_MOVED).flatMap((path): readonly MadePlace[] => {
       try {
         const movedTo = moveAside(this.#fd, path);
-        return movedTo === undefined ? [] : [{ path, movedTo }];
+        if (movedTo === undefined) return [];
+        if (guarded.includes(path)) this.#keepSecret(path, movedTo);
+        return [{ path, movedTo }];
       } catch {
         return [{ path, movedTo: undefined }];
       }
@@ -87,6 +106,30 @@ export class ProtectedWatch {
     // A program can close a directory of its own to hide what it made there.
     const places = [...moved, ...unsearched.slice(0, MAX_MOVED)];
     return { places, isComplete: isComplete && made.length <= MAX_MOVED && unsearched.length <= MAX_MOVED };
+  }
+
+  /** An operator can have made a key meanwhile. Tools cannot read it where it is now, either. */
+  #keepSecret(path: string, movedTo: string): void {
+    const directory = readlinkSync(fdPath(this.#fd));
+    if (Guard.current()?.accessTo(join(directory, path)) !== "none") return;
+    guardFiles([{ path: join(directory, movedTo), isFolder: true }]);
+    using walk = new PathWalk(this.#fd, movedTo, "refused");
+    const name = walk.toLastName() as string;
+    const fd = openSync(entryPath(walk.directory, name), READ_FLAGS);
+    try {
+      fchmodSync(fd, 0);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #madeGuarded(): readonly string[] {
+    return Array.from(this.#guarded, ([path, before]) => {
+      const now = foremost(this.#fd, path);
+      return now !== undefined && now.path === before?.path && now.identity === before.identity
+        ? undefined
+        : now?.path;
+    }).filter((path) => path !== undefined);
   }
 
   /** A new repository is one of them as a whole. */
@@ -107,6 +150,32 @@ export class ProtectedWatch {
     if (known === undefined) return changedAt >= this.#since;
     return known.identity !== identity && (known.parent !== parent || known.kind === "link");
   }
+}
+
+/** What is found first on the way to a path that is not a directory. */
+interface Foremost {
+  readonly path: string;
+  readonly identity: string;
+}
+
+/** Returns what is at a path, or on the way to it in the place of a directory, such as a link. */
+function foremost(root: number, path: string): Foremost | undefined {
+  const names = path.split("/");
+  for (const [index, name] of names.entries()) {
+    const at = names.slice(0, index + 1).join("/");
+    try {
+      using walk = new PathWalk(root, at, "refused");
+      walk.toLastName();
+      const stats = lstatSync(entryPath(walk.directory, name), { throwIfNoEntry: false });
+      if (stats === undefined) return undefined;
+      if (!stats.isDirectory() || index === names.length - 1)
+        return { path: at, identity: `${stats.dev}:${stats.ino}` };
+    } catch {
+      // Moving it shows whether there is something.
+      return { path: at, identity: "" };
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -11,3 +11,14 @@ test("a path that no file can have is not looked for", () => {
   ]);
   expect(guardedFiles()).toBe(before);
 });
+
+test("a file is guarded until everything that named it has ended that", () => {
+  const [path, other] = ["/tmp/sandgate-guarded", "/tmp/sandgate-other"];
+  const isGuarded = (): boolean => guardedFiles().some((file) => file.path === path);
+  const [first, second] = [guardFiles([{ path }]), guardFiles([{ path }, { path: other }])];
+  first();
+  first();
+  expect(isGuarded()).toBe(true);
+  second();
+  expect(isGuarded()).toBe(false);
+});

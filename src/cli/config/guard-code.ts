@@ -1,7 +1,10 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { guardFiles } from "../../base/guarded-files.ts";
+import type { Tool } from "../../engine/tool.ts";
+import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
+import { usedBy } from "../../policy/rule/rule.ts";
 
 /** How many modules are followed from one that the config names. */
 const MAX_MODULES = 1_000;
@@ -59,6 +62,24 @@ export function guardConfined(words: readonly string[], fs: readonly FsGrant[] =
       return [word, ...fs.flatMap((grant) => seenAt(word, grant))];
     }),
   );
+}
+
+/**
+ * Guards the programs of tools, and those of their constant arguments that are files: also in the directories that a policy
+ * grants, since a program begins in the first of them.
+ */
+export function guardPrograms(tools: readonly Tool[], policies: readonly LocatedPolicy[]): void {
+  const uses = policies.flatMap((policy) => [...policy.rules.map(usedBy), policy.default]);
+  const granted = uses
+    .flatMap((use) => (use === undefined || use === "deny" ? [] : (use.capabilities?.fs ?? [])))
+    .filter((grant) => "directory" in grant);
+  for (const { process: program } of tools) {
+    if (program === undefined || typeof program.args === "function") continue;
+    const words = [program.command, ...(program.args ?? [])].filter((word) => typeof word === "string");
+    const cwd = typeof program.cwd === "string" ? program.cwd : ".";
+    guardConfined(words);
+    for (const grant of granted) guardConfined(words, [grant], cwd);
+  }
 }
 
 /** Returns the path of what a program sees at a path, if the grant shows it. */

@@ -10,6 +10,7 @@ import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RestateOptions } from "../../restate/sessions/restate-options.ts";
 import { pathBeside } from "./config-path.ts";
+import { guardPrograms } from "./guard-code.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
 import { type AllTools, loadAllTools } from "./load-all-tools.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
@@ -144,6 +145,10 @@ export async function loadConfig(
   const { subjects, mcp: _, ...tooling } = await loadAllTools(source, problems, importTools);
   const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, subjects);
   problems.push(...loaded.problems);
+  guardPrograms(
+    tooling.tools.map(({ tool }) => tool),
+    locatedPolicies,
+  );
   const shadow = await loadShadow(source, subjects, problems);
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);

@@ -16,14 +16,18 @@ export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends Asy
   /**
    * Opens the granted directories and files of a call.
    *
+   * @param use `lasting` for a program that stays: it is granted nothing in which a file of Sandgate itself could be replaced.
    * @throws {DirectoryGrantError} if one of them cannot be shown.
    */
-  openFiles(grants: readonly FsGrant[]): Files;
+  openFiles(grants: readonly FsGrant[], use: FileUse): Files;
   /** @throws {Error} if the program cannot be launched. */
   launch(launch: Launch<Files>): Launched;
   /** Gets ready for the next call, which will have the same grants. Default: there is nothing to prepare. */
   prepare?(grants: readonly FsGrant[]): void;
 }
+
+/** How long a program can use what it was granted: for a call or a session, or until it ends by itself. */
+export type FileUse = "call" | "lasting";
 
 /** The granted directories and files of a call, opened. */
 export interface GrantedFiles extends AsyncDisposable {
@@ -37,6 +41,11 @@ export interface GrantedFiles extends AsyncDisposable {
    * does not find them.
    */
   moveAside(): MadePlaces;
+  /**
+   * Calls a listener, at most once, when the program has to be ended: a file of Sandgate itself has appeared or was replaced,
+   * which it could read or change. It gets the path as the program sees it.
+   */
+  onExposed(listener: (path: string) => void): void;
 }
 
 /** What is launched. */

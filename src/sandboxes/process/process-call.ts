@@ -41,6 +41,7 @@ export class ProcessCall {
   readonly #startedAt = performance.now();
   #grace: NodeJS.Timeout | undefined;
   #cause: StopCause | undefined;
+  #exposed: string | undefined;
   #hasExited = false;
 
   constructor(parts: CallParts) {
@@ -55,6 +56,10 @@ export class ProcessCall {
     this.#limits = task.limits;
     this.#output = new ProgramOutput(task, tool, memory.openForOutput(task));
     this.#output.read(stdout, stderr, (cause) => void this.stop(cause));
+    files.onExposed((path) => {
+      this.#exposed = path;
+      void this.stop("exposed", 0);
+    });
     this.ended = this.#run()
       .catch((error: unknown) => lostProgram(error, this.#startedAt))
       .finally(() => this.#output.close());
@@ -109,7 +114,7 @@ export class ProcessCall {
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: this.#launched, output: this.#output, startedAt: this.#startedAt },
-      ...{ cause: this.#cause, code, note },
+      ...{ cause: this.#cause, exposed: this.#exposed, code, note },
     });
   }
 }

@@ -128,7 +128,7 @@ export class ProcessSandbox implements Sandbox {
     let network: CallNetwork | undefined;
     try {
       const launcher = this.#launcher;
-      files = launcher.openFiles(grants);
+      files = launcher.openFiles(grants, "call");
       const changes = new ProgramChanges(tool, program, files.places, task.observer);
       await changes.begin();
       if (this.#closed) return unavailable("the sandbox is closed");

@@ -24,7 +24,12 @@ const LOST = "The program was started, but how it ended could not be found out";
 const NOT_ALL_ENDED = "The program ended, but not all processes that it started could be ended yet";
 
 /** Why a program was stopped. */
-export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory";
+export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "exposed";
+
+/** The message of a program that was ended, since it could have read or changed a file of Sandgate itself. */
+export function exposedText(path: string): string {
+  return `The program was ended: '${path}', a file of Sandgate itself, was created or replaced while it ran, and could not be kept from it any more. Run it again`;
+}
 
 /** A program, or a command of a kept shell, that has ended or was stopped. */
 export interface EndedProgram {
@@ -41,6 +46,8 @@ export interface EndedProgram {
   readonly startedAt: number;
   /** Absent if it was not stopped. */
   readonly cause?: StopCause | undefined;
+  /** Which file of Sandgate itself it could have reached. */
+  readonly exposed?: string | undefined;
   /** The exit code; `undefined` if its processes have not ended. */
   readonly code: number | undefined;
   /** What the completion says besides what the program wrote. */
@@ -69,6 +76,11 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
   if (cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
   if (cause === "memory")
     return { status: "limit_exceeded", limit: "outputBytes", message: output.refusal, ...base };
+  if (cause === "exposed")
+    return {
+      ...{ status: "failed", message: exposedText(shownPath(ended.exposed ?? "")), userVisible: true },
+      ...base,
+    };
   if (cause === "timeout" && !mayHaveBegun) return { status: cause, hasBegun: false, ...base };
   if (cause !== undefined) return { status: cause, ...base };
   if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type GuardedAccess, type GuardedFile, guardedFiles } from "../../base/guarded-files.ts";
+import { isGone } from "../error.ts";
 import { foldName } from "../protected-places.ts";
 import { MountPoints } from "./mount-points.ts";
 
@@ -106,28 +107,32 @@ export class Guard {
       .map(({ place }) => place);
   }
 
-  /** What may be done with a file that has several hard links, of which one can be a guarded one. */
+  /**
+   * What may be done with a file that has several hard links, of which one can be a guarded one: nothing, if there are too
+   * many guarded files to find out.
+   */
   accessByLink({ dev, ino }: Pick<Stats, "dev" | "ino">): GuardedAccess | undefined {
-    let found: GuardedAccess | undefined;
-    for (const { stats, access } of this.linked()) {
-      if (stats.dev !== dev || stats.ino !== ino) continue;
-      if (access === "none") return "none";
-      found = "read";
-    }
-    return found;
+    const linked = this.linked();
+    if (linked === undefined) return "none";
+    const accesses = linked
+      .filter(({ stats }) => stats.dev === dev && stats.ino === ino)
+      .map(({ access }) => access);
+    return accesses.find((access) => access === "none") ?? accesses[0];
   }
 
-  /** Returns the guarded files that have several hard links. */
-  *linked(): Generator<{ readonly stats: Stats; readonly access: GuardedAccess }> {
+  /** Returns the guarded files that have several hard links; `undefined` if there are too many guarded files to look at. */
+  linked(): readonly { readonly stats: Stats; readonly access: GuardedAccess }[] | undefined {
+    const found: { stats: Stats; access: GuardedAccess }[] = [];
     let left = MAX_LOOKED_AT;
     for (const place of this.places) {
       for (const path of place.isFolder ? filesIn(place.path) : [place.path]) {
         if (place.ending !== undefined && !path.endsWith(place.ending)) continue;
-        if (--left < 0) return;
-        const stats = lstatSync(path, { throwIfNoEntry: false });
-        if (stats?.isFile() && stats.nlink > 1) yield { stats, access: place.access };
+        if (--left < 0) return undefined;
+        const stats = statOf(path);
+        if (stats?.isFile() && stats.nlink > 1) found.push({ stats, access: place.access });
       }
     }
+    return found;
   }
 }
 
@@ -148,7 +153,16 @@ function filesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (isGone(error)) return undefined;
     throw error;
   }
 }

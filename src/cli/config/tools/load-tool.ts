@@ -10,7 +10,6 @@ import { SchemaError } from "../../../schema/schema-error.ts";
 import type { HostImplementation } from "../../../tool/implementations/host-implementation.ts";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import { guardedPathBeside, pathBeside } from "../config-path.ts";
-import { guardConfined } from "../guard-code.ts";
 import { loadExport } from "./load-export.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
@@ -64,7 +63,6 @@ function readProgram(
 ): ProcessImplementation | undefined {
   if (entry.value.process === undefined) return undefined;
   const { killGrace, ...program } = entry.value.process;
-  guardConfined([program.command, ...(program.args ?? [])].filter((word) => typeof word === "string"));
   if (killGrace === undefined) return program;
   const killGraceMs = parseDuration(killGrace);
   if (killGraceMs !== undefined) return { ...program, killGraceMs };

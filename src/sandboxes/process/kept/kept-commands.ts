@@ -80,7 +80,7 @@ export class KeptCommands {
     times: { readonly startedAt: number; readonly deadlineAt: number },
   ): Promise<SandboxOutcome> {
     const launcher = this.#launcher;
-    const files = launcher.openFiles(task.capabilities.fs ?? []);
+    const files = launcher.openFiles(task.capabilities.fs ?? [], "call");
     try {
       const changes = new ProgramChanges(tool, program, files.places, task.observer);
       await changes.begin();
@@ -110,7 +110,7 @@ export class KeptCommands {
     const launcher = this.#launcher;
     const { limits } = task;
     // The shell has its own, since it ends after the call.
-    const files = launcher.openFiles(task.capabilities.fs ?? []);
+    const files = launcher.openFiles(task.capabilities.fs ?? [], "call");
     let cgroup: Cgroup | undefined;
     try {
       cgroup = cgroups.create(limits, launcher.ownProcesses);

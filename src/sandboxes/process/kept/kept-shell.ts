@@ -35,6 +35,7 @@ export class KeptShell {
   readonly #end: ProgramEnd;
   readonly #stdout: MarkedOutput;
   readonly #stderr: MarkedOutput;
+  #exposed: string | undefined;
   #isOver = false;
   #hasRun = false;
 
@@ -46,6 +47,10 @@ export class KeptShell {
     this.#end = new ProgramEnd(this.launched);
     this.#stdout = new MarkedOutput(this.launched.stdout);
     this.#stderr = new MarkedOutput(this.launched.stderr);
+    files.onExposed((path) => {
+      this.#exposed = path;
+      this.kill();
+    });
     this.launched.stdin.write(FIRST_LINE);
     this.ended = this.#finish(files);
   }
@@ -53,6 +58,11 @@ export class KeptShell {
   /** Whether it has ended or is about to. */
   get isOver(): boolean {
     return this.#isOver || (this.#hasRun && this.launched.hasEnded);
+  }
+
+  /** Which file of Sandgate itself it could have reached, so that it was ended. */
+  get exposed(): string | undefined {
+    return this.#exposed;
   }
 
   /** Runs a command. Called only when the one before it has ended. */

@@ -105,7 +105,7 @@ export class ShellCall {
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: shell.launched, cgroup: shell.cgroup, output: this.#output },
-      ...{ cause: this.#cause, code },
+      ...{ cause: shell.exposed === undefined ? this.#cause : "exposed", exposed: shell.exposed, code },
       ...(notes.length > 0 && { note: notes.join(". ") }),
     });
   }

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, mkdtempSync } from "node:fs";
+import { type BigIntStats, closeSync, fstatSync, lstatSync, mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
@@ -7,13 +7,19 @@ import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { findProtected } from "../../../workspace/find-protected.ts";
 import { protectionOf } from "../../../workspace/granted-protected.ts";
-import { coverOf, guardedAccess, guardedText } from "../../../workspace/guarded-cover.ts";
+import {
+  coverOf,
+  type GuardedCover,
+  guardedAccess,
+  guardedText,
+  isNearGuarded,
+} from "../../../workspace/guarded-cover.ts";
+import { GuardedWatch } from "../../../workspace/guarded-watch.ts";
 import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles, Launched } from "../launcher.ts";
 import { checkPlace, openFile } from "../namespaces/granted-mounts.ts";
 import type { GrantedPath } from "./launch-plan.ts";
-import { nearestPackageFile } from "./package-file.ts";
 
 /** The granted directories and files of a call, which its program uses at their own paths, and its temporary directory. */
 export class GrantedPaths implements GrantedFiles {
@@ -25,11 +31,20 @@ export class GrantedPaths implements GrantedFiles {
   readonly #paths: GrantedPath[] = [];
   readonly #fds: number[] = [];
   readonly #watches: ProtectedWatch[] = [];
+  readonly #watch = new GuardedWatch();
   #workingDirectory: string | undefined;
 
-  /** @throws {DirectoryGrantError} if one of them cannot be used at its own path. */
-  constructor(grants: readonly FsGrant[]) {
+  /**
+   * @param system The paths of the system that the program may use. Hard links in them are not looked for.
+   * @throws {DirectoryGrantError} if one of them cannot be used at its own path.
+   */
+  constructor(grants: readonly FsGrant[], system: readonly GrantedPath[]) {
     try {
+      for (const { path } of system.filter((each) => isNearGuarded(each.path))) {
+        const cover = coverOf(path, false);
+        refuseGuarded(path, cover, false);
+        this.#watch.addDirectory(path, false, cover, path);
+      }
       for (const grant of grants) this.#add(grant, grants.length === 1);
     } catch (error) {
       void this[Symbol.asyncDispose]();
@@ -58,6 +73,10 @@ export class GrantedPaths implements GrantedFiles {
     return JSON.stringify(this.#paths);
   }
 
+  onExposed(listener: (path: string) => void): void {
+    this.#watch.onExposed(listener);
+  }
+
   moveAside(): MadePlaces {
     return allMade(this.#watches.map((watch) => watch.moveAside()));
   }
@@ -83,13 +102,20 @@ export class GrantedPaths implements GrantedFiles {
     const shownAs = (below: string): string =>
       isOnly && isDirectory ? below : posix.join(path, below).slice(1);
     if (grant.write) this.#places.push({ fd, isDirectory, shownAs });
-    if (isFileGrant(grant)) return;
+    if (isFileGrant(grant)) {
+      this.#watch.addFile(path, path);
+      return;
+    }
     this.#workingDirectory ??= path;
+    const cover = coverOf(path, grant.write === true);
+    refuseGuarded(path, cover, grant.write === true);
+    this.#watch.addDirectory(path, grant.write === true, cover, path);
     const watch = refuseUncovered(fd, grant);
     if (watch !== undefined) this.#watches.push(watch);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#watch[Symbol.dispose]();
     for (const fd of this.#fds.splice(0)) closeSync(fd);
     const { launched } = this;
     // A program that still runs could put links in the way, and something else would be removed.
@@ -104,18 +130,30 @@ export class GrantedPaths implements GrantedFiles {
 }
 
 /**
+ * Landlock allows a directory with everything in it.
+ *
+ * @param isWritable Then, nothing may appear in it, either.
+ * @throws {DirectoryGrantError} if there is a file of Sandgate itself in it which the program must not change or read.
+ */
+function refuseGuarded(
+  directory: string,
+  { readOnly, hidden, missing }: GuardedCover,
+  isWritable: boolean,
+): void {
+  const [guarded] = [...hidden.map(({ path }) => path), ...readOnly, ...(isWritable ? missing : [])];
+  if (guarded !== undefined)
+    throw new DirectoryGrantError(
+      `'${directory}' has a file of Sandgate itself, '${guarded}', which Landlock cannot keep from programs: grant another directory, or install bubblewrap`,
+    );
+}
+
+/**
  * Landlock allows a directory with everything in it, also what does not exist yet.
  *
  * @throws {DirectoryGrantError} if there is something in it that the program must not change or read.
  */
 function refuseUncovered(fd: number, grant: DirectoryGrant): ProtectedWatch | undefined {
   const { directory, write = false } = grant;
-  const { readOnly, hidden, missing } = coverOf(directory, write);
-  const [guarded] = [...hidden.map(({ path }) => path), ...readOnly, ...missing];
-  if (guarded !== undefined)
-    throw new DirectoryGrantError(
-      `'${directory}' has a file of Sandgate itself, '${guarded}', which Landlock cannot keep from programs: grant another directory, or install bubblewrap`,
-    );
   if (!write) return undefined;
   const protection = protectionOf(grant);
   const { places: found } = findProtected(fd, protection);
@@ -127,4 +165,32 @@ function refuseUncovered(fd: number, grant: DirectoryGrant): ProtectedWatch | un
         "grant it without write, say writesProtected: true, or install bubblewrap",
     );
   return new ProtectedWatch(fd, protection, found);
+}
+
+/**
+ * Finds what Node.js reads to know how to load a module: the `package.json` in the module's directory, or else in the nearest
+ * one above it. Landlock cannot hide one that is outside of what is granted, and Node.js ends if it exists and cannot be
+ * read.
+ *
+ * @param directory An absolute path.
+ * @returns Undefined if there is none, it is not a regular file (a link could lead to anything), or no tool may read it.
+ */
+function nearestPackageFile(directory: string): GrantedPath | undefined {
+  for (let at = directory; ; at = dirname(at)) {
+    const path = join(at, "package.json");
+    const stat = statOf(path);
+    if (stat !== undefined)
+      return stat.isFile() && guardedAccess(path) !== "none"
+        ? { path, access: "read", identity: `${stat.dev}:${stat.ino}` }
+        : undefined;
+    if (at === dirname(at)) return undefined;
+  }
+}
+
+function statOf(path: string): BigIntStats | undefined {
+  try {
+    return lstatSync(path, { bigint: true });
+  } catch {
+    return undefined;
+  }
 }

@@ -40,7 +40,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
   }
 
   openFiles(grants: readonly FsGrant[]): GrantedPaths {
-    return new GrantedPaths(grants);
+    return new GrantedPaths(grants, this.#system);
   }
 
   launch({ program, files, limits, cgroup, listener, hasChannel = false }: Launch<GrantedPaths>): Launched {

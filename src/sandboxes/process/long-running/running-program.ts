@@ -11,7 +11,7 @@ import { CallNetwork, type CallNetworkOptions, withProxy } from "../network/call
 import { enforceableLimits, KILL_GRACE_MS, PROCESS_DEFAULTS } from "../process-limits.ts";
 import { MAX_PROGRAM_BYTES, type Program, programBytes } from "../program.ts";
 import { ProgramEnd } from "../program-end.ts";
-import { madeTexts } from "../program-outcome.ts";
+import { exposedText, madeTexts } from "../program-outcome.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
 import type { ConfinedProgram, ConfinedProgramOptions, LongRunningEnd } from "./confined-program.ts";
 
@@ -49,7 +49,7 @@ export async function startRunningProgram(
     throw new ToolPreparationError("a program has a network only with namespaces");
   const held: Held = {};
   try {
-    held.files = launcher.openFiles(fs);
+    held.files = launcher.openFiles(fs, "lasting");
     held.cgroup = cgroups.create(limits, launcher.ownProcesses);
     const { netBytes = PROCESS_DEFAULTS.netBytes } = limits;
     held.network = CallNetwork.of({ openEgress, grants, netBytes, warn });
@@ -78,6 +78,8 @@ export class RunningProgram implements ConfinedProgram {
   readonly #launched: Launched;
   readonly #end: ProgramEnd;
   #grace: NodeJS.Timeout | undefined;
+  /** Why it was ended here. */
+  #problem: string | undefined;
 
   constructor(launched: Launched, held: Held, isolation: Isolation, warn: (text: string) => void) {
     this.#launched = launched;
@@ -89,6 +91,11 @@ export class RunningProgram implements ConfinedProgram {
     this.pid = launched.pid;
     this.#end = new ProgramEnd(launched);
     this.exited = this.#end.exited.then(() => {});
+    held.files?.onExposed((path) => {
+      this.#problem = exposedText(path);
+      warn(this.#problem);
+      this.#end.kill();
+    });
     this.ended = this.#finish(held, warn);
   }
 
@@ -119,6 +126,7 @@ export class RunningProgram implements ConfinedProgram {
     return {
       ...{ code, hasBegun, ended: code === undefined ? "told" : "confirmed" },
       ...(!hasBegun && { problem: problem ?? startProblem(said) }),
+      ...(this.#problem !== undefined && { problem: this.#problem }),
     };
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { promisify } from "node:util";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
-import type { Launch, Launched, Launcher } from "../launcher.ts";
+import type { FileUse, Launch, Launched, Launcher } from "../launcher.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
 import { GrantedMounts } from "./granted-mounts.ts";
 import { LaunchedInNamespaces } from "./launched-in-namespaces.ts";
@@ -75,8 +75,8 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
     writeFileSync(this.#networkFilter, networkFilter);
   }
 
-  openFiles(grants: readonly FsGrant[]): GrantedMounts {
-    return new GrantedMounts(grants);
+  openFiles(grants: readonly FsGrant[], use: FileUse): GrantedMounts {
+    return new GrantedMounts(grants, use);
   }
 
   launch(launch: Launch<GrantedMounts>): Launched {

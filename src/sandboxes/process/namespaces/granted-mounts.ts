@@ -6,11 +6,20 @@ import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
 import { type ProtectionGrant, protectionOf } from "../../../workspace/granted-protected.ts";
-import { coverOf, guardedAccess, guardedText, openCovered } from "../../../workspace/guarded-cover.ts";
+import {
+  coverOf,
+  guardedAccess,
+  guardedText,
+  isNearGuarded,
+  openCovered,
+  replaceableText,
+} from "../../../workspace/guarded-cover.ts";
+import { GuardedWatch } from "../../../workspace/guarded-watch.ts";
 import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
 import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
-import type { GrantedFiles } from "../launcher.ts";
+import type { FileUse, GrantedFiles } from "../launcher.ts";
+import { SHOWN_DIRECTORIES } from "./system-files.ts";
 import { takenPlace } from "./taken-places.ts";
 
 /** Where a directory is seen whose grant does not say where: a program needs the root for its system directories. */
@@ -32,10 +41,18 @@ export class GrantedMounts implements GrantedFiles {
   readonly #watches: ProtectedWatch[] = [];
   /** Folders that are shown empty. */
   readonly #hidden: string[] = [];
+  readonly #watch = new GuardedWatch();
+  /** Which files of Sandgate itself are covered. */
+  readonly #guarded: (readonly [path: string, identity: string])[] = [];
+  readonly #use: FileUse;
   #canWait = true;
 
-  /** @throws {DirectoryGrantError} if one of them cannot be shown. */
-  constructor(grants: readonly FsGrant[]) {
+  /**
+   * @param use See {@link Launcher.openFiles}.
+   * @throws {DirectoryGrantError} if one of them cannot be shown.
+   */
+  constructor(grants: readonly FsGrant[], use: FileUse = "call") {
+    this.#use = use;
     const places: SnapshotPlace[] = [];
     this.places = places;
     try {
@@ -53,7 +70,10 @@ export class GrantedMounts implements GrantedFiles {
         const shownAs = (path: string): string => (isOnly ? path : posix.join(at, path).slice(1));
         if (isWritable) places.push({ fd, isDirectory, shownAs });
         if (isDirectory && isWritable) this.#protect(fd, protectionOf(grant), at, missing);
+        if (!isDirectory) this.#watch.addFile(own, at);
       }
+      for (const directory of SHOWN_DIRECTORIES)
+        if (isNearGuarded(directory)) this.#guard(directory, directory, false);
     } catch (error) {
       this[Symbol.dispose]();
       throw error;
@@ -86,7 +106,7 @@ export class GrantedMounts implements GrantedFiles {
       const { dev, ino } = fstatSync(fd, { bigint: true });
       return [at, isWritable, isDirectory, `${dev}:${ino}`];
     });
-    return JSON.stringify([mounts, this.#hidden]);
+    return JSON.stringify([mounts, this.#hidden, this.#guarded]);
   }
 
   /** The first directory; `/tmp` if there is none. */
@@ -111,13 +131,27 @@ export class GrantedMounts implements GrantedFiles {
     return [...shown, ...hidden].sort((a, b) => (a.at < b.at ? -1 : 1)).flatMap(({ options }) => options);
   }
 
+  onExposed(listener: (path: string) => void): void {
+    this.#watch.onExposed(listener);
+  }
+
   moveAside(): MadePlaces {
     return allMade(this.#watches.map((watch) => watch.moveAside()));
   }
 
   /** Covers files of Sandgate itself. Returns those that do not exist. */
   #guard(directory: string, at: string, isWritable: boolean): readonly string[] {
-    const { readOnly, hidden, above, missing } = coverOf(directory, isWritable);
+    const cover = coverOf(directory, isWritable);
+    const { readOnly, hidden, above, missing, found } = cover;
+    const [first] = found.keys();
+    if (first !== undefined) {
+      if (this.#use === "lasting" && isWritable)
+        throw new DirectoryGrantError(replaceableText(directory, first));
+      // Of a sandbox that waits, a file that is replaced would not be covered.
+      this.#canWait = false;
+    }
+    this.#guarded.push(...Array.from(found, ([path, identity]) => [`${at}/${path}`, identity] as const));
+    this.#watch.addDirectory(directory, isWritable, cover, at);
     const mount = (path: string, shown: Pick<Mount, "isWritable" | "isDirectory">): unknown =>
       this.#mounts.push({ fd: openCovered(directory, path), at: `${at}/${path}`, ...shown });
     for (const path of above) mount(path, { isWritable: true, isDirectory: true });
@@ -157,6 +191,7 @@ export class GrantedMounts implements GrantedFiles {
 
   [Symbol.dispose](): void {
     for (const { fd } of this.#mounts.splice(0)) closeSync(fd);
+    this.#watch[Symbol.dispose]();
   }
 }
 

@@ -34,6 +34,12 @@ const CERTIFICATES = [
   "ssl/openssl.cnf",
 ];
 
+/** All directories of this machine that programs see at their own paths. */
+export const SHOWN_DIRECTORIES: readonly string[] = [
+  ...SYSTEM_DIRECTORIES,
+  ...[...CONFIGURATION, ...CERTIFICATES].map((name) => `/etc/${name}`),
+].filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory());
+
 /** Files of `/proc` that tell about this machine or its kernel, or that root could change. */
 const HIDDEN = [
   ...["cmdline", "config.gz", "iomem", "ioports", "kallsyms", "kcore", "key-users", "keys", "kmsg"],

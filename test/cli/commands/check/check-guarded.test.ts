@@ -132,4 +132,27 @@ mcp:
       expect(guarded(), name).toContain(join(folder, name));
     expect(guarded()).not.toContain(join(folder, "servers/other.mjs"));
   });
+
+  test("what programs of tools are given, in the directories that a policy grants them", async () => {
+    const { folder } = await warnings({
+      "sandgate.yaml": `tools:
+  - name: count
+    description: Counts
+    inputSchema: { type: object, properties: { file: { type: string } } }
+    process: { command: python3, cwd: bin, args: [count.py, FOLDER/data/rules.json, { argument: /file }] }
+policy:
+  rules:
+    - tools: [count]
+      effect: allow
+      sandboxes: [process]
+      capabilities: { fs: [{ directory: FOLDER/data, at: /data, write: true }] }
+`,
+      "data/bin/count.py": "",
+      "data/count.py": "",
+      "data/rules.json": "",
+    });
+    for (const name of ["data/bin/count.py", "data/rules.json"])
+      expect(guarded(), name).toContain(join(folder, name));
+    expect(guarded()).not.toContain(join(folder, "data/count.py"));
+  });
 });
