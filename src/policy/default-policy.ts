@@ -2,7 +2,7 @@ import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { allow, deny, type PolicyDecision } from "./decision.ts";
 import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
 import type { ResourceLimits } from "./grant/limits.ts";
-import type { PolicyRequest, RuntimePolicy } from "./policy.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
 
 /** What {@link DefaultPolicy} decides about a tool. */
 export interface DefaultRule {
@@ -36,6 +36,10 @@ export class DefaultPolicy implements RuntimePolicy {
 
   check({ tool }: PolicyRequest): PolicyDecision {
     return this.#decisions.get(tool.name) ?? this.#default;
+  }
+
+  mayAllow({ name }: PolicySubject): boolean {
+    return (this.#decisions.get(name) ?? this.#default).decision !== "deny";
   }
 
   explain(request: PolicyRequest): PolicyExplanation {

@@ -24,6 +24,11 @@ export interface RuntimePolicy {
    */
   explain?(request: PolicyRequest): PolicyExplanation | Promise<PolicyExplanation>;
   /**
+   * Returns whether some call of a tool by a principal could run, perhaps after a question. `false` is certain: such a tool need
+   * not be listed. Must not throw. Default: it could.
+   */
+  mayAllow?(tool: PolicySubject, principal: Principal | undefined): boolean;
+  /**
    * Identifies this version of the policy in events and the journal, such as a digest of its file. It is read immediately
    * before `check` is called: a policy whose rules can be replaced chooses them before `check` returns, also if it
    * returns a promise. Default: none.

@@ -4,8 +4,9 @@ import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
 import type { TrackedFields } from "./history/value-provenance.ts";
 import { joinDecisions } from "./join-decisions.ts";
 import { joinExplanations } from "./join-explanations.ts";
-import type { PolicyRequest, RuntimePolicy } from "./policy.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
 import type { PolicyPlace } from "./policy-place.ts";
+import type { Principal } from "./principal.ts";
 
 /**
  * Joins policies to one that allows a call only if all of them do: `deny` wins over `ask`, and `ask` over `allow`. The
@@ -63,6 +64,10 @@ class StrictestPolicy implements RuntimePolicy {
 
   explain(request: PolicyRequest): PolicyExplanation | Promise<PolicyExplanation> {
     return this.#askAll((policy) => policy.explain?.(request) ?? policy.check(request), explainAll);
+  }
+
+  mayAllow(tool: PolicySubject, principal: Principal | undefined): boolean {
+    return this.#policies.every((policy) => policy.mayAllow?.(tool, principal) ?? true);
   }
 
   #askAll<Joined>(

@@ -1,7 +1,8 @@
 import type { ToolRegistry } from "../engine/registry.ts";
 import { deny, type PolicyDecision } from "../policy/decision.ts";
 import type { TrackedFields } from "../policy/history/value-provenance.ts";
-import type { PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+import type { Principal } from "../policy/principal.ts";
 
 /** The tools and the policy of a server, which outlive a reload. */
 export interface ToolsAndPolicy {
@@ -78,6 +79,11 @@ class CurrentPolicy implements RuntimePolicy {
     if (!(decision instanceof Promise)) return decision;
     // The server may have been paused meanwhile.
     return decision.then((decided) => (this.#isPaused() ? deny(PAUSED) : decided));
+  }
+
+  /** A paused server lists the tools that it has otherwise. */
+  mayAllow(tool: PolicySubject, principal: Principal | undefined): boolean {
+    return this.#current().mayAllow?.(tool, principal) ?? true;
   }
 
   /** None while the server is paused: no version of the policy decides then. */

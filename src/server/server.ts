@@ -109,9 +109,12 @@ export class Server implements AsyncDisposable {
       ...(beforePolicy && { beforePolicy }),
       onAdmin: (event) => {
         console?.beat.change();
+        // What clients are listed depends on the policy.
+        if (event.action === "policy-replaced") routesOf?.toolsChanged();
         onAdmin?.(event);
       },
     });
+    let routesOf: SessionRoutes | undefined;
     const operator = servedConsole?.operator;
     const events = eventsBefore(context.events);
     const executed = console && eventsBefore(context.events);
@@ -138,6 +141,7 @@ export class Server implements AsyncDisposable {
       const routes = new SessionRoutes({
         ...{ service, clients, origins, limits: complete, mcp, metrics, hasExecutor },
       });
+      routesOf = routes;
       const executor = await Executor.start(
         { ...given, ...access, policy: executorPolicy, ...(executed && { events: executed }) },
         routes,

@@ -104,6 +104,17 @@ export class Session extends SessionBase implements TurnSession {
   }
 
   /**
+   * Returns whether some call of a tool could run in the session, perhaps after a question. `false` is certain: the policy allows the
+   * principal none, or the tool's level is `deny`.
+   */
+  mayCall(name: string): boolean {
+    const subject = this.registry.find(name)?.subject;
+    if (subject === undefined) return false;
+    const levels = [this.settings.tools.get(name), this.modeState.tools.get(name)];
+    return !levels.includes("deny") && (this.policy.mayAllow?.(subject, this.principal) ?? true);
+  }
+
+  /**
    * Begins a turn. The session remembers the latest 1,000.
    *
    * @throws {TypeError} if the id is invalid or in use, or the session is closed.

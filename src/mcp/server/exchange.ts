@@ -24,6 +24,8 @@ export interface ExchangeParts {
   readonly runs: Runs;
   readonly held: HeldRuns;
   readonly isModern: boolean;
+  /** Whether lists have what the client can never call, too. */
+  readonly listsAll: boolean;
   readonly session: () => Promise<Session>;
   /** What the client declared; on the wire without sessions, with this request. */
   readonly capabilities: (context: ServerContext) => ClientCapabilities;

@@ -38,6 +38,11 @@ export interface McpServerOptions extends McpOffers {
   readonly approvalUrl?: string;
   /** Whether clients that ask for logs get those of tools (`context.logger`). They are meant for operators. Default: `false`. */
   readonly logs?: boolean;
+  /**
+   * What lists of tools, resources and prompts have. `allowed`: only that of which the policy and the levels of the session could
+   * let some call of the client run. `all`: also what is denied to it in any case. Default: `"allowed"`.
+   */
+  readonly lists?: "allowed" | "all";
   /** The workspace, the mode and the tools of a client's session. Default: those of `Sessions.open`. */
   readonly session?: (principal: Principal | undefined) => Omit<OpenSessionOptions, "id" | "principal">;
   /** Receives what goes wrong besides calls, such as malformed messages. Must not throw. Default: it is ignored. */

@@ -65,7 +65,8 @@ export function peerServer(
   server.onerror = (error) => options.onProblem?.(error.message);
   const capabilities = (context: ServerContext): ClientCapabilities =>
     isModern ? declared(sdk, context) : (server.getClientCapabilities() ?? {});
-  const parts: ExchangeParts = { sdk, runs, held, isModern, session, capabilities };
+  const listsAll = options.lists === "all";
+  const parts: ExchangeParts = { sdk, runs, held, isModern, listsAll, session, capabilities };
   addTools(server, parts, options, ended);
   if (hasResources || hasPrompts) addOffers(server, parts, offers);
   return server;

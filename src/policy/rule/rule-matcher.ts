@@ -17,6 +17,48 @@ export interface MissedCondition {
   readonly match: "no" | "unclear";
 }
 
+/** Any call of a tool by a principal: it notes whether a condition depends on more than that. */
+class CallOfCaller implements MatchedCall {
+  readonly principal: MatchedCall["principal"];
+  readonly tool: PolicySubject;
+  dependsOnMore = false;
+
+  constructor(principal: MatchedCall["principal"], tool: PolicySubject) {
+    this.principal = principal;
+    this.tool = tool;
+  }
+
+  get input(): null {
+    this.dependsOnMore = true;
+    return null;
+  }
+
+  get sessionId(): string {
+    this.dependsOnMore = true;
+    return "";
+  }
+
+  get workspace(): undefined {
+    this.dependsOnMore = true;
+    return undefined;
+  }
+
+  get history(): undefined {
+    this.dependsOnMore = true;
+    return undefined;
+  }
+
+  get paths(): undefined {
+    this.dependsOnMore = true;
+    return undefined;
+  }
+
+  get spelled(): undefined {
+    this.dependsOnMore = true;
+    return undefined;
+  }
+}
+
 const NONE: readonly MissedCondition[] = Object.freeze([]);
 
 /** Decides which calls a rule matches. */
@@ -81,6 +123,23 @@ export class RuleMatcher {
       const answer = test(call);
       if (answer === "no") return "no";
       if (answer === "unclear") match = "unclear";
+    }
+    return match;
+  }
+
+  /**
+   * Whether the calls of a tool by a principal meet all conditions, as far as they depend on nothing but the principal and the time:
+   * `"depends"` if others remain.
+   */
+  matchCaller(principal: MatchedCall["principal"], tool: PolicySubject): Match | "depends" {
+    const call = new CallOfCaller(principal, tool);
+    let match: Match | "depends" = "yes";
+    for (const test of this.#tests) {
+      call.dependsOnMore = false;
+      const answer = test(call);
+      if (call.dependsOnMore) match = "depends";
+      else if (answer === "no") return "no";
+      else if (answer === "unclear" && match === "yes") match = "unclear";
     }
     return match;
   }

@@ -5,6 +5,7 @@ import type { PolicyExplanation } from "../explanation.ts";
 import type { TrackedFields } from "../history/value-provenance.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import type { PolicyPlace } from "../policy-place.ts";
+import type { Principal } from "../principal.ts";
 import type { Clock } from "./call-conditions.ts";
 import { compileRule } from "./compiled-rule.ts";
 import { trackedFieldsOf } from "./conditions/tracked-fields.ts";
@@ -90,6 +91,10 @@ export class RulePolicy implements RuntimePolicy {
 
   explain(request: PolicyRequest): PolicyExplanation {
     return this.#rulesOf(request.tool).explain(request);
+  }
+
+  mayAllow(tool: PolicySubject, principal: Principal | undefined): boolean {
+    return this.#rulesOf(tool).mayAllow(principal);
   }
 
   #rulesOf(tool: PolicySubject): ToolRules {

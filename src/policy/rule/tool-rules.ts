@@ -154,6 +154,22 @@ export class ToolRules {
     return cached.decision;
   }
 
+  /** Whether some call of a principal could run: no rule denies them all, and one could grant something. */
+  mayAllow(principal: MatchedCall["principal"]): boolean {
+    const concerned = this.#rules.filter(({ matcher }) => matcher.concerns(this.#tool));
+    const isDenied = concerned.some(({ kind, matcher }) => {
+      const match = matcher.matchCaller(principal, this.#tool);
+      return kind === "denial" && (match === "yes" || match === "unclear");
+    });
+    if (isDenied) return false;
+    if (this.#otherwise !== NO_GRANT) return true;
+    return concerned.some((rule) => {
+      if (rule.kind === "denial" || rule.whenMatched.use === undefined) return false;
+      const match = rule.matcher.matchCaller(principal, this.#tool);
+      return match === "yes" || match === "depends";
+    });
+  }
+
   explain(asked: MatchedCall): PolicyExplanation {
     const call = this.#spelled(asked);
     const decision = this.#decide(call);

@@ -3,8 +3,9 @@ import { describeThrown } from "../../base/thrown.ts";
 import { compareDecisions, directionOf } from "../compare-decisions.ts";
 import { checkDecision, type PolicyDecision } from "../decision.ts";
 import type { TrackedFields } from "../history/value-provenance.ts";
-import type { PolicyRequest, RuntimePolicy } from "../policy.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import type { PolicyPlace } from "../policy-place.ts";
+import type { Principal } from "../principal.ts";
 import type { PolicyDifference } from "./policy-difference.ts";
 
 /** The most calls whose comparison waits for an answer. */
@@ -40,6 +41,11 @@ export class ShadowPolicy implements RuntimePolicy {
     this.#candidate = candidate;
     this.#listener = listener;
     if (active.explain !== undefined) this.explain = active.explain.bind(active);
+  }
+
+  /** Whether the active policy could. */
+  mayAllow(tool: PolicySubject, principal: Principal | undefined): boolean {
+    return this.#active.mayAllow?.(tool, principal) ?? true;
   }
 
   /** That of the active policy. */

@@ -50,11 +50,18 @@ export const MCP: JsonObject = mapOf({
   approvalUrl: described(TEXT, "Where approvers answer, such as the address of a console. Default: none."),
   instructions: described(TEXT, "What clients show to their models about the server. Default: nothing."),
   logs: described(FLAG, "Whether clients that ask for logs get those of tools. Default: `false`."),
+  lists: described(
+    { enum: ["allowed", "all"] },
+    "What lists of tools, resources and prompts have: only that of which some call of the client could be allowed, or everything. Default: `allowed`.",
+  ),
   oauth: described(OAUTH, "Accepts access tokens of an authorization server. Default: none are accepted."),
 });
 
 /** The `server.mcp` of a config: how MCP is served, at `/mcp` and by `sandgate mcp serve`. */
-export type McpEntry = Pick<ServedMcp, "confirm" | "approvalUrl" | "instructions" | "logs" | "oauth">;
+export type McpEntry = Pick<
+  ServedMcp,
+  "confirm" | "approvalUrl" | "instructions" | "lists" | "logs" | "oauth"
+>;
 
 /** Returns how MCP is served; `undefined` if the config does not say. */
 export function loadMcp(

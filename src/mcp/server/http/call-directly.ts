@@ -57,7 +57,7 @@ export async function callDirectly(
 
 function exchangeParts({ sdk, runs, held }: ServerParts, session: Session): ExchangeParts {
   const capabilities = (context: ServerContext) => declared(sdk, context);
-  return { sdk, runs, held, isModern: true, session: async () => session, capabilities };
+  return { sdk, runs, held, isModern: true, listsAll: true, session: async () => session, capabilities };
 }
 
 /** The part of the SDK's context that a call uses on this wire if it wants no notifications. */

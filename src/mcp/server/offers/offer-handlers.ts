@@ -30,14 +30,19 @@ const MAX_SUBSCRIPTIONS = 1_000;
 export function addOffers(server: SdkServer, parts: ExchangeParts, offers: McpOffers): void {
   const { sdk, isModern } = parts;
   const match = templateMatcher(parts);
+  /** What the client reads with a tool; nothing if all its calls are denied. */
+  const listedWith = async <T>(tool: string, listed: readonly T[] = []): Promise<readonly T[]> =>
+    parts.listsAll || (await parts.session()).mayCall(tool) ? listed : [];
   if (offers.resources !== undefined || offers.resourceTemplates !== undefined) {
-    server.setRequestHandler("resources/list", ({ params }) => {
-      const listed = (offers.resources ?? []).map(({ read, server: _, ...resource }) => resource);
+    server.setRequestHandler("resources/list", async ({ params }) => {
+      const listed = (await listedWith(READ_RESOURCE, offers.resources)).map(
+        ({ read, server: _, ...resource }) => resource,
+      );
       const { items: resources, next } = pageOf(sdk, listed, params?.cursor, ({ uri }) => uri);
       return { resources, ...next } as unknown as ListResourcesResult;
     });
-    server.setRequestHandler("resources/templates/list", ({ params }) => {
-      const listed = (offers.resourceTemplates ?? []).map(
+    server.setRequestHandler("resources/templates/list", async ({ params }) => {
+      const listed = (await listedWith(READ_RESOURCE, offers.resourceTemplates)).map(
         ({ read, complete, matches, server: _, ...template }) => template,
       );
       const { items, next } = pageOf(sdk, listed, params?.cursor, ({ uriTemplate }) => uriTemplate);
@@ -51,11 +56,13 @@ export function addOffers(server: SdkServer, parts: ExchangeParts, offers: McpOf
     if (!isModern) addSubscriptions(server, parts, offers, match);
   }
   if (offers.prompts !== undefined) {
-    server.setRequestHandler("prompts/list", ({ params }) => {
-      const all = (offers.prompts ?? []).map(({ get, arguments: args, server: _, ...listed }) => ({
-        ...listed,
-        ...(args && { arguments: args.map(({ complete, ...argument }) => argument) }),
-      }));
+    server.setRequestHandler("prompts/list", async ({ params }) => {
+      const all = (await listedWith(GET_PROMPT, offers.prompts)).map(
+        ({ get, arguments: args, server: _, ...listed }) => ({
+          ...listed,
+          ...(args && { arguments: args.map(({ complete, ...argument }) => argument) }),
+        }),
+      );
       const { items: prompts, next } = pageOf(sdk, all, params?.cursor, ({ name }) => name);
       return { prompts, ...next } as unknown as ListPromptsResult;
     });

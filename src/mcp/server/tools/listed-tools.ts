@@ -13,11 +13,19 @@ export interface WireTool extends JsonObject {
   readonly inputSchema: JsonObject;
 }
 
+/** For whom tools are listed. */
+export interface ToolListing {
+  readonly isModern: boolean;
+  /** Whether the list has tools that the client can never call, too. */
+  readonly listsAll: boolean;
+}
+
 /** The tools that a session can see and whose definitions are approved, as MCP lists them, in order of registration. */
-export function listedTools({ registry }: Session, isModern: boolean): readonly WireTool[] {
+export function listedTools(session: Session, { isModern, listsAll }: ToolListing): readonly WireTool[] {
+  const { registry } = session;
   return registry
     .definitions()
-    .filter(({ name }) => !OFFER_TOOLS.has(name))
+    .filter(({ name }) => !OFFER_TOOLS.has(name) && (listsAll || session.mayCall(name)))
     .map((definition) => {
       const tool = registry.get(definition.name);
       const outputSchema = outputSchemaOf(tool);

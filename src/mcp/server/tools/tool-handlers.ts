@@ -31,9 +31,9 @@ export function addTools(
   options: Pick<McpServerOptions, "approvalUrl">,
   ended?: EndOfCall,
 ): void {
-  const { sdk, isModern } = parts;
+  const { sdk } = parts;
   server.setRequestHandler("tools/list", async ({ params }) => {
-    const listed = listedTools(await parts.session(), isModern);
+    const listed = listedTools(await parts.session(), parts);
     const { items: tools, next } = pageOf(sdk, listed, params?.cursor, ({ name }) => name);
     return { tools, ...next } as unknown as ListToolsResult;
   });

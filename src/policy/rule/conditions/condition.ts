@@ -130,9 +130,10 @@ function spelledAt(steps: readonly string[]): (call: MatchedCall) => Others {
   };
 }
 
-function rootValue({ input, principal, sessionId }: MatchedCall, root: Root): JsonValue | undefined {
-  if (root === "input") return input;
-  return root === "session" ? { id: sessionId } : (principal as JsonValue | undefined);
+/** Reads nothing else of the call: see `RuleMatcher.matchCaller`. */
+function rootValue(call: MatchedCall, root: Root): JsonValue | undefined {
+  if (root === "input") return call.input;
+  return root === "session" ? { id: call.sessionId } : (call.principal as JsonValue | undefined);
 }
 
 type Found = JsonValue | typeof MISSING | typeof UNREACHABLE;
