@@ -47,11 +47,7 @@ describe("The list of tools", () => {
       ["a"],
     ],
     ["what is allowed with some arguments", [allow({ tools: ["a"], when: { "/x": { equals: 1 } } })], ["a"]],
-    [
-      "what a person is asked about",
-      [{ tools: ["a"], effect: "ask", sandboxes: ["host"] } as never],
-      ["a"],
-    ],
+    ["what a person is asked about", [{ tools: ["a"], effect: "ask", sandboxes: ["host"] } as never], ["a"]],
     ["nothing that is asked about and granted nothing", [{ tools: ["a"], effect: "ask" } as never], []],
     ["nothing that is always denied", [allow({ tools: ["*"] }), deny({ tools: ["b"] })], ["a", "c"]],
     [
