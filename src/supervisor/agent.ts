@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { race } from "../base/timers/race.ts";
 import type { LongRunningProgram } from "../sandboxes/process/long-running/confined-program.ts";
+import { KILL_GRACE_MS } from "../sandboxes/process/process-limits.ts";
 import type { AgentCalls } from "./agent-calls.ts";
 import type { AgentLog } from "./agent-log.ts";
 import { AgentWire, type WireEnd } from "./wire/agent-wire.ts";
@@ -67,6 +68,7 @@ export class Agent implements AgentHandle {
       call: (call) => calls.call(call),
       log: (text) => log.add("stdout", text),
       end: (reason) => void this.#end(REASONS[reason], 0),
+      silent: () => this.#endUnlessExited(),
     });
     this.#ended = this.#finish();
   }
@@ -86,6 +88,13 @@ export class Agent implements AgentHandle {
     return this.#ended;
   }
 
+  /** An agent that can make no more calls has nothing left to do, and exits in time. */
+  #endUnlessExited(): void {
+    const { program } = this.#parts;
+    const timer = setTimeout(() => void this.#end(STAYED, 0), KILL_GRACE_MS);
+    void program.exited.then(() => clearTimeout(timer));
+  }
+
   async #finish(): Promise<AgentEnd> {
     const { program, calls, cancelling, log, onEnd } = this.#parts;
     await program.exited;
@@ -100,6 +109,8 @@ export class Agent implements AgentHandle {
     return { code, ...(reason !== undefined && { reason }) };
   }
 }
+
+const STAYED = `it closed its output, and had not exited ${KILL_GRACE_MS / 1_000} s later`;
 
 const REASONS: Readonly<Record<WireEnd, string>> = {
   "line too long": "it wrote a line of more than 2 MiB",

@@ -207,3 +207,20 @@ test("An agent beyond the most at once is refused", async () => {
   await using scene = await SupervisorScene.open({ maxAgents: 0 });
   await expect(scene.start("echo")).rejects.toThrow("0 agents are running, the most at once");
 });
+
+describe("An agent that can exchange nothing any more, and stays,", () => {
+  test.each([
+    ["because it closed its socket", "close-and-stay", { channel: true, env: { SANDGATE_FD: "3" } }],
+    [
+      "because it closed its socket after its last call",
+      "call-close-and-stay",
+      { channel: true, env: { SANDGATE_FD: "3" } },
+    ],
+  ])("%s, is ended", async (_, mode, options) => {
+    await using scene = await SupervisorScene.open();
+    const { end, log } = await scene.play(mode, EVERYTHING, options);
+    const reason = "it closed its output, and had not exited 5 s later";
+    expect(end).toEqual({ code: 137, reason });
+    expect(log.at(-1)).toMatchObject({ source: "supervisor", text: `the agent ended: ${reason}` });
+  });
+});

@@ -22,6 +22,8 @@ export interface WireUse {
   readonly log: (text: string) => void;
   /** Called once, if the agent must be ended. */
   readonly end: (reason: WireEnd) => void;
+  /** Called once, when the agent has closed what it writes to, and each of its calls was answered. */
+  readonly silent: () => void;
 }
 
 /**
@@ -41,6 +43,8 @@ export class AgentWire {
   #answers: Buffer[] = [];
   #answersBytes = 0;
   #isOver = false;
+  /** Whether the agent has closed what it writes to. */
+  #hasEnded = false;
 
   constructor(input: Readable, output: Writable, use: WireUse) {
     this.#input = input;
@@ -94,7 +98,12 @@ export class AgentWire {
       this.#outstandingBytes -= bytes;
       this.#answer(id, answer);
       this.#pace();
+      this.#checkSilent();
     });
+  }
+
+  #checkSilent(): void {
+    if (this.#hasEnded && this.#outstanding.size === 0 && !this.#isOver) this.#use.silent();
   }
 
   #refuse(id: string, message: string): void {
@@ -133,6 +142,8 @@ export class AgentWire {
   #finish(): void {
     const { rest } = this.#lines;
     if (!this.#isOver && rest.length > 0) this.#use.log(rest.toString("utf8"));
+    this.#hasEnded = true;
+    this.#checkSilent();
   }
 
   #end(reason: WireEnd): void {

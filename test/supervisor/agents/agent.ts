@@ -2,6 +2,7 @@
  * An agent of the tests. `SANDGATE_AGENT` says what it does, `SANDGATE_FD` over which descriptor: 3, or the standard streams.
  * It imports nothing of the project: all that it sees is its own folder.
  */
+import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
@@ -42,7 +43,20 @@ async function printAnswers(count: number): Promise<void> {
   process.exit(0);
 }
 
+/** Stays without being able to exchange anything. */
+function closeAndStay(): void {
+  setInterval(() => {}, 1_000);
+  if (channel !== undefined) channel.destroy();
+  else for (const fd of [0, 1]) closeSync(fd);
+}
+
 const MODES: Readonly<Record<string, () => void | Promise<void>>> = {
+  "close-and-stay": closeAndStay,
+  "call-close-and-stay": async () => {
+    echo("last");
+    for await (const _ of answers()) break;
+    closeAndStay();
+  },
   tool_call: async () => {
     send(JSON.parse(rest) as object);
     await printAnswers(1);

@@ -10,6 +10,8 @@ function openWire(call: (id: string) => Promise<Answer>) {
   const input = new PassThrough();
   const ends: WireEnd[] = [];
   const called: string[] = [];
+  /** How many calls there had been when the agent could make no more. */
+  const silences: number[] = [];
   const output = new Writable({ write: () => {} });
   new AgentWire(input, output, {
     call: ({ id }) => {
@@ -18,12 +20,13 @@ function openWire(call: (id: string) => Promise<Answer>) {
     },
     log: () => {},
     end: (reason) => ends.push(reason),
+    silent: () => silences.push(called.length),
   });
   const send = async (text: string): Promise<void> => {
     input.write(text);
     await new Promise(setImmediate);
   };
-  return { send, ends, called, output };
+  return { send, ends, called, output, input, silences };
 }
 
 const line = (id: string, text = ""): string =>
@@ -66,4 +69,15 @@ describe("The bounds of the wire", () => {
     await new Promise(setImmediate);
     expect(called.at(-1)).toBe("waiting");
   });
+});
+
+test("an agent that has closed its output is silent once its last call is answered", async () => {
+  const ended = Promise.withResolvers<Answer>();
+  const { send, input, silences } = openWire(() => ended.promise);
+  await send(`${line("last")}\n`);
+  input.end();
+  await new Promise(setImmediate);
+  expect(silences).toEqual([]);
+  ended.resolve(answerOf("last", 100));
+  await expect.poll(() => silences).toEqual([1]);
 });
