@@ -9,7 +9,7 @@ export type {
   ToToolsOptions,
 } from "../protocols/protocol.ts";
 export type { CallStream } from "../protocols/streaming/call-stream.ts";
-export type { StrictSchemaProblem } from "../protocols/strict/offer-tools.ts";
+export type { ToolProblem } from "../protocols/strict/offer-tools.ts";
 export type { AssistantTurn, OtherCall, TurnCall } from "../protocols/turn.ts";
 export type { SaidTurn } from "../protocols/written-turn.ts";
 

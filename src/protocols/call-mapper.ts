@@ -1,5 +1,6 @@
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import type { ToolFits } from "./demands/tool-fits.ts";
 import { readObjectInput, writeObjectInput } from "./freeform.ts";
 import type { ToolNames } from "./tool-names.ts";
 import type { TurnCall } from "./turn.ts";
@@ -8,12 +9,14 @@ import type { TurnCall } from "./turn.ts";
 export class CallMapper {
   readonly names: ToolNames;
   readonly #registry: ToolRegistry<never>;
+  readonly #fits: ToolFits;
   readonly #takesText: boolean;
 
   /** @param takesText Whether the provider has calls with a text that is not JSON. */
-  constructor(registry: ToolRegistry<never>, names: ToolNames, takesText: boolean) {
+  constructor(registry: ToolRegistry<never>, names: ToolNames, fits: ToolFits, takesText: boolean) {
     this.#registry = registry;
     this.names = names;
+    this.#fits = fits;
     this.#takesText = takesText;
   }
 
@@ -25,7 +28,10 @@ export class CallMapper {
   /** Converts a call of the provider. */
   fromProvider(call: TurnCall): TurnCall {
     const own = { ...call, name: this.names.toName(call.name) };
-    return own.custom || !this.#isFreeform(own.name) ? own : readObjectInput(own);
+    if (own.custom) return own;
+    if (this.#isFreeform(own.name)) return readObjectInput(own);
+    const args = this.#fits.of(own.name)?.names.fromProvider(own.arguments) ?? own.arguments;
+    return args === own.arguments ? own : { ...own, arguments: args };
   }
 
   /** Converts a call for the provider. */
@@ -33,7 +39,9 @@ export class CallMapper {
     const { custom }: TurnCall = call;
     const its = { ...call, name: this.names.toAlias(call.name) };
     if (custom && this.#takesText) return its;
-    return custom || this.#isFreeform(call.name) ? writeObjectInput(its) : its;
+    if (custom || this.#isFreeform(call.name)) return writeObjectInput(its);
+    const args = this.#fits.of(call.name)?.names.toProvider(call.arguments) ?? call.arguments;
+    return args === call.arguments ? its : { ...its, arguments: args };
   }
 
   #isFreeform(name: string): boolean {

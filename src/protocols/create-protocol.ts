@@ -2,13 +2,16 @@ import { type ToolResult, toToolResults } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { toWellFormed } from "../json/well-formed.ts";
 import { CallMapper } from "./call-mapper.ts";
+import { DEMANDS } from "./demands/demands.ts";
+import { ToolFits } from "./demands/tool-fits.ts";
+import { wireIds } from "./demands/wire-ids.ts";
 import { withObjectInput } from "./freeform.ts";
 import { parseMessage } from "./parsing/json.ts";
 import { TurnCollector } from "./parsing/turn-collector.ts";
 import type { ProviderProtocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
 import type { ProviderShape } from "./provider-shape.ts";
 import { CallStream } from "./streaming/call-stream.ts";
-import { offerStrictTools, offerTools } from "./strict/offer-tools.ts";
+import { offerTools } from "./strict/offer-tools.ts";
 import { ToolNames } from "./tool-names.ts";
 import type { AssistantTurn, TurnCall } from "./turn.ts";
 import { writtenTurn } from "./written-turn.ts";
@@ -22,7 +25,9 @@ export function createProtocol<Tools, Message>(
   registry: ToolRegistry<never>,
 ): ProviderProtocol<Tools, Message> {
   const names = new ToolNames(registry, shape.takesAnyName ? /^/ : undefined);
-  const mapper = new CallMapper(registry, names, shape.takesText === true);
+  const demands = shape.format === "native" ? undefined : DEMANDS[shape.format];
+  const fits = new ToolFits(registry, demands?.schema);
+  const mapper = new CallMapper(registry, names, fits, shape.takesText === true);
   const writeResults = (calls: readonly TurnCall[], results: readonly ToolResult[]): readonly Message[] => {
     // Providers reject empty lists.
     if (results.length === 0) return [];
@@ -36,10 +41,12 @@ export function createProtocol<Tools, Message>(
       names.refresh();
       const own = toWellFormed(registry.definitions());
       const definitions = shape.takesText && customTools ? own : own.map(withObjectInput);
-      const { tools, problems } =
-        strict && shape.strict !== undefined
-          ? offerStrictTools(definitions, shape.strict)
-          : offerTools(definitions);
+      const subset = strict ? shape.strict : undefined;
+      const { tools, problems } = offerTools(definitions, {
+        demands,
+        subset,
+        fitOf: (name) => fits.of(name),
+      });
       const aliased = tools.map((tool) => ({ ...tool, name: names.toAlias(tool.name) }));
       return { tools: shape.writeTools(aliased), problems };
     },
@@ -63,16 +70,31 @@ export function createProtocol<Tools, Message>(
       const { text = "" } = said;
       const results = toToolResults(calls, executions, "omit");
       const answered = calls.filter((_, index) => executions[index] !== null);
+      const ids = wireIds(answered, demands);
       // A conversation that did not change would be sent, and answered, in the same way for ever.
       const told = answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
       if (answered.length === 0 && told.trim() === "") return [];
       const turn = shape.writeTurn(
-        writtenTurn(calls, answered, told, said, (call) => mapper.toProvider(call)),
+        writtenTurn(calls, answered, told, said, (call) => {
+          const its = mapper.toProvider(call);
+          return { ...its, id: ids.get(call) ?? its.id };
+        }),
       );
-      return [...toWellFormed(turn), ...writeResults(calls, results)];
+      const renamed = answered.map((call) => ({ ...call, id: ids.get(call) ?? call.id }));
+      const answers = results.map((result, index) => ({
+        ...result,
+        callId: renamed[index]?.id ?? result.callId,
+      }));
+      return [...toWellFormed(turn), ...writeResults(renamed, answers)];
     },
 
     toResults: (calls, executions, { aborted = "result" } = {}) =>
-      writeResults(calls, toToolResults(calls, executions, aborted)),
+      // The provider's own message has the ids as they are, and takes one result for each.
+      writeResults(
+        calls,
+        toToolResults(calls, executions, aborted).filter(
+          ({ callId }, index, all) => all.findIndex((other) => other.callId === callId) === index,
+        ),
+      ),
   } satisfies ProviderProtocol<Tools, Message>);
 }

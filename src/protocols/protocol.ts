@@ -2,7 +2,7 @@ import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { ToolDispatchEngine } from "../engine/engine.ts";
 import type { CallStream } from "./streaming/call-stream.ts";
-import type { StrictSchemaProblem } from "./strict/offer-tools.ts";
+import type { ToolProblem } from "./strict/offer-tools.ts";
 import type { AssistantTurn } from "./turn.ts";
 import type { SaidTurn } from "./written-turn.ts";
 
@@ -88,6 +88,6 @@ export interface ToolSetOptions extends ToToolsOptions {
 export interface ToolOffer<Tools> {
   /** The `tools` of the provider's request. */
   readonly tools: Tools;
-  /** Why some tools are not strict although `strict` was requested. Empty otherwise. */
-  readonly problems: readonly StrictSchemaProblem[];
+  /** The tools that are left out, are not strict although `strict` was requested, or say less than their definition. */
+  readonly problems: readonly ToolProblem[];
 }

@@ -12,7 +12,11 @@ import { ToolFailure } from "../../src/tool/tool-failure.ts";
 export const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-const image = (mimeType: string): JsonObject => ({ type: "image", data: PIXEL, mimeType });
+/** An image of another type has bytes of that type. */
+const image = (mimeType: string): JsonObject => ({
+  ...{ type: "image", mimeType },
+  data: mimeType === "image/bmp" ? Buffer.from("BM of another type").toString("base64") : PIXEL,
+});
 const object = { type: "object" } as const;
 
 /** The tools of the tests. `3d-print` has a name that some providers reject. */

@@ -1,15 +1,31 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { toWellFormedJson } from "../../json/well-formed.ts";
 import type { ContentBlock, ImageBlock } from "../../tool/content.ts";
+import { type ImageType, imageTypeOf } from "./image-type.ts";
 import { findExcessiveDepth } from "./limits.ts";
 
-/** The image types that providers accept. With any other type, they reject the conversation. */
-const MEDIA_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** What the model reads of a result without a text. */
+const NO_OUTPUT = "(no output)";
 
-/** Returns whether providers that accept images accept this one. */
-export function isShowable({ mimeType, data }: ImageBlock): boolean {
-  return MEDIA_TYPES.has(mimeType) && data.length % 4 === 0 && BASE64.test(data);
+/** A result's content as a provider can show it. The type of an image is that of its bytes. */
+export type ShownBlock =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image"; readonly mimeType: ImageType; readonly data: string };
+
+/** Returns the content that a provider which accepts images can show: others are described, blank texts left out. */
+export function shownContent(content: readonly ContentBlock[], takesImages = true): readonly ShownBlock[] {
+  return content.flatMap((block): ShownBlock[] => {
+    if (block.type === "text") return block.text.trim() === "" ? [] : [block];
+    const mimeType = takesImages ? imageTypeOf(block.data) : undefined;
+    if (mimeType === undefined) return [{ type: "text", text: describeImage(block) }];
+    return [{ type: "image", mimeType, data: block.data }];
+  });
+}
+
+/** Returns the text of a result for a provider that rejects a blank one. */
+export function toVisibleText(content: readonly ContentBlock[]): string {
+  const text = toText(content);
+  return text.trim() === "" ? NO_OUTPUT : text;
 }
 
 /** Returns a placeholder for an image that a format cannot carry. */

@@ -14,7 +14,7 @@ import {
   readId,
   readReason,
 } from "../parsing/shape.ts";
-import { toArgumentsObject, toText } from "../parsing/text.ts";
+import { toArgumentsObject, toVisibleText } from "../parsing/text.ts";
 import type { TurnCollector } from "../parsing/turn-collector.ts";
 import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
@@ -24,7 +24,7 @@ import type { WrittenPart } from "../written-turn.ts";
 export interface BedrockTool {
   readonly toolSpec: {
     readonly name: string;
-    readonly description: string;
+    readonly description?: string;
     readonly inputSchema: { readonly json: BedrockDocument };
   };
 }
@@ -82,7 +82,11 @@ const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
   format: "bedrock",
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({
-      toolSpec: { name, description, inputSchema: { json: inputSchema as BedrockDocument } },
+      toolSpec: {
+        name,
+        ...(description !== undefined && { description }),
+        inputSchema: { json: inputSchema as BedrockDocument },
+      },
     })),
   readMessage(message, turn) {
     if (!isJsonObject(message) || message["output"] === undefined) return readAssistant(message, "", turn);
@@ -101,7 +105,7 @@ const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
       content: results.map(({ callId, content, isError }) => ({
         toolResult: {
           toolUseId: callId,
-          content: [{ text: toText(content) }],
+          content: [{ text: toVisibleText(content) }],
           status: isError ? "error" : "success",
         },
       })),

@@ -13,10 +13,11 @@ import {
   readId,
   readReason,
 } from "../parsing/shape.ts";
+import { toVisibleText } from "../parsing/text.ts";
 import type { TurnCollector } from "../parsing/turn-collector.ts";
 import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
-import { type OpenAiToolCall, type OpenAiToolMessage, writeCall, writeToolMessages } from "./openai/chat.ts";
+import { type OpenAiToolCall, type OpenAiToolMessage, writeCall } from "./openai/chat.ts";
 import { readChatCalls } from "./openai/chat-message.ts";
 
 /** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is an option of the request. */
@@ -24,7 +25,7 @@ export interface CohereTool {
   readonly type: "function";
   readonly function: {
     readonly name: string;
-    readonly description: string;
+    readonly description?: string;
     readonly parameters: Record<string, unknown>;
   };
 }
@@ -53,7 +54,7 @@ export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | 
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({
       type: "function",
-      function: { name, description, parameters: { ...inputSchema } },
+      function: { name, ...(description !== undefined && { description }), parameters: { ...inputSchema } },
     })),
   readMessage(message, turn) {
     if (!isJsonObject(message) || message["message"] === undefined) return readAssistant(message, "", turn);
@@ -66,7 +67,10 @@ export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | 
       ? { role: "assistant", content: text }
       : { role: "assistant", ...(text !== "" && { tool_plan: text }), tool_calls: calls.map(writeCall) },
   ],
-  writeResults: writeToolMessages,
+  writeResults: (results) =>
+    results.map(({ callId, content }) => ({
+      ...{ role: "tool", tool_call_id: callId, content: toVisibleText(content) },
+    })),
 };
 
 /** Returns a member under its name in the API, or under that in the SDK. @throws {ProtocolError} if both differ. */

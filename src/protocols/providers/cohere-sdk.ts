@@ -1,6 +1,6 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { createProtocol } from "../create-protocol.ts";
-import { toText } from "../parsing/text.ts";
+import { toVisibleText } from "../parsing/text.ts";
 import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 import { COHERE_SHAPE, type CohereTool } from "./cohere-chat.ts";
@@ -41,5 +41,9 @@ const COHERE_SDK_SHAPE: ProviderShape<CohereTool[], CohereSdkMessage> = {
       : { role: "assistant", ...(text !== "" && { toolPlan: text }), toolCalls: calls.map(writeCall) },
   ],
   writeResults: (results) =>
-    results.map(({ callId, content }) => ({ role: "tool", toolCallId: callId, content: toText(content) })),
+    results.map(({ callId, content }) => ({
+      role: "tool",
+      toolCallId: callId,
+      content: toVisibleText(content),
+    })),
 };

@@ -26,7 +26,7 @@ const NATIVE_SHAPE: ProviderShape<ToolDefinition[], AssistantMessage | ToolMessa
   takesAnyName: true,
   takesText: true,
   writeTools: (tools) =>
-    tools.map(({ name, description, inputSchema, freeform }) => ({
+    tools.map(({ name, description = "", inputSchema, freeform }) => ({
       ...{ name, description, inputSchema },
       ...(freeform && { freeform }),
     })),

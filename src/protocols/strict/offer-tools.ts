@@ -1,59 +1,136 @@
+import { beginning } from "../../base/text.ts";
 import type { ToolDefinition } from "../../engine/registered-tool.ts";
+import type { JsonObject } from "../../json/value.ts";
+import type { Demands } from "../demands/demands.ts";
+import type { ToolFit } from "../demands/tool-fits.ts";
 import { type StrictSubset, toStrictSchema } from "./schema.ts";
 import { addSizes, findExcess, type SchemaSize } from "./size.ts";
 
-/** A reason why a tool's schema has no strict form. Its definition is offered unchanged and without strictness. */
-export interface StrictSchemaProblem {
+/** What a provider is not offered of a tool, and why. */
+export interface ToolProblem {
   readonly tool: string;
-  /** The JSON pointer (RFC 6901) of the unsupported part in the tool's schema. */
+  /** The JSON pointer (RFC 6901) of the part in the tool's schema; `""` is the tool itself. */
   readonly path: string;
   readonly reason: string;
+  /**
+   * What became of it: the tool is not offered, since the provider would reject the request with all tools; it is offered without
+   * strictness, or with less of what describes it.
+   */
+  readonly effect: "left out" | "not strict" | "shortened";
 }
 
 /** A definition for the provider. If `strict` is true, its schema is in strict form. */
-export interface OfferedTool extends ToolDefinition {
+export interface OfferedTool extends Omit<ToolDefinition, "description"> {
+  /** Absent if the tool has none: providers reject a blank one. */
+  readonly description?: string;
   readonly strict: boolean;
 }
 
-/** Definitions for the provider, and why some are not strict. */
+/** Definitions for the provider, and what they lack. */
 export interface Offer {
   readonly tools: readonly OfferedTool[];
-  readonly problems: readonly StrictSchemaProblem[];
+  readonly problems: readonly ToolProblem[];
 }
 
-/** Offers tools without strictness. Providers require `type: object`, so it is added. */
-export function offerTools(tools: readonly ToolDefinition[]): Offer {
-  return { tools: tools.map((tool) => ({ ...withType(tool), strict: false })), problems: [] };
+/** How tools are offered. */
+export interface Offering {
+  /** What the provider demands. Absent if it takes everything. */
+  readonly demands: Demands | undefined;
+  /** The strict subset, if the tools are to be strict. */
+  readonly subset: StrictSubset | undefined;
+  readonly fitOf: (name: string) => ToolFit | undefined;
 }
 
-/** Offers tools in strict form, in order, until the provider's limits for a request are reached. */
-export function offerStrictTools(tools: readonly ToolDefinition[], subset: StrictSubset): Offer {
-  const problems: StrictSchemaProblem[] = [];
-  let used: SchemaSize = { properties: 0, enumValues: 0, text: 0, optional: 0, unions: 0 };
-  let count = 0;
-  const offered = tools.map(withType).map((tool): OfferedTool => {
-    if (tool.freeform) return { ...tool, strict: false };
-    const strict = toStrictSchema(tool.inputSchema, subset);
+/** Offers tools as a provider accepts them, in order, until its limits for a request are reached. */
+export function offerTools(
+  definitions: readonly ToolDefinition[],
+  { demands, subset, fitOf }: Offering,
+): Offer {
+  const problems: ToolProblem[] = [];
+  const strictly = subset && new StrictOffer(subset);
+  const tools: OfferedTool[] = [];
+  const most = demands?.tools ?? Number.POSITIVE_INFINITY;
+  for (const definition of definitions) {
+    const { name: tool, freeform } = definition;
+    const fit = freeform ? undefined : fitOf(tool);
+    if (tools.length >= most) {
+      problems.push({
+        tool,
+        path: "",
+        reason: `the request would have more than ${most} tools`,
+        effect: "left out",
+      });
+      continue;
+    }
+    const strict = freeform ? undefined : strictly?.offer(definition, problems);
+    if (strict !== undefined) {
+      tools.push(
+        described({ ...definition, inputSchema: fit?.names.rename(strict) ?? strict, strict: true }, demands),
+      );
+      continue;
+    }
+    if (fit?.reason !== undefined) {
+      problems.push({ tool, path: "", reason: fit.reason, effect: "left out" });
+      continue;
+    }
+    if (fit?.lacksRules) {
+      problems.push({
+        tool,
+        path: "",
+        reason: "its rules are too long for its description",
+        effect: "shortened",
+      });
+    }
+    const text = [definition.description, fit?.rules ?? ""].filter((part) => part.trim() !== "").join("\n\n");
+    // Providers require the type.
+    const inputSchema = fit?.schema ?? { type: "object", ...definition.inputSchema };
+    tools.push(described({ ...definition, description: text, inputSchema, strict: false }, demands));
+  }
+  return { tools, problems };
+}
+
+/** Offers tools in strict form, the first ones that are together within the provider's limits. */
+class StrictOffer {
+  readonly #subset: StrictSubset;
+  #used: SchemaSize = { properties: 0, enumValues: 0, text: 0, optional: 0, unions: 0 };
+  #count = 0;
+
+  constructor(subset: StrictSubset) {
+    this.#subset = subset;
+  }
+
+  /** Returns a tool's schema in strict form; `undefined` if there is none, or no room for it. */
+  offer({ name: tool, inputSchema }: ToolDefinition, problems: ToolProblem[]): JsonObject | undefined {
+    const { request } = this.#subset;
+    const strict = toStrictSchema({ type: "object", ...inputSchema }, this.#subset);
+    const effect = "not strict";
     if ("problems" in strict) {
-      problems.push(...strict.problems.map((problem) => ({ tool: tool.name, ...problem })));
-      return { ...tool, strict: false };
+      problems.push(...strict.problems.map((problem) => ({ tool, ...problem, effect }) as const));
+      return undefined;
     }
-    const sum = addSizes(used, strict.size);
+    const sum = addSizes(this.#used, strict.size);
     const excess =
-      count < subset.request.tools
-        ? findExcess(sum, subset.request)
-        : `more than ${subset.request.tools} strict tools`;
+      this.#count < request.tools ? findExcess(sum, request) : `more than ${request.tools} strict tools`;
     if (excess !== undefined) {
-      problems.push({ tool: tool.name, path: "", reason: `the request would have ${excess}` });
-      return { ...tool, strict: false };
+      problems.push({ tool, path: "", reason: `the request would have ${excess}`, effect });
+      return undefined;
     }
-    used = sum;
-    count++;
-    return { ...tool, inputSchema: strict.schema, strict: true };
-  });
-  return { tools: offered, problems };
+    this.#used = sum;
+    this.#count++;
+    return strict.schema;
+  }
 }
 
-function withType(tool: ToolDefinition): ToolDefinition {
-  return { ...tool, inputSchema: { type: "object", ...tool.inputSchema } };
+/** Leaves out a blank description, and moves what is too long for it to that of the schema. */
+function described(tool: OfferedTool, demands: Demands | undefined): OfferedTool {
+  const { description = "", ...others } = tool;
+  if (description.trim() === "") return demands === undefined ? tool : others;
+  const most = demands?.description ?? Number.POSITIVE_INFINITY;
+  if (description.length <= most) return tool;
+  const first = beginning(description, most - 1);
+  const rest = `…${description.slice(first.length)}`;
+  if (tool.freeform) return { ...tool, description: `${first}…` };
+  const { description: own } = tool.inputSchema;
+  const text = typeof own === "string" ? `${rest}\n\n${own}` : rest;
+  return { ...tool, description: `${first}…`, inputSchema: { ...tool.inputSchema, description: text } };
 }

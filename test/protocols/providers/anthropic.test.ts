@@ -267,8 +267,18 @@ test("offers no more strict tools than the provider accepts in one request, and 
   const { tools, problems } = anthropicMessagesProtocol(many).toTools({ strict: true });
   expect(tools.filter(({ strict }) => strict)).toHaveLength(20);
   expect(problems).toEqual([
-    { tool: "tool_20", path: "", reason: "the request would have more than 20 strict tools" },
-    { tool: "tool_21", path: "", reason: "the request would have more than 20 strict tools" },
+    {
+      tool: "tool_20",
+      path: "",
+      reason: "the request would have more than 20 strict tools",
+      effect: "not strict",
+    },
+    {
+      tool: "tool_21",
+      path: "",
+      reason: "the request would have more than 20 strict tools",
+      effect: "not strict",
+    },
   ]);
 });
 

@@ -241,7 +241,10 @@ test("offers a tool without a strict form unchanged, and reports why", () => {
   const { tools, problems } = openAiChatProtocol(new ToolRegistry().register(tool)).toTools({ strict: true });
   expect(tools).toMatchObject([{ function: { strict: false, parameters: inputSchema } }]);
   expect(problems).toEqual([
-    { tool: "open", path: "/patternProperties", reason: "'patternProperties' is not supported" },
+    {
+      ...{ tool: "open", path: "/patternProperties", effect: "not strict" },
+      reason: "'patternProperties' is not supported",
+    },
   ]);
 });
 

@@ -16,7 +16,7 @@ import { readAiSdkCall, readAiSdkPart, readFinishReason, toReasoning } from "./s
 
 /** A tool of a `ToolSet` without an `execute` function. */
 export interface AiSdkToolDefinition {
-  readonly description: string;
+  readonly description?: string;
   readonly inputSchema: AiSdkSchema;
   readonly strict?: true;
 }
@@ -96,7 +96,11 @@ const AI_SDK_SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMess
 
 /** Writes a tool without an `execute` function. */
 function writeDefinition({ description, inputSchema, strict }: OfferedTool): AiSdkToolDefinition {
-  return { description, inputSchema: toAiSdkSchema(inputSchema), ...(strict && { strict }) };
+  return {
+    ...(description !== undefined && { description }),
+    inputSchema: toAiSdkSchema(inputSchema),
+    ...(strict && { strict }),
+  };
 }
 
 function readParts(value: unknown, pointer: string, turn: TurnCollector): void {

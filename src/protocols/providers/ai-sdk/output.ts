@@ -1,5 +1,5 @@
 import type { ContentBlock } from "../../../tool/content.ts";
-import { describeImage, isShowable, toText } from "../../parsing/text.ts";
+import { shownContent, toVisibleText } from "../../parsing/text.ts";
 
 /** The output of a call in AI SDK 7 (`ToolResultOutput`). */
 export type AiSdkOutput =
@@ -17,15 +17,13 @@ export type AiSdkContent =
 
 /** Converts the content of a result. An error is text only, as the SDK has no other form. */
 export function toAiSdkOutput(content: readonly ContentBlock[], isError: boolean): AiSdkOutput {
-  if (isError) return { type: "error-text", value: toText(content) };
-  if (!content.some((block) => block.type === "image" && isShowable(block))) {
-    return { type: "text", value: toText(content) };
-  }
+  if (isError) return { type: "error-text", value: toVisibleText(content) };
+  const shown = shownContent(content);
+  if (shown.every((block) => block.type === "text")) return { type: "text", value: toVisibleText(content) };
   return {
     type: "content",
-    value: content.map((block) => {
+    value: shown.map((block) => {
       if (block.type === "text") return { type: "text", text: block.text };
-      if (!isShowable(block)) return { type: "text", text: describeImage(block) };
       return { type: "file", mediaType: block.mimeType, data: { type: "data", data: block.data } };
     }),
   };

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, readReason } from "../../parsing/shape.ts";
-import { describeImage, isShowable, toArgumentsObject } from "../../parsing/text.ts";
+import { shownContent, toArgumentsObject, toVisibleText } from "../../parsing/text.ts";
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { ANTHROPIC_STRICT } from "../../strict/subsets.ts";
@@ -16,7 +16,7 @@ import { readMessagesEvent } from "./stream.ts";
 /** The definition of a tool (Anthropic API reference, "Messages"). */
 export interface AnthropicTool {
   readonly name: string;
-  readonly description: string;
+  readonly description?: string;
   readonly input_schema: { readonly type: "object"; readonly [keyword: string]: unknown };
   readonly strict?: true;
 }
@@ -89,7 +89,9 @@ const ANTHROPIC_SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
   strict: ANTHROPIC_STRICT,
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema, strict }) => ({
-      ...{ name, description, input_schema: { ...inputSchema, type: "object" } },
+      name,
+      ...(description !== undefined && { description }),
+      input_schema: { ...inputSchema, type: "object" },
       ...(strict && { strict }),
     })),
   readMessage(message, turn) {
@@ -132,17 +134,17 @@ function writeToolResult({ callId, content, isError }: ToolResult): AnthropicToo
   return {
     type: "tool_result",
     tool_use_id: callId,
-    // The provider rejects empty texts, and errors with anything but text.
-    content: content
-      .filter((block) => block.type !== "text" || block.text !== "")
-      .map((block) => writeContent(block, !isError)),
+    content: writeContent(content, isError),
     is_error: isError,
   };
 }
 
-function writeContent(block: ContentBlock, imagesAllowed: boolean): AnthropicText | AnthropicImage {
-  if (block.type === "text") return { type: "text", text: block.text };
-  if (!imagesAllowed || !isShowable(block)) return { type: "text", text: describeImage(block) };
-  const media_type = block.mimeType as AnthropicImage["source"]["media_type"];
-  return { type: "image", source: { type: "base64", media_type, data: block.data } };
+/** The provider rejects blank texts, and errors that have anything but text. */
+function writeContent(content: readonly ContentBlock[], isError: boolean): AnthropicToolResult["content"] {
+  const shown = shownContent(content, !isError);
+  if (shown.length === 0) return isError ? [{ type: "text", text: toVisibleText(content) }] : [];
+  return shown.map((block) => {
+    if (block.type === "text") return { type: "text", text: block.text };
+    return { type: "image", source: { type: "base64", media_type: block.mimeType, data: block.data } };
+  });
 }

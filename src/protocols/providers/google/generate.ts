@@ -14,7 +14,7 @@ import { readGoogleChunk, readGoogleContent } from "./stream.ts";
 export interface GoogleTool {
   readonly functionDeclarations: {
     readonly name: string;
-    readonly description: string;
+    readonly description?: string;
     readonly parametersJsonSchema: JsonObject;
   }[];
 }
@@ -57,7 +57,9 @@ const GOOGLE_SHAPE: ProviderShape<GoogleTool[], GoogleContent> = {
   writeTools: (tools) => [
     {
       functionDeclarations: tools.map(({ name, description, inputSchema }) => ({
-        ...{ name, description, parametersJsonSchema: inputSchema },
+        name,
+        ...(description !== undefined && { description }),
+        parametersJsonSchema: inputSchema,
       })),
     },
   ],

@@ -118,7 +118,7 @@ function isFunction(tool: OpenAiResponsesTool): tool is OpenAiResponsesFunctionT
 }
 
 function writeTool(tool: OpenAiResponsesFunctionTool): Omit<AgentsTool, "execute"> {
-  const { name, description, parameters, strict } = tool;
+  const { name, description = "", parameters, strict } = tool;
   const { properties = {}, required = [], ...others } = parameters as JsonObject;
   // A schema without `additionalProperties` means true.
   const schema = { additionalProperties: true, ...others, properties, required };

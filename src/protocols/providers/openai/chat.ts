@@ -20,7 +20,7 @@ export type OpenAiTool = OpenAiFunctionTool | OpenAiCustomTool;
 /** A free-form tool. */
 export interface OpenAiCustomTool {
   readonly type: "custom";
-  readonly custom: { readonly name: string; readonly description: string };
+  readonly custom: { readonly name: string; readonly description?: string };
 }
 
 /** A tool that takes JSON. */
@@ -28,7 +28,7 @@ export interface OpenAiFunctionTool {
   readonly type: "function";
   readonly function: {
     readonly name: string;
-    readonly description: string;
+    readonly description?: string;
     readonly parameters: Record<string, unknown>;
     readonly strict: boolean;
   };
@@ -121,8 +121,9 @@ const OPENAI_CHAT_SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | Op
 };
 
 function writeTool({ name, description, inputSchema, freeform, strict }: OfferedTool): OpenAiTool {
-  if (freeform) return { type: "custom", custom: { name, description } };
-  return { type: "function", function: { name, description, parameters: { ...inputSchema }, strict } };
+  const named = { name, ...(description !== undefined && { description }) };
+  if (freeform) return { type: "custom", custom: named };
+  return { type: "function", function: { ...named, parameters: { ...inputSchema }, strict } };
 }
 
 const UNSIGNED_DATA: JsonObject = { extra_content: { google: { thought_signature: UNSIGNED } } };

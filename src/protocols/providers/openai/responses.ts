@@ -2,7 +2,7 @@ import type { ToolRegistry } from "../../../engine/registry.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectObject, providerFailure } from "../../parsing/shape.ts";
-import { describeImage, isShowable, toArgumentsText, toInputText, toText } from "../../parsing/text.ts";
+import { shownContent, toArgumentsText, toInputText, toText } from "../../parsing/text.ts";
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import type { OfferedTool } from "../../strict/offer-tools.ts";
@@ -17,14 +17,14 @@ export type OpenAiResponsesTool = OpenAiResponsesFunctionTool | OpenAiResponsesC
 export interface OpenAiResponsesCustomTool {
   readonly type: "custom";
   readonly name: string;
-  readonly description: string;
+  readonly description?: string;
 }
 
 /** A tool that takes JSON. */
 export interface OpenAiResponsesFunctionTool {
   readonly type: "function";
   readonly name: string;
-  readonly description: string;
+  readonly description?: string;
   readonly parameters: Record<string, unknown>;
   /** Always set, as the provider's default is `true`. */
   readonly strict: boolean;
@@ -113,8 +113,9 @@ const OPENAI_RESPONSES_SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiRespons
 };
 
 function writeTool({ name, description, inputSchema, freeform, strict }: OfferedTool): OpenAiResponsesTool {
-  if (freeform) return { type: "custom", name, description };
-  return { type: "function", name, description, parameters: { ...inputSchema }, strict };
+  const named = { name, ...(description !== undefined && { description }) };
+  if (freeform) return { type: "custom", ...named };
+  return { type: "function", ...named, parameters: { ...inputSchema }, strict };
 }
 
 function writeCall({ id, name, arguments: args, custom }: TurnCall): OpenAiResponsesItem {
@@ -125,10 +126,10 @@ function writeCall({ id, name, arguments: args, custom }: TurnCall): OpenAiRespo
 
 /** Writes text without images as a string, which older models accept, too. */
 function writeContent(content: readonly ContentBlock[]): string | OpenAiResponsesContent[] {
-  if (!content.some((block) => block.type === "image" && isShowable(block))) return toText(content);
-  return content.map((block) => {
+  const shown = shownContent(content);
+  if (shown.every((block) => block.type === "text")) return toText(content);
+  return shown.map((block) => {
     if (block.type === "text") return { type: "input_text", text: block.text };
-    if (!isShowable(block)) return { type: "input_text", text: describeImage(block) };
     return {
       type: "input_image",
       image_url: `data:${block.mimeType};base64,${block.data}`,

@@ -1,0 +1,120 @@
+import type { Format } from "../formats.ts";
+
+/** What a provider demands of the schema of a tool. It rejects a request that has one other schema, with all its tools. */
+export interface SchemaDemands {
+  /** Matches the names of properties that it accepts. */
+  readonly propertyNames: RegExp;
+  /** The keywords that a root may have. Default: all but those that combine or restrict the whole value. */
+  readonly root?: ReadonlySet<string>;
+  /** The keywords that it accepts. Others are added to the description. Default: all of JSON Schema 2020-12. */
+  readonly keywords?: ReadonlySet<string>;
+  /** The formats that it accepts. Default: all. */
+  readonly formats?: ReadonlySet<string>;
+  /** Whether a schema may refer to `$defs` of the root. Otherwise what it refers to takes the place of the reference. */
+  readonly references: boolean;
+  /** Whether an enum may only have texts, or only numbers. */
+  readonly plainEnums: boolean;
+}
+
+/** What a provider demands of what it is sent. */
+export interface Demands {
+  readonly schema: SchemaDemands;
+  /** The most tools of a request. */
+  readonly tools: number;
+  /** The most characters of a tool's description. */
+  readonly description: number;
+  /** Matches the ids of calls that it accepts. */
+  readonly ids: RegExp;
+  readonly idLength: number;
+}
+
+/**
+ * The names that Anthropic accepts: `tools.0.custom.input_schema.properties: Property keys should match pattern …`
+ * (anthropics/claude-code#79418). Servers that speak another API pass schemas on to it.
+ */
+const PROPERTY_NAMES = /^[a-zA-Z0-9_.-]{1,64}$/;
+
+/** OpenAI's rules: also those of compatible servers, and of what passes requests on to others. */
+const SCHEMA: SchemaDemands = {
+  propertyNames: PROPERTY_NAMES,
+  // `schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level`
+  // (langchain-ai/langchainjs#9804). Anthropic: `input_schema does not support oneOf, allOf, or anyOf at the top level`
+  // (anthropics/claude-code#5319). `array schema missing items` (streamnative/streamnative-mcp-server#26).
+  references: true,
+  plainEnums: false,
+};
+
+/** What Google documents for `parametersJsonSchema` (Gemini API, "Structured output"; Vertex AI, "FunctionDeclaration"). */
+const GOOGLE_SCHEMA: SchemaDemands = {
+  // Vertex AI: a letter or an underscore, then letters, digits and underscores, 64 at most.
+  propertyNames: /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/,
+  keywords: new Set([
+    ...[
+      "type",
+      "format",
+      "title",
+      "description",
+      "enum",
+      "items",
+      "minItems",
+      "maxItems",
+      "minimum",
+      "maximum",
+    ],
+    ...["anyOf", "oneOf", "properties", "additionalProperties", "required", "propertyOrdering"],
+  ]),
+  formats: new Set(["date-time", "date", "time", "int32", "int64", "float", "double"]),
+  // References to schemas that refer to themselves are allowed only in optional properties, and without other keywords.
+  references: false,
+  plainEnums: true,
+};
+
+/** Amazon Nova: "top-level … only type, properties and required" (Amazon Nova user guide, "Defining a tool"). */
+const BEDROCK_SCHEMA: SchemaDemands = {
+  ...SCHEMA,
+  root: new Set(["type", "properties", "required"]),
+  references: false,
+};
+
+const ANY = /^/;
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+
+const UNLIMITED: Omit<Demands, "schema"> = {
+  ...{ tools: NO_LIMIT, description: NO_LIMIT, ids: ANY, idLength: NO_LIMIT },
+};
+
+/** What each format demands of what goes out, and who says so. The native format demands nothing. */
+export const DEMANDS: Readonly<Record<Exclude<Format, "native">, Demands>> = {
+  openai: {
+    schema: SCHEMA,
+    // `Invalid 'tools': array too long. Expected an array with maximum length 128` (zed-industries/zed#42393).
+    tools: 128,
+    // `Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024`
+    // (getsentry/sentry-mcp#106; Azure OpenAI, "Function calling"). OpenAI itself seems to have given it up.
+    description: 1_024,
+    // `Invalid 'messages[10].tool_calls[0].id': string too long. Expected a string with maximum length 40` (agno-agi/agno#5382).
+    ...{ ids: ANY, idLength: 40 },
+  },
+  "openai-responses": {
+    schema: SCHEMA,
+    ...{ tools: 128, description: 1_024 },
+    // `Invalid 'input[N].call_id': string too long. Expected a string with maximum length 64`.
+    ...{ ids: ANY, idLength: 64 },
+  },
+  anthropic: {
+    ...UNLIMITED,
+    schema: SCHEMA,
+    // `tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` (maximhq/bifrost#5097).
+    ids: /^[a-zA-Z0-9_-]+$/,
+  },
+  // The SDK sends to any provider.
+  "ai-sdk": { ...UNLIMITED, schema: SCHEMA },
+  google: { ...UNLIMITED, schema: GOOGLE_SCHEMA, tools: 512 },
+  cohere: { ...UNLIMITED, schema: SCHEMA },
+  bedrock: {
+    ...UNLIMITED,
+    schema: BEDROCK_SCHEMA,
+    // Amazon Bedrock API reference, "ToolUseBlock".
+    ...{ ids: /^[a-zA-Z0-9_-]+$/, idLength: 64 },
+  },
+};

@@ -1,0 +1,289 @@
+import { equalJson } from "../../json/equal.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { SchemaDemands } from "./demands.ts";
+import { type FlatRoot, flattenRoot } from "./flatten-root.ts";
+import { References } from "./references.ts";
+
+/**
+ * A schema that a provider accepts. It accepts what the tool's own schema accepts, which arguments are always validated against.
+ * Of alternatives at the root, each property is described as in those that name it.
+ */
+export interface FittedSchema {
+  readonly schema: JsonObject;
+  /** Rules that the schema does not have any more, as text for the tool's description. */
+  readonly rules: string;
+  /** Whether some of them are too long to be told. */
+  readonly lacksRules: boolean;
+  /** Whether the arguments are the member `input` of an object, since they are no object themselves. */
+  readonly isWrapped: boolean;
+}
+
+/** The most schemas in one that is offered. References are replaced by copies, which multiply. */
+const MAX_SCHEMAS = 20_000;
+const MAX_RULES = 2_000;
+
+/** Thrown if no schema says what a tool takes. */
+export class UnofferableSchema extends Error {}
+
+/** Keywords with one schema, with a list of them, and with schemas by name. */
+const ONE = new Set([
+  ...["not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"],
+  "additionalProperties",
+]);
+const LISTS = new Set(["anyOf", "oneOf", "allOf"]);
+const MAPS = new Set(["patternProperties", "dependentSchemas"]);
+/** Keywords that are written together with others, or that only give a schema another name. */
+const APART = new Set([
+  ...["properties", "required", "items", "prefixItems", "additionalItems", "$ref", "$defs", "definitions"],
+  ...[
+    "$id",
+    "$anchor",
+    "$schema",
+    "$comment",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$recursiveRef",
+    "$recursiveAnchor",
+  ],
+]);
+/** Keywords that only describe. A provider that does not know them loses nothing. */
+const ANNOTATIONS = new Set([
+  ...[
+    "title",
+    "description",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "nullable",
+    "contentEncoding",
+  ],
+]);
+
+/** Rewrites the schema of a tool into one that a provider accepts. @throws {UnofferableSchema} if there is none. */
+export function fitSchema(schema: JsonObject, demands: SchemaDemands): FittedSchema {
+  const fitter = new Fitter(schema, demands);
+  const flat = flattenRoot(schema, (reference) => fitter.references.find(reference));
+  const wrapped = flat === undefined;
+  const root: FlatRoot = flat ?? {
+    schema: { type: "object", properties: { input: schema }, required: ["input"] },
+    dropped: {},
+  };
+  const written = fitter.write(root.schema, []);
+  const dropped = { ...root.dropped } as Record<string, JsonValue>;
+  const kept: Record<string, JsonValue> = {};
+  for (const [keyword, value = null] of Object.entries({ ...written, ...fitter.definitions() })) {
+    if (demands.root === undefined || demands.root.has(keyword)) kept[keyword] = value;
+    else if (!ANNOTATIONS.has(keyword)) dropped[keyword] = value;
+  }
+  const text = Object.keys(dropped).length === 0 ? "" : JSON.stringify(dropped);
+  return {
+    schema: { ...kept, type: "object" },
+    rules:
+      text === "" || text.length > MAX_RULES ? "" : `The arguments must also match the JSON Schema ${text}`,
+    lacksRules: text.length > MAX_RULES,
+    isWrapped: wrapped,
+  };
+}
+
+class Fitter {
+  readonly references: References;
+  readonly #demands: SchemaDemands;
+  /** The definitions that are referred to, which are written when they are first met. */
+  readonly #definitions = new Map<string, JsonObject>();
+  #count = 0;
+
+  constructor(root: JsonObject, demands: SchemaDemands) {
+    this.references = new References(root);
+    this.#demands = demands;
+  }
+
+  definitions(): JsonObject {
+    return this.#definitions.size === 0 ? {} : { $defs: Object.fromEntries(this.#definitions) };
+  }
+
+  /** @param inside The references that led here. */
+  write(value: JsonValue | undefined, inside: readonly string[]): JsonObject {
+    if (++this.#count > MAX_SCHEMAS) {
+      throw new UnofferableSchema(`it has more than ${MAX_SCHEMAS} schemas once references are replaced`);
+    }
+    if (!isJsonObject(value)) return value === false ? this.#nothing() : {};
+    const reference = value["$ref"] ?? value["$dynamicRef"] ?? value["$recursiveRef"];
+    if (typeof reference === "string") return this.#reference(reference, value, inside);
+    return this.#keywords(value, inside);
+  }
+
+  /** The schema of no value. */
+  #nothing(): JsonObject {
+    return this.#takes("not") ? { not: {} } : { description: "No value is valid here." };
+  }
+
+  #takes(keyword: string): boolean {
+    return this.#demands.keywords === undefined || this.#demands.keywords.has(keyword);
+  }
+
+  #reference(reference: string, schema: JsonObject, inside: readonly string[]): JsonObject {
+    const { $ref: _, $dynamicRef: __, $recursiveRef: ___, ...others } = schema;
+    const target = this.references.find(reference);
+    if (target === undefined) return this.#keywords(others, inside);
+    const name = this.references.nameOf(reference);
+    if (this.#demands.references && name !== undefined) {
+      if (!this.#definitions.has(name)) {
+        // Set first, as the definition may refer to itself.
+        this.#definitions.set(name, {});
+        this.#definitions.set(name, this.write(target, inside));
+      }
+      return { $ref: `#/$defs/${escapeName(name)}`, ...this.#keywords(others, inside) };
+    }
+    if (inside.includes(reference)) {
+      const type = isJsonObject(target) ? target["type"] : undefined;
+      const described = { description: `The same as the schema around it (${reference}).` };
+      return this.#keywords({ ...(type !== undefined && { type }), ...described, ...others }, inside);
+    }
+    const copy: JsonValue = isJsonObject(target) ? { ...target, ...others } : target;
+    return this.write(copy, [...inside, reference]);
+  }
+
+  #keywords(given: JsonObject, around: readonly string[]): JsonObject {
+    const written: Record<string, JsonValue> = {};
+    const lost: string[] = [];
+    const inside = [...around];
+    const schema = this.#takes("allOf") ? given : this.#merged(given, inside);
+    for (const [keyword, value = null] of Object.entries(normalized(schema))) {
+      if (APART.has(keyword)) continue;
+      const rewritten = this.#keyword(keyword, value, inside);
+      if (rewritten !== undefined) Object.assign(written, rewritten);
+      else if (!ANNOTATIONS.has(keyword)) lost.push(`${keyword}: ${JSON.stringify(value)}`);
+    }
+    Object.assign(written, this.#properties(schema, inside), this.#items(schema, inside, lost));
+    return describe(written, lost);
+  }
+
+  /**
+   * Returns a schema with what its `allOf` says, as far as one schema can say it.
+   *
+   * @param inside The references that led here. Those that are followed are added.
+   */
+  #merged({ allOf, ...own }: JsonObject, inside: string[]): JsonObject {
+    if (!Array.isArray(allOf)) return own;
+    const merged: Record<string, JsonValue> = { ...(own as Record<string, JsonValue>) };
+    for (const each of allOf) {
+      const reference = isJsonObject(each) ? each["$ref"] : undefined;
+      if (typeof reference === "string" && inside.includes(reference)) continue;
+      if (typeof reference === "string") inside.push(reference);
+      const found = typeof reference === "string" ? this.references.find(reference) : each;
+      if (!isJsonObject(found)) continue;
+      const { properties, required, additionalProperties: _, ...others } = this.#merged(found, inside);
+      for (const [keyword, value = null] of Object.entries(others)) merged[keyword] ??= value;
+      merged["properties"] = { ...asObject(properties), ...asObject(merged["properties"]) };
+      const names = [merged["required"], required].flatMap((list) => (Array.isArray(list) ? list : []));
+      if (names.length > 0) merged["required"] = [...new Set(names as JsonValue[])];
+    }
+    // Each schema of an `allOf` forbids other properties than its own: together, they cannot.
+    delete merged["additionalProperties"];
+    return merged;
+  }
+
+  /** Returns what a keyword becomes; `undefined` if the provider does not accept it. */
+  #keyword(keyword: string, value: JsonValue, inside: readonly string[]): JsonObject | undefined {
+    const list = Array.isArray(value) ? (value as readonly JsonValue[]) : [];
+    if (keyword === "const" && !this.#takes(keyword)) return this.#enum([value]);
+    if (keyword === "enum") return list.length === 0 ? this.#nothing() : this.#enum(list);
+    if (keyword === "description" && typeof value === "string" && value.trim() === "") return {};
+    if (keyword === "format" && this.#demands.formats?.has(String(value)) === false) return undefined;
+    if (!this.#takes(keyword)) return undefined;
+    if (LISTS.has(keyword)) return { [keyword]: this.#each(list, inside) };
+    if (ONE.has(keyword))
+      return { [keyword]: typeof value === "boolean" ? value : this.write(value, inside) };
+    if (MAPS.has(keyword) && isJsonObject(value)) {
+      const entries = Object.entries(value).map(([name, inner]) => [name, this.write(inner, inside)]);
+      return { [keyword]: Object.fromEntries(entries) };
+    }
+    return { [keyword]: value };
+  }
+
+  #each(list: readonly JsonValue[], inside: readonly string[]): JsonObject[] {
+    return list.map((member) => this.write(member, inside));
+  }
+
+  #enum(values: readonly JsonValue[]): JsonObject | undefined {
+    const isPlain = ["string", "number"].some((type) => values.every((each) => typeof each === type));
+    // Google rejects an empty text in an enum: `enum[0]: cannot be empty`.
+    return this.#demands.plainEnums && (!isPlain || values.includes("")) ? undefined : { enum: values };
+  }
+
+  #properties({ properties, required }: JsonObject, inside: readonly string[]): JsonObject {
+    const entries = Object.entries(isJsonObject(properties) ? properties : {});
+    const written = entries.flatMap(([name, property]): [string, JsonObject][] =>
+      property === false ? [] : [[name, this.write(property, inside)]],
+    );
+    const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : []);
+    // Google: `required[0]: property is not defined`.
+    const known = [...names].filter(
+      (name) => this.#demands.keywords === undefined || written.some(([own]) => own === name),
+    );
+    return {
+      ...(properties !== undefined && { properties: Object.fromEntries(written) }),
+      ...(required !== undefined && (known.length > 0 || names.size === 0) && { required: known }),
+    };
+  }
+
+  /** Writes the items of lists. Those of a tuple become alternatives, and their order a description. */
+  #items(schema: JsonObject, inside: readonly string[], lost: string[]): JsonObject {
+    const { type, items, prefixItems, additionalItems } = schema;
+    const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : undefined;
+    if (tuple === undefined) {
+      const isList = type === "array" || (Array.isArray(type) && type.includes("array"));
+      if (items === undefined) return isList ? { items: {} } : {};
+      return { items: this.write(items, inside) };
+    }
+    const members = this.#each(tuple as readonly JsonValue[], inside);
+    const others = Array.isArray(prefixItems) ? items : additionalItems;
+    if (others !== false) members.push(this.write(others ?? true, inside));
+    lost.push(`items in this order: ${JSON.stringify(tuple)}`);
+    const distinct = members.filter(
+      (member, at) => members.findIndex((other) => equalJson(other, member)) === at,
+    );
+    const isAny = distinct.some((member) => Object.keys(member).length === 0);
+    const [only] = distinct;
+    return { items: isAny ? {} : distinct.length === 1 && only !== undefined ? only : { anyOf: distinct } };
+  }
+}
+
+function asObject(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** Returns a schema in which the exclusive bounds of draft 4 are those of later drafts. */
+function normalized(schema: JsonObject): JsonObject {
+  const { exclusiveMinimum, exclusiveMaximum, ...others } = schema;
+  if (typeof exclusiveMinimum !== "boolean" && typeof exclusiveMaximum !== "boolean") return schema;
+  const { minimum, maximum, ...rest } = others;
+  const bound = (
+    name: "inimum" | "aximum",
+    exclusive: JsonValue | undefined,
+    limit: JsonValue | undefined,
+  ): JsonObject => {
+    if (typeof exclusive === "number")
+      return { [`exclusiveM${name}`]: exclusive, ...(limit !== undefined && { [`m${name}`]: limit }) };
+    return limit === undefined ? {} : { [exclusive === true ? `exclusiveM${name}` : `m${name}`]: limit };
+  };
+  return {
+    ...rest,
+    ...bound("inimum", exclusiveMinimum, minimum),
+    ...bound("aximum", exclusiveMaximum, maximum),
+  };
+}
+
+/** Adds what a schema does not say any more to its description. */
+function describe(schema: JsonObject, lost: readonly string[]): JsonObject {
+  const text = lost.join(", ");
+  if (text === "" || text.length > MAX_RULES) return schema;
+  const { description, ...others } = schema;
+  const before = typeof description === "string" ? `${description} ` : "";
+  return { ...others, description: `${before}(${text})` };
+}
+
+function escapeName(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}

@@ -1,0 +1,75 @@
+/** The image types that providers accept. With any other type, they reject the conversation. */
+export type ImageType = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** The largest side of an image, in pixels, and the largest image in bytes (Anthropic, "Vision"). */
+const MAX_SIDE = 8_000;
+const MAX_BYTES = 5 * 1_024 * 1_024;
+
+/**
+ * Returns the type of an image by its bytes, whatever is declared. Returns `undefined` if it is none that providers accept:
+ * of another type, without an end, too large, or no image at all.
+ */
+export function imageTypeOf(data: string): ImageType | undefined {
+  if (data.length % 4 !== 0 || data.length > (MAX_BYTES / 3) * 4 || !BASE64.test(data)) return undefined;
+  const bytes = Buffer.from(data, "base64");
+  for (const [type, sizeOf] of Object.entries(READERS)) {
+    const size = sizeOf(bytes);
+    if (size !== undefined)
+      return size.every((side) => side > 0 && side <= MAX_SIDE) ? (type as ImageType) : undefined;
+  }
+  return undefined;
+}
+
+/** Returns width and height; `undefined` if the bytes are not of this type, or have no end. */
+type SizeReader = (bytes: Buffer) => readonly [number, number] | undefined;
+
+const READERS: Readonly<Record<ImageType, SizeReader>> = {
+  "image/png": (bytes) => {
+    const isPng = startsWith(bytes, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR") && bytes.length >= 45;
+    if (!isPng || bytes.lastIndexOf("IEND") === -1) return undefined;
+    return [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+  },
+  "image/gif": (bytes) => {
+    const isGif = (startsWith(bytes, "GIF87a") || startsWith(bytes, "GIF89a")) && bytes.length >= 14;
+    if (!isGif || bytes.lastIndexOf(0x3b) < 13) return undefined;
+    return [bytes.readUInt16LE(6), bytes.readUInt16LE(8)];
+  },
+  "image/webp": (bytes) => {
+    if (bytes.length < 30 || !startsWith(bytes, "RIFF") || bytes.toString("latin1", 8, 12) !== "WEBP")
+      return undefined;
+    if (bytes.readUInt32LE(4) + 8 > bytes.length) return undefined;
+    const kind = bytes.toString("latin1", 12, 16);
+    if (kind === "VP8 ") return [bytes.readUInt16LE(26) & 0x3fff, bytes.readUInt16LE(28) & 0x3fff];
+    if (kind === "VP8X") return [bytes.readUIntLE(24, 3) + 1, bytes.readUIntLE(27, 3) + 1];
+    if (kind !== "VP8L") return undefined;
+    const bits = bytes.readUInt32LE(21);
+    return [(bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1];
+  },
+  "image/jpeg": (bytes) => {
+    if (!startsWith(bytes, "\xff\xd8\xff") || bytes.lastIndexOf(Buffer.of(0xff, 0xd9)) === -1)
+      return undefined;
+    return frameSize(bytes);
+  },
+};
+
+/** Finds the frame header of a JPEG (ITU-T T.81, annex B). */
+function frameSize(bytes: Buffer): readonly [number, number] | undefined {
+  for (let at = 2; at + 9 < bytes.length; ) {
+    if (bytes[at] !== 0xff) return undefined;
+    const marker = bytes[at + 1] as number;
+    if (marker === 0xff) {
+      at++;
+      continue;
+    }
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+    if (isFrame) return [bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5)];
+    at += 2 + bytes.readUInt16BE(at + 2);
+  }
+  return undefined;
+}
+
+function startsWith(bytes: Buffer, text: string): boolean {
+  return bytes.toString("latin1", 0, text.length) === text;
+}
