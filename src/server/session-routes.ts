@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FairBudget } from "../base/fair-budget.ts";
-import { authenticate } from "../executor/http/authenticate.ts";
+import { authenticate, noteSender } from "../executor/http/authenticate.ts";
 import type { Sender } from "../executor/http/authentication.ts";
 import type { ExecutorRoute, Guards, MoreRoutes } from "../executor/http/more-routes.ts";
 import { respondJson } from "../executor/http/respond.ts";
@@ -179,6 +179,7 @@ export class SessionRoutes implements MoreRoutes {
     if (authority === undefined) return;
     const login = loginOf(request, this.#service.console);
     const sender = login?.sender ?? (await authenticate(guards, request, authority));
+    if (login !== undefined) noteSender(request, sender);
     const exchange = this.#begin(request, response, sender, guards);
     if (login !== undefined && login !== LOGGING_IN) endWithLogin(exchange, login.ended);
     const { client } = exchange;

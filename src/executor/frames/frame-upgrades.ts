@@ -117,7 +117,7 @@ export class FrameUpgrades {
     const { dispatcher, guards, limits, bodies, more } = this.#options;
     // The credentials may have been replaced since the sender was authenticated, so they are compared for the first call, too.
     let checked: Authentication | undefined;
-    const { principal, isCertified = false } = sender;
+    const { isCertified = false } = sender;
     const { expiresAt = Number.POSITIVE_INFINITY } = isCertified
       ? (clientCertificateOf(request.socket) ?? {})
       : sender;
@@ -140,12 +140,12 @@ export class FrameUpgrades {
         if (Date.now() >= expiresAt) throw new RemoteProblem("unauthenticated", "the credential has expired");
         more?.admit(`GET ${FRAMES_PATH}`, sender);
       },
-      tell: (thrown, body) => this.#tell(request, thrown, { principal, body }),
+      tell: (thrown, body) => this.#tell(request, thrown, body),
     };
   }
 
   #refuse(request: IncomingMessage, socket: Socket, thrown: unknown): void {
-    const problem = this.#tell(request, thrown, {});
+    const problem = this.#tell(request, thrown);
     const text = JSON.stringify(problem);
     const { status } = problem.kind;
     const headers = { ...problem.headers, "content-length": Buffer.byteLength(text), connection: "close" };
@@ -155,14 +155,10 @@ export class FrameUpgrades {
   }
 
   /** Counts a problem, and tells the operator of it. */
-  #tell(
-    request: IncomingMessage,
-    thrown: unknown,
-    known: { readonly principal?: Sender["principal"]; readonly body?: DispatchRequest | undefined },
-  ): ReturnType<typeof problemOf> {
+  #tell(request: IncomingMessage, thrown: unknown, body?: DispatchRequest): ReturnType<typeof problemOf> {
     const problem = problemOf(thrown);
     this.#options.dispatcher.metrics.refused(problem.code);
-    this.#options.onRefusal(refusedRequest(request, problem, known));
+    this.#options.onRefusal(refusedRequest(request, problem, body));
     return problem;
   }
 }

@@ -1,6 +1,20 @@
 import type { IncomingMessage } from "node:http";
+import type { Principal } from "../../policy/principal.ts";
 import type { Sender } from "./authentication.ts";
 import type { Guards } from "./more-routes.ts";
+
+/** Who sent each request, once that is known, so that a refusal at any later step can say so. */
+const principals = new WeakMap<IncomingMessage, Principal>();
+
+/** Takes note of who sent a request. */
+export function noteSender(request: IncomingMessage, { principal }: Pick<Sender, "principal">): void {
+  if (principal !== undefined) principals.set(request, principal);
+}
+
+/** Returns who sent a request, as it was authenticated; `undefined` if it was not. */
+export function principalOf(request: IncomingMessage): Principal | undefined {
+  return principals.get(request);
+}
 
 /**
  * Authenticates the sender of a request. A sender whose credential is replaced meanwhile is refused.
@@ -17,6 +31,7 @@ export async function authenticate(
 ): Promise<Sender> {
   const { authentication } = guards;
   const sender = await authentication.check(request, authority, covered);
+  noteSender(request, sender);
   if (guards.authentication !== authentication) guards.authentication.refuseUnlessCurrent(sender);
   return sender;
 }

@@ -3,6 +3,7 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { principalOf } from "./authenticate.ts";
 import { RouteRefusal } from "./more-routes.ts";
 
 /** A request that an executor answered with a problem in place of an execution. */
@@ -33,13 +34,6 @@ export interface RefusedCall {
   readonly toolName: string;
 }
 
-/** What is known of a request when it is refused. */
-export interface KnownOfRequest {
-  readonly principal?: Principal | undefined;
-  /** Its body. */
-  readonly body?: DispatchRequest | undefined;
-}
-
 /** Returns the problem to answer with. Only these two are meant for the client. */
 export function problemOf(thrown: unknown): RemoteProblem | RouteRefusal {
   if (thrown instanceof RemoteProblem || thrown instanceof RouteRefusal) return thrown;
@@ -48,12 +42,18 @@ export function problemOf(thrown: unknown): RemoteProblem | RouteRefusal {
   return problem;
 }
 
-/** Describes a refused request for the operator. */
+/**
+ * Describes a refused request for the operator.
+ *
+ * @param body Its body. Default: it was not read.
+ */
 export function refusedRequest(
-  { method = "", url = "", socket }: IncomingMessage,
+  request: IncomingMessage,
   { code, kind, message, cause }: RemoteProblem | RouteRefusal,
-  { principal, body }: KnownOfRequest,
+  body?: DispatchRequest,
 ): RefusedRequest {
+  const { method = "", url = "", socket } = request;
+  const principal = principalOf(request);
   const { remoteAddress: address } = socket;
   return Object.freeze({
     ...{ code, status: kind.status, message, method, path: url.split("?", 1)[0] ?? "" },

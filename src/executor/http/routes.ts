@@ -9,11 +9,12 @@ import {
   READY_PATH,
   TOOLS_PATH,
 } from "../../remote-protocol/http.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { writeProcessStamp } from "../../remote-protocol/process-stamp.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import { ProcessMetrics } from "../metrics/process-metrics.ts";
-import { writeMetrics } from "../metrics/prometheus-text.ts";
+import { withoutOthers, writeMetrics } from "../metrics/prometheus-text.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { TlsConnections } from "../tls/tls-connections.ts";
 import { authenticate } from "./authenticate.ts";
@@ -22,7 +23,7 @@ import { stripBasePath } from "./base-path.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseRepeated } from "./host-check.ts";
 import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
-import { type KnownOfRequest, problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
+import { problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
 import { limitReadingTime, respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
@@ -115,22 +116,17 @@ export class Routes {
     }
   }
 
-  #fail(
-    request: IncomingMessage,
-    response: ServerResponse,
-    thrown: unknown,
-    known: KnownOfRequest = {},
-  ): void {
+  #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown, body?: DispatchRequest): void {
     const problem = problemOf(thrown);
-    this.#tell(request, problem, known);
+    this.#tell(request, problem, body);
     if (response.headersSent) response.destroy();
     else respondProblem(request, response, problem);
   }
 
   /** Counts a problem, and tells the operator of it. */
-  #tell(request: IncomingMessage, problem: RemoteProblem | RouteRefusal, known: KnownOfRequest): void {
+  #tell(request: IncomingMessage, problem: RemoteProblem | RouteRefusal, body?: DispatchRequest): void {
     this.#dispatcher.metrics.refused(problem.code);
-    this.#onRefusal(refusedRequest(request, problem, known));
+    this.#onRefusal(refusedRequest(request, problem, body));
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
@@ -151,8 +147,8 @@ export class Routes {
         this.#answerSender(request, response, TOOLS_PATH, () => respondJson(response, this.#writeTools()));
         break;
       case METRICS_PATH:
-        this.#answerSender(request, response, METRICS_PATH, () =>
-          respond(response, 200, PROMETHEUS_TEXT, this.#writeMetrics()),
+        this.#answerSender(request, response, METRICS_PATH, (sender) =>
+          respond(response, 200, PROMETHEUS_TEXT, this.#writeMetrics(sender)),
         );
         break;
       default:
@@ -169,15 +165,14 @@ export class Routes {
   async #dispatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { authentication } = this;
     const sender = await this.#senderOf(request, "POST");
-    const { principal } = sender;
     this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
     this.#dispatchRoute.handle(request, response, sender, {
       admit: () => {
         if (this.authentication !== authentication) this.authentication.refuseUnlessCurrent(sender);
         this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
       },
-      fail: (thrown, body) => this.#fail(request, response, thrown, { principal, body }),
-      tell: (problem, body) => this.#tell(request, problem, { principal, body }),
+      fail: (thrown, body) => this.#fail(request, response, thrown, body),
+      tell: (problem, body) => this.#tell(request, problem, body),
     });
   }
 
@@ -186,19 +181,20 @@ export class Routes {
     request: IncomingMessage,
     response: ServerResponse,
     path: typeof TOOLS_PATH | typeof METRICS_PATH,
-    answer: () => void,
+    answer: (sender: Sender) => void,
   ): void {
     const method = path === METRICS_PATH && request.method === "HEAD" ? "HEAD" : "GET";
     const answered = this.#senderOf(request, method).then((sender) => {
       this.#more?.admit(`GET ${path}`, sender);
-      answer();
+      answer(sender);
     });
     answered.catch((thrown) => this.#fail(request, response, thrown));
   }
 
-  #writeMetrics(): string {
-    const metrics = [this.#dispatcher.readMetrics(), this.#more?.readMetrics() ?? [], this.process.read()];
-    return writeMetrics(metrics.flat());
+  /** Where there are no roles, everyone who reads the metrics is a caller. */
+  #writeMetrics({ principal }: Sender): string {
+    const all = [this.#dispatcher.readMetrics(), this.#more?.readMetrics() ?? [], this.process.read()].flat();
+    return writeMetrics(this.#more === undefined ? withoutOthers(all, principal?.id) : all);
   }
 
   get #unreadiness(): string | undefined {

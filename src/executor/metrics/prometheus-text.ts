@@ -1,3 +1,5 @@
+import { OTHER } from "./label-values.ts";
+
 /** The labels of a sample: names and values. */
 export type Labels = Readonly<Record<string, string>>;
 
@@ -41,4 +43,26 @@ function writeLabels(labels: Labels): string {
 
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+/**
+ * Returns metrics in which the other callers are one, `other`, with the sum of what is theirs: who calls is nothing that a client
+ * learns of the others.
+ *
+ * @param caller The id of the principal who reads them.
+ */
+export function withoutOthers(metrics: readonly Metric[], caller: string | undefined): readonly Metric[] {
+  return metrics.map((metric) => {
+    const samples = new Map<string, Sample>();
+    for (const sample of metric.samples) {
+      const { suffix, labels, value } = sample;
+      const named = labels?.["caller"];
+      const isOther = named !== undefined && named !== "" && named !== caller;
+      const shown = isOther ? { ...labels, caller: OTHER } : labels;
+      const key = JSON.stringify([suffix, shown]);
+      const before = samples.get(key)?.value ?? 0;
+      samples.set(key, { ...sample, ...(shown && { labels: shown }), value: before + value });
+    }
+    return { ...metric, samples: [...samples.values()] };
+  });
 }

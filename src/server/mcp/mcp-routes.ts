@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { race } from "../../base/timers/race.ts";
-import { authenticate } from "../../executor/http/authenticate.ts";
+import { authenticate, noteSender } from "../../executor/http/authenticate.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import type { Guards } from "../../executor/http/more-routes.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
@@ -46,7 +46,9 @@ export class McpRoutes {
       return await authenticate(guards, request, authority);
     } catch (problem) {
       if (this.tokens === undefined) throw problem;
-      return await this.tokens.senderOf(request, problem);
+      const sender = await this.tokens.senderOf(request, problem);
+      noteSender(request, sender);
+      return sender;
     }
   }
 

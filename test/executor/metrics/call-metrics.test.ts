@@ -7,6 +7,7 @@ import {
 } from "../../../src/executor/metrics/call-metrics.ts";
 import { largest } from "../../../src/executor/metrics/label-values.ts";
 import { writeMetrics } from "../../../src/executor/metrics/prometheus-text.ts";
+import { CountingTool, dispatch, dispatchBody, send, startExecutor } from "../harness.ts";
 
 const CALL = { tool: "add", sandbox: "quickjs", caller: "agent", outcome: "ok", durationMs: 500 };
 
@@ -77,4 +78,27 @@ test("the largest counts keep their names, and the rest is summed", () => {
     ["c", 3],
     ["other", 3],
   ]);
+});
+
+test("a caller of an executor reads its own id among the metrics, and no other one", async () => {
+  const tokens = ["ann", "bob", "cid"].map((id) => ({ id, token: `the-token-of-${id}-00` }));
+  const executor = await startExecutor([new CountingTool().tool], { tokens });
+  const headersOf = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+  for (const { id, token } of tokens) {
+    const body = dispatchBody({ id: `call of ${id}`, name: "unknown" });
+    expect((await dispatch(executor, body, { headers: headersOf(token) })).status).toBe(200);
+  }
+  for (const { id, token } of tokens) {
+    const { text } = await send(executor, { method: "GET", path: "/metrics", headers: headersOf(token) });
+    const callers = [...text.matchAll(/^sandgate_calls_total.*caller="([^"]*)".* (\d+)$/gm)].map(
+      ([, ...own]) => own,
+    );
+    expect(callers.toSorted()).toEqual(
+      [
+        [id, "1"],
+        ["other", "2"],
+      ].toSorted(),
+    );
+    for (const other of tokens) if (other.id !== id) expect(text).not.toContain(`"${other.id}"`);
+  }
 });
