@@ -167,10 +167,20 @@ export const why: Command = defineCommand({
   endsAtOnce: true,
   summary: "prints rules, near misses, grant and receipt of a recorded call",
   arguments: { CALL_ID: { help: "the call to explain" } },
-  options: PLACE,
+  options: {
+    ...PLACE,
+    session: { type: "string", value: "ID", help: "only calls of this session" },
+    since: {
+      ...{ type: "string", value: "TIME" },
+      help: "all calls since then, such as 2026-01-31T12:00:00Z; default: only the last one with this id",
+    },
+  },
   alternatives: [ONE_PLACE],
   exitCodes: { 1: "there is no such call" },
-  read: (options, { CALL_ID: callId }) => ({ place: placeOf(options), callId }),
+  read: (options, { CALL_ID: callId }) => ({
+    place: placeOf(options),
+    selection: { ...selectionOf({ ...options, tool: undefined }, callId), callId },
+  }),
   run: async (options, terminal) => (await import("../commands/journal/why.ts")).why(options, terminal),
 });
 

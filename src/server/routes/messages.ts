@@ -1,3 +1,4 @@
+import { readTraceHeaders, type TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
@@ -40,7 +41,8 @@ export function messageRoutes(app: App, service: SessionService): void {
     let held: HeldMessage | undefined;
     try {
       held = hold(service, session, ids, env.bodyBytes);
-      const { turn, accepted } = await accept(session, calls, ids, message.userText, held);
+      const trace = readTraceHeaders(env.request.headers);
+      const { turn, accepted } = await accept(session, calls, ids, { ...message, trace }, held);
       const ended = follow(service, turn, accepted, held).finally(end);
       // If a result cannot be stored, the turn reports it. Here it must not end the process.
       ended.catch(() => {});
@@ -130,13 +132,13 @@ async function accept(
   session: Session,
   calls: readonly ToolCall[],
   { turnId, messageId }: MessageIds,
-  userText: string | undefined,
+  { userText, trace }: Pick<NewMessage, "userText"> & { readonly trace: TraceHeaders | undefined },
   held: HeldMessage,
 ): Promise<{ readonly turn: Turn; readonly accepted: AcceptedMessage }> {
   const turn = await turnOf(session, turnId, userText);
   held.cancelWith(() => void turn.cancel());
   try {
-    return { turn, accepted: await turn.accept(calls, { messageId }) };
+    return { turn, accepted: await turn.accept(calls, { messageId, ...(trace && { trace }) }) };
   } catch (error) {
     if (error instanceof MessageConflictError) throw conflict("message_conflict", error.message);
     if (error instanceof ForgottenTurnError) throw forgotten();

@@ -105,6 +105,7 @@ export interface MessageContext extends Pick<DispatchContext, "policy"> {
   readonly holdChanges: NonNullable<DispatchContext["holdChanges"]>;
   readonly journal: DispatchContext["journal"];
   readonly events: DispatchContext["events"];
+  readonly tracer: DispatchContext["tracer"];
   readonly suspensions: DispatchContext["suspensions"];
   readonly gates?: CallGates;
 }

@@ -5,7 +5,7 @@ import type { MessageContext, TurnCore } from "./core.ts";
 export function messageContext(
   turn: TurnCore,
   messageId: string,
-  { policy, confirm, ask, holdChanges, journal, events, suspensions, gates }: MessageContext,
+  { policy, confirm, ask, holdChanges, journal, events, tracer, suspensions, gates }: MessageContext,
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
@@ -22,7 +22,7 @@ export function messageContext(
     toolAlias: context.toolAlias,
     hooks: context.hooks,
     events,
-    tracer: context.tracer,
+    tracer,
     redaction: context.redaction,
     partialOutput: session.redaction,
     confirm,

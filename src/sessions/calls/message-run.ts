@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../../base/promises.ts";
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
@@ -8,6 +9,7 @@ import type { Holding } from "../../engine/call/holding.ts";
 import type { CallJournal } from "../../engine/call/journal.ts";
 import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
 import type { Refusal } from "../../engine/failure/refusal.ts";
+import { continueTrace } from "../../engine/reporting/follow.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { CallLedger } from "../../policy/history/call-ledger.ts";
@@ -36,6 +38,14 @@ import { modesOf } from "./modes-of.ts";
 import { RecordedCalls } from "./recorded-calls.ts";
 import { SessionPolicy } from "./session-policy.ts";
 
+/** Options of {@link MessageRun}. */
+export interface MessageRunOptions {
+  /** Where a durable runtime stops the only call. Default: nothing does. */
+  readonly gates?: CallGates;
+  /** The trace that its calls belong to. Default: each begins one of its own. */
+  readonly trace?: TraceHeaders | undefined;
+}
+
 /** One assistant message while its calls are dispatched: their common context, and their identities. */
 export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   readonly session: SessionCore;
@@ -56,8 +66,12 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   /** The calls whose changes must be held; `undefined` if there is none. */
   #held: Set<string> | undefined;
 
-  /** @param gates Where a durable runtime stops the only call. Default: nothing does. */
-  constructor(turn: TurnCore, id: string, calls: readonly MessageCall[], gates?: CallGates) {
+  constructor(
+    turn: TurnCore,
+    id: string,
+    calls: readonly MessageCall[],
+    { gates, trace }: MessageRunOptions = {},
+  ) {
     const { session } = turn;
     this.#gates = gates;
     this.inquiries = gates?.inquiries ?? session.inquiries;
@@ -68,7 +82,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     this.#left = calls.length;
     this.refusal = session.admitMessage();
     const { policy, ledger, principal, origin, store } = session;
-    const { suspensions } = session.settings.context;
+    const { suspensions, tracer } = session.settings.context;
     // Without a store, nothing would go on with the call.
     if (suspensions !== undefined && store !== undefined) {
       this.#suspensions = new MessageSuspensions(
@@ -92,6 +106,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
       holdChanges: (callId) => this.#holdingOf(callId),
       journal: this.#journal(),
       events: this.#events(),
+      tracer: tracer && trace ? continueTrace(tracer, trace) : tracer,
       suspensions: this.#suspensions,
       ...(gates !== undefined && { gates }),
     });

@@ -56,7 +56,7 @@ async function dispatch(
   const { turnId, userText, unattended, messageId, isSuspended: goesOn } = call;
   const turn = session.turnOf({ id: turnId, userText, unattended: unattended === true });
   const received = goesOn ? { ...messageCall(call.call), isSuspended: goesOn } : messageCall(call.call);
-  const run = new MessageRun(turn, messageId, [received], gates);
+  const run = new MessageRun(turn, messageId, [received], { gates });
   const result = await run.runFirst();
   // The program waits for the next process.
   if (session.isSuspended && run.hasLeft(received.id)) throw new Error("the process is ending");

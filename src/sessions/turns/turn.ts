@@ -1,3 +1,4 @@
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
@@ -20,6 +21,11 @@ export interface DispatchMessageOptions {
    * {@link Turn.dispatchAll}. At most 128 characters. Default: a new id.
    */
   readonly messageId?: string;
+  /**
+   * The trace that the calls belong to, as the headers `traceparent` and `tracestate` of a request say. Not kept: after a restart,
+   * and where sessions are on several servers, calls begin traces of their own. Default: none.
+   */
+  readonly trace?: TraceHeaders;
 }
 
 /** A message that {@link Turn.accept} has accepted. */
@@ -155,11 +161,11 @@ export class Turn implements TurnCore {
    */
   async dispatchAll(
     calls: readonly ToolCall[],
-    { messageId }: DispatchMessageOptions = {},
+    { messageId, trace }: DispatchMessageOptions = {},
   ): Promise<Results> {
     const received = messageCalls([...calls]);
     const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
-    return this.#whileUnderWay(() => this.#once(id, received));
+    return this.#whileUnderWay(() => this.#once(id, received, { trace }));
   }
 
   /**
@@ -167,20 +173,27 @@ export class Turn implements TurnCore {
    *
    * @throws like {@link dispatchAll}.
    */
-  accept(calls: readonly ToolCall[], { messageId }: DispatchMessageOptions = {}): Promise<AcceptedMessage> {
+  accept(
+    calls: readonly ToolCall[],
+    { messageId, trace }: DispatchMessageOptions = {},
+  ): Promise<AcceptedMessage> {
     return new Promise((resolve, reject) => {
       const received = messageCalls([...calls]);
       const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
       const onKept = (): void => resolve({ id, results });
       const results = this.#whileUnderWay(async () => {
         await undefined;
-        return this.#once(id, received, onKept);
+        return this.#once(id, received, { onKept, trace });
       });
       results.catch(reject);
     });
   }
 
-  #once(id: string, calls: readonly MessageCall[], onKept?: () => void): Promise<Results> {
+  #once(
+    id: string,
+    calls: readonly MessageCall[],
+    { onKept, trace }: { readonly onKept?: () => void; readonly trace: TraceHeaders | undefined },
+  ): Promise<Results> {
     const { durable } = this.session;
     if (durable !== undefined) {
       const kept = (): void => {
@@ -189,7 +202,7 @@ export class Turn implements TurnCore {
       };
       return runDurably(durable, this, id, calls, { onKept: kept, refusesForgotten: this.#isUnread });
     }
-    return this.#messages.once(id, calls, () => this.#run(id, calls), onKept);
+    return this.#messages.once(id, calls, () => this.#run(id, calls, trace), onKept);
   }
 
   /** Takes the turn for active while a message waits, too: it is not forgotten, and cancelling it waits for the message. */
@@ -204,12 +217,12 @@ export class Turn implements TurnCore {
     }
   }
 
-  async #run(id: string, calls: readonly MessageCall[]): Promise<Results> {
+  async #run(id: string, calls: readonly MessageCall[], trace?: TraceHeaders): Promise<Results> {
     this.#waiting++;
     const next = await this.session.awaitMessages(this.signal);
     this.#waiting--;
     try {
-      return await new MessageRun(this, id, calls).runAll();
+      return await new MessageRun(this, id, calls, { trace }).runAll();
     } finally {
       next();
     }

@@ -4,6 +4,8 @@ import { createInterface } from "node:readline";
 import { PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { run } from "../../../src/cli/run.ts";
+import { openJournal } from "../../../src/journal/journal.ts";
+import { ended, dispatched as record } from "../../journal/records.ts";
 import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
 
 const MESSAGE = JSON.stringify({
@@ -71,6 +73,33 @@ test("dispatch records its calls, and the commands on the journal read them", as
   expect(ran.stdout).toContain('"sandbox":"host"');
   expect(ran.stdout).toContain("receipt:");
   expect(await sandgate(["why", "nobody", ...config])).toMatchObject({ code: 1 });
+});
+
+test("why explains the last call with an id, those of a session, and those since a time", async () => {
+  const directory = join(await createFolder({}), "records");
+  {
+    await using journal = await openJournal({ directory });
+    const places = ["s1", "s2"].flatMap((sessionId) => ["t1", "t2"].map((turnId) => ({ sessionId, turnId })));
+    for (const place of places)
+      await journal.begin(record("call_3", { of: `${place.sessionId} ${place.turnId}` }, place));
+    // They ran at once.
+    for (const place of places) journal.end(ended("call_3", place));
+  }
+  const argumentsIn = async (...options: readonly string[]): Promise<unknown> => {
+    const { stdout } = await sandgate(["why", "call_3", "-d", directory, ...options]);
+    return [...stdout.matchAll(/"of":"([^"]+)"/g)].map(([, of]) => of);
+  };
+  expect(await argumentsIn()).toEqual(["s2 t2"]);
+  expect((await sandgate(["why", "call_3", "-d", directory])).stdout).toContain("ended (ok)");
+  expect(await argumentsIn("--session", "s1")).toEqual(["s1 t2"]);
+  expect(await argumentsIn("--since", "2000-01-01")).toEqual(["s1 t1", "s1 t2", "s2 t1", "s2 t2"]);
+  expect(await argumentsIn("--session", "s1", "--since", "2000-01-01")).toEqual(["s1 t1", "s1 t2"]);
+  expect(await sandgate(["why", "call_3", "-d", directory, "--since", "2999-01-01"])).toMatchObject({
+    code: 1,
+  });
+  expect(await sandgate(["why", "call_3", "-d", directory, "--session", "s3"])).toMatchObject({
+    ...{ code: 1, stdout: "the journal has no call call_3 in session s3\n" },
+  });
 });
 
 test("verify names the first record that contradicts, and exits with 1", async () => {

@@ -20,18 +20,53 @@ const DETAILS = {
   args: "arguments",
 } as const;
 
-/** Prints why a call was decided on as it was, and what became of it. The exit code is 1 if there is no such call. */
+/** How many calls with the same id are remembered, of which some may go on. */
+const MAX_CALLS = 1_000;
+
+/** Which calls are explained. */
+interface WhySelection {
+  readonly callId: string;
+  readonly session: string | undefined;
+  /** Milliseconds since the epoch. Default: only the last call that was found. */
+  readonly since: number | undefined;
+}
+
+/**
+ * Prints why a call was decided on as it was, and what became of it. Models give the same ids to calls of different messages.
+ * The exit code is 1 if there is no such call.
+ */
 export async function why(
-  { place, callId }: { readonly place: JournalPlace; readonly callId: string },
+  { place, selection }: { readonly place: JournalPlace; readonly selection: WhySelection },
   { stdout }: Terminal,
 ): Promise<ExitCode> {
-  const lines: ShownText[] = [];
+  const { callId, session, since } = selection;
+  /** The records of each call, in the order in which the last ones of them were written. */
+  const calls = new Map<string, JournalEntry[]>();
   for await (const { entries } of readJournal(await directoryOf(place))) {
-    for (const entry of entries) if (entry["tool_call_id"] === callId) lines.push(...explain(entry));
+    for (const entry of entries) {
+      if (entry["tool_call_id"] !== callId || (session !== undefined && entry["session"] !== session))
+        continue;
+      const key = JSON.stringify([entry["session"], entry["turn"], entry["message"]]);
+      const records = calls.get(key) ?? [];
+      calls.delete(key);
+      calls.set(key, [...records, entry]);
+      const [oldest] = calls.keys();
+      if (since === undefined && calls.size > MAX_CALLS && oldest !== undefined) calls.delete(oldest);
+    }
   }
-  const isFound = lines.length > 0;
-  await print(stdout, isFound ? joinShown(lines, "\n") : shown`the journal has no call ${callId}`);
-  return isFound ? EXIT_OK : EXIT_TOOL_FAILED;
+  const found = [...calls.values()].filter((records) => (records.at(-1)?.at ?? 0) >= (since ?? 0));
+  if (found.length === 0) {
+    await print(
+      stdout,
+      shown`the journal has no call ${callId}${session === undefined ? "" : ` in session ${session}`}`,
+    );
+    return EXIT_TOOL_FAILED;
+  }
+  const lines = (since === undefined ? found.slice(-1) : found).flat().flatMap(explain);
+  if (since === undefined && found.length > 1)
+    lines.push(shown`this is the last call ${callId}; for earlier ones give --session or --since`);
+  await print(stdout, joinShown(lines, "\n"));
+  return EXIT_OK;
 }
 
 function explain(entry: JournalEntry): ShownText[] {
