@@ -1,13 +1,25 @@
 import type { EventStream } from "../engine/call/events.ts";
 import { CallMetrics } from "../executor/metrics/call-metrics.ts";
-import { type Metric, single } from "../executor/metrics/prometheus-text.ts";
+import { CALL_SECONDS, Histogram } from "../executor/metrics/histogram.ts";
+import { LabelValues } from "../executor/metrics/label-values.ts";
+import { type Labels, type Metric, single } from "../executor/metrics/prometheus-text.ts";
+import type { InquiryEvent } from "../sessions/confirmations/inquiry-listeners.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Admin } from "./admin.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
 
+/** The most rules with values of their own: policies are replaced while the server runs. */
+const MAX_RULES = 200;
+
+/** The value of the label `rule` if no rule matched. */
+const NO_RULE = "none";
+
+/** Upper bounds of the buckets of answers, in seconds. */
+const ANSWER_SECONDS = [1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 14_400, 86_400];
+
 /** What is measured. */
 interface Measured {
-  readonly sessions: Pick<Sessions, "openInquiries" | "problem">;
+  readonly sessions: Pick<Sessions, "openInquiries" | "onInquiry" | "problem">;
   readonly admin: Pick<Admin, "isPaused">;
   readonly tools: Pick<ReloadableTools, "registry">;
   /** Those of the calls of sessions. */
@@ -18,11 +30,33 @@ interface Measured {
 export class SessionMetrics {
   readonly #measured: Measured;
   readonly #calls = new CallMetrics();
+  readonly #rules = new LabelValues(MAX_RULES);
+  readonly #decisions = new Counts();
+  readonly #confirmations = new Counts();
+  readonly #seconds = new Histogram(
+    "sandgate_session_call_duration_seconds",
+    "Seconds that calls of sessions took, by sandbox.",
+    CALL_SECONDS,
+    [],
+  );
+  readonly #answerSeconds = new Histogram(
+    "sandgate_confirmation_seconds",
+    "Seconds until a person answered.",
+    ANSWER_SECONDS,
+  );
 
   constructor(measured: Measured) {
     this.#measured = measured;
-    const { events, tools } = measured;
+    const { events, sessions, tools } = measured;
+    sessions.onInquiry((event) => this.#ask(event));
     events.on((event) => {
+      // After an answer, the policy is consulted once more.
+      if (event.type === "tool.decided" && event.confirmedBy === undefined) {
+        const rules = event.rules.length === 0 ? [NO_RULE] : event.rules;
+        for (const rule of new Set(rules.map((name) => this.#rules.of(name)))) {
+          this.#decisions.add({ rule, decision: event.decision });
+        }
+      }
       // A nested call is part of the call that made it, as on executors.
       if (event.parent !== undefined) return;
       if (event.type !== "tool.completed" && event.type !== "tool.failed") return;
@@ -30,7 +64,16 @@ export class SessionMetrics {
       const outcome = error?.code ?? "ok";
       const ended = { tool, sandbox, caller: event.principal?.id, outcome, durationMs };
       this.#calls.ended(ended, tools.registry.has(tool));
+      this.#seconds.observe(durationMs / 1_000, { sandbox: sandbox ?? "none" });
     });
+  }
+
+  #ask(event: InquiryEvent): void {
+    if (event.type === "requested") return;
+    const { kind, askedAt } = event.inquiry;
+    const { decision, choice, at } = event.resolution;
+    this.#confirmations.add({ kind, decision });
+    if (choice !== undefined) this.#answerSeconds.observe(Math.max(0, at - askedAt) / 1_000);
   }
 
   read(): readonly Metric[] {
@@ -45,6 +88,20 @@ export class SessionMetrics {
         ...metric,
         name: metric.name.replace("_call", "_session_call"),
       })),
+      this.#seconds.metric,
+      {
+        name: "sandgate_decisions_total",
+        type: "counter",
+        help: "Decisions on calls of sessions, by rule.",
+        samples: this.#decisions.samples,
+      },
+      {
+        name: "sandgate_confirmations_total",
+        type: "counter",
+        help: "Questions to people that ended, by kind and decision.",
+        samples: this.#confirmations.samples,
+      },
+      this.#answerSeconds.metric,
       gauge("inquiries_open", "Questions that wait for a person.", inquiries.length),
       gauge("inquiry_oldest_age_seconds", "The age of the oldest of these questions.", age),
       gauge(
@@ -54,5 +111,21 @@ export class SessionMetrics {
       ),
       gauge("paused", "1 while the server is paused.", admin.isPaused ? 1 : 0),
     ];
+  }
+}
+
+/** Counts by labels, whose values are bounded in number. */
+class Counts {
+  readonly #counts = new Map<string, { readonly labels: Labels; value: number }>();
+
+  add(labels: Labels): void {
+    const key = JSON.stringify(Object.values(labels));
+    const counted = this.#counts.get(key);
+    if (counted === undefined) this.#counts.set(key, { labels, value: 1 });
+    else counted.value++;
+  }
+
+  get samples(): readonly { readonly labels: Labels; readonly value: number }[] {
+    return [...this.#counts.values()];
   }
 }

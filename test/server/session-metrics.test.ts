@@ -3,12 +3,13 @@ import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { SessionMetrics } from "../../src/server/session-metrics.ts";
 import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import { startServer, TestClient, WritingTool } from "./harness.ts";
 
 /** Returns the values of the gauges of a server with inquiries of these ages, in seconds. */
 function gauges(ages: readonly number[]): Readonly<Record<string, number | undefined>> {
   const inquiries = ages.map((age) => ({ askedAt: Date.now() - age * 1_000 }) as Inquiry);
   const metrics = new SessionMetrics({
-    sessions: { problem: undefined, openInquiries: () => inquiries },
+    sessions: { problem: undefined, openInquiries: () => inquiries, onInquiry: () => () => {} },
     admin: { isPaused: false },
     tools: { registry: new ToolRegistry() },
     events: new EventStream(),
@@ -27,4 +28,28 @@ test("there is no age without inquiries, and none below zero if the clock was se
     sandgate_inquiries_open: 1,
     sandgate_inquiry_oldest_age_seconds: 0,
   });
+});
+
+test("decisions are counted by rule, and answers of people by how they ended and how long they took", async () => {
+  const server = await startServer([new WritingTool().tool]);
+  const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
+  const session = await alice.open();
+  for (const decision of ["allow", "deny", "deny"] as const) {
+    const { turnId } = await alice.dispatch(session, [{ id: decision, name: "write_note", arguments: {} }]);
+    const [inquiry] = await carol.inquiries(1);
+    if (inquiry === undefined) throw new Error("nothing was asked");
+    await carol.answer(inquiry, { decision });
+    await alice.executions(session, turnId);
+  }
+  const { text } = await new TestClient(server, "erin").send("GET", "/metrics");
+  const lines = text.split("\n");
+  expect(lines).toContain('sandgate_confirmations_total{kind="call",decision="allow"} 1');
+  expect(lines).toContain('sandgate_confirmations_total{kind="call",decision="deny"} 2');
+  expect(lines).toContain('sandgate_confirmation_seconds_bucket{le="+Inf"} 3');
+  // The policy is consulted again after an answer, which is no further decision.
+  expect(lines.filter((line) => /^sandgate_decisions_total\{.*decision="ask"\} 3$/.test(line)).length).toBe(
+    1,
+  );
+  expect(lines).toContain('sandgate_session_call_duration_seconds_count{sandbox="host"} 1');
+  expect(lines).toContain('sandgate_session_call_duration_seconds_count{sandbox="none"} 2');
 });

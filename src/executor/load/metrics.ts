@@ -1,9 +1,7 @@
 import { CallMetrics, type EndedCall, MAX_CALLERS } from "../metrics/call-metrics.ts";
+import { CALL_SECONDS, Histogram } from "../metrics/histogram.ts";
 import { largest } from "../metrics/label-values.ts";
-import { type Metric, type Sample, single } from "../metrics/prometheus-text.ts";
-
-/** Upper bounds of the histogram's buckets, in seconds. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+import { type Metric, single } from "../metrics/prometheus-text.ts";
 
 /** Current values, which are not counted here. */
 export interface Gauges {
@@ -33,9 +31,11 @@ export class ExecutorMetrics {
   readonly calls: CallMetrics = new CallMetrics();
   readonly #executions = new Map<string, number>();
   readonly #problems = new Map<string, number>();
-  readonly #buckets = new Array<number>(BUCKETS.length).fill(0);
-  #seconds = 0;
-  #dispatched = 0;
+  readonly #seconds = new Histogram(
+    "sandgate_dispatch_seconds",
+    "Seconds from a call's arrival to its execution.",
+    CALL_SECONDS,
+  );
   #replayed = 0;
   #refusedConnections = 0;
   #refusedHandshakes = 0;
@@ -44,11 +44,7 @@ export class ExecutorMetrics {
   executed(call: EndedCall, isKnownTool: boolean): void {
     increment(this.#executions, call.outcome);
     this.calls.ended(call, isKnownTool);
-    const seconds = call.durationMs / 1_000;
-    const bucket = BUCKETS.findIndex((bound) => seconds <= bound);
-    if (bucket >= 0) this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
-    this.#seconds += seconds;
-    this.#dispatched++;
+    this.#seconds.observe(call.durationMs / 1_000);
   }
 
   /** Counts a request that was answered with a problem. */
@@ -97,20 +93,8 @@ export class ExecutorMetrics {
       ),
       ...this.calls.metrics,
       ...gaugesOf(gauges),
-      this.#histogram(),
+      this.#seconds.metric,
     ];
-  }
-
-  #histogram(): Metric {
-    let below = 0;
-    const samples: Sample[] = BUCKETS.map((bound, index) => {
-      below += this.#buckets[index] ?? 0;
-      return { suffix: "_bucket", labels: { le: String(bound) }, value: below };
-    });
-    samples.push({ suffix: "_bucket", labels: { le: "+Inf" }, value: this.#dispatched });
-    samples.push({ suffix: "_sum", value: this.#seconds }, { suffix: "_count", value: this.#dispatched });
-    const help = "Seconds from a call's arrival to its execution.";
-    return { name: "sandgate_dispatch_seconds", type: "histogram", help, samples };
   }
 }
 
