@@ -105,8 +105,8 @@ export interface FailedOutcome {
   readonly status: "failed";
   /** The tool's own message, or the sandbox's. */
   readonly message: string;
-  /** Why, as the tool says it. Default: `execution_error`. */
-  readonly code?: ToolFailureCode;
+  /** Why, as the tool says it, or that the sandbox could not let it go on. Default: `execution_error`. */
+  readonly code?: ToolFailureCode | "sandbox_unavailable";
   /** Whether users may see the message. Default: `false`, since a tool can say anything. */
   readonly userVisible?: boolean;
   /** Set if a function of the embedder threw what it did not mean for the model: see `unhandledErrors`. */

@@ -345,12 +345,8 @@ export class QuickJsCall {
       if (this.#host.closing.aborted) return { status: "cancelled", effect, used: this.#used };
       const message = "Tool could not resume after waiting: no thread was free in time. Try again later";
       return {
-        status: "failed",
-        effect,
-        used: this.#used,
-        message,
-        userVisible: true,
-        detail: outcome.reason,
+        ...{ status: "failed", code: "sandbox_unavailable", effect, used: this.#used },
+        ...{ message, userVisible: true, detail: outcome.reason },
       };
     }
     const read = readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);

@@ -11,6 +11,7 @@ import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { QuickJsImplementation } from "../../../src/tool/implementations/quickjs-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
+import { GrantedTool } from "./granted-tool.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());
@@ -174,4 +175,21 @@ test.each<[string, string, RegExp]>([
   const preparing = sandboxes.prepare({ quickjs: { source } });
   await expect(preparing).rejects.toThrow(ToolPreparationError);
   await expect(preparing).rejects.toThrow(message);
+});
+
+test("a QuickJS tool that waited, and finds no free thread in time to go on, says that the sandbox is not available", async () => {
+  await using small = await openSandboxes({ workers: { threads: 1, maxWaitMs: 200 } });
+  const waits = new GrantedTool(small, {
+    source: "export default () => new Promise((done) => setTimeout(done, 100));",
+  });
+  const loops = new GrantedTool(small, { source: "export default ({ runs }) => { while (runs); };" });
+  for (const tool of [waits, loops]) expect((await tool.call()).success).toBe(true);
+  const waiting = waits.call();
+  const looping = loops.call({ input: { runs: true }, limits: { wallTimeMs: 3_000 } });
+  expect((await waiting).error).toMatchObject({
+    code: "sandbox_unavailable",
+    message: "Tool could not resume after waiting: no thread was free in time. Try again later",
+    effect: "none",
+  });
+  expect((await looping).error?.code).toBe("timeout");
 });
