@@ -6,6 +6,9 @@ const SMALL = 4_096;
 /** How much is read in a turn of the event loop, in UTF-16 code units, unless the first text alone is longer. */
 const MAX_LENGTH: number = 32 * 1_024;
 
+/** How long a slice of a work takes, in ms. */
+const SLICE_MS = 4;
+
 interface Waiting {
   readonly owner: QueueOwner;
   readonly length: number;
@@ -32,6 +35,50 @@ export function awaitTurn(length: number, owner: QueueOwner): Promise<void> | un
     return undefined;
   }
   return new Promise((go) => waiting.add({ owner, length, go }));
+}
+
+/** As {@link awaitTurn}, for a piece of work that takes several milliseconds: no other is done in the same turn of the event loop. */
+export function awaitWork(owner: QueueOwner): Promise<void> | undefined {
+  return awaitTurn(MAX_LENGTH, owner);
+}
+
+/** A long work of one owner, which goes on in a later turn of the event loop whenever it has taken a few milliseconds. */
+export class SlicedWork {
+  readonly #owner: QueueOwner;
+  #until = 0;
+
+  constructor(owner: QueueOwner) {
+    this.#owner = owner;
+  }
+
+  /** Returns a promise if the work has to go on later. The first call is for its beginning. */
+  next(): Promise<void> | undefined {
+    const now = performance.now();
+    if (now < this.#until) return undefined;
+    this.#until = now + SLICE_MS;
+    return awaitWork(this.#owner)?.then(() => {
+      this.#until = performance.now() + SLICE_MS;
+    });
+  }
+}
+
+/** Lets one work at a time run, of however many: their owners take turns. */
+export class Turnstile {
+  readonly #waiting = new FairQueue<Pick<Waiting, "owner" | "go">>(({ owner }) => owner);
+  #isBusy = false;
+
+  /** Runs a work when it has its turn. */
+  async run<Result>(owner: QueueOwner, work: () => Promise<Result>): Promise<Result> {
+    if (this.#isBusy) await new Promise<void>((go) => this.#waiting.add({ owner, go }));
+    this.#isBusy = true;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.next();
+      if (next === undefined) this.#isBusy = false;
+      else next.go();
+    }
+  }
 }
 
 function fits(length: number): boolean {

@@ -1,4 +1,6 @@
-import { type BigIntStats, closeSync, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
+import { type BigIntStats, closeSync, type Dirent, fstatSync, opendirSync, openSync } from "node:fs";
+import type { QueueOwner } from "../base/fair-queue.ts";
+import { SlicedWork, Turnstile } from "../base/turns.ts";
 import { isGone } from "./error.ts";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
@@ -8,6 +10,9 @@ import { DirectoryGrantError } from "./root.ts";
 /** How many directories are searched at most, and how many places found. */
 const MAX_DIRECTORIES = 200;
 const MAX_PLACES = 200;
+
+/** How many entries are read, and looked at, before others may have a turn. */
+const ENTRIES_AT_ONCE = 64;
 
 /** Directories of packages, which can be many; what is in them is not the user's. */
 const UNSEARCHED = "node_modules";
@@ -40,15 +45,18 @@ export interface FoundPlaces {
   readonly places: readonly FoundPlace[];
   /** Whether everything was searched: there were neither too many directories nor too many places. */
   readonly isComplete: boolean;
+  /** When the search began, in ms since the epoch. */
+  readonly since: number;
 }
 
 /**
  * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level by level. No
  * link is followed. New versions of files that are being written are left out: a mount at a place that is gone by then would
- * leave an empty file there.
+ * leave an empty file there. A long search takes turns with other work of this process.
  *
  * @param fd The open granted directory.
  * @param grant Its names are those of the open directory.
+ * @param options.owner For whom it is searched. Default: it is not known.
  * @param options.maxDirectories How many directories are searched. Default: 200.
  * @param options.onUnsearched Receives the path of each entry that cannot be searched, although programs of this user can
  *   change it or what is in it. Default: an error is thrown, since it could have protected places.
@@ -57,15 +65,28 @@ export interface FoundPlaces {
 export function findProtected(
   fd: number,
   grant: ProtectionGrant,
-  {
-    maxDirectories = MAX_DIRECTORIES,
-    onUnsearched = refuseUnsearched,
-  }: {
-    readonly maxDirectories?: number;
-    readonly onUnsearched?: (path: string, error: unknown) => void;
-  } = {},
-): FoundPlaces {
+  options: SearchOptions = {},
+): Promise<FoundPlaces> {
+  return searches.run(options.owner ?? {}, () => search(fd, grant, options));
+}
+
+interface SearchOptions {
+  readonly owner?: QueueOwner;
+  readonly maxDirectories?: number;
+  readonly onUnsearched?: (path: string, error: unknown) => void;
+}
+
+/** A search has many open directories, so there is one at a time. */
+const searches = new Turnstile();
+
+async function search(
+  fd: number,
+  grant: ProtectionGrant,
+  { owner = {}, maxDirectories = MAX_DIRECTORIES, onUnsearched = refuseUnsearched }: SearchOptions,
+): Promise<FoundPlaces> {
+  const since = Date.now();
   const { named } = grant;
+  const work = new SlicedWork(owner);
   const found: FoundPlace[] = [];
   let isComplete = true;
   const waiting: { readonly fd: number; readonly names: readonly string[] }[] = [{ fd, names: [] }];
@@ -78,12 +99,17 @@ export function findProtected(
     }
   };
   try {
+    await work.next();
     for (let searched = 0; searched < waiting.length && searched < maxDirectories; searched++) {
       const { fd: parent, names } = waiting[searched] as (typeof waiting)[number];
-      const entries = tried(names, () => entriesOf(parent)) ?? [];
+      const entries = await entriesOf(parent, work).catch((error: unknown) => {
+        onUnsearched(names.join("/"), error);
+        return [];
+      });
       const isRepository =
         grant.writesProtected !== true && isRepositoryFolder(entries.map(({ name }) => name));
-      for (const entry of entries) {
+      for (const [index, entry] of entries.entries()) {
+        if (index % ENTRIES_AT_ONCE === 0) await work.next();
         if (isNewVersion(entry.name)) continue;
         const path = [...names, entry.name];
         const whole = [...named, ...path];
@@ -109,7 +135,7 @@ export function findProtected(
         if (next !== undefined) waiting.push({ fd: next, names: path });
       }
     }
-    return { places: found, isComplete };
+    return { places: found, isComplete, since };
   } catch (error) {
     for (const place of found) closeSync(place.fd);
     throw error;
@@ -124,9 +150,19 @@ function refuseUnsearched(path: string, error: unknown): never {
   );
 }
 
-function entriesOf(directory: number): readonly Dirent[] {
+async function entriesOf(directory: number, work: SlicedWork): Promise<readonly Dirent[]> {
   try {
-    return readdirSync(fdPath(directory), { withFileTypes: true });
+    const reader = opendirSync(fdPath(directory), { bufferSize: ENTRIES_AT_ONCE });
+    try {
+      const entries: Dirent[] = [];
+      for (let entry = reader.readSync(); entry !== null; entry = reader.readSync()) {
+        entries.push(entry);
+        if (entries.length % ENTRIES_AT_ONCE === 0) await work.next();
+      }
+      return entries;
+    } finally {
+      reader.closeSync();
+    }
   } catch (error) {
     if (isGone(error) || isClosedToPrograms(directory)) return [];
     throw error;

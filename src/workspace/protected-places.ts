@@ -1,3 +1,5 @@
+import { LruMap } from "../base/lru-map.ts";
+
 /** Places that tools may not simply write to, since other programs run what is there, or follow it. */
 export interface ProtectedPlace {
   /** Names below any directory, in lower case, with `/` between them. `*` in a name is any text. */
@@ -149,10 +151,14 @@ export function protectedPlace(
   isReplaced: boolean,
 ): ProtectedPlace | undefined {
   let found: ProtectedPlace | undefined;
-  const names = path.map(foldName);
-  for (const [start, name] of names.entries()) {
+  let folded: readonly string[] | undefined;
+  for (const [start, own] of path.entries()) {
+    const { name, places: begun } = beginningWith(own);
     if (start >= named && name.startsWith(OWN_PREFIX)) return OWN_PLACE;
-    for (const { names: place, place: described } of placesFrom(name)) {
+    if (begun.length === 0) continue;
+    folded ??= path.map((each) => beginningWith(each).name);
+    const names = folded;
+    for (const { names: place, place: described } of begun) {
       const end = Math.min(start + place.length, names.length);
       if (end <= named || (end - start < place.length && !isReplaced)) continue;
       if (!names.slice(start, end).every((each, index) => isSame(each, place[index] as string))) continue;
@@ -182,7 +188,28 @@ for (const split of SPLIT) {
 
 const NONE: readonly SplitPlace[] = [];
 
-/** The places that can begin with a name. */
+interface Beginning {
+  /** See {@link foldName}. */
+  readonly name: string;
+  /** The places that can begin with it. */
+  readonly places: readonly SplitPlace[];
+}
+
+/** The longest name of a file, on most file systems. */
+const MAX_NAME_LENGTH = 255;
+
+/** By names as they are. Most are looked up again and again, as those of the directories of a search. */
+const beginnings = new LruMap<string, Beginning>(1_024);
+
+function beginningWith(own: string): Beginning {
+  const known = beginnings.get(own);
+  if (known !== undefined) return known;
+  const name = foldName(own);
+  const beginning = { name, places: placesFrom(name) };
+  if (own.length <= MAX_NAME_LENGTH) beginnings.set(own, beginning);
+  return beginning;
+}
+
 function placesFrom(name: string): readonly SplitPlace[] {
   if (SHORT_NAME.test(name)) return SPLIT;
   const exact = BY_NAME.get(name) ?? NONE;

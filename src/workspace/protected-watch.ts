@@ -10,10 +10,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import type { QueueOwner } from "../base/fair-queue.ts";
 import { guardFiles } from "../base/guarded-files.ts";
 import { loadCrypto } from "../base/load-crypto.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
-import { type FoundPlace, findProtected } from "./find-protected.ts";
+import { type FoundPlace, type FoundPlaces, findProtected } from "./find-protected.ts";
 import type { ProtectionGrant } from "./granted-protected.ts";
 import { Guard } from "./guard/guard.ts";
 import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
@@ -62,31 +63,37 @@ export class ProtectedWatch {
   readonly #fd: number;
   readonly #grant: ProtectionGrant;
   readonly #before: ReadonlyMap<string, FoundPlace>;
+  readonly #owner: QueueOwner;
   /** By their paths, what was on the way to guarded files that did not exist. */
   readonly #guarded: ReadonlyMap<string, Foremost | undefined>;
-  readonly #since = BigInt(Date.now()) * 1_000_000n - CLOCK_NS;
+  readonly #since: bigint;
 
   /**
    * @param fd The open directory.
-   * @param before What was found in it. Their descriptors are not used.
+   * @param found What was found in it before. Their descriptors are not used.
+   * @param owner For whom it is watched.
    * @param guarded The paths of guarded files that do not exist, relative to the directory.
    */
   constructor(
     fd: number,
     grant: ProtectionGrant,
-    before: readonly FoundPlace[],
+    { places: before, since }: FoundPlaces,
+    owner: QueueOwner,
     guarded: readonly string[] = [],
   ) {
+    this.#owner = owner;
     this.#fd = fd;
     this.#grant = grant;
+    this.#since = BigInt(since) * 1_000_000n - CLOCK_NS;
     this.#before = new Map(before.map((place) => [place.path, place]));
     this.#guarded = new Map(guarded.map((path) => [path, foremost(fd, path)]));
   }
 
-  /** Moves what has appeared out of the way, and says what it was. Never throws. */
-  moveAside(): MadePlaces {
+  /** Moves what has appeared out of the way, and says what it was. Never rejects. */
+  async moveAside(): Promise<MadePlaces> {
     const unsearched: MadePlace[] = [];
-    const { places: found, isComplete } = findProtected(this.#fd, this.#grant, {
+    const { places: found, isComplete } = await findProtected(this.#fd, this.#grant, {
+      owner: this.#owner,
       maxDirectories: MAX_SEARCHED,
       onUnsearched: (path) => unsearched.push({ path: path || ".", movedTo: undefined }),
     });

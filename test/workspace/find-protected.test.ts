@@ -32,43 +32,45 @@ function make(...directories: readonly string[]): void {
 /** A user whose access the modes of files limit, which they do not for root. */
 const USER = process.geteuid?.() === 0 ? 65_534 : (process.geteuid?.() ?? 0);
 
-function asUser<Result>(act: () => Result): Result {
+async function asUser<Result>(act: () => Promise<Result>): Promise<Result> {
   if (process.geteuid?.() !== 0) return act();
   process.seteuid?.(USER);
   try {
-    return act();
+    return await act();
   } finally {
     process.seteuid?.(0);
   }
 }
 
 /** The places as `path kind`, with `+` for a beginning. */
-function find(directory = root): readonly string[] {
+async function find(directory = root): Promise<readonly string[]> {
   const fd = openSync(directory, "r");
-  const { places: found } = findProtected(fd, { named: directory.split("/").filter((name) => name !== "") });
+  const { places: found } = await findProtected(fd, {
+    named: directory.split("/").filter((name) => name !== ""),
+  });
   for (const place of [...found, { fd }]) closeSync(place.fd);
   return found.map(({ path, kind, isBeginning }) => `${path} ${kind}${isBeginning ? "+" : ""}`).sort();
 }
 
 describe.skipIf(!workspaceIsSupported())("finding protected places", () => {
-  test("says whether there are more directories than are searched", () => {
+  test("says whether there are more directories than are searched", async () => {
     make("a/b", "c");
-    const isComplete = (most: number): boolean => {
+    const isComplete = async (most: number): Promise<boolean> => {
       const fd = openSync(root, "r");
       try {
-        return findProtected(fd, { named: [] }, { maxDirectories: most }).isComplete;
+        return (await findProtected(fd, { named: [] }, { maxDirectories: most })).isComplete;
       } finally {
         closeSync(fd);
       }
     };
-    expect([1, 2, 3, 4, 5].map(isComplete)).toEqual([false, false, false, true, true]);
+    expect(await Promise.all([1, 2, 3, 4, 5].map(isComplete))).toEqual([false, false, false, true, true]);
   });
 
-  test("finds them in the directory and in repositories below it, with their beginnings", () => {
+  test("finds them in the directory and in repositories below it, with their beginnings", async () => {
     make(".git/hooks", ".git/refs", "a/b/.git/hooks", ".ssh", "src");
     writeFileSync(join(root, ".git/config"), "");
     writeFileSync(join(root, ".Bashrc"), "");
-    expect(find()).toEqual([
+    expect(await find()).toEqual([
       ".Bashrc file",
       ".git directory+",
       ".git/config file",
@@ -79,51 +81,53 @@ describe.skipIf(!workspaceIsSupported())("finding protected places", () => {
     ]);
   });
 
-  test.each([0, 0o300, 0o600])("is refused if a program has closed a directory with the mode %o", (mode) => {
+  test.each([
+    0, 0o300, 0o600,
+  ])("is refused if a program has closed a directory with the mode %o", async (mode) => {
     make(".git/hooks", "a/b/.git/hooks");
     for (const path of ["", ".git", ".git/hooks", "a", "a/b", "a/b/.git"])
       chownSync(join(root, path), USER, USER);
     for (const closed of [".git", "a", "a/b", "a/b/.git"]) {
       chmodSync(join(root, closed), mode);
-      expect(() => asUser(() => find())).toThrow(
+      await expect(asUser(() => find())).rejects.toThrow(
         new RegExp(`^'${closed}.*' in the granted directory cannot be`),
       );
-      expect(() => asUser(() => find())).toThrow(DirectoryGrantError);
+      await expect(asUser(() => find())).rejects.toThrow(DirectoryGrantError);
       chmodSync(join(root, closed), 0o755);
     }
-    expect(asUser(() => find())).toContain(".git/hooks directory");
+    expect(await asUser(() => find())).toContain(".git/hooks directory");
   });
 
-  test("leaves out what another user has closed, since no program can open it", () => {
+  test("leaves out what another user has closed, since no program can open it", async () => {
     make(".git/hooks", "others");
     for (const path of ["", ".git", ".git/hooks"]) chownSync(join(root, path), USER, USER);
     chmodSync(join(root, "others"), 0o700);
     if (process.geteuid?.() === 0)
-      expect(asUser(() => find())).toEqual([".git directory+", ".git/hooks directory"]);
+      expect(await asUser(() => find())).toEqual([".git directory+", ".git/hooks directory"]);
     else console.log("find-protected: folders of another user are not tested, only root can make them");
   });
 
-  test("leaves out what the grant names, and what is in packages", () => {
+  test("leaves out what the grant names, and what is in packages", async () => {
     make("node_modules/p/.git/hooks", ".git/hooks");
-    expect(find()).toEqual([".git directory+", ".git/hooks directory"]);
-    expect(find(join(root, ".git"))).toEqual(["hooks directory"]);
-    expect(find(join(root, ".git/hooks"))).toEqual([]);
+    expect(await find()).toEqual([".git directory+", ".git/hooks directory"]);
+    expect(await find(join(root, ".git"))).toEqual(["hooks directory"]);
+    expect(await find(join(root, ".git/hooks"))).toEqual([]);
   });
 
-  test("leaves out new versions of files that are being written, and nothing else of Sandgate's own", () => {
+  test("leaves out new versions of files that are being written, and nothing else of Sandgate's own", async () => {
     using workspace = new Workspace([{ directory: root, write: true }], 1_024);
     using replacement = workspace.directories[0]?.directory.replace("a.txt", { create: true });
     make(".sandgate", ".sandgate-0");
     expect(readdirSync(root)).toHaveLength(3);
-    expect(find()).toEqual([".sandgate directory", ".sandgate-0 directory"]);
+    expect(await find()).toEqual([".sandgate directory", ".sandgate-0 directory"]);
     expect(replacement).toBeDefined();
   });
 
-  test("follows no links, and a file that only names the repository is protected as a whole", () => {
+  test("follows no links, and a file that only names the repository is protected as a whole", async () => {
     make("elsewhere/.git/hooks", "inner");
     symlinkSync("elsewhere/.git", join(root, ".git"));
     writeFileSync(join(root, "inner/.git"), "gitdir: ../elsewhere");
-    expect(find()).toEqual([
+    expect(await find()).toEqual([
       ".git link",
       "elsewhere/.git directory+",
       "elsewhere/.git/hooks directory",
@@ -131,8 +135,8 @@ describe.skipIf(!workspaceIsSupported())("finding protected places", () => {
     ]);
   });
 
-  test("searches no more than 200 directories", () => {
+  test("searches no more than 200 directories", async () => {
     for (let index = 0; index < 250; index++) make(`d${index}/.ssh`);
-    expect(find().length).toBe(199);
+    expect((await find()).length).toBe(199);
   });
 });

@@ -1,4 +1,5 @@
 import type { Duplex, Readable, Writable } from "node:stream";
+import type { QueueOwner } from "../../base/fair-queue.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
@@ -16,14 +17,15 @@ export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends Asy
   /**
    * Opens the granted directories and files of a call.
    *
+   * @param owner Whose call it is.
    * @param use `lasting` for a program that stays: it is granted nothing in which a file of Sandgate itself could be replaced.
    * @throws {DirectoryGrantError} if one of them cannot be shown.
    */
-  openFiles(grants: readonly FsGrant[], use: FileUse): Files;
+  openFiles(grants: readonly FsGrant[], owner: QueueOwner, use: FileUse): Promise<Files>;
   /** @throws {Error} if the program cannot be launched. */
   launch(launch: Launch<Files>): Launched;
   /** Gets ready for the next call, which will have the same grants. Default: there is nothing to prepare. */
-  prepare?(grants: readonly FsGrant[]): void;
+  prepare?(grants: readonly FsGrant[], owner: QueueOwner): void;
 }
 
 /** How long a program can use what it was granted: for a call or a session, or until it ends by itself. */
@@ -40,7 +42,7 @@ export interface GrantedFiles extends AsyncDisposable {
    * Moves protected places aside that have appeared since they were opened, and could not be covered. Whatever runs then
    * does not find them.
    */
-  moveAside(): MadePlaces;
+  moveAside(): Promise<MadePlaces>;
   /**
    * Calls a listener, at most once, when the program has to be ended: a file of Sandgate itself has appeared or was replaced,
    * which it could read or change. It gets the path as the program sees it.

@@ -110,11 +110,12 @@ export class ProcessCall {
     clearTimeout(deadline);
     task.signal?.removeEventListener("abort", cancel);
     this.#output.end();
-    const note = moveProtectedAside(task, files);
+    const cause = this.#cause;
+    const note = await moveProtectedAside(task, files);
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: this.#launched, output: this.#output, startedAt: this.#startedAt },
-      ...{ cause: this.#cause, exposed: this.#exposed, code, note },
+      ...{ cause, exposed: this.#exposed, code, note },
     });
   }
 }

@@ -1,4 +1,5 @@
 import { describeThrown } from "../../base/thrown.ts";
+import { awaitWork } from "../../base/turns.ts";
 import type { ProxyOptions } from "../../egress/proxy/forward-proxy.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
@@ -8,7 +9,7 @@ import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import { ownerOf, type SandboxTask } from "../contract/task.ts";
 import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
 import { failedStart } from "./failed-start.ts";
 import { KeptCommands } from "./kept/kept-commands.ts";
@@ -123,14 +124,17 @@ export class ProcessSandbox implements Sandbox {
     }
     if (command !== undefined) return this.#kept.run({ task, tool, program, command }, this.#cgroups);
     const grants = task.capabilities.fs ?? [];
+    const owner = ownerOf(task);
     let files: GrantedFiles | undefined;
     let cgroup: Cgroup | undefined;
     let network: CallNetwork | undefined;
     try {
       const launcher = this.#launcher;
-      files = launcher.openFiles(grants, "call");
+      files = await launcher.openFiles(grants, owner, "call");
       const changes = new ProgramChanges(tool, program, files.places, task.observer);
       await changes.begin();
+      // Starting a program takes some milliseconds.
+      await awaitWork(owner);
       if (this.#closed) return unavailable("the sandbox is closed");
       cgroup = this.#cgroups.create(task.limits, launcher.ownProcesses);
       network = CallNetwork.of({
@@ -146,7 +150,7 @@ export class ProcessSandbox implements Sandbox {
       this.#running.add(call);
       const outcome = await call.ended.finally(() => this.#running.delete(call));
       // The next call with a network would need a launcher of its own, too.
-      if (outcome.status !== "unavailable" && network === undefined) launcher.prepare?.(grants);
+      if (outcome.status !== "unavailable" && network === undefined) launcher.prepare?.(grants, owner);
       return await changes.addTo(outcome);
     } catch (error) {
       return unavailable(describeThrown(error).detail);
@@ -172,6 +176,10 @@ export class ProcessSandbox implements Sandbox {
     const program = await startRunningProgram(options, {
       ...{ launcher: this.#launcher, cgroups: this.#cgroups, openEgress: this.#openEgress },
     });
+    if (this.#closed) {
+      await program.stop(0);
+      throw new ToolPreparationError("the sandbox is closed");
+    }
     this.#programs.add(program);
     void program.ended.then(() => this.#programs.delete(program));
     return program;

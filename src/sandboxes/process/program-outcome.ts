@@ -119,13 +119,16 @@ function directoryProblem(said: string, cwd = ""): Error | undefined {
 
 /**
  * Moves aside what the program made where other programs would run or follow it: what was not there could not be covered.
- * Never throws: whatever the program made of its directories, its call has ended.
+ * Never rejects: whatever the program made of its directories, its call has ended.
  *
  * @returns What the model reads about it; `undefined` if there was nothing.
  */
-export function moveProtectedAside({ observer }: SandboxTask, files: GrantedFiles): string | undefined {
+export async function moveProtectedAside(
+  { observer }: SandboxTask,
+  files: GrantedFiles,
+): Promise<string | undefined> {
   try {
-    const texts = madeTexts(files.moveAside(), shownPath);
+    const texts = madeTexts(await files.moveAside(), shownPath);
     for (const text of texts) observer.log("warn", text);
     return texts.length === 0 ? undefined : texts.join(". ");
   } catch (error) {

@@ -38,12 +38,12 @@ async function openPool() {
   /** Prepares a sandbox, and waits until it is there. */
   const prepare = async (grants: readonly FsGrant[]): Promise<PreparedSandbox> => {
     const before = made.length;
-    pool.prepare(grants);
+    void pool.prepare(grants, {});
     await vi.waitUntil(() => made.length > before);
     return made.at(-1) as PreparedSandbox;
   };
-  const take = (grants: readonly FsGrant[]): PreparedSandbox => {
-    using mounts = new GrantedMounts(grants);
+  const take = async (grants: readonly FsGrant[]): Promise<PreparedSandbox> => {
+    using mounts = await GrantedMounts.open(grants, {});
     const sandbox = pool.take(mounts);
     onTestFinished(() => sandbox.discard());
     return sandbox;
@@ -64,9 +64,9 @@ describe.skipIf(unavailable)("A sandbox that waits", () => {
       [{ directory: join(folder, "other"), write: true }],
       [...grants, { directory: join(folder, "other"), at: "/other" }],
     ])
-      expect(take(others)).not.toBe(waiting);
-    expect(take(grants)).toBe(waiting);
-    expect(take(grants)).not.toBe(waiting);
+      expect(await take(others)).not.toBe(waiting);
+    expect(await take(grants)).toBe(waiting);
+    expect(await take(grants)).not.toBe(waiting);
   });
 
   test("does not fit if another directory has taken the path, or a protected place has appeared", async () => {
@@ -76,11 +76,11 @@ describe.skipIf(unavailable)("A sandbox that waits", () => {
     const grants = [{ directory, write: true }];
     const first = await prepare(grants);
     mkdirSync(join(directory, ".git/hooks"), { recursive: true });
-    expect(take(grants)).not.toBe(first);
+    expect(await take(grants)).not.toBe(first);
     const second = await prepare(grants);
     renameSync(directory, join(folder, "moved"));
     mkdirSync(join(directory, ".git/hooks"), { recursive: true });
-    expect(take(grants)).not.toBe(second);
+    expect(await take(grants)).not.toBe(second);
   });
 
   test("does not fit a directory that has got the number of one that was removed before it was mounted", async () => {
@@ -96,7 +96,7 @@ describe.skipIf(unavailable)("A sandbox that waits", () => {
       return sandbox;
     });
     onTestFinished(() => pool.close());
-    pool.prepare([{ directory }]);
+    void pool.prepare([{ directory }], {});
     await vi.waitUntil(() => made.length > 0, { interval: 0 });
     const hasNumber = (): boolean => {
       mkdirSync(directory);
@@ -112,7 +112,7 @@ describe.skipIf(unavailable)("A sandbox that waits", () => {
         isReused = hasNumber();
     }
     mkdirSync(directory, { recursive: true });
-    using mounts = new GrantedMounts([{ directory }]);
+    using mounts = await GrantedMounts.open([{ directory }], {});
     const taken = pool.take(mounts);
     onTestFinished(() => taken.discard());
     expect(made).toHaveLength(2);
@@ -124,7 +124,7 @@ describe.skipIf(unavailable)("A sandbox that waits", () => {
     const waiting = await prepare([]);
     await waiting.kill();
     await waiting.exited;
-    expect(take([])).not.toBe(waiting);
+    expect(await take([])).not.toBe(waiting);
   });
 
   test("is one of at most four, and all end with the pool", async () => {
@@ -144,13 +144,13 @@ describe.skipIf(unavailable)("A sandbox that waits", () => {
     const waiting = await new Promise<PreparedSandbox>((resolve) => void prepare([]).then(resolve));
     vi.advanceTimersByTime(60_000);
     await waiting.exited;
-    expect(take([])).not.toBe(waiting);
+    expect(await take([])).not.toBe(waiting);
   });
 
   test("leaves no process behind if it is discarded at any moment", async () => {
     const { take } = await openPool();
     for (let ms = 0; ms < 20; ms++) {
-      const sandbox = take([]);
+      const sandbox = await take([]);
       await wait(ms);
       await sandbox.discard();
       await sandbox.exited;

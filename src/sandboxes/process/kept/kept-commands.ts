@@ -6,7 +6,7 @@ import type { ProcessImplementation } from "../../../tool/implementations/proces
 import { ToolFailure } from "../../../tool/tool-failure.ts";
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import { ownerOf as callOwnerOf, type SandboxTask } from "../../contract/task.ts";
 import type { Cgroup, Cgroups } from "../cgroups/cgroups.ts";
 import { failedStart } from "../failed-start.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
@@ -80,7 +80,7 @@ export class KeptCommands {
     times: { readonly startedAt: number; readonly deadlineAt: number },
   ): Promise<SandboxOutcome> {
     const launcher = this.#launcher;
-    const files = launcher.openFiles(task.capabilities.fs ?? [], "call");
+    const files = await launcher.openFiles(task.capabilities.fs ?? [], callOwnerOf(task), "call");
     try {
       const changes = new ProgramChanges(tool, program, files.places, task.observer);
       await changes.begin();
@@ -89,7 +89,10 @@ export class KeptCommands {
         await this.#shells.end(place);
       if (this.#closed) return unavailable("the sandbox is closed");
       const isNew = place.kept === undefined;
-      place.kept ??= { shell: this.#start(task, program, place.owner, cgroups), terms: { tool, grant } };
+      place.kept ??= {
+        shell: await this.#start(task, program, place.owner, cgroups),
+        terms: { tool, grant },
+      };
       const { shell } = place.kept;
       shell.launched.keepAlive(true);
       const call = new ShellCall({
@@ -105,14 +108,15 @@ export class KeptCommands {
   }
 
   /** @throws {ToolFailure} if there are too many. Also throws if it cannot be launched. */
-  #start(task: SandboxTask, program: Program, owner: ShellOwner, cgroups: Cgroups): KeptShell {
-    if (!this.#shells.makeRoom(owner)) throw TOO_MANY();
+  async #start(task: SandboxTask, program: Program, owner: ShellOwner, cgroups: Cgroups): Promise<KeptShell> {
     const launcher = this.#launcher;
     const { limits } = task;
     // The shell has its own, since it ends after the call.
-    const files = launcher.openFiles(task.capabilities.fs ?? [], "call");
+    const files = await launcher.openFiles(task.capabilities.fs ?? [], callOwnerOf(task), "call");
     let cgroup: Cgroup | undefined;
     try {
+      if (this.#closed) throw new Error("the sandbox is closed");
+      if (!this.#shells.makeRoom(owner)) throw TOO_MANY();
       cgroup = cgroups.create(limits, launcher.ownProcesses);
       return new KeptShell({ launcher, program, files, limits, cgroup });
     } catch (error) {

@@ -93,10 +93,12 @@ export class ShellCall {
   }
 
   /** @param code The exit code; `undefined` if the shell could not be ended. */
-  #outcome(code: number | undefined, hasShellEnded: boolean): SandboxOutcome {
+  async #outcome(code: number | undefined, hasShellEnded: boolean): Promise<SandboxOutcome> {
     const { task, shell, files, isNew } = this.#parts;
+    const { exposed } = shell;
+    const cause = exposed === undefined ? this.#cause : "exposed";
     this.#output.end();
-    const moved = moveProtectedAside(task, files);
+    const moved = await moveProtectedAside(task, files);
     const notes = [
       ...(isNew ? [NEW_SHELL] : []),
       ...(moved === undefined ? [] : [moved]),
@@ -105,7 +107,7 @@ export class ShellCall {
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: shell.launched, cgroup: shell.cgroup, output: this.#output },
-      ...{ cause: shell.exposed === undefined ? this.#cause : "exposed", exposed: shell.exposed, code },
+      ...{ cause, exposed, code },
       ...(notes.length > 0 && { note: notes.join(". ") }),
     });
   }

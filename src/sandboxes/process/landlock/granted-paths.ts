@@ -2,6 +2,7 @@ import { type BigIntStats, closeSync, fstatSync, lstatSync, mkdtempSync } from "
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
+import type { QueueOwner } from "../../../base/fair-queue.ts";
 import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
@@ -36,21 +37,30 @@ export class GrantedPaths implements GrantedFiles {
 
   /**
    * @param system The paths of the system that the program may use. Hard links in them are not looked for.
+   * @param owner Who is granted them.
    * @throws {DirectoryGrantError} if one of them cannot be used at its own path.
    */
-  constructor(grants: readonly FsGrant[], system: readonly GrantedPath[]) {
+  static async open(
+    grants: readonly FsGrant[],
+    system: readonly GrantedPath[],
+    owner: QueueOwner,
+  ): Promise<GrantedPaths> {
+    const paths = new GrantedPaths();
     try {
       for (const { path } of system.filter((each) => isNearGuarded(each.path))) {
         const cover = coverOf(path, false);
         refuseGuarded(path, cover, false);
-        this.#watch.addDirectory(path, false, cover, path);
+        paths.#watch.addDirectory(path, false, cover, path);
       }
-      for (const grant of grants) this.#add(grant, grants.length === 1);
+      for (const grant of grants) await paths.#add(grant, grants.length === 1, owner);
     } catch (error) {
-      void this[Symbol.asyncDispose]();
+      void paths[Symbol.asyncDispose]();
       throw error;
     }
+    return paths;
   }
+
+  private constructor() {}
 
   get places(): readonly SnapshotPlace[] {
     return this.#places;
@@ -77,11 +87,11 @@ export class GrantedPaths implements GrantedFiles {
     this.#watch.onExposed(listener);
   }
 
-  moveAside(): MadePlaces {
-    return allMade(this.#watches.map((watch) => watch.moveAside()));
+  async moveAside(): Promise<MadePlaces> {
+    return allMade(await Promise.all(this.#watches.map((watch) => watch.moveAside())));
   }
 
-  #add(grant: FsGrant, isOnly: boolean): void {
+  async #add(grant: FsGrant, isOnly: boolean, owner: QueueOwner): Promise<void> {
     const path = isFileGrant(grant) ? grant.file : grant.directory;
     const { at = "/" } = grant;
     if (at !== path && at !== "/")
@@ -110,7 +120,7 @@ export class GrantedPaths implements GrantedFiles {
     const cover = coverOf(path, grant.write === true);
     refuseGuarded(path, cover, grant.write === true);
     this.#watch.addDirectory(path, grant.write === true, cover, path);
-    const watch = refuseUncovered(fd, grant);
+    const watch = await refuseUncovered(fd, grant, owner);
     if (watch !== undefined) this.#watches.push(watch);
   }
 
@@ -152,19 +162,23 @@ function refuseGuarded(
  *
  * @throws {DirectoryGrantError} if there is something in it that the program must not change or read.
  */
-function refuseUncovered(fd: number, grant: DirectoryGrant): ProtectedWatch | undefined {
+async function refuseUncovered(
+  fd: number,
+  grant: DirectoryGrant,
+  owner: QueueOwner,
+): Promise<ProtectedWatch | undefined> {
   const { directory, write = false } = grant;
   if (!write) return undefined;
   const protection = protectionOf(grant);
-  const { places: found } = findProtected(fd, protection);
-  for (const place of found) closeSync(place.fd);
-  const place = found.find(({ isBeginning }) => !isBeginning);
+  const found = await findProtected(fd, protection, { owner });
+  for (const place of found.places) closeSync(place.fd);
+  const place = found.places.find(({ isBeginning }) => !isBeginning);
   if (place !== undefined)
     throw new DirectoryGrantError(
       `'${directory}' has '${place.path}', which other programs run or follow, and which Landlock cannot keep from being changed: ` +
         "grant it without write, say writesProtected: true, or install bubblewrap",
     );
-  return new ProtectedWatch(fd, protection, found);
+  return new ProtectedWatch(fd, protection, found, owner);
 }
 
 /**

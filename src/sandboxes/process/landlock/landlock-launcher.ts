@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { entryFile } from "../../../base/entry-file.ts";
+import type { QueueOwner } from "../../../base/fair-queue.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { Launch, Launched, Launcher } from "../launcher.ts";
@@ -39,8 +40,8 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     this.#filter = (seccompFilter({ isolation: "landlock" }) as Buffer).toString("base64");
   }
 
-  openFiles(grants: readonly FsGrant[]): GrantedPaths {
-    return new GrantedPaths(grants, this.#system);
+  openFiles(grants: readonly FsGrant[], owner: QueueOwner): Promise<GrantedPaths> {
+    return GrantedPaths.open(grants, this.#system, owner);
   }
 
   launch({ program, files, limits, cgroup, listener, hasChannel = false }: Launch<GrantedPaths>): Launched {

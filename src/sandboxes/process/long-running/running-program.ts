@@ -49,7 +49,7 @@ export async function startRunningProgram(
     throw new ToolPreparationError("a program has a network only with namespaces");
   const held: Held = {};
   try {
-    held.files = launcher.openFiles(fs, "lasting");
+    held.files = await launcher.openFiles(fs, {}, "lasting");
     held.cgroup = cgroups.create(limits, launcher.ownProcesses);
     const { netBytes = PROCESS_DEFAULTS.netBytes } = limits;
     held.network = CallNetwork.of({ openEgress, grants, netBytes, warn });
@@ -119,7 +119,7 @@ export class RunningProgram implements ConfinedProgram {
     const exitCode = await this.#end.finish();
     // The process that waits for it was killed, as happens to one that has no program yet.
     const code = exitCode === -1 ? KILLED : exitCode;
-    for (const text of held.files === undefined ? [] : madeTexts(held.files.moveAside())) warn(text);
+    for (const text of held.files === undefined ? [] : madeTexts(await held.files.moveAside())) warn(text);
     await release(held);
     const { said, problem } = this.#launched;
     const hasBegun = said.startsWith(STARTED);

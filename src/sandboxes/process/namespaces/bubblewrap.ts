@@ -3,6 +3,7 @@ import { closeSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { promisify } from "node:util";
+import type { QueueOwner } from "../../../base/fair-queue.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { FileUse, Launch, Launched, Launcher } from "../launcher.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
@@ -75,8 +76,8 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
     writeFileSync(this.#networkFilter, networkFilter);
   }
 
-  openFiles(grants: readonly FsGrant[], use: FileUse): GrantedMounts {
-    return new GrantedMounts(grants, use);
+  openFiles(grants: readonly FsGrant[], owner: QueueOwner, use: FileUse): Promise<GrantedMounts> {
+    return GrantedMounts.open(grants, owner, use);
   }
 
   launch(launch: Launch<GrantedMounts>): Launched {
@@ -86,8 +87,8 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
     return new LaunchedInNamespaces(sandbox, launch);
   }
 
-  prepare(grants: readonly FsGrant[]): void {
-    this.#pool.prepare(grants);
+  prepare(grants: readonly FsGrant[], owner: QueueOwner): void {
+    void this.#pool.prepare(grants, owner);
   }
 
   /**

@@ -1,11 +1,12 @@
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
 import { basename, posix } from "node:path";
+import type { QueueOwner } from "../../../base/fair-queue.ts";
 import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 import type { FileGrant } from "../../../policy/grant/file-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
-import { type ProtectionGrant, protectionOf } from "../../../workspace/granted-protected.ts";
+import { protectionOf } from "../../../workspace/granted-protected.ts";
 import {
   coverOf,
   guardedAccess,
@@ -37,7 +38,7 @@ interface Mount {
 export class GrantedMounts implements GrantedFiles {
   readonly #mounts: Mount[] = [];
   /** The granted directories and files that can be changed. */
-  readonly places: readonly SnapshotPlace[];
+  readonly places: SnapshotPlace[] = [];
   readonly #watches: ProtectedWatch[] = [];
   /** Folders that are shown empty. */
   readonly #hidden: string[] = [];
@@ -48,13 +49,25 @@ export class GrantedMounts implements GrantedFiles {
   #canWait = true;
 
   /**
+   * @param owner Who is granted them.
    * @param use See {@link Launcher.openFiles}.
    * @throws {DirectoryGrantError} if one of them cannot be shown.
    */
-  constructor(grants: readonly FsGrant[], use: FileUse = "call") {
+  static async open(
+    grants: readonly FsGrant[],
+    owner: QueueOwner,
+    use: FileUse = "call",
+  ): Promise<GrantedMounts> {
+    const mounts = new GrantedMounts(use);
+    await mounts.#open(grants, owner);
+    return mounts;
+  }
+
+  private constructor(use: FileUse) {
     this.#use = use;
-    const places: SnapshotPlace[] = [];
-    this.places = places;
+  }
+
+  async #open(grants: readonly FsGrant[], owner: QueueOwner): Promise<void> {
     try {
       for (const grant of grants) {
         const isDirectory = !isFileGrant(grant);
@@ -68,8 +81,13 @@ export class GrantedMounts implements GrantedFiles {
         const missing = isDirectory ? this.#guard(own, at, isWritable) : [];
         const isOnly = grants.length === 1 && isDirectory;
         const shownAs = (path: string): string => (isOnly ? path : posix.join(at, path).slice(1));
-        if (isWritable) places.push({ fd, isDirectory, shownAs });
-        if (isDirectory && isWritable) this.#protect(fd, protectionOf(grant), at, missing);
+        if (isWritable) this.places.push({ fd, isDirectory, shownAs });
+        if (isDirectory && isWritable) {
+          const protection = protectionOf(grant);
+          const found = await findProtected(fd, protection, { owner });
+          this.#watches.push(new ProtectedWatch(fd, protection, found, owner, missing));
+          this.#protect(found.places, at);
+        }
         if (!isDirectory) this.#watch.addFile(own, at);
       }
       for (const directory of SHOWN_DIRECTORIES)
@@ -135,8 +153,8 @@ export class GrantedMounts implements GrantedFiles {
     this.#watch.onExposed(listener);
   }
 
-  moveAside(): MadePlaces {
-    return allMade(this.#watches.map((watch) => watch.moveAside()));
+  async moveAside(): Promise<MadePlaces> {
+    return allMade(await Promise.all(this.#watches.map((watch) => watch.moveAside())));
   }
 
   /** Covers files of Sandgate itself. Returns those that do not exist. */
@@ -174,9 +192,7 @@ export class GrantedMounts implements GrantedFiles {
    * Shows the protected places of a writable directory read-only, and the directories in which they are as mounts of their
    * own: a mount cannot be renamed, nor can another directory take its path. A link cannot be covered.
    */
-  #protect(fd: number, grant: ProtectionGrant, at: string, missing: readonly string[]): void {
-    const { places: found } = findProtected(fd, grant);
-    this.#watches.push(new ProtectedWatch(fd, grant, found, missing));
+  #protect(found: readonly FoundPlace[], at: string): void {
     const known = new Set([...this.#mounts.map((mount) => mount.at), ...this.#hidden]);
     for (const place of found) {
       if (place.kind !== "directory" && !/(^|\/)\.git(\/|$)/.test(place.path)) this.#canWait = false;

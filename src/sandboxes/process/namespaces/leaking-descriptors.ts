@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 
 /** O_CLOEXEC on Linux (asm-generic/fcntl.h). */
 const CLOSED_ON_EXEC = 0o2000000;
@@ -13,10 +13,15 @@ export function leakingDescriptors(): readonly number[] {
     .filter((fd) => fd > 2 && isInherited(fd));
 }
 
+/** What the kernel says of a descriptor: the flags are in the second line. A process can have thousands. */
+const info = Buffer.alloc(128);
+
 function isInherited(fd: number): boolean {
   try {
-    const [, flags = ""] =
-      /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1")) ?? [];
+    const file = openSync(`/proc/self/fdinfo/${fd}`, "r");
+    const bytes = readSync(file, info, 0, info.length, 0);
+    closeSync(file);
+    const [, flags = ""] = /^flags:\s*([0-7]+)$/m.exec(info.toString("latin1", 0, bytes)) ?? [];
     return (Number.parseInt(flags, 8) & CLOSED_ON_EXEC) === 0;
   } catch {
     // It was the directory itself, which is closed now.

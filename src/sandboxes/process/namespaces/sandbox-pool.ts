@@ -1,3 +1,5 @@
+import type { QueueOwner } from "../../../base/fair-queue.ts";
+import { awaitWork } from "../../../base/turns.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import { GrantedMounts } from "./granted-mounts.ts";
 import type { PreparedSandbox } from "./prepared-sandbox.ts";
@@ -26,6 +28,7 @@ export class SandboxPool {
   readonly #ending = new Set<Promise<unknown>>();
   /** The oldest first: it is most likely to be ready. */
   #waiting: readonly Waiting[] = [];
+  #preparing = 0;
   #closed = false;
 
   /** @param make Makes a sandbox with these mounts. */
@@ -43,21 +46,28 @@ export class SandboxPool {
     return found.sandbox;
   }
 
-  /** Makes a sandbox for the next call with this grant, in a later turn of the event loop. */
-  prepare(grants: readonly FsGrant[]): void {
-    setImmediate(() => this.#prepare(grants)).unref();
-  }
-
-  #prepare(grants: readonly FsGrant[]): void {
-    if (this.#closed) return;
+  /**
+   * Makes a sandbox for the next call with this grant, in a later turn of the event loop. Never rejects.
+   *
+   * @param owner Who is granted them.
+   */
+  async prepare(grants: readonly FsGrant[], owner: QueueOwner): Promise<void> {
+    // Others would end those that wait.
+    if (this.#preparing >= MOST) return;
+    this.#preparing++;
     let mounts: GrantedMounts | undefined;
     try {
-      mounts = new GrantedMounts(grants);
-      if (mounts.canWait) this.#add(this.#make(mounts), mounts);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (this.#closed) return;
+      mounts = await GrantedMounts.open(grants, owner);
+      await awaitWork(owner);
+      if (mounts.canWait && !this.#closed) this.#add(this.#make(mounts), mounts);
       else mounts[Symbol.dispose]();
     } catch {
       // The next call with the grant fails in the same way, and says why.
       mounts?.[Symbol.dispose]();
+    } finally {
+      this.#preparing--;
     }
   }
 
