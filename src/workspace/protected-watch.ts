@@ -70,7 +70,7 @@ export class ProtectedWatch {
 
   /**
    * @param fd The open directory.
-   * @param found What was found in it before. Their descriptors are not used.
+   * @param found What was found in it before. The descriptors are not used.
    * @param owner For whom it is watched.
    * @param guarded The paths of guarded files that do not exist, relative to the directory.
    */
