@@ -160,7 +160,10 @@ describe.skipIf(HAS_NO_BROWSER)("The page of the console", () => {
     const panel = page.getByRole("complementary", { name: "Why" });
     await panel.getByText("Permission denied: tool 'send_mail' is disabled by policy").waitFor();
     await panel.getByRole("list", { name: "Rules that came near" }).getByText("mail-to-team").waitFor();
-    await panel.getByRole("list", { name: "Rules that came near" }).getByText("/to (glob)").waitFor();
+    await panel
+      .getByRole("list", { name: "Rules that came near" })
+      .getByText('/to is "ann@example.com"; the rule allows "*@team.example"')
+      .waitFor();
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await panel.getByRole("button", { name: "Copy the rule" }).press("Enter");
     await panel.getByText("Copied").waitFor();

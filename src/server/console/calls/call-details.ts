@@ -21,7 +21,7 @@ export async function callDetails(
   const show = (text: string, syntax: "text" | "json" = "text"): string =>
     textOf(render(redaction.text(text), { syntax, keepsLines: true, chars: CHARS }));
   const { argumentsText, output, log, error, detail, receipt, requestId } = record;
-  const explanation = await explainCall(record);
+  const explanation = await explainCall(record, redaction);
   const suggestion = await suggestions.for(record);
   return {
     ...callSummary(record, epoch, redaction),

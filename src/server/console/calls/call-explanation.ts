@@ -1,7 +1,9 @@
 import { basename } from "node:path";
 import type { PolicyExplanation } from "../../../policy/explanation.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
+import type { Redaction } from "../../../redaction/redaction.ts";
 import type { CallRecord } from "./call-record.ts";
+import { missedInWords } from "./missed-words.ts";
 
 /** Why a policy decided on a call as it did. */
 export interface CallExplanation {
@@ -27,11 +29,13 @@ export interface CallExplanation {
 /**
  * Explains the decision on a call: by the policy that decided, if it decides the same again. It may not if it depends on what
  * came before the call, or on the time.
+ *
+ * @param redaction Hides secrets in the arguments that near misses name.
  */
-export async function explainCall({
-  decision: recorded,
-  decided,
-}: CallRecord): Promise<CallExplanation | undefined> {
+export async function explainCall(
+  { decision: recorded, decided }: CallRecord,
+  redaction: Redaction,
+): Promise<CallExplanation | undefined> {
   if (recorded === undefined) return undefined;
   const { decision, reason, near = [], policyRevision } = recorded;
   let explained: PolicyExplanation | undefined;
@@ -43,6 +47,11 @@ export async function explainCall({
   if (explained?.decision.decision !== decision) explained = undefined;
   const again = explained?.decision;
   const grant = again !== undefined && again.decision !== "deny" ? again.grant : undefined;
+  const input = decided && redaction.json(decided.request.input);
+  const say = (missed: string, rule: string): string =>
+    decided === undefined || input === undefined
+      ? missed
+      : missedInWords(missed, rule, decided.policy, input);
   const because = (name: string): readonly string[] =>
     (explained?.rules ?? []).flatMap((rule) =>
       rule.name === name && rule.matched !== "no" ? [rule.why] : [],
@@ -54,7 +63,10 @@ export async function explainCall({
       ...{ name, matched: true, because: because(name) },
       ...placeOf(name, decided?.policy),
     })),
-    near: near.map(({ rule, missed }) => ({ rule, missed: missed.split("; ") })),
+    near: near.map(({ rule, missed }) => ({
+      rule,
+      missed: missed.split("; ").map((each) => say(each, rule)),
+    })),
     ...(grant && { grant: JSON.stringify(grant) }),
     ...(policyRevision !== undefined && { policyRevision }),
   };
