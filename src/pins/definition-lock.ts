@@ -21,6 +21,9 @@ export type Definitions = ReadonlyMap<string, PinnedDefinition>;
 /** The approved definitions: the content of `sandgate.lock`. */
 export type DefinitionLock = { readonly [Kind in PinnedKind]: Definitions };
 
+/** A lock before anything was approved. */
+export const NOTHING_APPROVED: DefinitionLock = { tools: new Map(), servers: new Map() };
+
 /** Makes the entry of a definition. */
 export function pinned(definition: JsonObject): PinnedDefinition {
   return { digest: new CanonicalJson(definition).digest, definition };

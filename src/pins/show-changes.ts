@@ -22,26 +22,35 @@ export function showChanges(changes: readonly DefinitionChange[]): ShownText {
   return joinShown(changes.flatMap(showDefinition), "\n");
 }
 
+/** Shows definitions that nobody has approved yet, from the first to the last character: a person has to read all of it. */
+export function showNewDefinitions(added: readonly DefinitionChange[]): ShownText {
+  const all = added.flatMap(({ kind, name, values }) => [
+    shown`${TITLES[kind]} '${name}'`,
+    ...values.flatMap((value) => showValue(value, Number.POSITIVE_INFINITY)),
+  ]);
+  return joinShown(all, "\n");
+}
+
 function showDefinition({ kind, name, change, values }: DefinitionChange): readonly ShownText[] {
   const left = values.length - MAX_VALUES;
   return [
     shown`${TITLES[kind]} '${name}': ${change}`,
-    ...values.slice(0, MAX_VALUES).flatMap(showValue),
+    ...values.slice(0, MAX_VALUES).flatMap((value) => showValue(value, MAX_CHARS)),
     ...(left > 0 ? [shown`  and ${left} more changed values`] : []),
   ];
 }
 
-function showValue({ pointer, before, after }: ValueChange): readonly ShownText[] {
+function showValue({ pointer, before, after }: ValueChange, chars: number): readonly ShownText[] {
   const [old, current] = around(textOf(before), textOf(after));
   return [
     shown`  ${pointer === "" ? "the whole definition" : pointer}`,
-    ...(old === undefined ? [] : [prefixed("  - ", old)]),
-    ...(current === undefined ? [] : [prefixed("  + ", current)]),
+    ...(old === undefined ? [] : [prefixed("  - ", old, chars)]),
+    ...(current === undefined ? [] : [prefixed("  + ", current, chars)]),
   ];
 }
 
-function prefixed(mark: string, text: string): ShownText {
-  return new ShownText(mark + toTerminalLines(render(text, { chars: MAX_CHARS, syntax: "json" })).text);
+function prefixed(mark: string, text: string, chars: number): ShownText {
+  return new ShownText(mark + toTerminalLines(render(text, { chars, syntax: "json" })).text);
 }
 
 /** As JSON, in which quotes show where a text begins and ends. */

@@ -146,10 +146,14 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [2, "why c1 -d DIR/missing"],
   ],
   "mcp pin": [
-    [0, "mcp pin -c DIR/sandgate.yaml"],
+    [1, "mcp pin -c DIR/sandgate.yaml"],
+    [0, "mcp pin --yes -c DIR/sandgate.yaml"],
     [2, "mcp pin -c DIR/missing.yaml"],
   ],
-  "mcp diff": [[2, "mcp diff -c DIR/sandgate.yaml"]],
+  "mcp diff": [
+    [1, "mcp diff -c DIR/sandgate.yaml"],
+    [2, "mcp diff -c DIR/missing.yaml"],
+  ],
   "mcp serve": [
     [0, "mcp serve -c DIR/sandgate.yaml"],
     [2, "mcp serve -c DIR/missing.yaml"],

@@ -5,11 +5,15 @@ const SERVER = { SERVER: { help: "the name of an MCP server in the config" } } a
 
 const pin = defineCommand({
   name: "mcp pin",
-  summary: "approves the definitions of the tools: writes them to the lock",
+  summary: "shows the definitions of the tools, and writes those that you approve to the lock",
   details: ["The lock is sandgate.lock beside the config, or its 'lock': see docs/pins.md."],
   arguments: {},
-  options: REQUIRED_CONFIG,
-  read: ({ config }) => ({ config }),
+  options: {
+    ...REQUIRED_CONFIG,
+    yes: { type: "boolean", help: "approves them without a question, for scripts" },
+  },
+  exitCodes: { 1: "the definitions were not approved" },
+  read: ({ config, yes }) => ({ config, isApproved: yes }),
   run: async (options, terminal) => (await import("../commands/mcp/pin.ts")).pin(options, terminal),
 });
 

@@ -26,6 +26,7 @@ import { checkEntries } from "./check-entries.ts";
 import { checkGrants } from "./check-grants.ts";
 import { checkGuarded } from "./check-guarded.ts";
 import { checkPrincipals } from "./check-principals.ts";
+import { checkTexts } from "./check-texts.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
 
 /** Options of `sandgate check`. */
@@ -46,6 +47,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   const { lock, registry, source, tools } = config;
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
   if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));
+  problems.push(...checkTexts(source, registry, tools, servers.definitions()));
   const server = await loadServer(config.source, problems);
   const { served } = server;
   problems.push(...sharedIds(source, server));

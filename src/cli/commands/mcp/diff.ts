@@ -1,15 +1,9 @@
 import { compareDefinitions } from "../../../pins/compare-definitions.ts";
+import { NOTHING_APPROVED } from "../../../pins/definition-lock.ts";
 import { writeLock } from "../../../pins/lock-file.ts";
-import { showChanges } from "../../../pins/show-changes.ts";
+import { showChanges, showNewDefinitions } from "../../../pins/show-changes.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
-import {
-  EXIT_BAD_INPUT,
-  EXIT_OK,
-  EXIT_TOOL_FAILED,
-  type ExitCode,
-  print,
-  type Terminal,
-} from "../../terminal/terminal.ts";
+import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { findDefinitions } from "./definitions.ts";
 
 /** Options of `sandgate mcp diff`. */
@@ -20,7 +14,7 @@ interface DiffOptions {
 }
 
 /**
- * Prints which definitions of a config differ from its lock, and how. The exit code is 1 if one does, unless it is accepted.
+ * Prints which definitions of a config differ from its lock, and how; all of them if there is no lock. The exit code is 1 if one does, unless it is accepted.
  *
  * @throws {ConfigError} if the config is invalid.
  */
@@ -30,11 +24,7 @@ export async function diffDefinitions(
 ): Promise<ExitCode> {
   const { current, located } = await findDefinitions(config, terminal);
   const { file, lock } = located;
-  if (lock === undefined) {
-    await print(terminal.stderr, shown`sandgate: ${file} does not exist: 'sandgate mcp pin' writes it`);
-    return EXIT_BAD_INPUT;
-  }
-  const changes = compareDefinitions(lock, current);
+  const changes = compareDefinitions(lock ?? NOTHING_APPROVED, current);
   if (changes.length === 0) {
     await print(terminal.stdout, shown`every definition is the one that was approved`);
     return EXIT_OK;
@@ -42,7 +32,10 @@ export async function diffDefinitions(
   if (accepts) await writeLock(file, current);
   const sum = accepts
     ? shown`${changes.length} definitions are accepted`
-    : shown`${changes.length} definitions differ from ${file}: such tools are not offered, and their calls are denied`;
-  await print(terminal.stdout, joinShown([showChanges(changes), sum], "\n"));
+    : lock === undefined
+      ? shown`${file} does not exist: 'sandgate mcp pin' approves these ${changes.length} definitions`
+      : shown`${changes.length} definitions differ from ${file}: such tools are not offered, and their calls are denied`;
+  const all = lock === undefined ? showNewDefinitions(changes) : showChanges(changes);
+  await print(terminal.stdout, joinShown([all, sum], "\n"));
   return accepts ? EXIT_OK : EXIT_TOOL_FAILED;
 }

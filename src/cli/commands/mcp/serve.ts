@@ -10,9 +10,11 @@ import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { openSessions } from "../../../sessions/sessions.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { loadServer } from "../../config/server/load-server.ts";
+import { missingLock } from "../../config/tools/load-lock.ts";
 import { openLog } from "../../terminal/open-log.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal/terminal.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
+import { logWarnings } from "../serve/entries.ts";
 import { ConfiguredServers } from "./servers.ts";
 
 /** Options of `sandgate mcp serve`. */
@@ -43,6 +45,7 @@ export async function serveMcp(
   await using log = openLog(terminal, loaded.log, context.redaction);
   using _warnings = new LoggedWarnings(log);
   servers.listen((notice) => log.write(mcpEntry(notice)));
+  logWarnings([...problems, ...missingLock(source, loaded.lock)], log);
   const recorded = { registry, policy, redaction: context.redaction };
   await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, ({ kind, message }) =>
     log.write({ level: "warn", event: `journal.${kind}`, fields: { message } }),

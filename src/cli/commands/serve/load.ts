@@ -10,6 +10,7 @@ import type { ContextOptions } from "../../config/load-context.ts";
 import type { LogSettings } from "../../config/load-log.ts";
 import type { SessionsConfig } from "../../config/load-sessions.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../../config/server/load-server.ts";
+import { missingLock } from "../../config/tools/load-lock.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
 import { withShadow } from "./log-differences.ts";
 import { reloadProblems } from "./reload-problems.ts";
@@ -47,7 +48,7 @@ export async function load(
 ): Promise<LoadedConfig> {
   const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file, servers);
   const { sandboxOptions, journalOptions, sessions, durable, shadow } = loaded;
-  const warnings = [...problems];
+  const warnings = [...problems, ...missingLock(source, loaded.lock)];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (!hasConsole && before !== undefined) warnings.push(...reloadProblems(source, before.served, served));
   // TLS that is not valid was reported, and is none that ceases.

@@ -47,6 +47,18 @@ export async function loadLock(
   }
 }
 
+/** Returns a warning if MCP servers are served whose definitions no one has approved: they can change them at any time. */
+export function missingLock(
+  source: ConfigSource,
+  { file, lock, missing }: LocatedLock,
+): readonly ConfigProblem[] {
+  const servers = source.at(["mcp", "servers"]);
+  const hasServers = typeof servers === "object" && servers !== null && Object.keys(servers).length > 0;
+  if (lock !== undefined || missing !== undefined || !hasServers) return [];
+  const message = `MCP servers can change the definitions of their tools at any time, as there is no ${file}: 'sandgate mcp pin' writes it`;
+  return [source.problem(["mcp"], message, "warning", "key")];
+}
+
 /** Returns a warning for each tool, configured or imported, whose definition the lock does not have. */
 export function unapprovedTools(
   source: ConfigSource,

@@ -77,7 +77,7 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate check", () => {
 describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp pin and diff", () => {
   test("pin the tools and the instructions of servers", async () => {
     const folder = await folderWith(config("instructions", "Call x first."));
-    expect((await run("mcp pin", folder)).code).toBe(0);
+    expect((await run("mcp pin --yes", folder)).code).toBe(0);
     const lock = await readFile(join(folder, "sandgate.lock"), "utf8");
     expect(lock).toContain("mcp_h_x");
     expect(lock).toContain("Call x first.");
@@ -89,7 +89,7 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp pin and diff", () => {
 
   test("deny a tool of a server that changed, and warn of it", async () => {
     const folder = await folderWith(config("ok", "one"));
-    await run("mcp pin", folder);
+    await run("mcp pin --yes", folder);
     await writeFile(join(folder, "sandgate.yaml"), config("ok", "another name"));
     expect((await run("check", folder)).stderr).toContain(
       "the definition of tool 'mcp_h_x' is not the one in the lock",
@@ -101,7 +101,7 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate mcp pin and diff", () => {
   });
 
   test("write no lock while a server cannot be reached", async () => {
-    const { code, stderr } = await run("mcp pin", await folderWith(config("exit-at-once")));
+    const { code, stderr } = await run("mcp pin --yes", await folderWith(config("exit-at-once")));
     expect([code, stderr]).toEqual([2, expect.stringContaining("the server cannot be connected to")]);
   });
 });
