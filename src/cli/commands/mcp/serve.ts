@@ -11,10 +11,9 @@ import { openSessions } from "../../../sessions/sessions.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { loadServer } from "../../config/server/load-server.ts";
 import { missingLock } from "../../config/tools/load-lock.ts";
-import { openLog } from "../../terminal/open-log.ts";
+import { logWarnings, openLog } from "../../terminal/open-log.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal/terminal.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
-import { logWarnings } from "../serve/entries.ts";
 import { ConfiguredServers } from "./servers.ts";
 
 /** Options of `sandgate mcp serve`. */

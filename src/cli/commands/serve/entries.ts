@@ -1,6 +1,4 @@
-import type { ConfigProblem } from "../../../config/problem.ts";
 import type { JournalNotice } from "../../../journal/notice.ts";
-import type { Log } from "../../../log/log.ts";
 import type { LogEntry, LogFields } from "../../../log/log-entry.ts";
 import type { AdminEvent } from "../../../server/admin.ts";
 import type { Tools } from "./load.ts";
@@ -15,12 +13,6 @@ export function adminEntry({ action, principal, policyRevision }: AdminEvent): L
   const fields = { ...by, ...(policyRevision !== undefined && { policyRevision }) };
   const event = action === "policy-replaced" ? "policy.replaced" : `server.${action}`;
   return { level: action === "paused" ? "warn" : "info", event, fields };
-}
-
-export function logWarnings(warnings: readonly ConfigProblem[], log: Log): void {
-  for (const { file, line, column, message } of warnings) {
-    log.write({ level: "warn", event: "config.warning", fields: { file, line, column, message } });
-  }
 }
 
 export function fieldsOf({ registry, policy }: Tools): LogFields {

@@ -3,9 +3,10 @@ import type { Executor } from "../../../executor/executor.ts";
 import type { Journal } from "../../../journal/journal.ts";
 import type { Log } from "../../../log/log.ts";
 import type { Server } from "../../../server/server.ts";
+import { logWarnings } from "../../terminal/open-log.ts";
 import { withOwnConsole } from "../console/own-console.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
-import { fieldsOf, logWarnings } from "./entries.ts";
+import { fieldsOf } from "./entries.ts";
 import { type LoadedConfig, load, toolsOf } from "./load.ts";
 import { credentialsOf } from "./start.ts";
 
