@@ -219,7 +219,12 @@ const TABLE: readonly [how: string, row: Row, error: Omit<ToolError, "limit">][]
   [
     "an output that is no JSON",
     { tool: hostTool(() => ({ big: 1n })) },
-    error("execution_error", "Tool returned a value that is not JSON-serialisable", "committed", true),
+    error(
+      "execution_error",
+      "Tool returned a BigInt at /big, which is not JSON-serialisable",
+      "committed",
+      true,
+    ),
   ],
   [
     "a failure that the tool reports",

@@ -1,6 +1,7 @@
 import { types } from "node:util";
 import { type BigNumbers, parseAnswer } from "../../json/parse-answer.ts";
 import { copyPlain, type PlainCopy } from "../../json/plain-copy.ts";
+import { escapePointer } from "../../json/pointer.ts";
 import { type JsonValue, JsonValueError } from "../../json/value.ts";
 
 /** A checked output of a tool: a new, deeply frozen value, or the reason why the output is refused. */
@@ -17,47 +18,123 @@ export type CheckedOutput = {
 export type EncodedOutput = string | { readonly message: string };
 
 /**
- * Writes the value that a tool returned as JSON text. `undefined` becomes `null`; other values are written as by
- * `JSON.stringify`, except those that it would empty in silence: `NaN`, `Infinity`, maps, promises, responses and the like.
- * Never throws, even if getters or `toJSON` methods do.
+ * Writes the value that a tool returned as JSON text. `undefined` becomes `null`, and members that are `undefined` are left
+ * out; other values are written as by `JSON.stringify`, except those that JSON cannot hold: their place is named. Never
+ * throws, even if getters or `toJSON` methods do. The driver of QuickJS has the same rule (`quickjs/driver/loss.ts`).
  */
 export function encodeOutput(value: unknown): EncodedOutput {
   if (value === undefined) return "null";
+  let loss: string | undefined;
   try {
-    const text = JSON.stringify(value, refuseLoss);
-    return text ?? { message: `Tool returned a ${typeof value}, which is not JSON-serialisable` };
-  } catch (thrown) {
-    const what = thrown instanceof LossError ? `${thrown.message}, which` : "a value that";
-    return { message: `Tool returned ${what} is not JSON-serialisable` };
+    const text = JSON.stringify(value, function (this: unknown, name: string, written: unknown): unknown {
+      loss = findLoss(Reflect.get(this as object, name), written, Array.isArray(this));
+      if (loss !== undefined) throw new Error(loss);
+      return written;
+    });
+    if (text !== undefined) return text;
+  } catch {
+    const found = locateLoss(value) ?? (loss === undefined ? undefined : { loss, place: "" });
+    if (found !== undefined) return { message: lossText(found) };
+  }
+  return { message: "Tool returned a value that is not JSON-serialisable" };
+}
+
+/** What JSON cannot hold, and the JSON pointer of its place; `""` is the value itself. */
+interface Loss {
+  readonly loss: string;
+  readonly place: string;
+}
+
+function lossText({ loss, place }: Loss): string {
+  const hint = loss.startsWith("bytes") ? ": encode bytes as text, such as base64" : "";
+  const at = place === "" || place.length > MAX_PLACE ? "" : ` at ${place}`;
+  return `Tool returned ${loss}${at}, which is not JSON-serialisable${hint}`;
+}
+
+/**
+ * Returns what JSON cannot hold, such as `a Map`; `undefined` if it can.
+ *
+ * @param own The value itself.
+ * @param written What its `toJSON` returned, or the value.
+ */
+function findLoss(own: unknown, written: unknown, isItem: boolean): string | undefined {
+  if (ArrayBuffer.isView(own) || types.isAnyArrayBuffer(own)) return `bytes (${withArticle(classOf(own))})`;
+  if (types.isDate(own) && written === null) return "an invalid Date";
+  switch (typeof written) {
+    case "number":
+      return Number.isFinite(written) ? undefined : String(written);
+    case "bigint":
+      return "a BigInt";
+    case "function":
+      return "a function";
+    case "symbol":
+      return "a symbol";
+    case "undefined":
+      return isItem ? "undefined" : undefined;
+    case "object":
+      return written === null ? undefined : findLostObject(written);
+    default:
+      return undefined;
   }
 }
 
-/** A value would be lost. `message` names its kind. */
-class LossError extends Error {}
-
-function refuseLoss(_name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new LossError(String(value));
-  if (typeof value !== "object" || value === null) return value;
-  for (const [isKind, name] of EMPTIED) if (isKind(value)) throw new LossError(name);
-  if (types.isNumberObject(value)) return refuseLoss(_name, value.valueOf());
+function findLostObject(value: object): string | undefined {
+  for (const [isKind, name] of EMPTIED) if (isKind(value)) return name;
+  if (types.isNumberObject(value)) return findLoss(value, value.valueOf(), false);
   const tag = Reflect.get(value, Symbol.toStringTag) as unknown;
-  if (typeof tag === "string" && CLASS_NAME.test(tag) && isEmptied(value))
-    throw new LossError(withArticle(tag));
-  return value;
+  return typeof tag === "string" && CLASS_NAME.test(tag) && isEmptied(value) ? withArticle(tag) : undefined;
+}
+
+/** Finds the first value that JSON cannot hold. */
+function locateLoss(root: unknown): Loss | undefined {
+  const ancestors: object[] = [];
+  const find = (own: unknown, name: string, place: string, isItem: boolean): Loss | undefined => {
+    const written = writtenAs(own, name);
+    const loss = findLoss(own, written, isItem);
+    if (loss !== undefined) return { loss, place };
+    if (typeof written !== "object" || written === null) return undefined;
+    if (ancestors.includes(written)) return { loss: "a circular reference", place };
+    ancestors.push(written);
+    for (const key of Object.keys(written)) {
+      const at = `${place}/${escapePointer(key)}`;
+      const found = find(Reflect.get(written, key), key, at, Array.isArray(written));
+      if (found !== undefined) return found;
+    }
+    ancestors.pop();
+    return undefined;
+  };
+  try {
+    return find(root, "", "", false);
+  } catch {
+    // A getter or a `toJSON` threw, or the stack was too small.
+    return undefined;
+  }
+}
+
+const MAX_PLACE = 200;
+
+function writtenAs(own: unknown, name: string): unknown {
+  const hasMembers = (typeof own === "object" && own !== null) || typeof own === "bigint";
+  const toJson = hasMembers ? (Reflect.get(Object(own), "toJSON") as unknown) : undefined;
+  return typeof toJson === "function" ? Reflect.apply(toJson, own, [name]) : own;
 }
 
 const CLASS_NAME = /^[A-Z]\w{0,40}$/;
 
+function classOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1);
+}
+
 /** Whether nothing is left of an object of a built-in class, such as a `Response`. Only such classes have a tag. */
 function isEmptied(value: object): boolean {
-  return Object.keys(value).length === 0 && !types.isTypedArray(value) && !types.isBoxedPrimitive(value);
+  return Object.keys(value).length === 0 && !types.isBoxedPrimitive(value);
 }
 
 function withArticle(name: string): string {
   return `${/^[AEIO]/.test(name) ? "an" : "a"} ${name}`;
 }
 
-/** Objects that `JSON.stringify` writes as `{}`. */
+/** Objects that `JSON.stringify` writes as `{}`, or without what they say. */
 const EMPTIED: readonly (readonly [isKind: (value: unknown) => boolean, name: string])[] = [
   [types.isMap, "a Map"],
   [types.isSet, "a Set"],
@@ -66,7 +143,6 @@ const EMPTIED: readonly (readonly [isKind: (value: unknown) => boolean, name: st
   [types.isPromise, "a Promise"],
   [types.isRegExp, "a RegExp"],
   [types.isNativeError, "an Error"],
-  [types.isAnyArrayBuffer, "an ArrayBuffer"],
 ];
 
 /** How an output is checked. */

@@ -18,21 +18,19 @@ describe("an output with a number that no double can hold", () => {
   });
 
   test.each([
-    ["Infinity", [Number.POSITIVE_INFINITY]],
-    ["NaN", { a: { b: Number.NaN } }],
+    ["Infinity at /0", [Number.POSITIVE_INFINITY]],
+    ["NaN at /a/b", { a: { b: Number.NaN } }],
     ["a Map", new Map([["a", 1]])],
-    ["a Set", { tags: new Set(["a"]) }],
-    ["a Promise", [Promise.resolve(1)]],
-    ["an Error", { cause: new Error("x") }],
-    ["a RegExp", { pattern: /x/ }],
-    ["an ArrayBuffer", new ArrayBuffer(8)],
+    ["a Set at /tags", { tags: new Set(["a"]) }],
+    ["a Promise at /0", [Promise.resolve(1)]],
+    ["an Error at /cause", { cause: new Error("x") }],
+    ["a RegExp at /pattern", { pattern: /x/ }],
     ["a Response", new Response("text")],
-    ["a Headers", { headers: new Headers({ a: "1" }) }],
+    ["a Headers at /headers", { headers: new Headers({ a: "1" }) }],
     ["a URLSearchParams", new URLSearchParams("a=1")],
-    ["an AbortSignal", [AbortSignal.abort()]],
-    ["a DataView", new DataView(new ArrayBuffer(8))],
+    ["an AbortSignal at /0", [AbortSignal.abort()]],
     ["an AsyncGenerator", (async function* () {})()],
-    ["NaN", [new Number(Number.NaN)]],
+    ["NaN at /0", [new Number(Number.NaN)]],
   ])("a returned value that holds %s is refused, not emptied in silence", (what, value) => {
     expect(checkReturned(value, undefined, 0)).toEqual({
       status: "failed",
@@ -53,15 +51,9 @@ describe("an output with a number that no double can hold", () => {
       readonly [Symbol.toStringTag] = "Page";
       readonly title = "Home";
     }
-    const value = [
-      new Page(),
-      new (class Empty {})(),
-      Object.create(null),
-      new Uint8Array(0),
-      new Boolean(true),
-    ];
+    const value = [new Page(), new (class Empty {})(), Object.create(null), new Boolean(true)];
     expect(checkReturned(value, undefined, 0)).toMatchObject({
-      output: [{ title: "Home" }, {}, {}, {}, true],
+      output: [{ title: "Home" }, {}, {}, true],
     });
   });
 

@@ -1,4 +1,5 @@
 import { FAILURE_SOURCE } from "./driver-failure.ts";
+import { LOSS_SOURCE } from "./loss.ts";
 
 /** The name of the driver's code in stacks. */
 export const DRIVER_NAME = "sandgate:driver";
@@ -48,12 +49,20 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   };
   const { cut, describe, where } = (${FAILURE_SOURCE})(readable);
   const fail = (thrown) => { outcome = describe(thrown); };
+  const lossIn = (${LOSS_SOURCE})();
+  // Writes a value. What JSON cannot hold is an error: it would be empty, or missing, in silence.
+  const writtenOf = (value, before) => {
+    if (value === undefined) return undefined;
+    let written, failed;
+    try { written = stringify(value); } catch (thrown) { failed = thrown; }
+    const loss = lossIn(value, failed !== undefined);
+    if (loss !== undefined) throw new TypeErrorOf(before + loss);
+    if (failed !== undefined) throw failed;
+    return written;
+  };
   const finish = (value) => {
     try {
-      const written = stringify(value);
-      if (written === undefined && value !== undefined) {
-        throw new TypeError("Tool returned a " + typeof value + ", which is not JSON-serialisable");
-      }
+      const written = writtenOf(value, "Tool returned ");
       outcome = "+" + (written === undefined ? "null" : written);
     } catch (thrown) {
       fail(thrown);
@@ -97,7 +106,7 @@ export const DRIVER_SOURCE: string = `(send, group) => {
     else send(message, bytes);
   };
   const call = (name, input) => new PromiseOf((resolve, reject) => {
-    const written = stringify(input === undefined ? {} : input);
+    const written = writtenOf(input === undefined ? {} : input, "The input of a tool is ");
     if (typeof name !== "string" || written === undefined) {
       throw new TypeError("tools.call takes the name of a tool and a JSON-serialisable input");
     }

@@ -54,7 +54,9 @@ export function responseOutcome(
     const message = "Tool returned invalid UTF-8";
     return { status: "failed", effect, used: useOf(startedAt, traffic), message, userVisible: true };
   }
-  const text = sent === "" && !endpoint.response.text ? "null" : sent;
+  // A reader may skip a byte order mark (RFC 8259, section 8.1). Text is given as it is.
+  const json = sent.startsWith("\ufeff") ? sent.slice(1) : sent;
+  const text = endpoint.response.text ? sent : json || "null";
   const checked = readOutput(text, endpoint.response, maxBytes);
   const used = useOf(startedAt, traffic, checked.outputBytes);
   if (checked.status === "failed")
