@@ -23,8 +23,7 @@ export class ToolDispatchEngine {
     call: ToolCall,
     ctx: DispatchContext<Embedder>,
   ): Promise<ToolExecution | null> {
-    checkContext(ctx as DispatchContext);
-    return dispatchCall(receiveCall(call), ctx as DispatchContext);
+    return dispatchCall(receiveCall(call), checkContext(ctx as DispatchContext));
   }
 
   /**
@@ -39,10 +38,10 @@ export class ToolDispatchEngine {
     ctx: DispatchContext<Embedder>,
     { concurrency }: DispatchAllOptions = {},
   ): Promise<(ToolExecution | null)[]> {
-    checkContext(ctx as DispatchContext);
+    const context = checkContext(ctx as DispatchContext);
     checkConcurrency(concurrency);
     // A copy: calls that are added to the list meanwhile are not dispatched.
-    return dispatchEach(receiveCalls([...calls]), ctx as DispatchContext, concurrency);
+    return dispatchEach(receiveCalls([...calls]), context, concurrency);
   }
 
   /**
@@ -58,9 +57,9 @@ export class ToolDispatchEngine {
     ctx: DispatchContext<Embedder>,
     options: DispatchTurnOptions = {},
   ): Promise<(ToolExecution | null)[]> {
-    checkContext(ctx as DispatchContext);
+    const context = checkContext(ctx as DispatchContext);
     checkConcurrency(options.concurrency);
-    return dispatchCalls(turn, ctx as DispatchContext, options);
+    return dispatchCalls(turn, context, options);
   }
 
   /** Builds the two messages that continue the conversation: see {@link buildToolResultMessages}. */

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
 import type { Refusal } from "../engine/failure/refusal.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
@@ -78,7 +79,8 @@ export abstract class SessionBase {
   ) {
     this.id = id;
     this.principal = principal;
-    this.workspace = workspace;
+    // What an earlier version kept can have other slashes.
+    this.workspace = workspace === undefined ? undefined : resolve(workspace);
     this.kind = kind;
     this.tools = tools;
     this.store = durable !== false ? shared.store : undefined;

@@ -1,15 +1,15 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { isAbsolute, join, sep } from "node:path";
+import { isAbsolute, join, resolve, sep } from "node:path";
 
 /**
- * Returns a path with `~` as its first step replaced by the home directory.
+ * Returns a path with `~` as its first step replaced by the home directory, without `.`, `..` and further slashes.
  *
  * @throws {TypeError} unless the result is an absolute path.
  */
 export function absolutePath(path: string, what: string): string {
   const expanded = path === "~" || path.startsWith(`~${sep}`) ? join(homedir(), path.slice(1)) : path;
-  if (isAbsolute(expanded) && !expanded.includes("\0")) return expanded;
+  if (isAbsolute(expanded) && !expanded.includes("\0")) return resolve(expanded);
   throw new TypeError(`${what} must be an absolute path, or one that begins with ~${sep}`);
 }
 

@@ -98,6 +98,8 @@ describe("a session", () => {
     const session = await sessions.open({ workspace: "~/code" });
     await session.turn({ id: "t1" }).dispatch(call("a", "look"));
     expect(seen).toEqual([["t1", join(homedir(), "code")]]);
+    for (const workspace of ["/srv/", "//srv/.", "/srv/a/../"])
+      expect((await sessions.open({ workspace })).workspace).toBe("/srv");
     await expect(sessions.open({ workspace: "code" })).rejects.toThrow(/absolute/);
   });
 

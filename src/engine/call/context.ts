@@ -1,3 +1,4 @@
+import { isAbsolute, resolve } from "node:path";
 import { suggest } from "../../base/suggest.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
@@ -168,22 +169,28 @@ const MEMBERS: Readonly<Record<Member, MemberCheck>> = {
 
 const REQUIRED = ["registry", "policy", "sandboxes", "sessionId"] as const satisfies readonly Member[];
 
-/** The contexts that passed: most calls come with one that did. */
-const passed = new WeakSet<DispatchContext>();
+/** The contexts that passed, as they are used: most calls come with one that did. */
+const passed = new WeakMap<DispatchContext, DispatchContext>();
 
 /**
  * Checks what a dispatch throws for: a context that is a mistake of the program. Everything else that can go wrong, such as a
  * policy that throws, gives an execution.
  *
+ * @returns the context, with the path of its workspace as the system would write it.
  * @throws {TypeError} if the context is no object, lacks a member that is required, has one that is unknown or of a wrong type, or
  *   a number that is not valid.
  */
-export function checkContext(ctx: DispatchContext): void {
-  if (passed.has(ctx)) return;
+export function checkContext(ctx: DispatchContext): DispatchContext {
+  const known = passed.get(ctx);
+  if (known !== undefined) return known;
   if (!isObject(ctx)) throw new TypeError("the context must be an object");
   for (const name of REQUIRED) if (ctx[name] === undefined) throw wrongMember(name);
   checkMembers(ctx);
-  passed.add(ctx);
+  const { workspace } = ctx;
+  const plain = workspace !== undefined && isAbsolute(workspace) ? resolve(workspace) : workspace;
+  const used = plain === workspace ? ctx : { ...ctx, workspace: plain };
+  passed.set(ctx, used as DispatchContext);
+  return used as DispatchContext;
 }
 
 /**

@@ -50,6 +50,22 @@ const writes: Partial<Tool> = { paths: [{ argument: "/path", access: "write" }] 
 
 describe.skipIf(!workspaceIsSupported())("A declared path", () => {
   test.each([
+    (root: string) => `${root}/`,
+    (root: string) => `${root}//.`,
+    (root: string) => `${dirname(root)}/./${root.slice(dirname(root).length + 1)}`,
+    (root: string) => `${root}/a/../b/..`,
+    (root: string) => root.replaceAll("/", "//"),
+  ])("is in the workspace however the path of that is written", async (written) => {
+    const probe = new Probe(reads, { workspace: written(tree.root) });
+    for (const path of ["a.txt", join(tree.root, "a.txt"), "sub/../a.txt"])
+      expect(await probe.dispatch({ path })).toMatchObject({ success: true });
+    expect(probe.asked.map(({ workspace }) => workspace)).toEqual(Array(3).fill(tree.root));
+    expect(await probe.dispatch({ path: "../a.txt" })).toMatchObject({
+      error: { message: "Path escapes workspace boundary" },
+    });
+  });
+
+  test.each([
     "../../etc/passwd",
     "subdir/../../../etc/passwd",
     "/etc/passwd",
