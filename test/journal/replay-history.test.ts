@@ -96,3 +96,39 @@ test("a call whose kept tool or policy was changed is not decided again", async 
     writeFileSync(file, text);
   }
 });
+
+test("a call with redacted arguments is decided again if no rule reads what was redacted", async () => {
+  using directory = new TemporaryDirectory();
+  const rules = [
+    { tools: ["send"], effect: "allow", sandboxes: ["host"], when: { "/to": { equals: "ann" } } },
+    { tools: ["pay"], effect: "allow", sandboxes: ["host"], when: { "/account/token": { prefix: "t-" } } },
+    { tools: ["list"], effect: "allow", sandboxes: ["host"], when: { "/names/*": { glob: "[r]*" } } },
+    { tools: ["any"], effect: "allow", sandboxes: ["host"] },
+  ] as const;
+  const policy = new RulePolicy({ rules });
+  const names = ["send", "pay", "list", "any"] as const;
+  {
+    const store = new SqliteSessionStore(join(directory.path, "sessions.sqlite"));
+    await using journal = await openJournal({ directory: directory.path });
+    const tools = names.map((name) => tool(name, "read"));
+    const { sessions } = await testSessions(tools, { policy, journal, store });
+    const session = await sessions.open();
+    await journal.keep(policy, session.registry.subjects);
+    const turn = session.turn({});
+    const secret = { password: "hunter2" };
+    await turn.dispatch(call("a", "send", { to: "ann", ...secret }));
+    await turn.dispatch(call("b", "send", { to: "eve", ...secret }));
+    await turn.dispatch(call("c", "any", secret));
+    await turn.dispatch(call("d", "pay", { account: { token: "t-1" } }));
+    await turn.dispatch(call("e", "list", { names: ["rest", `sk-${"proj-abcDEF0123456789"}`] }));
+    // Its name was redacted, so that `to` could be another member.
+    await turn.dispatch(call("f", "send", { [`ghp_${"a1B2c3D4e5F6g7H8i9J0"}`]: 1 }));
+    await sessions.close();
+  }
+  const { same, different, undecidable } = await replayJournal(directory.path);
+  expect({ same, different, undecidable: [...undecidable] }).toEqual({
+    same: 3,
+    different: [],
+    undecidable: [["arguments redacted", 3]],
+  });
+});

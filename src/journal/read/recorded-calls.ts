@@ -5,6 +5,7 @@ import type { Principal } from "../../policy/principal.ts";
 import { KeptInputs } from "../kept-inputs.ts";
 import type { JournalEntry } from "../line/entry.ts";
 import { ArgumentReader } from "./argument-reader.ts";
+import { hasRedacted, watchRedacted } from "./redacted-input.ts";
 
 /** Why a recorded call cannot be decided again. */
 export type UndecidableCause =
@@ -56,7 +57,9 @@ export class RecordedCalls {
       ...{ callId: String(callId), principal: principal as JsonObject | undefined },
     });
     if (typeof request === "string" || !("missing" in read)) return request;
-    return read.missing === "forgotten" ? "arguments forgotten" : "arguments redacted";
+    if (read.missing === "forgotten") return "arguments forgotten";
+    // Without what stands in place of a secret, they were changed in another way.
+    return read.missing === "redacted" && hasRedacted(args) ? request.withoutSecrets() : "arguments redacted";
   }
 
   /** Returns the request of a call whose arguments are known. */
@@ -81,10 +84,12 @@ export class RecordedRequest implements PolicyRequest {
   readonly callId: string;
   readonly sessionId: string;
   readonly principal?: Principal;
-  readonly input: JsonValue;
+  input: JsonValue;
   readonly tool: PolicySubject;
   /** What a policy needs to decide on the call, and does not have. */
-  missing: Extract<UndecidableCause, `${string} not recorded` | "tool changed"> | undefined;
+  missing:
+    | Extract<UndecidableCause, `${string} not recorded` | "tool changed" | "arguments redacted">
+    | undefined;
 
   constructor(
     { input, principal, sessionId = "", callId = "" }: Omit<RecordedParts, "definitionDigest">,
@@ -95,6 +100,14 @@ export class RecordedRequest implements PolicyRequest {
     this.input = input;
     this.tool = tool;
     if (principal !== undefined) this.principal = principal as unknown as Principal;
+  }
+
+  /** Notices if a policy reads a part of the arguments that was redacted. */
+  withoutSecrets(): this {
+    this.input = watchRedacted(this.input, () => {
+      this.missing = "arguments redacted";
+    });
+    return this;
   }
 
   get canonical(): CanonicalJson {
