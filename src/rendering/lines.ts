@@ -23,9 +23,13 @@ export function toTerminalLines({ segments }: Pick<Rendering, "segments">, colum
   return new ShownText(lines.map((line) => wrapLine(FOREIGN_PREFIX + line, columns)).join("\n"));
 }
 
-/** Wraps a printable line. Every row but the first starts with {@link CONTINUED_PREFIX}. */
+/**
+ * Wraps a printable line. Every row but the first starts with {@link CONTINUED_PREFIX}.
+ *
+ * @param columns `undefined` or 0 if the width is not known: some terminals say that they have 0 columns.
+ */
 export function wrapLine(line: string, columns: number | undefined): string {
-  if (columns === undefined || line.length * 2 <= columns) return line;
+  if (columns === undefined || columns === 0 || line.length * 2 <= columns) return line;
   const width = Math.max(columns, MIN_COLUMNS);
   const [first = "", ...others] = wrapText(line, width);
   if (others.length === 0) return first;

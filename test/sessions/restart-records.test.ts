@@ -142,3 +142,20 @@ test("A program that is suspended while the process ends is recorded so, and its
   expect([again, others.length, others.at(-1)]).toEqual(["c1 dispatched", 3, "c1 ended"]);
   expect(others.slice(0, 2).map((name) => name.split(" ")[1])).toEqual(["dispatched", "ended"]);
 });
+
+test("The record of a denial has who denied it, and why", async () => {
+  const { directory, start } = newLives([tool("pay", "network")]);
+  const life = await start();
+  const session = await life.sessions.open({ id: "s1" });
+  const results = session.turn({ id: "t1" }).dispatchAll([call("c1", "pay")]);
+  const asked = await inquiry(life);
+  const reason = `Not "today".\n${"x".repeat(980)}`;
+  await session.answer(asked.id, { ...answerTo(asked, "deny"), reason });
+  expect(await results).toMatchObject([
+    { error: { message: `User denied this operation. Their reason: ${JSON.stringify(reason)}` } },
+  ]);
+  await life.close();
+  const records = await recordsOf(directory);
+  expect(records.at(-1)).toMatchObject({ code: "user_denied" });
+  expect(records.at(-1)?.["reason"]).toMatch(/^denied by \w+: "Not \\"today\\".\\nx{980}"$/);
+});

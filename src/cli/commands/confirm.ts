@@ -68,11 +68,7 @@ async function answer(
     await print(stdout, shown`call '${shownId(inquiry.callId)}' of '${inquiry.toolName}': ${outcome}`);
   };
   const calls = inquiries.filter((inquiry) => inquiry.kind === "call");
-  const decisions = calls.length === 0 ? [] : await dialogue.ask(calls);
-  for (const [index, call] of calls.entries()) {
-    const decision = decisions[index];
-    if (decision !== undefined) await tell(call, { decision });
-  }
+  if (calls.length > 0) await dialogue.ask(calls, tell);
   for (const question of inquiries) {
     if (question.kind !== "question") continue;
     const reply = await dialogue.askQuestion(question);

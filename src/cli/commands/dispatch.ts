@@ -156,14 +156,14 @@ function format(
   { protocol, calls, text }: InputMessage,
   executions: readonly ToolExecution[],
   rules: RulesOfExecutions,
-  { stdout: { columns = DEFAULT_COLUMNS } }: Terminal,
+  { stdout: { columns } }: Terminal,
   redaction: Redaction | undefined,
 ): ShownText {
   switch (output) {
     case "table":
       return calls.length === 0
         ? new ShownText("The message has no tool calls.")
-        : tableOf(executions, rules, columns, redaction);
+        : tableOf(executions, rules, columns || DEFAULT_COLUMNS, redaction);
     case "json":
       return toPrintableJson({ executions });
     case "messages":

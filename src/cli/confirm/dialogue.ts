@@ -1,4 +1,6 @@
 import { createInterface, type Interface } from "node:readline";
+import { beginning } from "../../base/text.ts";
+import { MAX_REASON_CHARS } from "../../engine/failure/errors.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import type { ShownText } from "../../rendering/shown-text.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
@@ -14,6 +16,13 @@ import {
 
 /** What a person decides on a call. */
 export type Decision = "allow" | "deny" | "always";
+
+/** What a person answers about a call. */
+export interface Answered {
+  readonly decision: Decision;
+  /** Why the call is denied, which the model reads. */
+  readonly reason?: string;
+}
 
 const KEYS: ReadonlyMap<string, Decision> = new Map([
   ["y", "allow"],
@@ -39,9 +48,13 @@ export class Dialogue implements Disposable {
   /**
    * Asks about the calls of one message: about all at once, or about each.
    *
-   * @returns the decision on each call, in order; `undefined` where the person gave none, as the input ended.
+   * @param answered Called with each answer at once, and awaited: the person can take their time for the next one. Not called for
+   *   calls about which the person said nothing, as the input ended.
    */
-  async ask(calls: readonly AskedCall[]): Promise<readonly (Decision | undefined)[]> {
+  async ask<Call extends AskedCall>(
+    calls: readonly Call[],
+    answered: (call: Call, answer: Answered) => Promise<void>,
+  ): Promise<void> {
     const shownCalls = calls.map(showAskedCall);
     await this.#print(
       joinShown(
@@ -57,9 +70,11 @@ export class Dialogue implements Disposable {
         ["e: each"],
         choicesOf(calls),
       );
-      if (all !== "each") return calls.map(() => all);
+      if (all !== "each") {
+        if (all !== undefined) for (const call of calls) await answered(call, all);
+        return;
+      }
     }
-    const decisions: (Decision | undefined)[] = [];
     for (const call of calls) {
       const hidden = partial.includes(call) ? [call] : [];
       const answer = await this.#choose(
@@ -69,9 +84,8 @@ export class Dialogue implements Disposable {
         choicesOf([call]),
         [call],
       );
-      decisions.push(answer === "each" ? undefined : answer);
+      if (answer !== undefined && answer !== "each") await answered(call, answer);
     }
-    return decisions;
   }
 
   /**
@@ -85,21 +99,26 @@ export class Dialogue implements Disposable {
     more: readonly string[],
     choices: readonly Decision[],
     whole: readonly AskedCall[] = partial,
-  ): Promise<Decision | "each" | undefined> {
+  ): Promise<Answered | "each" | undefined> {
     let isHidden = partial.length > 0;
     const keys = [...KEYS].filter(([, decision]) => choices.includes(decision));
-    const help = [...keys.map(([key, decision]) => `${key}: ${decision}`), ...more, "w: show the whole"].join(
-      ", ",
-    );
+    const help = [
+      ...keys.map(([key, decision]) => `${key}: ${decision}`),
+      "n REASON: tell the model why",
+      ...more,
+      "w: show the whole",
+    ].join(", ");
     for (;;) {
       await this.#print(shown`${about} (${help})?`);
       const line = await this.#lines.next();
       if (line.done) return undefined;
       const key = line.value.trim().toLowerCase();
+      const [, reason] = /^n\s+(\S.*)$/is.exec(line.value.trim()) ?? [];
       if (key === "e" && more.length > 0) return "each";
-      const decision = KEYS.get(key);
+      const decision = reason === undefined ? KEYS.get(key) : "deny";
       const isKnown = decision !== undefined && choices.includes(decision);
-      if (isKnown && (decision === "deny" || !isHidden)) return decision;
+      if (isKnown && (decision === "deny" || !isHidden))
+        return { decision, ...(reason !== undefined && { reason: beginning(reason, MAX_REASON_CHARS) }) };
       if (isKnown) await this.#print(shown`something was not shown: here it is, please decide again`);
       if (key !== "w" && !isKnown) continue;
       for (const call of isHidden ? partial : whole) await this.#print(showWhole(call));

@@ -5,7 +5,7 @@ import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import { UsageError } from "../errors.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { AskedQuestion } from "./asked-question.ts";
-import type { Decision } from "./dialogue.ts";
+import type { Answered } from "./dialogue.ts";
 
 /** An inquiry of a server. */
 export type ServerInquiry = ServerCall | ServerQuestion;
@@ -30,9 +30,7 @@ interface ServerInquiryBase {
 }
 
 /** What a person answers. */
-export type Reply =
-  | { readonly decision: Decision }
-  | { readonly decision: "answer"; readonly answer: QuestionAnswer };
+export type Reply = Answered | { readonly decision: "answer"; readonly answer: QuestionAnswer };
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
 /** Milliseconds for a request and its whole response. */

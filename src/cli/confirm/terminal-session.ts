@@ -7,7 +7,7 @@ import { openSessions, type Sessions } from "../../sessions/sessions.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { AskedCall } from "./asked-call.ts";
 import type { AskedQuestion } from "./asked-question.ts";
-import { Dialogue } from "./dialogue.ts";
+import { type Answered, Dialogue } from "./dialogue.ts";
 
 /**
  * Dispatches the calls of a message in a session in memory, whose questions the person at the terminal answers.
@@ -50,8 +50,11 @@ async function ask(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry): Pr
     await sessions.answer(id, { ...answer, digest, by: "terminal" });
     return;
   }
-  const [decision = "deny"] = await dialogue.ask([askedCall(inquiry)]);
-  await sessions.answer(id, { decision, digest, by: "terminal" });
+  let given: Answered = { decision: "deny" };
+  await dialogue.ask([askedCall(inquiry)], async (_call, answer) => {
+    given = answer;
+  });
+  await sessions.answer(id, { ...given, digest, by: "terminal" });
 }
 
 function askedQuestion({ shown, callId, principal, expiresAt }: QuestionInquiry): AskedQuestion {

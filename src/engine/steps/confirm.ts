@@ -1,4 +1,5 @@
 import { isThenable, toPromise } from "../../base/promises.ts";
+import { beginning } from "../../base/text.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import { copyJson } from "../../json/copy.ts";
@@ -7,7 +8,7 @@ import type { AskDecision } from "../../policy/decision.ts";
 import { isWithinGrant } from "../../policy/grant/within.ts";
 import { confirmationRequest } from "../asking/confirmation-request.ts";
 import type { Confirm, ConfirmationAnswer, ConfirmationRequest } from "../call/confirmation.ts";
-import { confirmationTimeoutText, userDeniedText } from "../failure/errors.ts";
+import { confirmationTimeoutText, MAX_REASON_CHARS, userDeniedText } from "../failure/errors.ts";
 import { cancelled, denial, invalid, Refusal } from "../failure/refusal.ts";
 import { shownName } from "../in-flight/shown-name.ts";
 import type { PlacedCall } from "../in-flight/state.ts";
@@ -162,10 +163,13 @@ function readAnswer(answer: ConfirmationAnswer, call: PlacedCall, question: stri
       if (typeof by === "string")
         return { by, edited: edited === undefined ? edited : copyArguments(edited) };
       break;
-    case "deny":
-      throw new Refusal("user_denied", userDeniedText(typeof reason === "string" ? reason : undefined), {
-        detail: typeof by === "string" ? `denied by ${by}` : "denied",
-      });
+    case "deny": {
+      const denied = typeof by === "string" ? `denied by ${by}` : "denied";
+      if (typeof reason !== "string" || reason === "")
+        throw new Refusal("user_denied", userDeniedText(), { detail: denied });
+      const why = JSON.stringify(beginning(reason, MAX_REASON_CHARS));
+      throw new Refusal("user_denied", userDeniedText(reason), { detail: `${denied}: ${why}` });
+    }
     case "timeout":
       throw new Refusal("confirmation_timeout", confirmationTimeoutText(afterMs));
     case "nobody":

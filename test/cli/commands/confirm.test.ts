@@ -32,7 +32,9 @@ describe("sandgate confirm", () => {
     const { code, stdout, stderr } = await confirm("y\n");
     expect(stderr).toContain("alice asks to call 'write_note' (write, call 'c1')");
     expect(stderr).toContain('| {"text":"hi"}');
-    expect(stderr).toContain("call 'c1' of 'write_note' (y: allow, n: deny, a: always, w: show the whole)?");
+    expect(stderr).toContain(
+      "call 'c1' of 'write_note' (y: allow, n: deny, a: always, n REASON: tell the model why, w: show the whole)?",
+    );
     expect([code, stdout]).toEqual([0, "call 'c1' of 'write_note': answered: allow\n"]);
     expect(await executions()).toMatchObject([{ success: true, confirmation: { by: "carol" } }]);
     expect(writing.inputs).toEqual([{ text: "hi" }]);
@@ -50,6 +52,13 @@ describe("sandgate confirm", () => {
       /'c1'.*answered: allow\n.*'c2'.*answered: deny\n$/,
     );
     expect(await each.executions()).toMatchObject([{ success: true }, { error: { code: "user_denied" } }]);
+  });
+
+  test("sends the reason of a denial, which the model reads", async () => {
+    const { confirm, executions } = await waiting();
+    expect((await confirm("n Use the staging server.\n")).stdout).toContain("answered: deny");
+    const message = 'User denied this operation. Their reason: "Use the staging server."';
+    expect(await executions()).toMatchObject([{ error: { code: "user_denied", message } }]);
   });
 
   test("shows everything before it allows a call of which a part was not shown", async () => {

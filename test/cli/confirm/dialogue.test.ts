@@ -3,6 +3,8 @@ import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import type { AskedCall } from "../../../src/cli/confirm/asked-call.ts";
 import { Dialogue } from "../../../src/cli/confirm/dialogue.ts";
+import { print } from "../../../src/cli/terminal/terminal.ts";
+import { shown } from "../../../src/rendering/shown.ts";
 
 const CALL: AskedCall = {
   messageKey: "m",
@@ -22,7 +24,9 @@ async function asked(call: AskedCall): Promise<string> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const dialogue = new Dialogue({ stdin, stdout, stderr });
   stdin.end("n\n");
-  expect(await dialogue.ask([call])).toEqual(["deny"]);
+  const answers: unknown[] = [];
+  await dialogue.ask([call], async (_call, answer) => void answers.push(answer));
+  expect(answers).toEqual([{ decision: "deny" }]);
   stderr.end();
   return text(stderr);
 }
@@ -41,4 +45,25 @@ test("a long id of a call is cut, so that the tool's name stays in sight", async
   expect(await asked({ ...CALL, callId: "x".repeat(1_000) })).toContain(
     `call '${"x".repeat(64)}…' of 'remove_all'`,
   );
+});
+
+test("each answer counts at once, while the person thinks about the next call", async () => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  using dialogue = new Dialogue({ stdin, stdout, stderr });
+  const answers: unknown[] = [];
+  const calls = ["c1", "c2"].map((callId) => ({ ...CALL, callId }));
+  const asking = dialogue.ask(calls, async ({ callId }, answer) => void answers.push([callId, answer]));
+  stdin.write("e\nn  not in production\n");
+  await expect.poll(() => answers).toEqual([["c1", { decision: "deny", reason: "not in production" }]]);
+  stdin.end("y\n");
+  await asking;
+  expect(answers.slice(1)).toEqual([["c2", { decision: "allow" }]]);
+});
+
+test("a terminal that says it has 0 columns wraps nothing", async () => {
+  const stderr = Object.assign(new PassThrough(), { columns: 0 });
+  const line = "a line of a text that is longer than six columns";
+  await print(stderr, shown`${line}`);
+  stderr.end();
+  expect(await text(stderr)).toBe(`${line}\n`);
 });
