@@ -48,6 +48,7 @@ export function registeredTool<Embedder>(
   const definition = new ToolDefinitionDigest(kept);
   const subject: PolicySubject = Object.freeze({
     ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema, definition },
+    ...(output && { outputSchema: output.schema }),
     tags: Object.freeze([...tags]),
     ...accessTo(tool),
   });

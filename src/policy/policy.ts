@@ -99,4 +99,6 @@ export interface PolicySubject {
   readonly access?: ToolAccess;
   /** The JSON Schema of the tool's input. */
   readonly inputSchema: JsonObject;
+  /** The JSON Schema of the tool's output. Absent if it declares none. */
+  readonly outputSchema?: JsonObject;
 }

@@ -6,6 +6,7 @@ import { overlaps } from "../match/spellings.ts";
 import { parseKey } from "../rule/conditions/condition.ts";
 import type { PolicyRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
 import type { CheckedRule, ConditionProblem } from "./checked-rule.ts";
+import { conjuncts } from "./implied-conditions.ts";
 import { didYouMean } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { whyNever } from "./possible-matches.ts";
@@ -27,7 +28,31 @@ export function conditionProblems(
       path: [...path, key, ...(problem.path ?? [])],
     })),
   );
-  return [...own, ...nested("all", all), ...nested("any", any)];
+  const found = [...own, ...nested("all", all), ...nested("any", any)];
+  const isWhole = path.length === 1;
+  return isWhole && found.length === 0 ? contradictions({ all, any, ...entries }, rule, path) : found;
+}
+
+/** Finds arguments on which there are several conditions that no value meets all, in parts of `all` and in one of `any`. */
+function contradictions(
+  when: RuleConditions,
+  rule: CheckedRule,
+  path: ConfigPath,
+  outer: RuleConditions = {},
+): readonly ConditionProblem[] {
+  const { conditions, choices } = conjuncts({ all: [outer, when] });
+  const known = conjuncts(outer).conditions.length;
+  const byKey = new Map<string, RuleCondition[]>();
+  for (const { key, condition } of conditions) byKey.set(key, [...(byKey.get(key) ?? []), condition]);
+  const found = [...byKey].flatMap(([key, all]): readonly ConditionProblem[] => {
+    if (all.length < 2 || !conditions.slice(known).some((each) => each.key === key)) return [];
+    return problemsOf(key, { all }, rule).map((problem) => ({ ...problem, path, at: "value" }));
+  });
+  if (found.length > 0 || choices.length !== 1) return found;
+  const { any: _, ...others } = when;
+  return (when.any ?? []).flatMap((each, index) =>
+    contradictions(each, rule, [...path, "any", index], { all: [outer, others] }),
+  );
 }
 
 /** The shapes of principals and sessions, in which attributes are up to whatever authenticates callers. */
@@ -99,17 +124,37 @@ function problemsOf(key: string, condition: RuleCondition, rule: CheckedRule): r
   return [...problems, ...(problems.length === 0 ? deadItems(condition, places) : [])];
 }
 
+/** What an argument of a tool can be. */
+interface Place {
+  readonly tool: PolicyTool;
+  readonly values: PossibleValues;
+}
+
+/** Warns about a condition that must not be met, and that nothing can meet. */
+function neverUnmet(condition: RuleCondition, places: readonly Place[]): readonly PartProblem[] {
+  const whys = places.map(({ tool, values }) =>
+    values.length === 0 ? undefined : whyNever(tool.inputSchema, values, condition),
+  );
+  const [why] = whys;
+  if (why === undefined || whys.includes(undefined)) return [];
+  const message = `${why}: 'not' holds for every value, and bounds nothing`;
+  return [{ path: ["not"], message, severity: "warning", at: "value" }];
+}
+
 /** Warns about values of a list that no tool can have. */
 function deadItems(
   condition: RuleCondition,
-  places: readonly { readonly tool: PolicyTool; readonly values: PossibleValues }[],
+  places: readonly Place[],
+  at: ConfigPath = [],
 ): readonly PartProblem[] {
+  if ("not" in condition)
+    return [...neverUnmet(condition.not, places), ...deadItems(condition.not, places, ["not", ...at])];
   if (!("oneOf" in condition)) return [];
   return condition.oneOf.flatMap((item, index): readonly PartProblem[] => {
     const whys = places.map(({ tool, values }) => whyNever(tool.inputSchema, values, { equals: item }));
     const [why] = whys;
     if (why === undefined || whys.includes(undefined)) return [];
-    return [{ path: ["oneOf", index], message: why, severity: "warning", at: "value" }];
+    return [{ path: [...at, "oneOf", index], message: why, severity: "warning", at: "value" }];
   });
 }
 

@@ -1,10 +1,15 @@
+import { equalJson } from "../../json/equal.ts";
 import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { compileCondition } from "../rule/conditions/condition.ts";
 import type { PolicyRule } from "../rule/rule.ts";
 import type { ConditionProblem } from "./checked-rule.ts";
+import { conjuncts } from "./implied-conditions.ts";
 import { didYouMean } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
+import { given } from "./possible-matches.ts";
 import { accepts, valuesAt, valuesOf } from "./possible-values.ts";
+import { delimited } from "./text-checks.ts";
 
 /** Checks what a rule requires besides `when`: roles, arguments that are absent, and earlier calls. */
 export function matchProblems(
@@ -12,7 +17,14 @@ export function matchProblems(
   tools: readonly PolicyTool[],
   isNamed: (tool: PolicyTool) => boolean,
 ): readonly ConditionProblem[] {
-  return [...roleProblems(rule), ...absentProblems(rule, tools, isNamed), ...historyProblems(rule)];
+  return [
+    ...roleProblems(rule),
+    ...principalPatterns(rule),
+    ...askedProblems(rule),
+    ...absentProblems(rule, tools, isNamed),
+    ...historyProblems(rule),
+    ...exampleProblems(rule, tools),
+  ];
 }
 
 /** `deny` and `ask` rules that never match are open. */
@@ -22,10 +34,48 @@ function severityFor({ effect }: PolicyRule): "error" | "warning" {
 
 function roleProblems(rule: PolicyRule): readonly ConditionProblem[] {
   return (rule.roles ?? []).flatMap((role, index): readonly ConditionProblem[] => {
+    if (role !== role.trim())
+      return [
+        {
+          path: ["roles", index],
+          message: `roles are compared as they are: write '${role.trim()}' without the white space`,
+          severity: severityFor(rule),
+          at: "value",
+        },
+      ];
     if (!/[*?]/.test(role)) return [];
     const message = `roles are compared as they are, and take no patterns: list the roles, such as ['${role.replace(/[*?]+/g, "a")}'], or use 'principals', whose ids take '*'`;
     return [{ path: ["roles", index], message, severity: severityFor(rule), at: "value" }];
   });
+}
+
+/** Ids can have any characters, but these are rather meant as patterns of another kind. */
+function principalPatterns(rule: PolicyRule): readonly ConditionProblem[] {
+  return (rule.principals ?? []).flatMap((pattern, index): readonly ConditionProblem[] => {
+    if (!/\?|^\^|\$$|^\/.*\/[a-z]*$|\.\*|\{.*,.*\}|\(.*\|.*\)|^\[.*\]$/u.test(pattern)) return [];
+    const message = `'${pattern}' is compared as it is, except for '*', which stands for any characters: write such patterns, or the ids, one by one`;
+    return [{ path: ["principals", index], message, severity: "warning", at: "value" }];
+  });
+}
+
+function askedProblems({ asked = "" }: PolicyRule): readonly ConditionProblem[] {
+  const message = delimited(asked);
+  return message === undefined ? [] : [{ path: ["asked"], message, severity: "warning", at: "value" }];
+}
+
+/** A condition that only a value meets, on an argument that must be missing or empty. */
+function absentAndMet(rule: PolicyRule, pointer: string): string | undefined {
+  const { conditions } = conjuncts(rule.when);
+  const met = conditions.filter(({ key }) => key === pointer);
+  const isNever = met.some(
+    ({ key, condition }) =>
+      compileCondition(key, condition)({ input: {}, sessionId: "" }) === "no" &&
+      EMPTY.every((value) => {
+        const { yes, unclear } = given(condition, value);
+        return !yes && (rule.effect === "allow" || !unclear);
+      }),
+  );
+  return isNever ? `the condition on '${pointer}' is only met by a value: the rule never matches` : undefined;
 }
 
 const EMPTY: readonly JsonValue[] = [null, "", [], {}];
@@ -38,6 +88,9 @@ function absentProblems(
   return (rule.absent ?? []).flatMap((pointer, index): readonly ConditionProblem[] => {
     const path = ["absent", index];
     const steps = parsePointer(pointer);
+    const contradiction = absentAndMet(rule, pointer);
+    if (contradiction !== undefined)
+      return [{ path, message: contradiction, severity: severityFor(rule), at: "value" }];
     const found = tools.map((tool) => ({ tool, ...presence(tool, steps) }));
     const isEverywhere = (name: "isUnknown" | "isNeverEmpty"): boolean => found.every((each) => each[name]);
     return found.flatMap(({ tool, isUnknown, isNeverEmpty, names }): readonly ConditionProblem[] => {
@@ -74,11 +127,45 @@ function presence({ inputSchema }: PolicyTool, steps: readonly string[]) {
   return { isUnknown, isNeverEmpty: !isUnknown && isRequired && !canBeEmpty, names };
 }
 
-/** A sum that must not be above 0 is met only by amounts of 0. */
+/** A sum that must not be above 0 is met only by amounts of 0; and bounds that no number of calls is within. */
 function historyProblems(rule: PolicyRule): readonly ConditionProblem[] {
-  return (rule.history ?? []).flatMap((condition, index): readonly ConditionProblem[] => {
-    if (!("atMost" in condition) || condition.atMost !== 0) return [];
-    const message = "only calls whose amounts are all 0 meet this: write the greatest sum";
-    return [{ path: ["history", index, "atMost"], message, severity: "warning", at: "value" }];
+  const all = rule.history ?? [];
+  return all.flatMap((condition, index): readonly ConditionProblem[] => {
+    if ("atMost" in condition && condition.atMost === 0) {
+      const message = "only calls whose amounts are all 0 meet this: write the greatest sum";
+      return [{ path: ["history", index, "atMost"], message, severity: "warning", at: "value" }];
+    }
+    const { atLeast, moreThan, ...window } = condition as Bounds;
+    const low = atLeast ?? moreThan;
+    const other = all.find((each) => {
+      const { lessThan, atMost, ...otherWindow } = each as Bounds;
+      const high = lessThan ?? atMost;
+      return (
+        low !== undefined &&
+        high !== undefined &&
+        high <= low &&
+        equalJson(window as JsonValue, otherWindow as JsonValue)
+      );
+    });
+    if (other === undefined) return [];
+    const message = `condition ${all.indexOf(other)} requires less of the same calls: the rule never matches`;
+    return [{ path: ["history", index], message, severity: severityFor(rule), at: "value" }];
   });
+}
+
+type Bounds = { readonly [Name in "atLeast" | "moreThan" | "lessThan" | "atMost"]?: number };
+
+/** Examples whose arguments no tool of the rule accepts, so that such a call never comes to the policy. */
+function exampleProblems(
+  { examples = {} }: PolicyRule,
+  tools: readonly PolicyTool[],
+): readonly ConditionProblem[] {
+  return (["match", "noMatch"] as const).flatMap((kind) =>
+    (examples[kind] ?? []).flatMap(({ arguments: input }, index): readonly ConditionProblem[] => {
+      if (tools.some(({ inputSchema }) => accepts(inputSchema, valuesOf(inputSchema), input))) return [];
+      const path = ["examples", kind, index, "arguments"];
+      const message = "no tool of this rule accepts these arguments, so that there is no such call";
+      return [{ path, message, severity: "warning", at: "value" }];
+    }),
+  );
 }

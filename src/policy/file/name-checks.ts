@@ -35,6 +35,11 @@ export function unknownNames(
   ];
 }
 
+/** Says that no tool has a name, and which one is most likely meant. */
+export function unregistered(name: string, names: readonly string[]): string {
+  return `no tool '${name}' is registered${didYouMean(name, names)}`;
+}
+
 /** Returns a hint with the name that a misspelt one most likely stands for; empty if that is not obvious. */
 export function didYouMean(misspelt: string, names: readonly string[]): string {
   const meant = suggest(misspelt, names);

@@ -7,6 +7,8 @@ import type { ToolAccess } from "../../tool/tool-traits.ts";
 export interface PolicyTool {
   readonly name: string;
   readonly inputSchema: JsonObject;
+  /** The JSON Schema of the output. Default: any output. */
+  readonly outputSchema?: JsonObject;
   /** The sandboxes in which the tool has an implementation. */
   readonly sandboxes: readonly SandboxMode[];
   /** Default: `"destructive"`, as in a registry. */

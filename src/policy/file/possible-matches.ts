@@ -18,6 +18,9 @@ interface Possible {
   readonly unclear: boolean;
 }
 
+/** Regular expressions that match a part of every text. */
+const MATCHES_ALL = /^(?:\(?(?:\^?(?:\.[*?])?|(?:\.[*?])?\$?)\)?)$/;
+
 const ALL: Possible = { yes: true, no: true, unclear: true };
 const ONLY_UNCLEAR: Possible = { yes: false, no: false, unclear: true };
 
@@ -44,7 +47,10 @@ function possible(root: JsonObject, values: PossibleValues, condition: RuleCondi
     return { yes: some("yes"), no: !isAll || some("no"), unclear: !isAll || some("unclear") };
   }
   if ("not" in condition) return negated(possible(root, values, condition.not));
-  if ("all" in condition) return allOf(condition.all.map((part) => possible(root, values, part)));
+  if ("all" in condition) {
+    const all = allOf(condition.all.map((part) => possible(root, values, part)));
+    return { ...all, yes: all.yes && !areContradictory(values, condition.all) };
+  }
   if ("any" in condition)
     return negated(allOf(condition.any.map((part) => negated(possible(root, values, part)))));
   if ("range" in condition) {
@@ -54,7 +60,7 @@ function possible(root: JsonObject, values: PossibleValues, condition: RuleCondi
   }
   if ("glob" in condition || "prefix" in condition || "regex" in condition) {
     if (!canBe(values, "string")) return ONLY_UNCLEAR;
-    if ("regex" in condition) return ALL;
+    if ("regex" in condition) return { ...ALL, no: !MATCHES_ALL.test(condition.regex) };
     if ("prefix" in condition) {
       return {
         ...ALL,
@@ -62,24 +68,30 @@ function possible(root: JsonObject, values: PossibleValues, condition: RuleCondi
       };
     }
     const globs = [condition.glob].flat();
-    return { ...ALL, yes: !globs.every(isImpossibleGlob), no: !globs.includes("**") };
+    const isLonger = (glob: string): boolean => longestText(values) < shortestOf(glob);
+    const isNever = globs.every((glob) => isImpossibleGlob(glob) || isLonger(glob));
+    return { ...ALL, yes: !isNever, no: !globs.includes("**") };
   }
   if ("from" in condition) return { ...ALL, yes: canBe(values, "string", "number", "array") };
   return ALL;
 }
 
 /** What a condition gives for one value, as far as it does not depend on earlier calls. */
-function given(condition: RuleCondition, value: JsonValue): Possible {
+export function given(condition: RuleCondition, value: JsonValue): Possible {
   if ("not" in condition) return negated(given(condition.not, value));
   if ("all" in condition) return allOf(condition.all.map((part) => given(part, value)));
   if ("any" in condition) return negated(allOf(condition.any.map((part) => negated(given(part, value)))));
-  if ("from" in condition || "links" in condition || "without" in condition) return ALL;
+  // Only texts and numbers have a source, and are looked for in texts.
+  const isPlain = value === null || typeof value === "boolean";
+  if ("from" in condition) return isPlain ? { yes: false, no: true, unclear: false } : ALL;
+  if ("links" in condition || "without" in condition)
+    return isPlain ? { yes: true, no: false, unclear: false } : ALL;
   const match = compileCondition("", condition)({ input: value, sessionId: "" });
   return { yes: match === "yes", no: match === "no", unclear: match === "unclear" };
 }
 
 /** The only values that can meet a condition; `undefined` if there may be others. */
-function wantedBy(condition: RuleCondition): readonly JsonValue[] | undefined {
+export function wantedBy(condition: RuleCondition): readonly JsonValue[] | undefined {
   if ("equals" in condition) return [condition.equals];
   if ("oneOf" in condition) return condition.oneOf;
   if ("all" in condition) return condition.all.map(wantedBy).find((wanted) => wanted !== undefined);
@@ -90,6 +102,20 @@ function wantedBy(condition: RuleCondition): readonly JsonValue[] | undefined {
 
 function negated({ yes, no, unclear }: Possible): Possible {
   return { yes: no, no: yes, unclear };
+}
+
+/** Whether no value meets all of some conditions: no number is in all ranges, no text begins with all prefixes, or one negates another. */
+function areContradictory(values: PossibleValues, parts: readonly RuleCondition[]): boolean {
+  const all = parts.flatMap((part): readonly RuleCondition[] => ("all" in part ? part.all : [part]));
+  const ranges = all.flatMap((part) => ("range" in part ? [part.range] : []));
+  const min = Math.max(...ranges.map((range) => range.min ?? Number.NEGATIVE_INFINITY));
+  const max = Math.min(...ranges.map((range) => range.max ?? Number.POSITIVE_INFINITY));
+  if (ranges.length > 1 && !canBeWithin(values, min, max)) return true;
+  const prefixes = all.flatMap((part) => ("prefix" in part ? [part.prefix] : []));
+  const longest = prefixes.reduce((one, other) => (one.length < other.length ? other : one), "");
+  if (prefixes.some((prefix) => !longest.startsWith(prefix))) return true;
+  const texts = new Set(all.map((part) => JSON.stringify(part)));
+  return all.some((part) => "not" in part && texts.has(JSON.stringify(part.not)));
 }
 
 /** Parts may contradict each other, so that what each may give, all together may not. */
@@ -114,6 +140,17 @@ function isImpossibleGlob(glob: string): boolean {
   const [beginning = ""] = glob.split(/[*?[{]/, 1);
   if (beginning !== "" && isNeverPlain(beginning)) return true;
   return !glob.includes("{") && DOT_NAME.test(glob);
+}
+
+/** The least number of characters of a text that a glob matches. */
+function shortestOf(glob: string): number {
+  if (glob.includes("{")) return 0;
+  return [
+    ...glob
+      .replace(/\/?\*\*\/?/g, "")
+      .replaceAll("*", "")
+      .replace(/\[[^\]]*\]/g, "?"),
+  ].length;
 }
 
 function reasonOf(root: JsonObject, values: PossibleValues, condition: RuleCondition): string {
@@ -144,7 +181,8 @@ function reasonOf(root: JsonObject, values: PossibleValues, condition: RuleCondi
   if (/^(?:\.\/)+(?=.)/.test(pattern)) {
     return `a path with './' is ambiguous and matches nothing: write '${pattern.replace(/^(?:\.\/)+/, "")}'`;
   }
-  if ("prefix" in condition && longestText(values) < [...condition.prefix].length)
+  const shortest = "prefix" in condition ? [...pattern].length : shortestOf(pattern);
+  if (longestText(values) < shortest)
     return `it is longer than any text that is possible here: ${longestText(values)} characters`;
   return "every text that it could match is ambiguous, and matches nothing: write it without '.', '..' and empty names, backslashes and encoded characters";
 }

@@ -14,42 +14,71 @@ export function textProblems(
   condition: RuleCondition,
   rule: CheckedRule,
 ): readonly TextProblem[] {
-  return [...literalProblems(condition), ...commandProblems(key, condition, rule)];
+  const pointers = new Set(
+    rule.tools.flatMap(({ inputSchema: { properties } }) =>
+      isJsonObject(properties)
+        ? Object.keys(properties).flatMap((name) =>
+            ["/", "args.", "arguments.", "input.", "params."].map((root) => `${root}${name}`),
+          )
+        : [],
+    ),
+  );
+  // The path '/name' is more likely than the argument where paths are compared.
+  const isPath = rule.tools.some(({ access }) => access?.paths?.some(({ argument }) => argument === key));
+  const isReference = (text: string): boolean => pointers.has(text) && !(isPath && text.startsWith("/"));
+  return [...literalProblems(condition, isReference), ...commandProblems(key, condition, rule)];
 }
 
 /** What is written like a value of the call: a path from one of the roots, or a variable. */
-const REFERENCE = /^(?:principal|session|input)\/\w|\$\{|\{\{|^\$[A-Za-z_]|^%[A-Za-z_]+%/;
+const REFERENCE =
+  /^(?:principal|session|input|args|arguments|params)\/\w|\$\{|\{\{|^\$[A-Za-z_.]|^%[A-Za-z_]+%|^env[:.]\w|^(?:principal|user|caller)\.(?:id|kind|roles|attributes)\b|^session\.id$/;
 
 function literalProblems(
   condition: RuleCondition,
+  isReference: (text: string) => boolean,
   path: readonly (string | number)[] = [],
 ): readonly TextProblem[] {
-  if ("not" in condition) return literalProblems(condition.not, [...path, "not"]);
+  if ("not" in condition) return literalProblems(condition.not, isReference, [...path, "not"]);
   for (const name of ["all", "any"] as const) {
     const parts = (condition as { readonly [name: string]: readonly RuleCondition[] | undefined })[name];
     if (parts !== undefined)
-      return parts.flatMap((part, index) => literalProblems(part, [...path, name, index]));
+      return parts.flatMap((part, index) => literalProblems(part, isReference, [...path, name, index]));
   }
   return Object.entries(condition).flatMap(([name, value]: [string, JsonValue]) => {
-    if (!["equals", "oneOf", "glob", "prefix"].includes(name)) return [];
+    if (!["equals", "oneOf", "glob", "prefix", "regex"].includes(name)) return [];
     const texts = Array.isArray(value)
       ? [...(value as readonly JsonValue[]).entries()]
       : [[undefined, value] as const];
     return texts.flatMap(([index, text]): readonly TextProblem[] => {
       if (typeof text !== "string") return [];
-      const message = literalProblem(text, name);
+      const message = literalProblem(text, name, isReference);
       const at = index === undefined ? [...path, name] : [...path, name, index];
       return message === undefined ? [] : [{ path: at, message, severity: "warning", at: "value" }];
     });
   });
 }
 
-function literalProblem(text: string, name: string): string | undefined {
-  if ((name === "glob" || name === "prefix") && /^~(?:\/|$)/.test(text)) {
+function literalProblem(
+  text: string,
+  name: string,
+  isReference: (text: string) => boolean,
+): string | undefined {
+  if (name === "regex") return delimited(text);
+  if (/^~(?:\/|$)/.test(text)) {
     return `'~' is not expanded, and matches only a path that is written so: write the absolute path of the directory`;
   }
-  if (!REFERENCE.test(text)) return undefined;
+  if (text !== text.trim() && text.trim() !== "" && name !== "prefix")
+    return `the white space is part of the text, and is compared, too: write '${text.trim()}'`;
+  if (!REFERENCE.test(text) && !isReference(text)) return undefined;
   return `'${text}' is this text itself, and no reference: conditions compare a value with constants. Write the values, one rule for each, or compare them in a policy in code`;
+}
+
+/** Says that a regular expression is written between slashes, as in JavaScript, which are part of it here. */
+export function delimited(regex: string): string | undefined {
+  const [, inner, flags] = /^\/(.+)\/([a-z]*)$/.exec(regex) ?? [];
+  if (inner === undefined || (flags === "" && inner.includes("/"))) return undefined;
+  const besides = flags === "" ? "" : `, and there are no flags: list both cases, as in '[Aa]'`;
+  return `the slashes are part of the regular expression${besides}. Write '${inner}'`;
 }
 
 /** Names of arguments that a shell reads. */

@@ -1,18 +1,21 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { HistoryCondition } from "../history/history-condition.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
 import { concernedTools } from "../rule/concerned-tools.ts";
-import { namedFields } from "../rule/conditions/tracked-fields.ts";
 import { toolsMemberOf, toolsOf } from "../rule/history/compile-history.ts";
 import { isConditional, type PolicyRule, type UntrustedResult, usedBy } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import type { ConditionProblem } from "./checked-rule.ts";
 import { conditionProblems } from "./condition-checks.ts";
+import { fieldProblems, untrustedProblems } from "./field-checks.ts";
 import { matchProblems } from "./match-checks.ts";
-import { didYouMean, unknownNames } from "./name-checks.ts";
+import { unknownNames } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
+import { shadowedRules } from "./shadowed-rules.ts";
 import { templateProblems } from "./template-checks.ts";
+import { WRITTEN_NAMES } from "./written-limits.ts";
 
 /** A rule and its index in the policy. */
 type IndexedRule = readonly [index: number, rule: PolicyRule];
@@ -33,7 +36,7 @@ export function checkAgainstTools(
 ): readonly ConfigProblem[] {
   const checks = new PolicyChecks(source, path, tools);
   checks.check(rules, grantsByDefault);
-  for (const [index, { tool }] of untrusted.entries()) checks.checkTool(tool, ["untrusted", index, "tool"]);
+  for (const { path: place, message } of untrustedProblems(untrusted, tools)) checks.warn(place, message);
   return checks.problems;
 }
 
@@ -43,11 +46,18 @@ export function namedBy({ tools = [] }: PolicyRule): (tool: PolicyTool) => boole
   return ({ name }) => names.has(name);
 }
 
+/** Whether a rule applies to every call, also of tools that are not there yet. */
+function isAboutAll({ tools = [], tags, sideEffects, ...rule }: PolicyRule): boolean {
+  return tools.includes("*") && tags === undefined && sideEffects === undefined && !isConditional(rule);
+}
+
 class PolicyChecks {
   readonly problems: ConfigProblem[] = [];
   readonly #source: ConfigSource;
   readonly #path: ConfigPath;
   readonly #tools: readonly PolicyTool[];
+  /** The tools of which a call may be allowed. */
+  #runnable: Set<PolicyTool> = new Set();
 
   constructor(source: ConfigSource, path: ConfigPath, tools: readonly PolicyTool[]) {
     this.#source = source;
@@ -56,60 +66,66 @@ class PolicyChecks {
   }
 
   check(rules: readonly IndexedRule[], grantsByDefault: boolean): void {
-    const denied = new Map<PolicyTool, string>();
     const granted = new Set<PolicyTool>(grantsByDefault ? this.#tools : []);
-    for (const [index, rule] of rules) {
-      const isDenial = rule.effect === "deny" && !isConditional(rule);
-      if (!isDenial && usedBy(rule) === undefined) continue;
-      for (const tool of concernedTools(rule, this.#tools)) {
-        if (!isDenial) granted.add(tool);
-        else if (!denied.has(tool)) denied.set(tool, ruleName(rule, index));
-      }
+    for (const [, rule] of rules) {
+      if (usedBy(rule) === undefined) continue;
+      for (const tool of concernedTools(rule, this.#tools)) granted.add(tool);
     }
+    this.#runnable = new Set(granted);
+    for (const [, rule] of rules) {
+      if (rule.effect !== "deny" || isConditional(rule)) continue;
+      for (const tool of concernedTools(rule, this.#tools)) this.#runnable.delete(tool);
+    }
+    // A policy that allows nothing at all restricts others.
+    if (this.#runnable.size === 0) this.#runnable = new Set(this.#tools);
+    const shadowed = shadowedRules(rules, this.#tools);
+    for (const { path, message } of shadowed) this.warn(path, message);
+    const last = rules.find(([, rule]) => isAboutAll(rule) && rule.effect !== "ask");
+    if (grantsByDefault && last !== undefined)
+      this.warn(["default"], `has no effect: '${ruleName(last[1], last[0])}' decides on every call`);
+    const isShadowed = new Set(
+      shadowed.flatMap(({ path: [, index, ...part] }) => (part.length === 0 ? [index] : [])),
+    );
     for (const [index, rule] of rules) {
       this.#checkEnd(rule, ["rules", index]);
-      this.#checkRule(rule, ["rules", index], denied, granted);
+      this.#checkRule(rule, ["rules", index], isShadowed.has(index) ? undefined : granted);
     }
   }
 
   #checkEnd({ until, owner }: PolicyRule, path: ConfigPath): void {
     if (until === undefined || Date.now() < Date.parse(until)) return;
     const asked = owner === undefined ? "" : ` (owner: ${owner})`;
-    this.#warn([...path, "until"], `this rule has ended: remove it, or extend it${asked}`);
+    this.warn([...path, "until"], `this rule has ended: remove it, or extend it${asked}`);
   }
 
-  #checkRule(
-    rule: PolicyRule,
-    path: ConfigPath,
-    denied: ReadonlyMap<PolicyTool, string>,
-    granted: ReadonlySet<PolicyTool>,
-  ): void {
+  #checkRule(rule: PolicyRule, path: ConfigPath, granted: ReadonlySet<PolicyTool> | undefined): void {
     for (const unknown of unknownNames(rule, this.#tools))
-      this.#warn([...path, ...unknown.path], unknown.message);
+      this.warn([...path, ...unknown.path], unknown.message);
     for (const [index, condition] of (rule.history ?? []).entries()) {
       this.#checkHistory(condition, [...path, "history", index]);
     }
     const tools = concernedTools(rule, this.#tools);
     if (tools.length === 0) {
-      this.#checkSideEffects(rule, path);
+      this.#checkSelection(rule, path);
       return;
     }
     const isNamed = namedBy(rule);
     for (const problem of conditionProblems(rule.when, { effect: rule.effect, tools, isNamed }))
       this.#report(path, problem);
-    this.#checkFields(rule, path);
+    for (const { path: place, message } of fieldProblems(rule, this.#tools, (tool) =>
+      this.#runnable.has(tool),
+    ))
+      this.warn([...path, ...place], message);
     for (const problem of matchProblems(rule, tools, isNamed)) this.#report(path, problem);
     const { capabilities } = usedBy(rule) ?? {};
     for (const problem of templateProblems(capabilities, tools, isNamed)) this.#report(path, problem);
     if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, isNamed, [...path, "sandboxes"]);
     this.#checkFiles(rule, tools, path);
-    if (rule.effect !== "deny" && tools.every((tool) => denied.has(tool))) {
-      const names = [...new Set(tools.map((tool) => `'${denied.get(tool)}'`))].join(", ");
-      this.#warn(path, `this rule has no effect: ${names} denies every call of its tools`);
-    } else if (rule.effect === "ask" && !tools.some((tool) => granted.has(tool))) {
+    this.#checkNested(rule, path);
+    if (rule.effect === "ask" && granted !== undefined && !tools.some((tool) => granted.has(tool))) {
       const message =
         "no rule grants anything to the calls that this rule asks about, so they are denied anyway";
-      this.#warn(path, `${message}: add 'sandboxes', or a rule that allows them`);
+      this.warn(path, `${message}: add 'sandboxes', or a rule that allows them`);
     }
   }
 
@@ -117,7 +133,13 @@ class PolicyChecks {
   #checkHistory(condition: HistoryCondition, path: ConfigPath): void {
     const patterns = toolsOf(condition);
     for (const unknown of unknownNames({ tools: patterns }, this.#tools))
-      this.#warn([...path, toolsMemberOf(condition), ...unknown.path.slice(1)], unknown.message);
+      this.warn([...path, toolsMemberOf(condition), ...unknown.path.slice(1)], unknown.message);
+    const earlier = concernedTools({ tools: patterns }, this.#tools);
+    if (earlier.length > 0 && !earlier.some((tool) => this.#runnable.has(tool))) {
+      const names = earlier.map(({ name }) => `'${name}'`).join(", ");
+      const message = `no rule allows calls of ${names}, so that there are never earlier ones: allow them, or remove this`;
+      this.warn([...path, toolsMemberOf(condition)], message);
+    }
     if (!("sum" in condition)) return;
     const counted: PolicyRule = { effect: "deny", tools: patterns };
     const tools = concernedTools(counted, this.#tools);
@@ -130,26 +152,23 @@ class PolicyChecks {
     }
   }
 
-  /** A source of a tool that is not registered has no values. */
-  #checkFields(rule: PolicyRule, path: ConfigPath): void {
-    for (const { path: place, field } of namedFields(rule.when)) {
-      if (field === "user") continue;
-      const [key, name] = "lookup" in field ? ["lookup", field.lookup] : ["tool", field.tool];
-      this.checkTool(name, [...path, "when", ...place, key]);
-    }
-  }
-
-  /** Warns if a tool whose results a policy is about is not registered. */
-  checkTool(name: string, path: ConfigPath): void {
-    const names = this.#tools.map((tool) => tool.name);
-    if (names.includes(name)) return;
-    this.#warn(path, `no tool '${name}' is registered${didYouMean(name, names)}`);
-  }
-
-  #checkSideEffects({ tools, tags, sideEffects }: PolicyRule, path: ConfigPath): void {
-    if (sideEffects === undefined) return;
+  /** Names, tags and side effects that some tools have, and none together. */
+  #checkSelection({ tools, tags, sideEffects }: PolicyRule, path: ConfigPath): void {
+    const parts = { ...(tools && { tools }), ...(tags && { tags }), ...(sideEffects && { sideEffects }) };
     const others = concernedTools({ ...(tools && { tools }), ...(tags && { tags }) }, this.#tools);
-    if (others.length > 0) this.#warn([...path, "sideEffects"], "no matching tool has these side effects");
+    if (sideEffects !== undefined && others.length > 0) {
+      const classes = [...new Set(others.map((tool) => tool.sideEffects ?? UNDECLARED_SIDE_EFFECTS))].join(
+        ", ",
+      );
+      this.warn([...path, "sideEffects"], `no matching tool has these side effects, only ${classes}`);
+      return;
+    }
+    const isKnown = Object.entries(parts).every(
+      ([name, part]) => concernedTools({ [name]: part }, this.#tools).length > 0,
+    );
+    if (!isKnown) return;
+    const message = `no tool has one of these names and one of these tags: remove one of them, or write two rules`;
+    this.warn([...path, "tags"], message);
   }
 
   #checkSandboxes(
@@ -163,12 +182,12 @@ class PolicyChecks {
     for (const tool of stranded) {
       const message = `tool '${tool.name}' runs only in ${tool.sandboxes.join(", ")}, which this rule does not list`;
       if (isNamed(tool)) this.#report([], { path, message, severity: "error", at: "value" });
-      else this.#warn(path, message);
+      else this.warn(path, message);
     }
     if (stranded.length === tools.length) return;
     for (const [index, mode] of sandboxes.entries()) {
       if (tools.some((tool) => tool.sandboxes.includes(mode))) continue;
-      this.#warn([...path, index], `no tool that this rule matches can run in '${mode}'`);
+      this.warn([...path, index], `no tool that this rule matches can run in '${mode}'`);
     }
   }
 
@@ -183,13 +202,43 @@ class PolicyChecks {
     const names = without.map(({ name }) => `'${name}'`).join(", ");
     const remedy =
       "add 'capabilities: { fs: [{ workspace: true }] }', with 'write: true' if they change files";
-    this.#warn(
+    this.warn(
       path,
       `this rule grants no files, which ${names} ${without.length === 1 ? "needs" : "need"}: ${remedy}`,
     );
   }
 
-  #warn(path: ConfigPath, message: string): void {
+  /** Tools that calls can make, and limits of what they cannot do. */
+  #checkNested(rule: PolicyRule, path: ConfigPath): void {
+    const { capabilities: { tools: patterns = [], net = [], fs = [] } = {}, limits = {} } =
+      usedBy(rule) ?? {};
+    const place = [...path, "capabilities"];
+    for (const unknown of unknownNames({ tools: patterns }, this.#tools))
+      this.warn([...place, ...unknown.path], unknown.message);
+    for (const [index, pattern] of patterns.entries()) {
+      const called = concernedTools({ tools: [pattern] }, this.#tools);
+      if (called.length === 0 || called.some((tool) => this.#runnable.has(tool))) continue;
+      const message = `no rule allows calls of '${pattern}', so that calls that tools make are denied, too: allow them, or remove this`;
+      this.warn([...place, "tools", index], message);
+    }
+    for (const [name, isUsed, needed] of [
+      ["nestedCalls", patterns.length > 0, "'capabilities.tools' names no tool that can be called"],
+      ["netBytes", net.length > 0, "'capabilities.net' grants no origin"],
+      [
+        "fileBytes",
+        fs.some((grant) => grant.write === true),
+        "'capabilities.fs' grants nothing with 'write: true'",
+      ],
+    ] as const) {
+      if (limits[name] === undefined || isUsed) continue;
+      this.warn(
+        [...path, "limits", WRITTEN_NAMES[name]],
+        `has no effect, as ${needed}: grant some, or remove this`,
+      );
+    }
+  }
+
+  warn(path: ConfigPath, message: string): void {
     this.#report([], { path, message, severity: "warning", at: "value" });
   }
 

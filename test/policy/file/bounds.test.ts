@@ -88,7 +88,7 @@ test("a large policy whose rules grant the same is proved for many invariants", 
 
 test("the same pattern in many rules counts once, and each invalid one is reported", () => {
   const rules = (asked: string): string =>
-    `rules:\n${lines(600, () => `- { ${ALLOW}, tools: [tool_1], asked: '${asked}' }`)}`;
+    `rules:\n${lines(600, (index) => `- { ${ALLOW}, tools: [tool_1], asked: '${asked}', limits: { wallTime: ${index + 1}s } }`)}`;
   expect(problemsOf(rules("[ab]{1,999}"))).toEqual([]);
   expect(problemsOf(rules("(a"))).toHaveLength(600);
 });

@@ -64,7 +64,7 @@ rules:
     effect: allow
     sandboxes: [quickjs, host]
   - tools: ["*"]
-    when: { /program: { all: [{ prefix: a }, { prefix: b }] } }
+    when: { /program: { all: [{ regex: ^a }, { regex: ^b }] } }
     effect: ask
     sandboxes: [host]
 invariants:

@@ -109,6 +109,8 @@ describe("a policy file", () => {
       },
     });
     expect(problemsOf(text("[{ directory: a }, { directory: b }]"))).toEqual([
+      expect.stringContaining("'capabilities.fs' grants nothing with 'write: true'"),
+      expect.stringContaining("'capabilities.net' grants no origin"),
       expect.stringMatching(/^p\.yaml:6:.*two things at the same path/),
     ]);
   });
@@ -232,7 +234,7 @@ describe("checks against the registered tools", () => {
 
   test("side effects that no matching tool has are a warning", () => {
     expect(problemsOf("rules: [{ tools: [read_file], sideEffects: [none], effect: deny }]")).toEqual([
-      "p.yaml:1:44: warning: no matching tool has these side effects",
+      "p.yaml:1:44: warning: no matching tool has these side effects, only read",
     ]);
   });
 
@@ -273,7 +275,7 @@ describe("checks against the registered tools", () => {
     const rules =
       "rules:\n  - { tools: [fetch], effect: ask }\n  - { name: offline, tools: ['*'], effect: deny }\n";
     expect(problemsOf(rules)).toEqual([
-      "p.yaml:2:5: warning: this rule has no effect: 'offline' denies every call of its tools",
+      "p.yaml:2:5: warning: this rule has no effect: 'offline' denies every call that it matches",
     ]);
   });
 

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { suggest } from "../../../base/suggest.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath } from "../../../config/source.ts";
 import { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject } from "../../../json/value.ts";
+import { unregistered } from "../../../policy/file/name-checks.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { registerOffers } from "../../config/load-all-tools.ts";
@@ -208,8 +208,7 @@ class EntryCheck {
   }
 
   #unknown(name: string): string {
-    const meant = suggest(name, this.#names);
-    return `no tool '${name}' is registered${meant === undefined ? "" : `: did you mean '${meant}'?`}`;
+    return unregistered(name, this.#names);
   }
 
   #warn(path: ConfigPath, message: string, at: "key" | "value" = "key"): void {

@@ -1,3 +1,4 @@
+import { formatDuration } from "../../../base/units.ts";
 import type { ConfigPath } from "../../../config/source.ts";
 import type { Tool } from "../../../engine/tool.ts";
 import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
@@ -52,6 +53,12 @@ function isolationFlaws({ use }: LocatedGrant, { isolation }: Sandbox): readonly
 function limitFlaws({ use, limits }: LocatedGrant, tool: Tool, sandbox: Sandbox): readonly GrantFlaw[] {
   return Object.entries(use.limits ?? {}).flatMap(([key, value]) => {
     const name = key as LimitName;
+    const { timeoutMs } = tool;
+    if (name === "wallTimeMs" && timeoutMs !== undefined && timeoutMs < value) {
+      const own = formatDuration(timeoutMs);
+      const message = `has no effect, as the tool's own 'timeout' is ${own}: write less, or raise that`;
+      return [{ path: ["limits", "wallTime"], message, isUseless: true }];
+    }
     // Another rule has a lower one, and is reported instead.
     if (value !== limits[name] || sandbox.unenforceable({ [name]: value }, tool) === undefined) return [];
     const message = `the '${sandbox.mode}' sandbox cannot enforce this limit`;

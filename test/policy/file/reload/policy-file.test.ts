@@ -25,8 +25,10 @@ afterEach(() => rm(folder, { recursive: true }));
 
 /** A policy whose rules have a name, so that decisions tell by which version they were made. */
 function versionOf(name: string): string {
+  // Their limits differ, so that each grants something else.
   const rules = ["a", "b", "c"].map(
-    (rule) => `  - { name: "${name} ${rule}", tools: ["*"], effect: allow, sandboxes: [host] }`,
+    (rule, index) =>
+      `  - { name: "${name} ${rule}", tools: ["*"], effect: allow, sandboxes: [host], limits: { wallTime: ${index + 1}s } }`,
   );
   return `rules:\n${rules.join("\n")}\n`;
 }

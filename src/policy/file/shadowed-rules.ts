@@ -1,0 +1,219 @@
+import type { ConfigPath } from "../../config/source.ts";
+import { equalJson } from "../../json/equal.ts";
+import { parsePointer } from "../../json/pointer.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { overlaps } from "../match/spellings.ts";
+import { concernedTools } from "../rule/concerned-tools.ts";
+import { compileCondition, inputsOf } from "../rule/conditions/condition.ts";
+import { type AllowedUse, type PolicyRule, usedBy } from "../rule/rule.ts";
+import { ruleName } from "../rule/rule-flaws.ts";
+import { isImplied } from "./implied-conditions.ts";
+import type { PolicyTool } from "./policy-tool.ts";
+import { fewValues, valuesAt, valuesOf } from "./possible-values.ts";
+
+/** A rule, or a part of it, that changes no decision because of other rules. */
+export interface ShadowedRule {
+  readonly path: ConfigPath;
+  readonly message: string;
+}
+
+/** A rule with its index in the policy, and the tools that it concerns. */
+interface Placed {
+  readonly index: number;
+  readonly rule: PolicyRule;
+  readonly name: string;
+  readonly tools: ReadonlySet<PolicyTool>;
+  /** Whether a condition is on an argument that a tool declares as a path or URL, which has other spellings. */
+  readonly isSpelled: boolean;
+}
+
+/** The most comparisons of rules with each other. Large policies are not compared completely. */
+const MAX_COMPARED = 500_000;
+
+/** The most rules among which those are looked for that together decide on all calls. */
+const MAX_CASES = 32;
+
+/** Finds rules that change no decision, since other rules decide on all their calls. */
+export function shadowedRules(
+  rules: readonly (readonly [index: number, rule: PolicyRule])[],
+  tools: readonly PolicyTool[],
+): readonly ShadowedRule[] {
+  const now = Date.now();
+  const placed = rules.flatMap(([index, rule]): readonly Placed[] => {
+    if (rule.until !== undefined && Date.parse(rule.until) <= now) return [];
+    const concerned = concernedTools(rule, tools);
+    if (concerned.length === 0) return [];
+    const name = ruleName(rule, index);
+    return [{ index, rule, name, tools: new Set(concerned), isSpelled: isSpelled(rule, concerned) }];
+  });
+  const search = new ShadowSearch(placed);
+  return placed.flatMap((each) => search.find(each));
+}
+
+class ShadowSearch {
+  /** By tool, so that rules are compared only with those that concern the same tools. */
+  readonly #rules = new Map<PolicyTool, Placed[]>();
+  #compared = 0;
+
+  constructor(rules: readonly Placed[]) {
+    for (const rule of rules) {
+      for (const tool of rule.tools) {
+        const known = this.#rules.get(tool) ?? [];
+        known.push(rule);
+        this.#rules.set(tool, known);
+      }
+    }
+  }
+
+  find(each: Placed): readonly ShadowedRule[] {
+    const path = ["rules", each.index];
+    const { effect } = each.rule;
+    const noEffect = (by: readonly Placed[], one: string, several: string, remedy = ""): ShadowedRule[] => [
+      {
+        path,
+        message: `this rule has no effect: ${said(by, one, several)} every call that it matches${remedy}`,
+      },
+    ];
+    const denied = this.#coverOf(each, ({ rule }) => rule.effect === "deny");
+    if (denied !== undefined)
+      return effect === "deny"
+        ? noEffect(denied, "already denies", "already deny")
+        : noEffect(denied, "denies", "deny");
+    if (effect === "deny") return [];
+    if (effect === "allow") {
+      const allowed = this.#coverOf(
+        each,
+        (other) => other.rule.effect === "allow" && grantsSame(other, each),
+      );
+      return allowed === undefined
+        ? []
+        : noEffect(allowed, "grants the same to", "grant the same to", ": remove one of them");
+    }
+    const asked = this.#coverOf(each, (other) => asksSame(other, each));
+    if (asked !== undefined) return noEffect(asked, "asks about", "ask about");
+    if (each.rule.effect !== "ask" || each.rule.remember === undefined) return [];
+    const again = this.#coverOf(
+      each,
+      ({ rule }) => rule.effect === "ask" && rule.remember === undefined,
+      false,
+    );
+    if (again === undefined) return [];
+    const message = `no approval is ever remembered: ${said(again, "asks", "ask")} about each of these calls anew. Add 'remember: session' there, too`;
+    return [{ path: [...path, "remember"], message }];
+  }
+
+  /**
+   * Returns the rules of which, for each tool, one applies to all calls to which the rule applies; `undefined` if there are none.
+   *
+   * @param exceptLater Whether the first of two rules that are the same stays.
+   */
+  #coverOf(
+    each: Placed,
+    isMeant: (other: Placed) => boolean,
+    exceptLater = true,
+  ): readonly Placed[] | undefined {
+    const found = new Set<Placed>();
+    for (const tool of each.tools) {
+      const rules = this.#rules.get(tool) ?? [];
+      this.#compared += rules.length;
+      if (this.#compared > MAX_COMPARED) return undefined;
+      const others = rules.filter((other) => other !== each && isMeant(other));
+      const cover = others.find(
+        (other) =>
+          covers(other, each) &&
+          (!exceptLater || other.index < each.index || !covers(each, other) || !isSameKind(each, other)),
+      );
+      const all = cover === undefined ? coverByCases(each, others, tool) : [cover];
+      if (all === undefined) return undefined;
+      for (const one of all) found.add(one);
+    }
+    return [...found];
+  }
+}
+
+/** Names rules, with what they do. */
+function said(rules: readonly Placed[], one: string, several: string): string {
+  const names = rules.toSorted((a, b) => a.index - b.index).map(({ name }) => `'${name}'`);
+  return `${names.join(", ")} ${names.length === 1 ? one : several}`;
+}
+
+/** Returns rules that together apply to all calls: one for each value that an argument can have, and one where it is missing. */
+function coverByCases(
+  each: Placed,
+  others: readonly Placed[],
+  { inputSchema }: PolicyTool,
+): readonly Placed[] | undefined {
+  // So many rules are about single values.
+  if (others.length > MAX_CASES) return undefined;
+  const keys = new Set(others.flatMap(({ rule }) => Object.keys(rule.when ?? {})));
+  for (const key of keys) {
+    const [step, ...further] = key.startsWith("/") ? parsePointer(key) : [];
+    if (step === undefined || further.length > 0 || step === "*") continue;
+    const values = fewValues(inputSchema, valuesAt(inputSchema, valuesOf(inputSchema), step));
+    if (values === undefined || values.length === 0) continue;
+    const cases = values.map((value): Placed => {
+      const when = { all: [each.rule.when ?? {}, { [key as "/"]: { equals: value } }] };
+      return { ...each, rule: { ...each.rule, when } };
+    });
+    const found = cases.map((one) => others.find((other) => covers(other, one)));
+    const { required } = inputSchema;
+    if (!Array.isArray(required) || !required.includes(step)) {
+      found.push(others.find((other) => covers(withoutKey(other, key), each)));
+    }
+    if (found.every((one) => one !== undefined)) return found;
+  }
+  return undefined;
+}
+
+/** A rule without its condition on an argument, if it applies where that is missing. */
+function withoutKey({ rule, ...placed }: Placed, key: string): Placed {
+  const { [key as "/"]: condition, ...others } = rule.when ?? {};
+  const applies =
+    condition !== undefined && compileCondition(key, condition)({ input: {}, sessionId: "" }) !== "no";
+  return { ...placed, rule: applies ? { ...rule, when: others } : rule };
+}
+
+function isSameKind(each: Placed, other: Placed): boolean {
+  return each.rule.effect === other.rule.effect && [...each.tools].every((tool) => other.tools.has(tool));
+}
+
+function covers(broad: Placed, narrow: Placed): boolean {
+  if (!isImplied(broad.rule, narrow.rule)) return false;
+  // A rule grants only where it certainly matches.
+  const grants = broad.rule.effect === "ask" && usedBy(narrow.rule) !== undefined;
+  if (grants && !isImplied(broad.rule, narrow.rule, false)) return false;
+  // Where another spelling makes it unclear whether one of them matches, the other one need not be unclear.
+  return narrow.rule.effect === "allow" || !broad.isSpelled || sameConditions(broad.rule, narrow.rule);
+}
+
+function sameConditions({ when: one = {} }: PolicyRule, { when: other = {} }: PolicyRule): boolean {
+  const entries = Object.entries(one);
+  return entries.every(([key, value]) =>
+    equalJson(value as JsonValue, ((other as Record<string, unknown>)[key] ?? null) as JsonValue),
+  );
+}
+
+function grantsSame(other: Placed, each: Placed): boolean {
+  const [one, two] = [usedBy(other.rule), usedBy(each.rule)];
+  return one !== undefined && two !== undefined && equalJson(grantOf(one), grantOf(two));
+}
+
+function grantOf({ sandboxes, isolation, limits = {}, capabilities = {} }: AllowedUse): JsonValue {
+  return { sandboxes, isolation: isolation ?? "", limits, capabilities } as unknown as JsonValue;
+}
+
+/** Whether a rule asks the same as another, grants nothing else, and is remembered where the other one is. */
+function asksSame({ rule: other, ...placed }: Placed, each: Placed): boolean {
+  const { rule } = each;
+  if (other.effect !== "ask" || rule.effect !== "ask") return false;
+  if (rule.question !== undefined && rule.question !== other.question) return false;
+  if (other.remember !== undefined && rule.remember === undefined) return false;
+  return usedBy(rule) === undefined || grantsSame({ rule: other, ...placed }, each);
+}
+
+function isSpelled({ when = {} }: PolicyRule, tools: readonly PolicyTool[]): boolean {
+  const steps = inputsOf(when);
+  return tools.some(({ access: { paths = [], urls = [] } = {} }) =>
+    [...paths, ...urls].some(({ argument }) => steps.some((each) => overlaps(parsePointer(argument), each))),
+  );
+}
