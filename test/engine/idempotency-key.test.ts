@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
@@ -56,19 +56,46 @@ test("an idempotent HTTP tool sends the key as a header, unless it has a header 
   server.close();
 });
 
-test("a call that a tool makes does not get the key of its caller", async () => {
-  const sandboxes = await openSandboxes();
-  const inner = { ...hostTool(keyOf, { idempotent: true }), name: "inner" };
-  const outer = defineTool({
-    ...{ name: "tool", description: "", inputSchema: {}, idempotent: true },
-    quickjs: { source: 'export default async (input, { tools }) => [await tools.call("inner", {})]' },
-  });
-  const policy = {
-    check: ({ tool }: { readonly tool: { readonly name: string } }) =>
-      tool.name === "inner"
-        ? allow({ sandbox: "host" })
-        : allow({ sandbox: "quickjs", capabilities: { tools: ["inner"] } }),
+describe("a call that a tool makes", () => {
+  /** Has a program call an idempotent tool and another one, and returns the keys that they get. */
+  const keysOf = async (more: Partial<DispatchContext>, code: string): Promise<unknown> => {
+    const sandboxes = await openSandboxes();
+    const inner = { ...hostTool(keyOf, { idempotent: true }), name: "inner" };
+    const other = { ...hostTool(keyOf), name: "other" };
+    const outer = defineTool({
+      ...{ name: "tool", description: "", inputSchema: {}, idempotent: true },
+      quickjs: { source: `export default async (input, { tools }) => ${code}` },
+    });
+    const policy = {
+      check: ({ tool }: { readonly tool: { readonly name: string } }) =>
+        tool.name === "tool"
+          ? allow({ sandbox: "quickjs", capabilities: { tools: ["inner", "other"] } })
+          : allow({ sandbox: "host" }),
+    };
+    const output = await outputOf([outer, inner, other], { sandboxes, policy, ...more });
+    await sandboxes.close();
+    return output;
   };
-  expect(await outputOf([outer, inner], { sandboxes, policy, idempotencyKey: "key" })).toEqual([null]);
-  await sandboxes.close();
+  const TWO = '[await tools.call("inner", {}), await tools.call("inner", {})]';
+
+  test("gets a key of its own, the same when its caller runs again", async () => {
+    const keys = await keysOf({ idempotencyKey: "key" }, TWO);
+    expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/), expect.stringMatching(/^[0-9a-f]{64}$/)]);
+    expect(new Set(keys as string[]).size).toBe(2);
+    expect(await keysOf({ idempotencyKey: "key" }, TWO)).toEqual(keys);
+    expect(await keysOf({ idempotencyKey: "another" }, TWO)).not.toEqual(keys);
+  });
+
+  test("gets one of its message, where the context has none for the caller", async () => {
+    const place = { sessionId: "s", turnId: "t", messageId: "m" };
+    const keys = await keysOf(place, TWO);
+    expect(await keysOf(place, TWO)).toEqual(keys);
+    for (const other of [{ sessionId: "s2" }, { turnId: "t2" }, { messageId: "m2" }])
+      expect(await keysOf({ ...place, ...other }, TWO)).not.toEqual(keys);
+  });
+
+  test("gets none where nothing tells calls apart, or if its tool is not idempotent", async () => {
+    expect(await keysOf({}, TWO)).toEqual([null, null]);
+    expect(await keysOf({ idempotencyKey: "key" }, '[await tools.call("other", {})]')).toEqual([null]);
+  });
 });

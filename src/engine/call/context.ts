@@ -81,7 +81,8 @@ export type DispatchContext<Embedder = unknown> = {
   readonly tracer?: CallTracer;
   /**
    * Identifies the one call that is dispatched in the context, for tools that declare `idempotent`: the same each time the
-   * call is run again. A call that its tool makes gets none. Default: there is none.
+   * call is run again. A call that its tool makes gets a key of its own, which is derived from this one, or from principal,
+   * session, turn and `messageId`; with neither it gets none. Default: there is none.
    */
   readonly idempotencyKey?: string;
   /** Cancels the running calls and all later ones. */

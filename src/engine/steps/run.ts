@@ -6,6 +6,7 @@ import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import { questionAsker } from "../asking/ask.ts";
 import type { DispatchContext } from "../call/context.ts";
 import { canHold, type Holding } from "../call/holding.ts";
+import { idempotencyKeyOf } from "../call/idempotency.ts";
 import type { CallTrace } from "../call/trace.ts";
 import { cancelled, denial } from "../failure/refusal.ts";
 import { PartialOutput } from "../in-flight/partial-output.ts";
@@ -38,7 +39,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const bound = new BoundGrant(to, call.resumedAt);
   if (ctx.partialOutput !== undefined) call.partialOutput = new PartialOutput(reporter);
   const observer = call.partialOutput ?? reporter;
-  const { reportsWork, searchesTools, idempotent } = call.registered.tool;
+  const { reportsWork, searchesTools } = call.registered.tool;
   if (reportsWork) call.workReport = new WorkReport(observer, call.suspension?.kept?.work);
   const task: SandboxTask = {
     callId,
@@ -64,7 +65,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     holdChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
-    idempotencyKey: caller === undefined && idempotent === true ? ctx.idempotencyKey : undefined,
+    idempotencyKey: idempotencyKeyOf(call),
     canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);

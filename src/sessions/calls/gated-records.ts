@@ -1,7 +1,7 @@
 import { EventStream } from "../../engine/call/events.ts";
+import { isRepeatable } from "../../engine/call/idempotency.ts";
 import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
-import { changesNothing } from "../../tool/side-effects.ts";
 import type { CallGates } from "../durable/call-gates.ts";
 
 /** Passes the gate of a call before it is recorded. Records nothing of a call that goes on in another process. */
@@ -25,7 +25,7 @@ export class GatedJournal implements CallJournal {
   async #begin(record: DispatchedRecord): Promise<void> {
     const { toolName, sideEffects } = record;
     const tool = this.#registry.find(toolName)?.tool;
-    await this.#gates.begin({ isRepeatable: changesNothing(sideEffects) || tool?.idempotent === true });
+    await this.#gates.begin({ isRepeatable: tool !== undefined && isRepeatable(tool, sideEffects) });
     await this.#journal?.begin(record);
   }
 

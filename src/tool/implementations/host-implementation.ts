@@ -39,7 +39,8 @@ export interface HostContext<Embedder = unknown> {
   readonly runtime?: undefined;
   /**
    * Identifies the call for systems that must not act twice: the same each time the call is run again after a lost process.
-   * Absent unless the tool declares `idempotent`, and the context gives a key, as durable dispatch does.
+   * Absent unless the tool declares `idempotent`, and the context gives a key, as durable dispatch does, or a tool makes the
+   * call in a context with a `messageId`, as sessions do.
    */
   readonly idempotencyKey?: string | undefined;
   /** The supervised agent that calls; absent if the call is none of such an agent. */

@@ -274,6 +274,43 @@ describe("A call that a program made before its process was lost", () => {
     expect(calls.filter((each) => each.startsWith("slow_read"))).toHaveLength(2);
   });
 
+  test("gets the same key again, and is not repeated where it may get none", async () => {
+    const keys: unknown[] = [];
+    const ends = { now: false };
+    const tool = (name: string, more: Partial<Tool>): Tool =>
+      ({
+        ...{ name, description: "", inputSchema: {}, sideEffects: "write", idempotent: true },
+        host: async (_: unknown, { idempotencyKey }: { readonly idempotencyKey?: string }) => {
+          keys.push(`${name} ${idempotencyKey}`);
+          return ends.now ? 8 : new Promise(() => {});
+        },
+        ...more,
+      }) as unknown as Tool;
+    const tools = [
+      program(source),
+      tool("slow_write", { remote: { executor: "http://127.0.0.1:9" } }),
+      tool("slow_read", { idempotent: false, sideEffects: "read" }),
+      tool("slow_again", {}),
+      counted("pay", []),
+    ];
+    const lives = new Lives(tools);
+    const first = await lives.begin();
+    await first.call();
+    await first.waits(1);
+    while (keys.length < 3) await new Promise(setImmediate);
+    ends.now = true;
+    const second = await lives.begin();
+    const [inquiry] = await second.waits(1);
+    if (inquiry !== undefined) await second.answer(inquiry);
+    const unknown = "Tool 'slow_write' was interrupted; whether it took effect is not known";
+    expect((await second.result()).output).toEqual([7, unknown, 8, 8]);
+    const again = keys.filter((key) => String(key).startsWith("slow_again"));
+    expect(again).toEqual([expect.stringMatching(/^slow_again [0-9a-f]{64}$/), again[0]]);
+    expect(keys.filter((key) => String(key).startsWith("slow_read"))).toEqual(
+      Array(2).fill("slow_read undefined"),
+    );
+  });
+
   test("keeps the result that it had", async () => {
     const calls: string[] = [];
     const lives = new Lives([

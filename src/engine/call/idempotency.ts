@@ -1,0 +1,51 @@
+import { CanonicalJson } from "../../json/canonical.ts";
+import { sandboxesOf } from "../../tool/implementations/implementations.ts";
+import { changesNothing, type SideEffects } from "../../tool/side-effects.ts";
+import type { PlacedCall } from "../in-flight/state.ts";
+import type { Tool } from "../tool.ts";
+import type { DispatchContext } from "./context.ts";
+
+/**
+ * Returns the key under which a tool that is `idempotent` runs: that of the context, or for a call of a tool one of its
+ * caller's identity, its place among the caller's calls, and what is called. `undefined` if the call cannot be told apart from all
+ * others.
+ */
+export function idempotencyKeyOf(call: PlacedCall): string | undefined {
+  const { ctx, caller, received, registered, canonical, principal } = call;
+  if (registered.tool.idempotent !== true) return undefined;
+  if (caller === undefined) return ctx.idempotencyKey;
+  if (!identifiesCalls(ctx)) return undefined;
+  const { sessionId, turnId = "", messageId = "", idempotencyKey } = ctx;
+  const root =
+    idempotencyKey === undefined ? [principal?.id ?? "", sessionId, turnId, messageId] : [idempotencyKey];
+  // The id of a call of a tool consists of its caller's and its number.
+  return new CanonicalJson([...root, received.id, received.name, canonical.digest]).digest;
+}
+
+/** Whether the ids of calls are unique: a message is dispatched once, and not every context says which it is. */
+function identifiesCalls({ idempotencyKey, messageId }: DispatchContext): boolean {
+  return idempotencyKey !== undefined || messageId !== undefined;
+}
+
+/** Whether a call that a tool made, and that was begun and has not ended, runs again without a further effect. */
+export function isRepeatableNested(
+  tool: Tool<never, never>,
+  sideEffects: SideEffects,
+  ctx: DispatchContext,
+): boolean {
+  return changesNothing(sideEffects) || (identifiesCalls(ctx) && isRepeatable(tool, sideEffects));
+}
+
+/** Whether a call that was begun and has not ended runs again without a further effect, as its tool gets the same key again. */
+export function isRepeatable(tool: Tool<never, never>, sideEffects: SideEffects): boolean {
+  return changesNothing(sideEffects) || (tool.idempotent === true && getsKey(tool));
+}
+
+/** Whether a tool gets its key wherever it runs. In QuickJS, the calls that it makes get keys that are derived from it. */
+function getsKey(tool: Tool<never, never>): boolean {
+  const { remote } = tool;
+  return sandboxesOf(tool).every((mode) => {
+    if (mode === "host" || mode === "quickjs") return true;
+    return mode === "remote" && remote !== undefined && !("executor" in remote) && !("mcp" in remote);
+  });
+}
