@@ -296,3 +296,36 @@ describe("no condition that a valid value meets is said to be never met", () => 
     expect(never).toBeGreaterThan(100);
   });
 });
+
+describe("conditions on one argument are compared with each other", () => {
+  test.each([
+    "when: { /count: { all: [{ range: { min: 7 } }, { range: { max: 3 } }] } }",
+    "when: { /environment: { equals: staging }, all: [{ /environment: { equals: production } }] }",
+    "when: { /to: { prefix: a }, all: [{ /to: { prefix: b } }] }",
+    "when: { /to: { regex: a }, all: [{ /to: { not: { regex: a } } }] }",
+    "when: { /count: { range: { min: 7 } }, any: [{ /count: { range: { max: 3 } } }] }",
+    "when: { /to: { equals: x } }, absent: [/to]",
+    "when: { /cc: { equals: x } }, absent: [/cc]",
+    "when: { /force: { from: [user] } }",
+    "when: { /code: { glob: 'abcde*' } }",
+    "when: { /to: { not: { regex: '.*' } } }",
+    "history: [{ count: [deploy], lessThan: 2, in: session }, { count: [deploy], atLeast: 5, in: session }]",
+  ])("%s", (rule) => {
+    expect(problemsOf(`tools: [deploy], ${rule}`)).toEqual([expect.stringMatching(/^\d+ error: /)]);
+  });
+
+  test.each([
+    "when: { /count: { all: [{ range: { min: 3 } }, { range: { max: 7 } }] } }",
+    "when: { /cc: { prefix: a }, all: [{ /cc: { prefix: ab } }] }",
+    "when: { any: [{ /count: { range: { min: 7 } } }, { /count: { range: { max: 3 } } }] }",
+    "when: { /cc: { not: { equals: x } } }, absent: [/cc]",
+  ])("and those that some value meets are not reported: %s", (rule) => {
+    expect(problemsOf(`tools: [deploy], ${rule}`)).toEqual([]);
+  });
+
+  test("a condition below 'not' that nothing can meet bounds nothing", () => {
+    expect(problemsOf("tools: [deploy], when: { /environment: { not: { equals: prod } } }", "allow")).toEqual(
+      [expect.stringMatching(/'not' holds for every value, and bounds nothing/)],
+    );
+  });
+});

@@ -25,6 +25,7 @@ import { checkAnswers } from "./check-answers.ts";
 import { checkEntries } from "./check-entries.ts";
 import { checkGrants } from "./check-grants.ts";
 import { checkGuarded } from "./check-guarded.ts";
+import { checkOptions } from "./check-options.ts";
 import { checkPrincipals } from "./check-principals.ts";
 import { checkTexts } from "./check-texts.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
@@ -61,7 +62,11 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   if (source.at(["server"]) !== undefined) problems.push(...checkPrincipals(config.locatedPolicies, server));
   // What could not be loaded would be named again.
   if (problems.every(({ severity }) => severity === "warning"))
-    problems.push(...checkAnswers(config, answering), ...(await checkEntries(config, server)));
+    problems.push(
+      ...checkAnswers(config, answering),
+      ...(await checkEntries(config, server)),
+      ...checkOptions(config, server),
+    );
   problems.sort(byPosition);
   const notCheckable = uncheckableKeys(config.locatedPolicies);
   const errors = problems.filter(({ severity }) => severity === "error").length;

@@ -199,3 +199,80 @@ describe("sandgate check names entries that have no effect", () => {
     expect((await check(config)).stderr).toMatch(/'usesFiles' only concerns 'host'/);
   });
 });
+
+const SESSIONS = `server:
+  listen: 127.0.0.1:0
+  sessions: true
+  credentials:
+    - { id: agent, token: { file: agent.token }, roles: [caller] }
+    - { id: ann, token: { file: ann.token }, roles: [approver], approves: [agent] }
+`;
+
+describe("sandgate check names options that change nothing, and what to write", () => {
+  test.each([
+    ["sandboxes: { wasm: { cacheDirectory: c } }", "no tool runs in 'wasm': add one"],
+    ["sandboxes: { keyValue: { maxKeys: 5 } }", "no rule grants 'capabilities.keyValue': add it to one"],
+    ["sandboxes: { remote: { frames: true } }", "no tool has 'remote.executor': add one"],
+    ["sandboxes: { microvm: { ready: 9, memoryBytes: 500000000 } }", "write at most 2, or more memory"],
+    ["redaction: { names: [password] }", "'password' is always a secret: remove it"],
+    ["redaction: { names: [pin, PIN] }", "an earlier name finds 'PIN', too"],
+    ["unhandledErrors: message", "only concerns tools with 'host'"],
+    [`${SESSIONS}  limits: { callTime: 10s }`, "only concerns calls without a session"],
+    [`${SESSIONS}  limits: { remember: { calls: 10 } }`, "only concerns calls without a session"],
+    [
+      `${SESSIONS}  limits: { connections: 9, connectionsPerAddress: 10 }`,
+      "as 'connections' allows 9 of all",
+    ],
+    [
+      "server: { token: { file: agent.token }, limits: { callTime: 10s } }\ntimeouts: { quick: 5s, slow: 20s }",
+      "'server.limits.callTime' ends every call after 10s",
+    ],
+    [`${SESSIONS}sessions: { limits: { ledgerEntries: 9 } }`, "no rule has a condition on earlier calls"],
+    [`${SESSIONS}confirmations: { mode: plan }`, "add the toolset 'plan'"],
+    [
+      `${SESSIONS}confirmations: { tools: { upper: deny } }\nsessions: { limits: { callsPerTool: { upper: 3 } } }`,
+      "'confirmations.tools' denies every call of 'upper'",
+    ],
+    [
+      `${SESSIONS}confirmations: { trustedWorkspaces: [/tmp], trustedWorkspaceOverrides: { write: auto } }`,
+      "'auto' is what holds in trusted workspaces",
+    ],
+    ["agents: { a: { tools: [] } }", "the agent can call no tool"],
+    [
+      "agents: { a: { tools: [upper], limits: { callsPerTool: { list: 3 } } } }",
+      "the agent cannot call 'list'",
+    ],
+  ])("%s", async (options, message) => {
+    const { code, stderr } = await check(`${TOOLS}${ALLOW_UPPER}${options}\n`);
+    expect(stderr).toContain(message);
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    ["limits: { net: 1MiB }", "'capabilities.net' grants no origin"],
+    ["limits: { nestedCalls: 3 }", "'capabilities.tools' names no tool"],
+    ["capabilities: { tools: [lits] }", "'lits' matches no registered tool: did you mean 'list'?"],
+    [
+      "capabilities: { tools: [list] }",
+      "no rule allows calls of 'list', so that calls that tools make are denied",
+    ],
+    ["examples: { match: [{ arguments: 5 }] }", "no tool of this rule accepts these arguments"],
+    ["principals: ['contractor-??']", "is compared as it is, except for '*'"],
+    ["asked: '/pay/i'", "the slashes are part of the regular expression, and there are no flags"],
+    [
+      "history: [{ after: [list], in: turn }]",
+      "no rule allows calls of 'list', so that there are never earlier ones",
+    ],
+  ])("in a rule: %s", async (part, message) => {
+    const rule = `{ tools: [upper], effect: allow, sandboxes: [quickjs], ${part} }`;
+    const { stderr } = await check(`${TOOLS}policy: { rules: [${rule}] }\n`);
+    expect(stderr).toContain(message);
+  });
+
+  test("a limit above the tool's own", async () => {
+    const tools = TOOLS.replace("sideEffects: none", "sideEffects: none\n    timeout: 2s");
+    const rule = "{ tools: [upper], effect: allow, sandboxes: [quickjs], limits: { wallTime: 3s } }";
+    const { stderr } = await check(`${tools}policy: { rules: [${rule}] }\n`);
+    expect(stderr).toContain("has no effect, as the tool's own 'timeout' is 2s");
+  });
+});
