@@ -1,18 +1,31 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
+import type { Principal } from "../../tool/principal.ts";
 import { changesNothing, type SideEffects } from "../../tool/side-effects.ts";
-import type { PlacedCall } from "../in-flight/state.ts";
 import type { Tool } from "../tool.ts";
+import type { ReceivedCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
+
+/** A call, as far as it is told apart from others. */
+interface IdentifiedCall {
+  readonly ctx: DispatchContext;
+  /** `undefined` for a call of the model. */
+  readonly caller: object | undefined;
+  readonly received: ReceivedCall;
+  readonly canonical: CanonicalJson;
+  readonly principal: Principal | undefined;
+}
 
 /**
  * Returns the key under which a tool that is `idempotent` runs: that of the context, or for a call of a tool one of its
  * caller's identity, its place among the caller's calls, and what is called. `undefined` if the call cannot be told apart from all
  * others.
  */
-export function idempotencyKeyOf(call: PlacedCall): string | undefined {
-  const { ctx, caller, received, registered, canonical, principal } = call;
-  if (registered.tool.idempotent !== true) return undefined;
+export function idempotencyKeyOf(
+  tool: Tool<never, never>,
+  { ctx, caller, received, canonical, principal }: IdentifiedCall,
+): string | undefined {
+  if (tool.idempotent !== true) return undefined;
   if (caller === undefined) return ctx.idempotencyKey;
   if (!identifiesCalls(ctx)) return undefined;
   const { sessionId, turnId = "", messageId = "", idempotencyKey } = ctx;

@@ -81,10 +81,17 @@ function quote(name: string): string {
  *
  * @param listed At most {@link MAX_NAMES_LISTED} names.
  * @param more The number of further names, or `"some"` if they were not counted.
+ * @param meant The name that is most likely meant. Default: none is.
  */
-export function notFoundText(name: string, listed: readonly string[], more: number | "some"): string {
+export function notFoundText(
+  name: string,
+  listed: readonly string[],
+  more: number | "some",
+  meant?: string,
+): string {
   const rest = more === "some" ? ", and more" : more > 0 ? `, and ${more} more` : "";
-  return `Tool ${quote(name)} not found. Available: [${listed.join(", ")}${rest}]`;
+  const hint = meant === undefined ? "." : `: did you mean ${quote(meant)}?`;
+  return `Tool ${quote(name)} not found${hint} Available: [${listed.join(", ")}${rest}]`;
 }
 
 /**
@@ -102,6 +109,11 @@ export function redactedText(reference: string, systemCode?: string): string {
 /** `Invalid arguments: /path must be string; …`, with at most {@link MAX_VALIDATION_ERRORS} errors. */
 export function invalidArgumentsText(errors: readonly string[]): string {
   return `Invalid arguments: ${listErrors(errors)}`;
+}
+
+/** `Invalid arguments of 'X': /path must be string`: names the tool in a text about its arguments. */
+export function ofTool(name: string, text: string): string {
+  return text.replace(/^Invalid arguments:/, () => `Invalid arguments of ${quote(name)}:`);
 }
 
 /** `Tool returned an invalid output: /count must be integer`. */

@@ -1,5 +1,6 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import { checkArguments } from "../arguments/check-arguments.ts";
+import { ofTool } from "../failure/errors.ts";
 import { denial, invalid } from "../failure/refusal.ts";
 import { shownName } from "../in-flight/shown-name.ts";
 import type { FoundCall } from "../in-flight/state.ts";
@@ -25,7 +26,11 @@ export function readEditedArguments(call: FoundCall): void {
 
 function readInput(call: FoundCall, isJson: boolean): void {
   const checked = checkArguments(call.input, call.registered, isJson);
-  if (!("value" in checked)) throw invalid(checked.message, checked.problems, checked.detail);
+  if (!("value" in checked)) {
+    // A program makes many calls, and reads the text alone.
+    const message = call.caller === undefined ? checked.message : ofTool(shownName(call), checked.message);
+    throw invalid(message, checked.problems, checked.detail);
+  }
   call.input = checked.value;
   call.canonical = new CanonicalJson(checked.value);
   const { redaction } = call.ctx;

@@ -1,3 +1,4 @@
+import { suggest } from "../../base/suggest.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import { deniedText, MAX_NAMES_LISTED, notFoundText } from "../failure/errors.ts";
 import { denial, invalid, Refusal } from "../failure/refusal.ts";
@@ -18,8 +19,11 @@ export function lookUp(call: CallState): undefined {
   const { name, problem } = received;
   if (problem !== undefined) throw invalid(problem, [{ path: "", message: problem }]);
   // A tool must not learn even the names of tools that it may not call.
-  if (caller !== undefined && !mayCall(caller, name))
+  if (caller !== undefined && !mayCall(caller, name)) {
+    const text = misspeltText(name, registry, caller);
+    if (text !== undefined) throw new Refusal("not_found", text);
     throw denial(name, "caller", "the tool is not in the caller's grant");
+  }
   const registered = registry.find(name);
   if (registered === undefined) throw notFound(call);
   if (!registry.isApproved(registered))
@@ -42,7 +46,21 @@ function notFound({ caller, ctx, received }: CallState): Refusal {
 function notCallableText(name: string, registry: ToolRegistry<never>, caller: Pick<Caller, "grant">): string {
   const callable = registry.firstNames(MAX_EXAMINED).filter((each) => mayCall(caller, each));
   const listed = callable.slice(0, MAX_NAMES_LISTED);
-  return notFoundText(name, listed, registry.size > MAX_EXAMINED ? "some" : callable.length - listed.length);
+  const more = registry.size > MAX_EXAMINED ? "some" : callable.length - listed.length;
+  return notFoundText(name, listed, more, suggest(name, callable));
+}
+
+/**
+ * The text for a name that is most likely a misspelt one of a tool that the caller may call; `undefined` for any other. It does
+ * not depend on whether there is a tool of this name.
+ */
+function misspeltText(
+  name: string,
+  registry: ToolRegistry<never>,
+  caller: Pick<Caller, "grant">,
+): string | undefined {
+  const callable = registry.firstNames(MAX_EXAMINED).filter((each) => mayCall(caller, each));
+  return suggest(name, callable) === undefined ? undefined : notCallableText(name, registry, caller);
 }
 
 /**
@@ -76,7 +94,7 @@ export function refusalOf(
   caller: Pick<Caller, "grant">,
 ): string | undefined {
   if (canCall(name, registry, caller)) return undefined;
-  if (!mayCall(caller, name)) return deniedText(name, "caller");
+  if (!mayCall(caller, name)) return misspeltText(name, registry, caller) ?? deniedText(name, "caller");
   return registry.has(name) ? deniedText(name, "definition") : notCallableText(name, registry, caller);
 }
 

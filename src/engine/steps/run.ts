@@ -65,7 +65,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     holdChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
-    idempotencyKey: idempotencyKeyOf(call),
+    idempotencyKey: idempotencyKeyOf(implementations, call),
     canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);

@@ -1,24 +1,24 @@
 import type { Node, Program } from "acorn";
 import type { SyntaxNode } from "../../sandboxes/quickjs/check/walk.ts";
+import { formOf, withoutEnd } from "../../sandboxes/quickjs/thread/program-form.ts";
 import { TypeStrippingError } from "../../sandboxes/quickjs/thread/type-stripper.ts";
-import { stripCodeTypes } from "../../sandboxes/quickjs/thread/typed-code.ts";
 import type { CheckedCode, CheckTask, CodePosition } from "./checked-code.ts";
-import { parseProgram } from "./parse-program.ts";
 import { findToolUses } from "./tool-uses.ts";
 
 const FENCE = /^\s*```/;
-const FENCED = "the code is in a Markdown fence (```): write the code alone";
+const FENCED = "only a part of the code is in a Markdown fence (```): write the code alone";
 
 /** Parses a program and finds the tools that it names. Runs nothing. */
 export function checkCode({ code, language }: CheckTask): CheckedCode {
-  // It would parse, as templates in a row.
-  if (FENCE.test(code)) return { problem: { line: 1, column: 1, message: FENCED } };
   try {
-    const script = language === "ts" ? stripCodeTypes(code) : code;
-    const { program, linesBefore } = parseProgram(script);
+    const { program, isExpression, typed, language: read } = formOf(code, language);
+    // What is left of a fence would parse, as templates in a row.
+    if (FENCE.test(typed)) return { problem: { line: 1, column: 1, message: FENCED } };
+    const linesBefore = isExpression ? 1 : 0;
     const uses = findToolUses(program, wholeFunction(program), (node) => positionOf(node, linesBefore));
-    return { isExpression: linesBefore > 0, uses };
+    return { isExpression, uses, language: read, typed: isExpression ? withoutEnd(typed) : typed };
   } catch (error) {
+    if (FENCE.test(code)) return { problem: { line: 1, column: 1, message: FENCED } };
     return { problem: problemOf(error) };
   }
 }

@@ -11,7 +11,8 @@ export interface CodePosition {
 /** A program for the thread to check. */
 export interface CheckTask {
   readonly code: string;
-  readonly language: "js" | "ts";
+  /** Default: it is found by the code. */
+  readonly language?: "js" | "ts" | undefined;
 }
 
 /** What the thread found: why the code does not parse, or what it is. */
@@ -21,6 +22,9 @@ export type CheckedCode = { readonly problem: CodePosition & { readonly message:
 export interface ParsedCode {
   /** Whether it is an expression, and not the body of an asynchronous function. */
   readonly isExpression: boolean;
+  readonly language: "js" | "ts";
+  /** The code as it is evaluated, with its types; of an expression, without a semicolon behind it. */
+  readonly typed: string;
   /** Where it names tools. */
   readonly uses: readonly ToolUse[];
 }

@@ -5,7 +5,6 @@ import type { PreflightContext } from "../../tool/preflight.ts";
 import type { ProgramTypes } from "../types/type-checker.ts";
 import type { CheckedCode, CheckTask, ParsedCode } from "./checked-code.ts";
 import { useProblems } from "./use-problems.ts";
-import { withoutEnd } from "./without-end.ts";
 
 /** How long a program may be parsed, in ms. */
 const WALL_TIME_MS = 2_000;
@@ -38,14 +37,11 @@ export class ProgramChecker {
       return [`/code ${line}:${column}: ${message}`];
     }
     const problems = useProblems(checked.uses, context);
-    return problems.length > 0 || task.language === "js"
-      ? problems
-      : this.#typeProblems(task, checked, context);
+    return problems.length > 0 || checked.language === "js" ? problems : this.#typeProblems(checked, context);
   }
 
   async #typeProblems(
-    { code }: CheckTask,
-    { isExpression, uses }: ParsedCode,
+    { typed: code, isExpression, uses }: ParsedCode,
     context: PreflightContext,
   ): Promise<readonly string[]> {
     if (this.#types === undefined) return [];
@@ -53,7 +49,7 @@ export class ProgramChecker {
     const declarations = declare([...new Set(uses.map(({ name }) => name))]);
     this.#begin();
     try {
-      const program = { code: isExpression ? withoutEnd(code) : code, isExpression, declarations };
+      const program = { code, isExpression, declarations };
       return await checker.problemsOf(program, context);
     } finally {
       this.#end();

@@ -42,8 +42,9 @@ export function findToolUses(
 function memberOfTools(node: SyntaxNode): string | undefined {
   if (node.type !== "MemberExpression" || !isTools(node["object"] as SyntaxNode)) return undefined;
   const property = node["property"] as SyntaxNode;
-  if (node["computed"] !== true) return String(property["name"]);
-  return typeof property["value"] === "string" ? property["value"] : undefined;
+  const name = node["computed"] === true ? property["value"] : property["name"];
+  // What every object has may be meant: the program finds out when it runs.
+  return typeof name === "string" && !(name in Object.prototype) ? name : undefined;
 }
 
 /** The properties of a pattern to which `tools` is assigned. */
@@ -69,7 +70,8 @@ function declaresTools(node: SyntaxNode): boolean {
       return node["param"] !== null && binds(node["param"] as SyntaxNode);
     case "FunctionDeclaration":
     case "ClassDeclaration":
-      if (isTools(node["id"] as SyntaxNode)) return true;
+      // What is exported by default need not have a name.
+      if (node["id"] !== null && isTools(node["id"] as SyntaxNode)) return true;
   }
   const parameters = node["params"] as readonly SyntaxNode[] | undefined;
   return parameters?.some(binds) === true;

@@ -4,8 +4,9 @@
  * a tool that does not exist is refused when it is called, like any other call. Only tools that can be called are listed,
  * and their names are asked for when a program first lists them or looks for one.
  *
- * A program is an expression or the body of an asynchronous function. If its value is a function, it is called. Each call
- * has a heap of its own, so a program that changes its globals affects no other.
+ * A program is an expression or the body of an asynchronous function, as `formOf` made it. If its value is a function, it is
+ * called; promises in its value are awaited. Each call has a heap of its own, so a program that changes its globals affects no
+ * other.
  *
  * `globalThis` is named, so that a program has all web APIs.
  */
@@ -13,7 +14,10 @@ export const PROGRAM_RUNTIME: string = `
 const AsyncFunction = (async () => {}).constructor;
 const { apply, ownKeys: keysOf } = Reflect;
 const { exec } = RegExp.prototype;
-const ErrorOf = Error, SyntaxErrorOf = SyntaxError, TypeErrorOf = TypeError, ProxyOf = Proxy;
+const ErrorOf = Error, SyntaxErrorOf = SyntaxError, TypeErrorOf = TypeError, ProxyOf = Proxy, PromiseOf = Promise;
+const { isArray } = Array;
+const { defineProperty: define, keys: namesOf, prototype: objectMembers } = Object;
+const { toPrimitive } = Symbol;
 const FRAME = /<input>:(\\d+)(?::(\\d+))?/;
 const global = globalThis;
 
@@ -35,8 +39,17 @@ const toolsFor = ({ call, names }) => {
       reject(new TypeErrorOf("tools is not a promise: call one of its members"));
     }
     : (input) => call(name, input);
+  const unfit = () => { throw new TypeErrorOf("tools has no value: call one of its members, or list them with Object.keys(tools)"); };
+  // What every object has is no tool, unless there is one of this name: \`tools.toString()\`, JSON.stringify(tools).
+  const get = (known, name) => {
+    if (name === toPrimitive) return unfit;
+    if (typeof name !== "string") return undefined;
+    if (name in objectMembers && !(name in list())) return objectMembers[name];
+    if (name === "toJSON" && !(name in list())) return unfit;
+    return known[name] ??= member(name);
+  };
   return new ProxyOf(members, {
-    get: (known, name) => typeof name === "string" ? (known[name] ??= member(name)) : undefined,
+    get,
     has: (known, name) => typeof name === "string" && name in list(),
     set: () => false,
     defineProperty: () => false,
@@ -55,10 +68,10 @@ const compile = (code) => {
   while (end > 0 && (code[end - 1] === ";" || code[end - 1].trim() === "")) end--;
   const expression = code.slice(0, end);
   // In both, the code begins on the fourth line.
-  try { return AsyncFunction("tools", "return (" + NEW_LINE + expression + NEW_LINE + ")"); } catch (thrown) {
+  try { return AsyncFunction("tools", "$later", "return (" + NEW_LINE + expression + NEW_LINE + ")"); } catch (thrown) {
     if (!(thrown instanceof SyntaxErrorOf)) throw thrown;
   }
-  return AsyncFunction("tools", NEW_LINE + code);
+  return AsyncFunction("tools", "$later", NEW_LINE + code);
 };
 const NEW_LINE = "\\n";
 
@@ -75,11 +88,48 @@ const located = (thrown) => {
 };
 const LINES_BEFORE = 3;
 
-export default async ({ code }, context) => {
+// Waits for the promises in a result, and writes out its errors, which JSON has no form for.
+const MAX_DEPTH = 64;
+const isPlain = (value) => typeof value === "object" && value !== null && typeof value.toJSON !== "function";
+const needsWork = (value, depth) => {
+  if (!isPlain(value) || depth > MAX_DEPTH) return false;
+  if (value instanceof PromiseOf || value instanceof ErrorOf) return true;
+  const names = namesOf(value);
+  for (let i = 0; i < names.length; i++) if (needsWork(value[names[i]], depth + 1)) return true;
+  return false;
+};
+const settled = async (value, depth) => {
+  if (value instanceof PromiseOf) return settled(await value, depth);
+  if (!isPlain(value) || depth > MAX_DEPTH) return value;
+  const copy = isArray(value) ? [] : {};
+  const names = namesOf(value);
+  if (value instanceof ErrorOf) {
+    copy.name = value.name;
+    copy.message = value.message;
+    for (const name of ["cause", "errors"])
+      if (value[name] !== undefined) copy[name] = await settled(value[name], depth + 1);
+  }
+  for (let i = 0; i < names.length; i++) {
+    const member = await settled(value[names[i]], depth + 1);
+    define(copy, names[i], { value: member, enumerable: true, configurable: true, writable: true });
+  }
+  return copy;
+};
+
+export default async ({ code, notes }, context) => {
   const tools = toolsFor(context.tools);
+  const left = [];
+  const later = (promise) => {
+    left.push(promise);
+    // It is awaited at the end, and must not count as unhandled until then.
+    if (promise instanceof PromiseOf) promise.then(undefined, () => {});
+  };
   try {
-    const value = await compile(code)(tools);
-    return typeof value === "function" ? await value(tools) : value;
+    for (let i = 0; i < (notes ? notes.length : 0); i++) context.log.info("note: " + notes[i]);
+    let value = await compile(code)(tools, later);
+    if (typeof value === "function") value = await value(tools);
+    for (let i = 0; i < left.length; i++) await left[i];
+    return needsWork(value, 0) ? await settled(value, 0) : value;
   } catch (thrown) {
     throw located(thrown);
   }

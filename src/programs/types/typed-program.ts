@@ -56,9 +56,17 @@ export function readDiagnostics(output: string): readonly string[] {
     if (line.startsWith(" ")) continue;
     const [, at = "", column, message = ""] = DIAGNOSTIC.exec(line) ?? [];
     if (at === "") throw new Error(`the compiler said: ${beginning(line, MAX_MESSAGE_LENGTH)}`);
-    const text = beginning(message.trim(), MAX_MESSAGE_LENGTH).replace(UNPRINTABLE, "\ufffd");
+    const text = beginning(withoutAdvice(message.trim()), MAX_MESSAGE_LENGTH).replace(UNPRINTABLE, "\ufffd");
     problems.push(`/code ${Math.max(Number(at) - LINES_BEFORE, 1)}:${column}: ${text}`);
   }
   if (problems.length === 0 && output !== "") return ["/code types do not fit"];
   return problems;
+}
+
+/** Replaces the advice to install types or to change options, which a program cannot follow. */
+function withoutAdvice(message: string): string {
+  return message.replace(
+    /^(Cannot find (?:name|module) '[^']*')(?:\.| or) (?:Do you need|its corresponding|Try |Consider ).*$/,
+    "$1: programs have what JavaScript has and web APIs, and reach everything else by tools",
+  );
 }

@@ -43,15 +43,11 @@ describe("A program that does not run", () => {
   test.each([
     ["tools.read({ path: 'a' })\nconst x = ;", "js", "2:11: Unexpected token"],
     ["await tools.read({ path: 'a' })\nlet s = 'x", "js", "2:9: Unterminated string constant"],
-    [
-      "import fs from 'node:fs'",
-      "js",
-      "1:1: 'import' and 'export' may appear only with 'sourceType: module'",
-    ],
+    ["import fs from 'node:fs'", "js", "1:1: there are no modules to import: call tools.<name>(input)"],
     ["const a: number = 1;\nconst b: = 2;", "ts", "2:10: "],
     ["const a = 1; const b: = 2;", "ts", "1:23: "],
-    ["```js\nreturn 1\n```", "js", "1:1: the code is in a Markdown fence (```): write the code alone"],
-    ["```\nreturn 1\n```", "ts", "1:1: the code is in a Markdown fence (```): write the code alone"],
+    ["```js\nreturn 1\n```\nDone.", "js", "1:1: only a part of the code is in a Markdown fence (```)"],
+    ["```\nreturn 1\n```\n\n```\nreturn 2\n```", "ts", "1:1: only a part of the code is in a Markdown fence"],
     ["enum E { A }", "ts", "1:1: TypeScript enum is not supported in strip-only mode"],
   ] as const)("has %j as its code", async (code, language, message) => {
     expect(await problem(code, language)).toContain(`${INVALID} ${message}`);

@@ -45,7 +45,8 @@ describe("A TypeScript program whose types are checked", () => {
     ["tools.read({ path: missing })", "1:20: Cannot find name 'missing'."],
     ["async (tools) => (await tools.read({ path: 'a' })).size", "1:52: Property 'size' does not exist"],
     ["const { lines } = await tools.read({ path: 'a' }); return lines.toFixed()", "1:59: "],
-    ["return process.env", "1:8: Cannot find name 'process'."],
+    ["return process.env", "1:8: Cannot find name 'process': programs have what JavaScript has"],
+    ["const fs = require('fs'); return fs", "1:12: Cannot find name 'require': programs have what"],
   ])("does not run if they do not fit: %j", async (code, problem) => {
     const { message } = await run(code);
     expect(message).toContain(`Invalid arguments: /code ${problem}`);

@@ -111,9 +111,13 @@ export class GuestBorder implements GuestHost {
     const unsent = this.validator.requests.map((request) =>
       request.kind === "call-tool" ? `the call of the tool '${request.name}'` : "a request with fetch",
     );
-    for (const what of [...new Set(unsent)].slice(0, MAX_UNSENT)) {
-      this.#log.write("warn", `not made: ${what}, since the code ended without awaiting it`);
-    }
+    const { beyondLimit } = this.validator;
+    const why =
+      beyondLimit === undefined
+        ? "since the code ended without awaiting it"
+        : `since the code ended as ${beyondLimit}`;
+    for (const what of [...new Set(unsent)].slice(0, MAX_UNSENT))
+      this.#log.write("warn", `not made: ${what}, ${why}`);
   }
 
   #receiveLine(text: string): void {

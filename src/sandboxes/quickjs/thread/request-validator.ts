@@ -14,6 +14,8 @@ const NO_NETWORK = "fetch: this call may not use the network (capabilities.net i
 /** Collects the requests of one step that are valid and within the call's grant, and refuses all others. */
 export class RequestValidator {
   readonly requests: GuestRequest[] = [];
+  /** Says which limit a refused call was beyond; `undefined` if none was. */
+  beyondLimit: string | undefined;
   readonly #nested: NestedAllowance;
   readonly #fetch: FetchAllowance | undefined;
   readonly #logDenial: (message: string) => void;
@@ -74,9 +76,10 @@ export class RequestValidator {
     const { left, granted } = this.#nested;
     if (granted === 0) return { code: "permission_denied", message: NO_TOOLS };
     if (this.#calls >= left) {
+      this.beyondLimit = `a call was refused that is beyond its limit of ${granted} calls`;
       return {
         code: "limit_exceeded",
-        message: `this call may not make more than ${granted} nested calls`,
+        message: `this code may make at most ${granted} calls of tools (nestedCalls), and this is one more: make fewer, or ask for more with each`,
       };
     }
     if (inputBytes > MAX_INPUT_BYTES) {

@@ -1,4 +1,3 @@
-import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
 import { stripProgramTypes, TypeStrippingError } from "./type-stripper.ts";
 
 /** The name of the code in errors. */
@@ -26,21 +25,4 @@ export function stripCodeTypes(code: string): string {
     const position = `${line}:${Math.max(Number(column) - shift, 1)}`;
     throw new TypeStrippingError(NAME, `${position}: ${message.replace(/^program\.ts: /, "")}`);
   }
-}
-
-/**
- * Removes types from the code in arguments.
- *
- * @param input The arguments as JSON text.
- * @param where Default: there is no such code.
- * @throws {TypeStrippingError} like {@link stripCodeTypes}.
- */
-export function withoutTypes(input: string, where: TypedCode | undefined): string {
-  if (where === undefined) return input;
-  const args: unknown = JSON.parse(input);
-  if (typeof args !== "object" || args === null) return input;
-  const members = args as Readonly<Record<string, unknown>>;
-  const code = members[where.code];
-  if (members[where.language] !== "ts" || typeof code !== "string") return input;
-  return JSON.stringify({ ...members, [where.code]: stripCodeTypes(code) });
 }

@@ -6,11 +6,11 @@ import { buffersOf, releaseGuest, sizeOf } from "../engine/suspended-guest.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest, wakeGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
+import { withProgramForm } from "./program-form.ts";
 import { brokenEnd, endOfStep, locateEnd, timeoutEnd } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
-import { withoutTypes } from "./typed-code.ts";
 
 /** Suspended guests from this size are moved to the process: smaller ones are copied faster. */
 const MOVED_BYTES = 65_536;
@@ -118,7 +118,7 @@ function runStep(
       return loadGuest(instance, step.program, step.stackBytes);
     case "start":
       instance.restore((artifact as QuickJsArtifact).template, owner, step.randomState);
-      end = startGuest(instance, withoutTypes(step.input, (artifact as QuickJsArtifact).typedCode));
+      end = startGuest(instance, withProgramForm(step.input, (artifact as QuickJsArtifact).typedCode));
       break;
     case "resume":
       instance.resume((artifact as QuickJsArtifact).template, step.guest, owner);
