@@ -1,5 +1,5 @@
 import type { Node, Program } from "acorn";
-import type { SyntaxNode } from "../../sandboxes/quickjs/check/walk.ts";
+import type { SyntaxNode } from "../../sandboxes/quickjs/syntax-tree.ts";
 import { formOf, withoutEnd } from "../../sandboxes/quickjs/thread/program-form.ts";
 import { TypeStrippingError } from "../../sandboxes/quickjs/thread/type-stripper.ts";
 import type { CheckedCode, CheckTask, CodePosition } from "./checked-code.ts";

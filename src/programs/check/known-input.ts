@@ -1,6 +1,6 @@
 import { escapePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { SyntaxNode } from "../../sandboxes/quickjs/check/walk.ts";
+import type { SyntaxNode } from "../../sandboxes/quickjs/syntax-tree.ts";
 import type { CodePosition, KnownInput } from "./checked-code.ts";
 
 /** What is nested deeper, and what comes after so many values, counts as unknown. */

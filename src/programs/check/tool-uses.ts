@@ -1,5 +1,5 @@
 import type { Node } from "acorn";
-import { type SyntaxNode, walk } from "../../sandboxes/quickjs/check/walk.ts";
+import { type SyntaxNode, walk } from "../../sandboxes/quickjs/syntax-tree.ts";
 import type { CodePosition, ToolUse } from "./checked-code.ts";
 import { knownInput, nameOf } from "./known-input.ts";
 

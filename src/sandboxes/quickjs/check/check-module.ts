@@ -1,9 +1,9 @@
 import { type Identifier, type Program, parse } from "acorn";
+import { type SyntaxNode, walk } from "../syntax-tree.ts";
 import { importedName, importProblem } from "../thread/module-names.ts";
 import type { Finding } from "./finding.ts";
 import { findMissingGlobals } from "./missing-globals.ts";
 import { replacementFor } from "./replacements.ts";
-import { type SyntaxNode, walk } from "./walk.ts";
 
 /** The longest name in a message, in characters. */
 const MAX_NAME_LENGTH = 128;

@@ -1,6 +1,6 @@
 import type { Identifier, Node, Program } from "acorn";
 import { analyze, type Reference, type Scope } from "eslint-scope";
-import { type SyntaxNode, walk } from "./walk.ts";
+import { type SyntaxNode, walk } from "../syntax-tree.ts";
 
 /**
  * Finds the uses of variables that a module does not declare and the sandbox does not have. A name that the module

@@ -1,6 +1,6 @@
 import { type Node, type Options, type Program, parse } from "acorn";
 import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
-import { type SyntaxNode, walk } from "../check/walk.ts";
+import { type SyntaxNode, walk } from "../syntax-tree.ts";
 import { TypeStrippingError } from "./type-stripper.ts";
 import { stripCodeTypes } from "./typed-code.ts";
 
