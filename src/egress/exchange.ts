@@ -5,13 +5,13 @@ import { type Contact, EgressError, type Traffic } from "./egress-error.ts";
 import { egressErrorOf } from "./failure.ts";
 import { netRulesOf, originDenied } from "./net-rules.ts";
 import { type Hop, isRedirect, redirectedHop } from "./redirect.ts";
-import type { EgressRequest, EgressResponse } from "./request.ts";
+import type { BodyRoom, EgressRequest, EgressResponse } from "./request.ts";
 import { checkMethod, headersSize, readUrl } from "./request-check.ts";
 import { ResponseReader } from "./response-reader.ts";
 
 const NO_HEADERS = Object.freeze({});
 
-/** The most bytes for which there must be room before a body is decoded, in addition to what was received. */
+/** Bytes for which there must be room before a body is decoded, in addition to what was received. Few bodies need more. */
 const DECODED_ROOM_BYTES = 8 * 1_024 * 1_024;
 
 /** One request and its response, with the redirects that are followed. */
@@ -155,9 +155,7 @@ export class Exchange {
     try {
       if (reader.isCut) throw new DecodedTooLargeError();
       const maxBytes = isWhole ? bodyBytes : failureBodyBytes;
-      if ((await room?.wait(Math.min(maxBytes, DECODED_ROOM_BYTES))) === false)
-        throw new DecodedTooLargeError();
-      const decoded = await decodeBody(body, reader.codings, maxBytes);
+      const decoded = await decodeInRoom(body, reader.codings, maxBytes, room);
       room?.settle(decoded.length);
       this.#succeed(hop, reader, decoded);
     } catch (error) {
@@ -188,6 +186,25 @@ export class Exchange {
 
   #traffic(): Traffic {
     return { contacted: this.#contacted, bytesUp: this.#bytesUp, bytesDown: this.#bytesDown };
+  }
+}
+
+/** Decodes a body within the room that there is: it begins again with twice as much if it needs more. */
+async function decodeInRoom(
+  body: Buffer,
+  codings: readonly string[],
+  maxBytes: number,
+  room: BodyRoom | undefined,
+): Promise<Buffer> {
+  let taken = 0;
+  for (let most = Math.min(maxBytes, DECODED_ROOM_BYTES); ; most = Math.min(maxBytes, most * 2)) {
+    if ((await room?.wait(most - taken)) === false) throw new DecodedTooLargeError();
+    taken = most;
+    try {
+      return await decodeBody(body, codings, most);
+    } catch (error) {
+      if (!(error instanceof DecodedTooLargeError) || most === maxBytes) throw error;
+    }
   }
 }
 

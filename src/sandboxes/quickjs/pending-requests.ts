@@ -17,11 +17,14 @@ import type { GuestRequest, WireReply } from "./thread/thread-task.ts";
 
 const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trustsSafeMethods: true });
 
-/** Results up to this length are not charged: they take less than the guest itself. */
-const SMALL_RESULT = 16_384;
+/** Arguments and results of tools up to this length are not charged: they take less than the guest itself. */
+const SMALL_TEXT = 16_384;
 
-const NO_ROOM_FOR_RESULT =
-  "the results of tools that wait exceed the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB): make fewer calls at once";
+/** What a call of a tool takes while it runs, by the length of its arguments: they are there as texts and as values. */
+const BYTES_OF_ARGUMENTS = 3;
+
+const NO_ROOM =
+  "the calls of tools that run, and their results that wait, exceed the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB): make fewer calls at once";
 
 /** The shortest wait for a timer: each takes a thread's turn. HTML has the same minimum for nested timers. */
 const MIN_WAKE_MS = 4;
@@ -44,8 +47,8 @@ export class PendingRequests {
   /** Those whose replies the guest gets in the step that runs. */
   #delivering: readonly OpenRequest[] = [];
   readonly #openLease: () => MemoryLease;
-  /** What the results of tools take that the guest has not received. */
-  readonly #results = new Map<OpenRequest, MemoryLease>();
+  /** What the calls of tools take that have no reply yet, or one that the guest has not received. */
+  readonly #leases = new Map<OpenRequest, MemoryLease>();
   #onReply: (() => void) | undefined;
 
   /** @param earlier The state in which an earlier process suspended the call; `undefined` if it is new. */
@@ -136,6 +139,17 @@ export class PendingRequests {
 
   #answer(open: OpenRequest, keep: (() => Promise<void>) | undefined, isResumed: boolean): void {
     const { request, leftMs } = open;
+    // One that an earlier process made has to be answered with what became of it.
+    if (request.kind === "call-tool" && !isResumed) {
+      const { length } = request.input;
+      if (length > SMALL_TEXT && !this.#take(open, length * BYTES_OF_ARGUMENTS)) {
+        const refused = { leftMs, request: { ...request, input: "" } };
+        this.#open.delete(open);
+        this.#open.add(refused);
+        this.#replies.push([refused, noRoom(refused)]);
+        return;
+      }
+    }
     const ask = (): Promise<void> => {
       this.#asking.add(open);
       return keep?.() ?? Promise.resolve();
@@ -158,22 +172,37 @@ export class PendingRequests {
 
   /** Takes memory for the result of a tool, or replaces it if there is no room: the tool has ended, so it cannot wait. */
   #charged(open: OpenRequest, reply: WireReply): WireReply {
-    if (typeof reply !== "string" || reply.length <= SMALL_RESULT) return reply;
+    const { request } = open;
+    const lengths = [
+      request.kind === "call-tool" ? request.input.length : 0,
+      typeof reply === "string" ? reply.length : 0,
+    ];
+    const bytes = lengths.reduce((sum, length) => (length > SMALL_TEXT ? sum + length : sum), 0);
+    this.#giveBack(open);
+    return bytes === 0 || this.#take(open, bytes) ? reply : noRoom(open);
+  }
+
+  /** Takes memory for a call of a tool until it is given back; `false` if there is none. */
+  #take(open: OpenRequest, bytes: number): boolean {
     const lease = this.#openLease();
-    if (!lease.take(reply.length)) {
-      lease.close();
-      return { id: open.request.id, error: { code: "limit_exceeded", message: NO_ROOM_FOR_RESULT } };
+    if (lease.take(bytes)) {
+      this.#leases.set(open, lease);
+      return true;
     }
-    this.#results.set(open, lease);
-    return reply;
+    lease.close();
+    return false;
+  }
+
+  #giveBack(open: OpenRequest): void {
+    this.#leases.get(open)?.close();
+    this.#leases.delete(open);
   }
 
   /** Gives back what replies took that the guest has. */
   #release(): void {
     for (const open of this.#delivering) {
       this.#services.delivered(open.request);
-      this.#results.get(open)?.close();
-      this.#results.delete(open);
+      this.#giveBack(open);
     }
     this.#delivering = [];
   }
@@ -215,8 +244,8 @@ export class PendingRequests {
   async end(): Promise<void> {
     await this.#services.end();
     this.#release();
-    for (const lease of this.#results.values()) lease.close();
-    this.#results.clear();
+    for (const lease of this.#leases.values()) lease.close();
+    this.#leases.clear();
   }
 }
 
@@ -227,6 +256,10 @@ export type EndedWait = {
   /** Milliseconds for which the wall time stood still, since a person was asked. */
   readonly askedMs: number;
 } & ({ readonly replies: readonly WireReply[] } | { readonly end: "timeout" | "waited" | "cancelled" });
+
+function noRoom({ request: { id } }: OpenRequest): WireReply {
+  return { id, error: { code: "limit_exceeded", message: NO_ROOM } };
+}
 
 /** Whether a request can be sent again: what has a body may not be safe, and has lost it if it failed. */
 function isRepeatable({ method, body }: HttpRequest): boolean {
