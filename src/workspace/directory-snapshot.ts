@@ -29,7 +29,10 @@ const MAX_DEPTH = 128;
 const ENTRIES_PER_TURN = 256;
 
 /** What git writes in most of its commands. Its other files are not looked at. */
-const GIT_FILES = ["HEAD", "index", "packed-refs", "logs/HEAD", "config"];
+const GIT_FILES = ["HEAD", "index", "packed-refs", "logs/HEAD", "config", "config.worktree", "commondir"];
+
+/** Folders of git whose files count: they say what git runs. */
+const GIT_FOLDERS = ["hooks", "info"];
 
 /** A directory or a file to look at. */
 export interface SnapshotPlace {
@@ -47,10 +50,12 @@ export class SnapshotError extends Error {
 
 /**
  * The files below directories, each by its size, its times and its inode: what a program changes shows in the difference of
- * two snapshots. Contents are not read, and no link is followed. A directory `.git` counts as one file.
+ * two snapshots. Contents are not read, and no link is followed. A directory `.git` counts as one file, besides what git runs
+ * there. A directory counts if nothing in it does, with `/` at the end of its path.
  */
 export class DirectorySnapshot {
   readonly #files = new Map<string, { readonly state: string; readonly bytes: number }>();
+  readonly #directories = new Set<string>();
   readonly #maxEntries: number;
   readonly #until: number;
   #entries = 0;
@@ -88,7 +93,11 @@ export class DirectorySnapshot {
     for (const path of this.#files.keys()) {
       if (!later.#files.has(path)) changes.push({ path, change: "deleted", bytes: 0 });
     }
-    return changes;
+    return [
+      ...changes,
+      ...emptyOnes(later.#directories, this.#directories, "created", changes),
+      ...emptyOnes(this.#directories, later.#directories, "deleted", changes),
+    ];
   }
 
   async #scan(directory: number, names: readonly string[], shownAs: SnapshotPlace["shownAs"]): Promise<void> {
@@ -104,8 +113,11 @@ export class DirectorySnapshot {
       const fd = open(directory, entry.name);
       if (fd === undefined) continue;
       try {
-        if (entry.name === ".git") this.#addGit(shownAs(`${path.join("/")}/`), fd);
-        else await this.#scan(fd, path, shownAs);
+        if (entry.name === ".git") await this.#addGit(path, fd, shownAs);
+        else {
+          this.#directories.add(shownAs(`${path.join("/")}/`));
+          await this.#scan(fd, path, shownAs);
+        }
       } finally {
         closeSync(fd);
       }
@@ -125,13 +137,40 @@ export class DirectorySnapshot {
     this.#files.set(path, { state: stateOf(stats), bytes: stats.size });
   }
 
-  #addGit(path: string, fd: number): void {
+  async #addGit(names: readonly string[], fd: number, shownAs: SnapshotPlace["shownAs"]): Promise<void> {
     const states = GIT_FILES.map((name) => {
       const stats = lstatSync(entryPath(fd, name), { throwIfNoEntry: false });
       return stats === undefined ? "" : stateOf(stats);
     });
-    this.#files.set(path, { state: states.join(), bytes: 0 });
+    this.#files.set(shownAs(`${names.join("/")}/`), { state: states.join(), bytes: 0 });
+    for (const name of GIT_FOLDERS) {
+      const folder = open(fd, name);
+      if (folder === undefined) continue;
+      try {
+        this.#directories.add(shownAs(`${[...names, name].join("/")}/`));
+        await this.#scan(folder, [...names, name], shownAs);
+      } finally {
+        closeSync(folder);
+      }
+    }
   }
+}
+
+/** Returns the directories that are only in one snapshot, and in which nothing else has the same change. */
+function emptyOnes(
+  here: ReadonlySet<string>,
+  there: ReadonlySet<string>,
+  change: "created" | "deleted",
+  changes: readonly FileChange[],
+): readonly FileChange[] {
+  const only = [...here].filter((path) => !there.has(path)).map((path) => ({ path, change, bytes: 0 }));
+  if (only.length === 0) return [];
+  const parents = new Set<string>();
+  for (const { path } of [...only, ...changes.filter((each) => each.change === change)]) {
+    for (let end = path.lastIndexOf("/", path.length - 2); end > 0; end = path.lastIndexOf("/", end - 1))
+      parents.add(path.slice(0, end + 1));
+  }
+  return only.filter(({ path }) => !parents.has(path));
 }
 
 function stateOf({ size, mtimeMs, ctimeMs, ino, mode }: Stats): string {

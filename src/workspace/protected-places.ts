@@ -22,20 +22,22 @@ export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
     "denied",
     "tells git which programs to run, or where to find a repository",
     ".git/hooks .git/config .git/config.worktree .git/commondir .git/modules .git/worktrees .git/info/attributes " +
-      ".gitconfig .gitmodules .githooks .husky .config/git",
+      ".gitconfig .gitmodules .githooks .husky .config/git .config/husky .git-credentials",
   ),
   ...places(
     "denied",
     "holds keys, or commands that give credentials or run at a login",
-    ".ssh .gnupg .aws .kube .docker .pam_environment",
+    ".ssh .gnupg .aws .kube .docker .pam_environment .netrc .pgpass",
   ),
   ...places(
     "denied",
     "is read by shells and sessions when they start, or when they enter the directory",
     ".profile .login .logout .kshrc .mkshrc .cshrc .tcshrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases " +
-      ".bash_completion .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .envrc .direnvrc .xprofile .xinitrc .xsession .xsessionrc " +
+      ".bash_completion .bashrc.d .shrc .zsh .oh-my-zsh .xonshrc .rvmrc .autoenv* .config/nushell .config/powershell .config/xonsh " +
+      ".zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .envrc .direnvrc .xprofile .xinitrc .xsession .xsessionrc " +
       ".config/direnv .config/fish .config/zsh .config/autostart .config/environment.d .config/systemd .local/bin " +
-      ".local/share/applications .local/share/systemd",
+      ".local/share/applications .local/share/systemd .local/share/dbus-1 .config/autostart-scripts .config/plasma-workspace " +
+      ".config/i3 .config/sway .config/hypr library/launchagents .forward .mailcap .lessfilter .curlrc .wgetrc",
   ),
   ...places(
     "denied",
@@ -43,48 +45,55 @@ export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
     ".claude .claude.json .mcp.json .cursor .codex .gemini .qwen .opencode opencode.json opencode.jsonc .cline .roo .roomodes " +
       ".kilocode .kilocodemodes .windsurf .continue .continuerc.json .aider.conf.yml .amp .crush .crush.json crush.json .pi .copilot " +
       ".github/copilot .github/hooks .agents .amazonq .augment .factory .goose .junie .kiro .openhands .trae " +
-      ".devin .antigravity .agent .config/amp .config/crush .config/goose .config/opencode",
+      ".devin .antigravity .agent .aiassistant .codeium .tabnine .warp .qodo .rovodev .gptme gptme.toml .clinerules/hooks .config/amp .config/crush .config/goose .config/opencode",
   ),
   ...places(
     "denied",
     "has tasks and programs that editors and development environments start",
     ".vscode *.code-workspace .idea .run .fleet .vs .zed .helix .nvim.lua .nvimrc .exrc .vim .vimrc .gvimrc .emacs .emacs.d " +
-      ".dir-locals.el .dir-locals-2.el .config/nvim .config/emacs .config/zed .devcontainer .devcontainer.json .gitpod.yml .idx .replit",
+      ".dir-locals.el .dir-locals-2.el .config/nvim .config/emacs .config/zed .devcontainer .devcontainer.json .gitpod.yml " +
+      ".idx .replit .stackblitzrc .codesandbox .theia .nova *.sublime-project .externaltoolbuilders .lvimrc .ideavimrc .kakrc .spacemacs .doom.d " +
+      ".config/helix .config/kak",
   ),
   ...places(
     "denied",
     "is run by debuggers, interpreters and terminals when they start",
-    ".gdbinit .lldbinit .irbrc .pryrc .ghci .rprofile .psqlrc .sqliterc .screenrc .tmux.conf .config/tmux",
+    ".gdbinit .lldbinit .irbrc .pryrc .ghci .rprofile .psqlrc .sqliterc .screenrc .tmux.conf .config/tmux .config/kitty .config/alacritty .config/wezterm " +
+      ".wezterm.lua .pdbrc .pythonrc .pythonrc.py .ipython .jupyter .perldb .iex.exs .erlang .ocamlinit .octaverc .julia/config .rdebugrc " +
+      ".mongorc.js .mongoshrc.js .my.cnf",
   ),
   ...places(
     "asked",
     "is followed by coding agents as instructions",
     "agents.md agents.override.md agent.md claude.md claude.local.md gemini.md qwen.md crush.md warp.md .cursorrules " +
-      ".windsurfrules .clinerules .roorules .kilocoderules .goosehints .rules .github/copilot-instructions.md .github/instructions " +
+      ".windsurfrules .clinerules* .roorules* .kilocoderules* .continuerules .goosehints .rules .github/copilot-instructions.md .github/instructions " +
       ".github/prompts .github/chatmodes .github/agents .github/skills",
   ),
   ...places(
     "asked",
     "is run by continuous integration",
     ".github/workflows .github/actions .gitea/workflows .forgejo/workflows .gitlab-ci.yml .gitlab/ci .circleci .travis.yml " +
-      "azure-pipelines.yml .azure-pipelines bitbucket-pipelines.yml jenkinsfile .buildkite .drone.yml .woodpecker* .appveyor.yml " +
+      "azure-pipelines.yml .azure-pipelines .azuredevops .build.yml .builds .harness bitrise.yml codemagic.yaml buildspec.yml bitbucket-pipelines.yml jenkinsfile .buildkite .drone.yml .woodpecker* .appveyor.yml " +
       "appveyor.yml .cirrus.yml .teamcity .semaphore .tekton cloudbuild.yaml",
   ),
   ...places(
     "asked",
     "tells package managers what to run, or where packages come from",
-    ".npmrc .yarnrc* .yarn/releases .yarn/plugins .yarn/sdks .pnp.* .pnpmfile.* pnpm-workspace.yaml bunfig.toml .bunfig.toml .pypirc " +
-      "pip.conf .pip .config/pip uv.toml .cargo .gemrc .bundle .mvn gradle/wrapper nuget.config .condarc",
+    ".npmrc .yarnrc* .yarn/releases .yarn/plugins .yarn/sdks .pnp.* .pnpmfile.* pnpmfile.* pnpm-workspace.yaml bunfig.toml .bunfig.toml .pypirc " +
+      "pip.conf .pip .config/pip uv.toml .config/uv poetry.toml .cargo .gemrc .bundle .mvn .mavenrc .m2/settings.xml gradle/wrapper " +
+      ".gradle/init.d .gradle/init.gradle .gradle/gradle.properties nuget.config .condarc .mambarc .composer .config/composer .config/go " +
+      ".bazelrc .bazeliskrc .terraformrc",
   ),
   ...places(
     "asked",
     "tells version managers which program to run",
-    ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise mise/config.toml .miserc* .config/mise .config/mise.toml .config/mise.*.toml .python-version",
+    ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise mise/config.toml .miserc* .config/mise .config/mise.toml .config/mise.*.toml .asdfrc .python-version .ruby-version " +
+      ".node-version .nvmrc .java-version .sdkmanrc rust-toolchain rust-toolchain.toml",
   ),
   ...places(
     "asked",
     "is run by hooks and filters of git",
-    ".pre-commit-config.yaml lefthook.* lefthook-local.* .lefthook* .config/lefthook* hk.pkl .lintstagedrc* .simple-git-hooks.* .huskyrc* .overcommit.yml " +
+    ".pre-commit-config.* prek.toml lefthook.* lefthook-local.* .lefthook* .config/lefthook* hk.pkl .lintstagedrc* lint-staged.config.* .simple-git-hooks.* .huskyrc* .overcommit.yml " +
       ".gitattributes",
   ),
 ];
@@ -92,7 +101,8 @@ export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
 /** What the descriptions of tools say about protected places, which are too many to name them all. */
 export const PROTECTED_TEXT: string =
   "Read-only there: what other programs start (.git/hooks, .git/config, .ssh, .bashrc, .envrc, .claude, .mcp.json, .vscode and the like), " +
-  "and what they follow (AGENTS.md, .github/workflows, .npmrc, .pre-commit-config.yaml and the like).";
+  "and what they follow (AGENTS.md, .github/workflows, .npmrc, .pre-commit-config.yaml and the like). " +
+  "The whole list stands in SECURITY.md of Sandgate.";
 
 /** The prefix of names that belong to Sandgate itself, such as those of files that are still being written. */
 export const OWN_PREFIX = ".sandgate";

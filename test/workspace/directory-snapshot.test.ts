@@ -65,6 +65,41 @@ describe.skipIf(!workspaceIsSupported())("Two snapshots of a directory differ in
     ]);
   });
 
+  test("directories in which nothing else was changed", async () => {
+    const path = (name: string): string => join(tree.root, name);
+    mkdirSync(path("old/older"), { recursive: true });
+    expect(
+      await changesOf(() => {
+        mkdirSync(path("new/newer"), { recursive: true });
+        mkdirSync(path("full"));
+        writeFileSync(path("full/file"), "");
+        rmSync(path("old"), { recursive: true });
+        rmSync(path("a"), { recursive: true });
+      }),
+    ).toEqual([
+      "created full/file 0",
+      "created new/newer/ 0",
+      "deleted a/b/ 0",
+      "deleted a/in.txt 0",
+      "deleted old/older/ 0",
+    ]);
+  });
+
+  test("what git runs, besides the folder of git as a whole", async () => {
+    const path = (name: string): string => join(tree.root, ".git", name);
+    mkdirSync(path("objects/ab"), { recursive: true });
+    writeFileSync(path("HEAD"), "ref: refs/heads/main");
+    expect(await changesOf(() => mkdirSync(path("hooks")))).toEqual(["created .git/hooks/ 0"]);
+    expect(await changesOf(() => writeFileSync(path("hooks/pre-commit"), "123"))).toEqual([
+      "created .git/hooks/pre-commit 3",
+    ]);
+    expect(await changesOf(() => appendFileSync(path("hooks/pre-commit"), "4"))).toEqual([
+      "modified .git/hooks/pre-commit 4",
+    ]);
+    expect(await changesOf(() => writeFileSync(path("commondir"), "x"))).toEqual(["modified .git/ 0"]);
+    expect(await changesOf(() => mkdirSync(path("objects/cd")))).toEqual([]);
+  });
+
   test("a file that was replaced by one of the same size, or whose mode was changed", async () => {
     const changes = await changesOf(() => {
       unlinkSync(join(tree.root, "ok.txt"));

@@ -1,7 +1,7 @@
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
+import { makeTemporaryDirectory } from "../../base/temporary-directory.ts";
 import { race } from "../../base/timers/race.ts";
 import type { ConfinedProgram } from "../../sandboxes/process/long-running/confined-program.ts";
 import type { ProcessSandbox } from "../../sandboxes/process/process-sandbox.ts";
@@ -53,7 +53,7 @@ export class ConfinedCompiler {
     files: Readonly<Record<string, string>>,
     signal: AbortSignal | undefined,
   ): Promise<CompilerEnd> {
-    const folder = await realpath(await mkdtemp(join(tmpdir(), "sandgate-types-")));
+    const folder = await realpath(makeTemporaryDirectory("types"));
     try {
       await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text)));
       this.#sandbox ??= openSandbox();

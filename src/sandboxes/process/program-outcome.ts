@@ -152,7 +152,7 @@ export function madeTexts(
 }
 
 const NOT_SEARCHED =
-  "There are more directories than are searched after a call: whether the program made files in the others that other programs run is not known";
+  "There are more directories, or more files that other programs run, than are looked at after a call: whether the program made others is not known";
 
 function madeText(path: string, movedTo: string | undefined): string {
   const made = `The program made '${path}', which other programs run or are configured by`;

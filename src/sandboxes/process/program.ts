@@ -72,7 +72,9 @@ export function keptCommand(
   if ((task.capabilities.net ?? []).length > 0)
     throw refusal("A persistent shell has no network: leave persistent out to run a command with one");
   if (typeof cwd === "object" && values.single(cwd) !== undefined)
-    throw refusal(`A persistent shell keeps its directory: use cd, and leave ${nameOf(cwd.argument)} out`);
+    throw refusal(
+      `${nameOf(cwd.argument)} must be left out for a persistent shell, which keeps its directory: use cd`,
+    );
   return values.single(keptShell.command) ?? "";
 }
 

@@ -123,7 +123,7 @@ function replace(text: string, old: string, replacement: string, finder: TextFin
 const MORE_OR_ALL = "Give more of the text around it, or set replaceAll.";
 
 /** Says what to do about a text that does not occur. */
-function missing(text: string, old: string): string {
+export function missing(text: string, old: string): string {
   if (old.includes("\n") && new TextFinder(old.replaceAll(/\r?\n/g, "\r\n")).indexIn(text) >= 0) {
     return "the text does not occur, as the lines of the file end with \\r\\n. Give the text with these line ends.";
   }

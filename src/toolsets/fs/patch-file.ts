@@ -1,8 +1,10 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { FileFailure } from "../../tool/file-failure.ts";
+import { FileFailure, shownPath } from "../../tool/file-failure.ts";
+import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { Writing } from "../files/writing.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";
+import { missing } from "./edit-file.ts";
 import { FILE_PATH } from "./file-path.ts";
 
 /** Returns the tool `patch_file`. */
@@ -23,21 +25,23 @@ export function patchFile(writing: Writing): Tool {
     }),
     host: ({ path, old, new: replacement }, context) =>
       writing.run(context.workspace, async () => {
-        await patch(() => grantedFiles(context).patch(path, old, replacement));
+        await patch(grantedFiles(context), path, old, replacement);
         return { replacements: 1 };
       }),
   });
 }
 
 /** Says also what to do if the text does not occur exactly once. */
-async function patch(run: () => Promise<void>): Promise<void> {
+async function patch(files: WorkspaceFiles, path: string, old: string, replacement: string): Promise<void> {
   try {
-    await run();
+    await files.patch(path, old, replacement);
   } catch (error) {
     if (!(error instanceof FileFailure) || error.reason !== "invalid") throw error;
-    const next = error.message.endsWith("times")
-      ? "Give more of the text around it."
-      : "Read the file again, and copy the text exactly, with its white space.";
-    throw new FileFailure("invalid", `${error.message}. ${next}`);
+    if (error.message.endsWith("times"))
+      throw new FileFailure("invalid", `${error.message}. Give more of the text around it.`);
+    throw new FileFailure(
+      "invalid",
+      `Cannot patch '${shownPath(path)}': ${missing(await files.read(path), old)}`,
+    );
   }
 }

@@ -183,6 +183,9 @@ describe("edit_file", () => {
     await using scene = await open({ "a.txt": "one\r\ntwo\r\n" });
     const edits = [{ old: "one\ntwo", new: "" }];
     expect(await failure(scene, "edit_file", { path: "a.txt", edits })).toContain("end with \\r\\n");
+    expect(await failure(scene, "patch_file", { path: "a.txt", ...edits[0] })).toBe(
+      "Cannot patch 'a.txt': the text does not occur, as the lines of the file end with \\r\\n. Give the text with these line ends.",
+    );
   });
 
   test("refuses to make a file of more than 16 MiB", async () => {

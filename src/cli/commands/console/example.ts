@@ -1,8 +1,8 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGE_FOLDER } from "../../../base/package-folder.ts";
+import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
 
 /** A config with calls to look at, in a temporary folder that is deleted with it. */
 export class Example implements AsyncDisposable {
@@ -13,7 +13,7 @@ export class Example implements AsyncDisposable {
   }
 
   static async create(): Promise<Example> {
-    const folder = await mkdtemp(join(tmpdir(), "sandgate-console-"));
+    const folder = makeTemporaryDirectory("console");
     await cp(fileURLToPath(new URL("examples/console", PACKAGE_FOLDER)), folder, { recursive: true });
     return new Example(folder);
   }

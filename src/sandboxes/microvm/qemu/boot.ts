@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
+import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
 import { READY_LINE } from "../guest/keeper-program.ts";
 import { type Accelerator, bootMemory, bootOptions, machineOptions } from "./command-line.ts";
 import type { Confinement } from "./confinement.ts";
@@ -43,7 +43,7 @@ export async function bootAndSave<T>(
   boot: Boot,
   store: (state: Socket, memory: string | undefined) => Promise<T>,
 ): Promise<T> {
-  const directory = await mkdtemp(join(tmpdir(), "sandgate-microvm-"));
+  const directory = makeTemporaryDirectory("microvm");
   let machine: QemuMachine | undefined;
   let server: Server | undefined;
   try {

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { hasEnded, processMark } from "../../../base/temporary-directory.ts";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import { type Controller, findHierarchy, type Hierarchy, LIMIT_FILES } from "./hierarchy.ts";
 
@@ -13,6 +14,11 @@ export class Cgroups {
   readonly memory: Hierarchy | string = findHierarchy("memory");
   readonly pids: Hierarchy | string = findHierarchy("pids");
   #created = 0;
+
+  constructor() {
+    for (const hierarchy of [this.memory, this.pids])
+      if (typeof hierarchy !== "string") removeLeft(hierarchy.directory);
+  }
 
   /**
    * Creates a cgroup that will hold `memoryBytes` and `processes`, as far as there are controllers.
@@ -27,7 +33,9 @@ export class Cgroups {
       limits.push(["memory", this.memory, memoryBytes]);
     if (processes !== undefined && typeof this.pids !== "string")
       limits.push(["pids", this.pids, processes + ownProcesses]);
-    return limits.length === 0 ? undefined : new Cgroup(`sandgate-${process.pid}-${this.#created++}`, limits);
+    return limits.length === 0
+      ? undefined
+      : new Cgroup(`sandgate-${processMark()}-${this.#created++}`, limits);
   }
 }
 
@@ -120,6 +128,26 @@ export class Cgroup implements AsyncDisposable {
           // The kernel has not let go of the last process yet.
         }
     }
+  }
+}
+
+/** Removes the cgroups that processes have left behind which did not end in order. The kernel keeps those with processes. */
+function removeLeft(directory: string): void {
+  for (const name of namesIn(directory)) {
+    if (!hasEnded(/^sandgate-(\d+-\d+-\d+)-\d+$/.exec(name)?.[1])) continue;
+    try {
+      rmdirSync(join(directory, name));
+    } catch {
+      // Another process may have removed it, or its programs have not ended.
+    }
+  }
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
   }
 }
 

@@ -1,8 +1,8 @@
-import { type BigIntStats, closeSync, fstatSync, lstatSync, mkdtempSync } from "node:fs";
+import { type BigIntStats, closeSync, fstatSync, lstatSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import type { QueueOwner } from "../../../base/fair-queue.ts";
+import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
 import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
@@ -25,7 +25,7 @@ import type { GrantedPath } from "./launch-plan.ts";
 /** The granted directories and files of a call, which its program uses at their own paths, and its temporary directory. */
 export class GrantedPaths implements GrantedFiles {
   /** Only the program uses it. Removed after the call. */
-  readonly temporary: string = mkdtempSync(join(tmpdir(), "sandgate-tmp-"));
+  readonly temporary: string = makeTemporaryDirectory("tmp");
   /** The program that uses them. */
   launched: Launched | undefined;
   readonly #places: SnapshotPlace[] = [];

@@ -1,6 +1,6 @@
-import { existsSync, lstatSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, lstatSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
 
 /** Directories of programs and their libraries. On most systems, all but the first are links into it. */
 export const SYSTEM_DIRECTORIES: readonly string[] = [
@@ -76,7 +76,7 @@ export class SystemFiles implements Disposable {
   readonly args: readonly string[];
   /** The options that show what programs with a network need besides. */
   readonly networkArgs: readonly string[];
-  readonly directory: string = mkdtempSync(join(tmpdir(), "sandgate-process-"));
+  readonly directory: string = makeTemporaryDirectory("process");
 
   constructor() {
     const passwd = join(this.directory, "passwd");
