@@ -116,12 +116,22 @@ export class QemuBackend implements MachineBackend {
   /** Saves a machine of which each that is restored maps the memory; `undefined` if too much memory is sealed. */
   async #saveMapped(boot: Boot, keyParts: readonly unknown[]): Promise<QemuSavedMachine | undefined> {
     const { memoryBytes, accelerator, confinement, qemu } = boot;
-    const { key, file } = await this.#bootOnce(boot, keyParts);
+    const { key, file, isNew } = await this.#bootOnce(boot, keyParts);
     // Its holes are not copied.
     const sealedBytes = (await stat(file)).blocks * BLOCK_BYTES;
     if (this.#sealedBytes + sealedBytes > (this.#options.maxSealedBytes ?? MAX_SEALED_BYTES))
       return undefined;
-    const memory = await sealMemory(file, memoryBytes);
+    let memory: number;
+    try {
+      memory = await sealMemory(file, memoryBytes);
+    } catch (error) {
+      if (isNew) throw error;
+      // The state was damaged meanwhile, such as cut off.
+      await this.#cache.remove(key);
+      const again = await this.#bootOnce(boot, keyParts);
+      if (!again.isNew) throw error;
+      memory = await sealMemory(again.file, memoryBytes);
+    }
     this.#sealedBytes += sealedBytes;
     const args = [
       ...machineOptions(memoryBytes, accelerator),
@@ -154,10 +164,14 @@ export class QemuBackend implements MachineBackend {
   }
 
   /** Boots and saves a machine, unless its file is in the cache. */
-  async #bootOnce(boot: Boot, keyParts: readonly unknown[]): Promise<{ key: string; file: string }> {
+  async #bootOnce(
+    boot: Boot,
+    keyParts: readonly unknown[],
+  ): Promise<{ key: string; file: string; isNew: boolean }> {
     const key = digest(JSON.stringify(keyParts));
     const store = (state: Readable, memory: string | undefined) => this.#cache.store(key, state, memory);
-    return { key, file: (await this.#cache.find(key)) ?? (await bootAndSave(boot, store)) };
+    const known = await this.#cache.find(key);
+    return { key, file: known ?? (await bootAndSave(boot, store)), isNew: known === undefined };
   }
 
   /** Finds everything once; if something is missing, the next call looks again. */

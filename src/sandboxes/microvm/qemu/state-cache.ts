@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { createWriteStream, utimesSync } from "node:fs";
-import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { constants, createWriteStream, utimesSync } from "node:fs";
+import { access, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
@@ -52,16 +52,21 @@ export class StateCache {
     );
   }
 
-  /** Returns the file of a state, which counts as used now; `undefined` if there is none. */
+  /** Returns the file of a state, which counts as used now; `undefined` if there is none. What is no state is removed. */
   async find(key: string): Promise<string | undefined> {
     const file = this.#path(key + STATE_SUFFIX);
     try {
-      await access(file);
-      utimesSync(file, new Date(), new Date());
-      return file;
+      const stats = await lstat(file);
+      if (!stats.isFile() || stats.size === 0) await this.remove(key);
+      else {
+        await access(file, constants.R_OK);
+        utimesSync(file, new Date(), new Date());
+        return file;
+      }
     } catch {
-      return undefined;
+      // It is made anew.
     }
+    return undefined;
   }
 
   /**
@@ -85,9 +90,9 @@ export class StateCache {
     return this.#path(key + STATE_SUFFIX);
   }
 
-  /** Removes a state that cannot be restored. */
+  /** Removes a state that cannot be restored. Never rejects. */
   async remove(key: string): Promise<void> {
-    await rm(this.#path(key + STATE_SUFFIX), { force: true });
+    await rm(this.#path(key + STATE_SUFFIX), { force: true, recursive: true }).catch(() => {});
   }
 
   /** Reads a note; `undefined` if there is none. */

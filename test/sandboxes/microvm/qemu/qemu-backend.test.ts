@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -79,6 +79,17 @@ describe.skipIf(unavailable)("a machine that QEMU saved", { timeout: 300_000 }, 
     const machine = saved.restore();
     expect(await runsProgram(machine)).toBe(true);
     expect(mapped(machine)).not.toContain("memfd:sandgate-machine");
+    machine.kill();
+    await machine.ended;
+  });
+
+  test("is saved anew if its state was cut off", async () => {
+    const cache = join(directory, "cache");
+    await open().save(image, TOOL_BYTES);
+    for (const name of readdirSync(cache)) truncateSync(join(cache, name), 4_096);
+    const saved = await open().save(image, TOOL_BYTES);
+    const machine = saved.restore();
+    expect(await runsProgram(machine)).toBe(true);
     machine.kill();
     await machine.ended;
   });

@@ -1,4 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -40,6 +49,20 @@ describe("the cache of saved machines", () => {
     await expect(stored).rejects.toThrow("ENOENT");
     expect(readdirSync(join(directory, "cache"))).toEqual([]);
     expect(await cache.find("key")).toBeUndefined();
+  });
+
+  test("removes what is no state, so that the machine is saved anew", async () => {
+    const file = await cache.store("key", Readable.from(["state"]));
+    for (const put of [
+      () => writeFileSync(file, ""),
+      () => mkdirSync(join(file, "x"), { recursive: true }),
+      () => symlinkSync("/etc/hostname", file),
+    ]) {
+      await cache.remove("key");
+      put();
+      expect(await cache.find("key")).toBeUndefined();
+      expect(readdirSync(join(directory, "cache"))).toEqual([]);
+    }
   });
 
   test("keeps the eight machines that were used last", async () => {
