@@ -80,6 +80,7 @@ export class KeptCommands {
     times: { readonly startedAt: number; readonly deadlineAt: number },
   ): Promise<SandboxOutcome> {
     const launcher = this.#launcher;
+    const madeBefore = (await place.kept?.shell.moveBetweenAside()) ?? [];
     const files = await launcher.openFiles(task.capabilities.fs ?? [], callOwnerOf(task), "call");
     try {
       const changes = new ProgramChanges(tool, program, files.places, task.observer);
@@ -96,11 +97,14 @@ export class KeptCommands {
       const { shell } = place.kept;
       shell.launched.keepAlive(true);
       const call = new ShellCall({
-        ...{ task, tool, program, launcher, files, command, shell, isNew, ...times },
+        ...{ task, tool, program, launcher, files, command, shell, isNew, madeBefore, ...times },
         memory: this.#memory,
       });
       place.call = call;
-      return await changes.addTo(await call.ended);
+      const outcome = await changes.addTo(await call.ended);
+      if (!shell.isOver && (await shell.hasBackground()))
+        shell.watchBetween(await launcher.openFiles(task.capabilities.fs ?? [], callOwnerOf(task), "call"));
+      return outcome;
     } finally {
       place.call = undefined;
       await files[Symbol.asyncDispose]();

@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
+import { shownPath } from "../../../tool/file-failure.ts";
 import type { Cgroup } from "../cgroups/cgroups.ts";
 import type { GrantedFiles, Launched, Launcher } from "../launcher.ts";
 import type { Program } from "../program.ts";
 import { ProgramEnd } from "../program-end.ts";
+import { madeTexts } from "../program-outcome.ts";
 import { type CommandOutput, MarkedOutput } from "./marked-output.ts";
 import { commandScript, FIRST_LINE, SHELL_ARGS } from "./shell-script.ts";
 
@@ -36,6 +39,7 @@ export class KeptShell {
   readonly #stdout: MarkedOutput;
   readonly #stderr: MarkedOutput;
   #exposed: string | undefined;
+  #between: GrantedFiles | undefined;
   #isOver = false;
   #hasRun = false;
 
@@ -78,6 +82,33 @@ export class KeptShell {
     return { stdout, stderr, ended };
   }
 
+  /**
+   * Whether processes go on that a command has started in the background; also if it cannot be found out. The shell is the only
+   * child of the process with which all end.
+   */
+  async hasBackground(): Promise<boolean> {
+    const pid = await this.launched.pid;
+    const [shell, ...others] = (pid === undefined ? undefined : childrenOf(pid)) ?? [];
+    return shell === undefined || others.length > 0 || childrenOf(shell)?.length !== 0;
+  }
+
+  /** Has a watch of its files, which it closes, see what such processes make until the next command. */
+  watchBetween(files: GrantedFiles): void {
+    this.#between = files;
+  }
+
+  /** Moves aside what they have made where other programs would run it. */
+  async moveBetweenAside(): Promise<readonly string[]> {
+    const files = this.#between;
+    this.#between = undefined;
+    if (files === undefined) return [];
+    try {
+      return madeTexts(await files.moveAside(), shownPath);
+    } finally {
+      await files[Symbol.asyncDispose]();
+    }
+  }
+
   /** Kills it with all its processes. Can be repeated. */
   kill(): void {
     this.#isOver = true;
@@ -91,8 +122,19 @@ export class KeptShell {
     this.#stdout.drop();
     this.#stderr.drop();
     const code = await this.#end.finish();
+    for (const text of await this.moveBetweenAside())
+      process.emitWarning(text, { code: "SANDGATE_MOVED_ASIDE" });
     await files[Symbol.asyncDispose]();
     await this.cgroup?.[Symbol.asyncDispose]();
     return code;
+  }
+}
+
+function childrenOf(pid: number): readonly number[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim();
+    return text === "" ? [] : text.split(" ").map(Number);
+  } catch {
+    return undefined;
   }
 }

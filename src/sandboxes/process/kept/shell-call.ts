@@ -27,6 +27,8 @@ export interface ShellCallParts {
   readonly shell: KeptShell;
   /** Whether it is the shell's first command. */
   readonly isNew: boolean;
+  /** What processes in the background made before it, where other programs would run it. */
+  readonly madeBefore: readonly string[];
   /** Readings of `performance.now`. */
   readonly startedAt: number;
   readonly deadlineAt: number;
@@ -94,13 +96,15 @@ export class ShellCall {
 
   /** @param code The exit code; `undefined` if the shell could not be ended. */
   async #outcome(code: number | undefined, hasShellEnded: boolean): Promise<SandboxOutcome> {
-    const { task, shell, files, isNew } = this.#parts;
+    const { task, shell, files, isNew, madeBefore } = this.#parts;
     const { exposed } = shell;
     const cause = exposed === undefined ? this.#cause : "exposed";
+    for (const text of madeBefore) task.observer.log("warn", text);
     this.#output.end();
     const moved = await moveProtectedAside(task, files);
     const notes = [
       ...(isNew ? [NEW_SHELL] : []),
+      ...madeBefore,
       ...(moved === undefined ? [] : [moved]),
       ...(hasShellEnded ? [SHELL_ENDED] : []),
     ];

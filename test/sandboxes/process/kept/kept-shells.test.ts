@@ -1,4 +1,5 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { allow } from "../../../../src/policy/decision.ts";
@@ -40,6 +41,48 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
       stdout: "src\na b\nY=1\nhello\nf 2\nkilled\nopen\n",
     });
   });
+
+  const MAKE =
+    "(until [ -e go ]; do sleep 0.05; done; mkdir -p one/.git/hooks; echo bad > one/.git/hooks/pre-commit; touch made) &";
+
+  /** Has a process in the background make a hook after its command. */
+  async function makeHook(scene: ShellScene): Promise<string> {
+    mkdirSync(join(scene.workspace, "one"));
+    await scene.run(MAKE);
+    writeFileSync(join(scene.workspace, "go"), "");
+    await vi.waitFor(() => expect(existsSync(join(scene.workspace, "made"))).toBe(true), { timeout: 20_000 });
+    return join(scene.workspace, "one/.git/hooks/pre-commit");
+  }
+
+  test.skipIf(isolation === "landlock")(
+    "moves aside what its background processes make between commands",
+    async () => {
+      const scene = await openScene();
+      const hook = await makeHook(scene);
+      expect((await scene.run("true")).output).toMatchObject({ note: expect.stringContaining("one/.git") });
+      expect(existsSync(hook)).toBe(false);
+    },
+  );
+
+  test("moves aside what its background processes have made when it ends", async () => {
+    const scene = await openScene();
+    const hook = await makeHook(scene);
+    const warned = once(process, "warning");
+    await scene.sandboxes.close();
+    expect(String(await warned)).toContain("one/.git");
+    expect(existsSync(hook)).toBe(false);
+  });
+
+  test.skipIf(isolation === "landlock")(
+    "leaves alone what the user makes while nothing runs in it",
+    async () => {
+      const scene = await openScene();
+      await scene.run("true");
+      mkdirSync(join(scene.workspace, ".vscode"));
+      const { output } = await scene.run("ls -A");
+      expect(output).toMatchObject({ stdout: expect.stringContaining(".vscode") });
+    },
+  );
 
   test("is another one for each session, principal and command without it", async () => {
     const scene = await openScene();
