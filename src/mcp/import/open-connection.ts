@@ -72,12 +72,31 @@ function capabilitiesOf(asks: ReadonlySet<McpAsk>): ServerAsks {
   };
 }
 
+/** Programs that download what they start, and from where. */
+const RUNNERS: Readonly<Record<string, string>> = {
+  npx: "https://registry.npmjs.org",
+  npm: "https://registry.npmjs.org",
+  pnpm: "https://registry.npmjs.org",
+  pnpx: "https://registry.npmjs.org",
+  yarn: "https://registry.yarnpkg.com",
+  bunx: "https://registry.npmjs.org",
+  uvx: "https://pypi.org",
+  uv: "https://pypi.org",
+  pipx: "https://pypi.org",
+};
+
 function stdioOpener(
   { asks: _, keepsNames: _keepsNames, ...program }: StdioServerOptions,
   sandboxes: Pick<Sandboxes, "startConfinedProgram">,
 ): OpenTransport {
   return async (_sdk, filter, notify) => {
     const warn = (text: string): void => notify("problem", text);
+    const runner = RUNNERS[program.command.split("/").at(-1) ?? ""];
+    if (runner !== undefined && (program.net ?? []).length === 0) {
+      warn(
+        `'${program.command}' downloads the server from ${runner} at each start, and 'net' grants no network: install the server in a directory of 'fs' and start it there, or grant 'net: [${runner}]'`,
+      );
+    }
     return new StdioTransport(() => sandboxes.startConfinedProgram({ ...program, warn }), filter, notify);
   };
 }

@@ -63,7 +63,7 @@ describe("A hostile server", () => {
     );
   });
 
-  test("that ends before it speaks has its exit code and its last line in the problem", async () => {
+  test("that ends before it speaks has its exit code and why in the problem", async () => {
     const script = join(mkdtempSync(join(tmpdir(), "sandgate-mcp-")), "server.mjs");
     writeFileSync(script, 'console.error("no such option: --root"); process.exit(7);');
     await using opened = await open({ h: nodeServer(script) });

@@ -371,11 +371,10 @@ function definitionsIn({ tools }: ListedTools): ReadonlyMap<string, JsonObject> 
   return new Map(tools.filter(isJsonObject).map((tool) => [String(tool["name"]), tool]));
 }
 
-/** Adds how a program ended that could not be spoken to, and what it wrote last to its standard error. */
+/** Adds how a program ended that could not be spoken to. */
 function withEnd(error: unknown, told: ReadonlyMap<string, string>): unknown {
   const end = told.get("ended");
   if (end === undefined) return error;
-  const lastLine = told.get("stderr");
   // No call was sent to it.
-  return new UnsentError(lastLine === undefined ? end : `${end}: ${lastLine}`, { cause: error });
+  return new UnsentError(end, { cause: error });
 }

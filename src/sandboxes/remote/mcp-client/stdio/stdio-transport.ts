@@ -41,9 +41,9 @@ export class StdioTransport implements Transport {
       throw new UnsentError("the connection is closed");
     }
     program.stdin.on("error", () => {});
-    readErrorLines(program.stderr, this.#notify);
+    const reason = readErrorLines(program.stderr, this.#notify);
     void this.#read(program);
-    void program.ended.then((end) => this.#ended(end));
+    void program.ended.then((end) => this.#ended(end, reason.line));
   }
 
   async #read(program: LongRunningProgram): Promise<void> {
@@ -75,9 +75,10 @@ export class StdioTransport implements Transport {
     return message;
   }
 
-  #ended({ code, hasBegun, problem }: LongRunningEnd): void {
+  #ended({ code, hasBegun, problem }: LongRunningEnd, reason: string | undefined): void {
     if (!this.#isClosed) {
-      this.#notify("ended", hasBegun ? endText(code) : `it did not begin: ${problem}`);
+      const text = hasBegun ? endText(code) : `it did not begin: ${problem}`;
+      this.#notify("ended", reason === undefined ? text : `${text}: ${reason}`);
     }
     this.#isClosed = true;
     this.onclose?.();
