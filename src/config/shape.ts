@@ -136,6 +136,10 @@ function wordsOfSchema({ keyword, parentSchema }: ErrorObject): string | undefin
 function unknownKey(key: string, schema: ErrorObject["parentSchema"]): string {
   const properties: unknown = schema?.["properties"];
   const known = isJsonObject(properties) ? Object.keys(properties) : [];
+  if (known.includes("directory") && known.includes("file")) {
+    if (key === "path") return "unknown key 'path': write 'directory', or 'file' for a single file";
+    if (key === "mode") return "unknown key 'mode': write 'write: true' for 'rw', and nothing for 'r'";
+  }
   const meant = suggest(key, known);
   if (meant !== undefined) return `unknown key '${key}': did you mean '${meant}'?`;
   return known.length > 0

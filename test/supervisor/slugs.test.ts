@@ -59,7 +59,7 @@ test("whatever a tool does once it runs is tool_failed, the message says what, a
   const calls = [...["hanging", "flooding", "refusing"].map((tool) => ({ tool, args: {} })), missing, echo];
   const { end, answers } = await play(scene, calls, {
     ...EVERYTHING,
-    fs: [{ path: scene.granted, mode: "r" }],
+    fs: [{ directory: scene.granted }],
   });
   expect(answers.map(({ error }) => error)).toEqual([...Array(4).fill("tool_failed"), undefined]);
   const messages = answers.map(({ message }) => message);
@@ -105,7 +105,7 @@ test("the tool is checked before its paths, these before its URLs, and these bef
   const wrong = { path: "/etc/passwd", url: "https://example.org" };
   const capabilities = {
     tools: ["sending"],
-    fs: [{ path: scene.granted, mode: "r" as const }],
+    fs: [{ directory: scene.granted }],
     net: ["https://api.example.com"],
   };
   const send = async (args: object, held: AgentCapabilities): Promise<unknown> => {

@@ -137,12 +137,12 @@ describe("Files", () => {
     ];
     const written = await scene.play(`calls=${JSON.stringify(calls)}`, {
       tools: ["*"],
-      fs: [{ path: scene.granted, mode: "rw" }],
+      fs: [{ directory: scene.granted, write: true }],
     });
     expect(written.answers.map(({ result }) => result)).toEqual([{ size: 6 }, { content: "héllo", size: 6 }]);
     const read = await scene.play(`calls=${JSON.stringify(calls)}`, {
       tools: ["*"],
-      fs: [{ path, mode: "r" }],
+      fs: [{ file: path }],
     });
     expect(read.answers).toMatchObject([{ error: "fs_denied" }, { ok: true, result: { size: 6 } }]);
   });
@@ -163,7 +163,7 @@ describe("Files", () => {
     const calls = paths.map((path) => ({ tool: "Read", args: { path } }));
     const { answers } = await scene.play(`calls=${JSON.stringify(calls)}`, {
       tools: ["*"],
-      fs: [{ path: scene.granted, mode: "r" }],
+      fs: [{ directory: scene.granted }],
     });
     expect(answers.map(({ error }) => error)).toEqual(paths.map(() => "fs_denied"));
   });

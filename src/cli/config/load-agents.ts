@@ -1,4 +1,4 @@
-import { described, PATH, TEXTS } from "../../config/described.ts";
+import { described, FLAG, PATH, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
@@ -18,13 +18,16 @@ export const AGENTS_SHAPE: CompiledShape = compileShape({
     fs: described(
       {
         type: "array",
-        items: mapOf(
-          {
-            path: described(PATH, "A file, or a folder with all that is below it."),
-            mode: described({ type: "string", enum: ["r", "rw"] }, "To read, or to write as well."),
-          },
-          ["path", "mode"],
-        ),
+        items: {
+          ...mapOf({
+            directory: described(
+              PATH,
+              "A directory with all that is below it. Exactly one of `directory` and `file` must be set.",
+            ),
+            file: described(PATH, "A file."),
+            write: described(FLAG, "Whether tools may also write there. Default: `false`."),
+          }),
+        },
       },
       "Files and folders that tools may use for the agent. Default: none.",
     ),
@@ -61,7 +64,11 @@ export function loadAgents(source: ConfigSource, problems: ConfigProblem[]): Con
   const entry = source.read<AgentsEntry>(AGENTS_SHAPE, problems, ["agents"]);
   for (const [name, { fs, ...others }] of Object.entries(entry?.value ?? {})) {
     try {
-      const paths = fs?.map((each) => ({ ...each, path: absolutePathBeside(source.file, each.path) }));
+      const paths = fs?.map((each) =>
+        "file" in each
+          ? { ...each, file: absolutePathBeside(source.file, each.file) }
+          : { ...each, directory: absolutePathBeside(source.file, each.directory) },
+      );
       const capabilities = canonicalCapabilities({ ...others, ...(paths && { fs: paths }) });
       agents.set(name, checkAgentCapabilities(capabilities));
     } catch (error) {

@@ -1,4 +1,3 @@
-import type { FsMode } from "../../tool/supervised-agent.ts";
 import { parseOrigin } from "../grant/net-grant.ts";
 import { NAME_PATTERN } from "../match/name-pattern.ts";
 
@@ -14,13 +13,17 @@ export interface AgentCapabilities {
   readonly limits?: AgentQuotas;
 }
 
-/** Files that an agent may have read, or also written. */
-export interface FsCapability {
-  /** An absolute canonical path: without links, `.`, `..` and empty names. */
-  readonly path: string;
-  readonly mode: FsMode;
-  /** What is at the path. Default: a folder. */
-  readonly kind?: "file" | "folder";
+/**
+ * Files that an agent may have read, or also written: a directory with all that is below it, or a file. The path is absolute and
+ * canonical: without links, `.`, `..` and empty names.
+ */
+export type FsCapability =
+  | { readonly directory: string; readonly write?: boolean }
+  | { readonly file: string; readonly write?: boolean };
+
+/** The path of a capability. */
+export function pathOf(capability: FsCapability): string {
+  return "file" in capability ? capability.file : capability.directory;
 }
 
 /** How many calls an agent may make. Those that tools make count; those that are denied do not. */
@@ -64,14 +67,18 @@ export function checkAgentCapabilities({
   });
 }
 
-function checkFsCapability({ path, mode, kind = "folder", ...others }: FsCapability): FsCapability {
-  refuseUnknown(others, "fs");
-  if (mode !== "r" && mode !== "rw") throw new TypeError("the mode of an fs capability must be 'r' or 'rw'");
-  if (kind !== "file" && kind !== "folder")
-    throw new TypeError("the kind of an fs capability must be 'file' or 'folder'");
+/** What the capability `fs` must be. */
+const FS_FORM =
+  "an fs capability must be { directory, write } or { file, write }, such as { directory: '/srv/data', write: true }; 'mode: rw' is 'write: true'";
+
+function checkFsCapability(given: FsCapability): FsCapability {
+  const { directory, file, write = false, ...others } = given as Readonly<Record<string, unknown>>;
+  const path = directory ?? file;
+  const hasOne = (directory === undefined) !== (file === undefined);
+  if (!hasOne || typeof write !== "boolean" || Object.keys(others).length > 0) throw new TypeError(FS_FORM);
   if (!isCanonicalPath(path))
     throw new TypeError("the path of an fs capability must be absolute and canonical, such as /srv/data");
-  return Object.freeze({ path, mode, kind });
+  return Object.freeze(file === undefined ? { directory: path, write } : { file: path, write });
 }
 
 /** Whether a path is absolute, and no name in it is empty, `.` or `..`. */

@@ -7,6 +7,7 @@ import {
   checkAgentCapabilities,
   type FsCapability,
   isCanonicalPath,
+  pathOf,
 } from "./agent-capabilities.ts";
 
 /** A change of what an agent may have done for it. */
@@ -115,9 +116,9 @@ export class CapabilityKernel {
     const { fs } = this.#agents.get(agent)?.capabilities ?? NOTHING;
     if (!isCanonicalPath(canonicalPath)) return undefined;
     return fs
-      .filter((held) => (mode === "r" || held.mode === "rw") && isWithin(canonicalPath, held))
+      .filter((held) => (mode === "r" || held.write === true) && isWithin(canonicalPath, held))
       .reduce<FsCapability | undefined>(
-        (best, held) => (best === undefined || held.path.length > best.path.length ? held : best),
+        (best, held) => (best === undefined || pathOf(held).length > pathOf(best).length ? held : best),
         undefined,
       );
   }
@@ -159,12 +160,13 @@ export class CapabilityKernel {
 }
 
 function isSame(one: FsCapability, other: FsCapability): boolean {
-  return one.path === other.path && one.mode === other.mode;
+  return pathOf(one) === pathOf(other) && one.write === other.write;
 }
 
-function isWithin(path: string, { path: held, kind }: FsCapability): boolean {
+function isWithin(path: string, capability: FsCapability): boolean {
+  const held = pathOf(capability);
   if (path === held) return true;
-  return kind !== "file" && path.startsWith(held === "/" ? "/" : `${held}/`);
+  return !("file" in capability) && path.startsWith(held === "/" ? "/" : `${held}/`);
 }
 
 function fullLimit(

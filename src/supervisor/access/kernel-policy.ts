@@ -1,6 +1,6 @@
 import { allow, deny, type PolicyDecision } from "../../policy/decision.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
-import type { FsCapability } from "../../policy/kernel/agent-capabilities.ts";
+import { type FsCapability, pathOf } from "../../policy/kernel/agent-capabilities.ts";
 import type { CapabilityKernel } from "../../policy/kernel/capability-kernel.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
@@ -49,16 +49,16 @@ function allowWithNothing(sandboxes: readonly SandboxMode[]): PolicyDecision {
 function grantsOf(paths: readonly AllowedPath[]): readonly FsGrant[] {
   const grants = new Map<string, FsGrant>();
   for (const { capability, isWritten } of paths) {
-    const { path } = capability;
+    const path = pathOf(capability);
     const write = isWritten || grants.get(path)?.write === true;
-    grants.set(path, grantOf({ ...capability, mode: write ? "rw" : "r" }));
+    grants.set(path, grantOf({ ...capability, write }));
   }
   return [...grants.values()];
 }
 
-function grantOf({ path, mode, kind }: FsCapability): FsGrant {
-  const write = mode === "rw";
-  return kind === "file" ? { file: path, at: path, write } : { directory: path, at: path, write };
+function grantOf(capability: FsCapability): FsGrant {
+  const at = { at: pathOf(capability), write: capability.write === true };
+  return "file" in capability ? { file: capability.file, ...at } : { directory: capability.directory, ...at };
 }
 
 /** The host sandbox cannot hold a function to origins. */

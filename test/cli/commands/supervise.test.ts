@@ -11,7 +11,7 @@ toolsets: [basic]
 agents:
   reader:
     tools: [Echo, Read]
-    fs: [{ path: data, mode: r }]
+    fs: [{ directory: data }]
     limits: { calls: 100 }
   other: { tools: [Echo] }
 `;
@@ -125,7 +125,11 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate supervise", () => {
 
   test.each([
     ["an unknown capability", "agents: { a: { files: [] } }", "unknown key 'files'"],
-    ["a mode that is none", "agents: { a: { fs: [{ path: data, mode: w }] } }", "must be one of r, rw"],
+    [
+      "another shape of files",
+      "agents: { a: { fs: [{ path: data, mode: w }] } }",
+      "unknown key 'mode': write 'write: true' for 'rw'",
+    ],
     ["an origin that is none", "agents: { a: { net: [example.com] } }", "must be an origin"],
     ["a pattern that is none", 'agents: { a: { tools: ["a b"] } }', "must have names of tools"],
   ])("exits with 2 for a config with %s", async (_what, agents, message) => {

@@ -28,9 +28,9 @@ describe("The kernel", () => {
   test("compares paths name by name", () => {
     const kernel = kernelWith({
       fs: [
-        { path: "/srv/data", mode: "r" },
-        { path: "/srv/data/out", mode: "rw" },
-        { path: "/srv/file", mode: "rw", kind: "file" },
+        { directory: "/srv/data" },
+        { directory: "/srv/data/out", write: true },
+        { file: "/srv/file", write: true },
       ],
     });
     expect(kernel.checkFs("a", "/srv/data", "r")).toBe(true);
@@ -44,7 +44,7 @@ describe("The kernel", () => {
   });
 
   test("refuses paths that are not canonical", () => {
-    const kernel = kernelWith({ fs: [{ path: "/srv/data", mode: "rw" }] });
+    const kernel = kernelWith({ fs: [{ directory: "/srv/data", write: true }] });
     for (const path of [
       "/srv/data/../x",
       "/srv//data",
@@ -111,10 +111,11 @@ describe("The kernel", () => {
     ["an unknown capability", { files: [] }, "unknown member 'files'"],
     [
       "a path that is not canonical",
-      { fs: [{ path: "/srv/../etc", mode: "r" }] },
+      { fs: [{ directory: "/srv/../etc" }] },
       "must be absolute and canonical",
     ],
-    ["a mode that is none", { fs: [{ path: "/srv", mode: "w" }] }, "must be 'r' or 'rw'"],
+    ["another shape", { fs: [{ path: "/srv", mode: "rw" }] }, "'mode: rw' is 'write: true'"],
+    ["a file and a directory", { fs: [{ file: "/a", directory: "/b" }] }, "must be { directory, write } or"],
     ["an origin that is none", { net: ["example.com"] }, "must be an origin"],
     ["a limit that is none", { limits: { calls: -1 } }, "must be a whole number of calls"],
     ["tools that are no list", { tools: "Echo" }, "must be a list"],

@@ -15,7 +15,7 @@ writeFileSync(join(root, "a.txt"), "A");
 const kernel = new CapabilityKernel();
 kernel.grant("a", {
   tools: ["fetch"],
-  fs: [{ path: root, mode: "r" }],
+  fs: [{ directory: root }],
   net: ["https://api.example.com"],
 });
 

@@ -4,6 +4,7 @@ import type { ConfigPath } from "../../../config/source.ts";
 import { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject } from "../../../json/value.ts";
 import { unregistered } from "../../../policy/file/name-checks.ts";
+import { pathOf } from "../../../policy/kernel/agent-capabilities.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { registerOffers } from "../../config/load-all-tools.ts";
@@ -107,8 +108,10 @@ class EntryCheck {
         if (this.#matching(pattern).length === 0)
           this.#warn([...path, "tools", index], this.#unknown(pattern));
       }
-      for (const [index, { path: file }] of fs.entries())
-        this.#checkFolder(file, [...path, "fs", index, "path"]);
+      for (const [index, capability] of fs.entries()) {
+        const member = "file" in capability ? "file" : "directory";
+        this.#checkFolder(pathOf(capability), [...path, "fs", index, member]);
+      }
       this.#checkNames(limits.callsPerTool ?? {}, [...path, "limits", "callsPerTool"]);
       for (const [name, count] of Object.entries(limits.callsPerTool ?? {})) {
         if (count > (limits.calls ?? Infinity))

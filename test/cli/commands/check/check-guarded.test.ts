@@ -82,7 +82,7 @@ describe("sandgate check names the files of Sandgate itself that are covered by"
   test("the folders of an agent and of an MCP server", async () => {
     const { lines } = await warnings({
       "sandgate.yaml": `${policy("{ directory: FOLDER/data }")}agents:
-  one: { tools: [add], fs: [{ path: ., mode: rw }, { path: data, mode: r }, { path: data, mode: rw }] }
+  one: { tools: [add], fs: [{ directory: ., write: true }, { directory: data }, { directory: data, write: true }] }
 mcp:
   servers:
     s: { command: server-that-does-not-exist, fs: [{ directory: ., write: true }, { directory: data, at: /d, write: true }] }
