@@ -22,6 +22,11 @@ export function checkResultBudget(budget: ResultBudget): void {
   }
 }
 
+/** Returns how many characters of a result the model reads. */
+export function charsOf({ chars = DEFAULTS.chars }: ResultBudget = {}): number {
+  return chars;
+}
+
 /** A content within its budget, and how many characters it had and has, if it was shortened. */
 export interface BudgetedContent {
   readonly content: readonly ContentBlock[];

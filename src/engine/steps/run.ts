@@ -4,6 +4,7 @@ import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import { questionAsker } from "../asking/ask.ts";
+import { charsOf } from "../bounds/result-budget.ts";
 import type { DispatchContext } from "../call/context.ts";
 import { canHold, type Holding } from "../call/holding.ts";
 import { idempotencyKeyOf } from "../call/idempotency.ts";
@@ -66,6 +67,8 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     ask: questionAsker(call),
     trace: call.trace,
     idempotencyKey: idempotencyKeyOf(implementations, call),
+    // The tool that made a nested call reads its result whole.
+    resultChars: caller === undefined ? charsOf(ctx.resultBudget) : undefined,
     canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);

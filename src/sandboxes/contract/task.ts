@@ -54,6 +54,8 @@ export interface SandboxTask extends GrantedTask {
   readonly callTool?: CallTool;
   /** See `HostContext.idempotencyKey`. */
   readonly idempotencyKey?: string | undefined;
+  /** See `HostContext.resultChars`. */
+  readonly resultChars?: number | undefined;
   /** Lets the task outlive its process. Absent if it cannot. */
   readonly suspension?: TaskSuspension | undefined;
   /** Holds what a host function changes through `context.files`. Absent if its changes reach the disk. */

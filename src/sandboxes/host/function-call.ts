@@ -59,6 +59,10 @@ export class FunctionCall implements HostContext<never>, PausableContext {
     return this.#task.idempotencyKey;
   }
 
+  get resultChars(): number | undefined {
+    return this.#task.resultChars;
+  }
+
   get toolName(): string {
     return this.#task.toolName;
   }

@@ -43,6 +43,12 @@ export interface HostContext<Embedder = unknown> {
    * call in a context with a `messageId`, as sessions do.
    */
   readonly idempotencyKey?: string | undefined;
+  /**
+   * The characters (UTF-16 code units) that the model reads of the result: of a longer one, it reads the beginning and the
+   * end. An output that is no text counts as JSON. A tool that pages ends a page within it. Absent for a nested call, whose
+   * result the calling tool reads whole.
+   */
+  readonly resultChars?: number | undefined;
   /** The supervised agent that calls; absent if the call is none of such an agent. */
   readonly agent?: AgentInfo | undefined;
   /** What the agent may have done for it, to ask about what no argument names; absent if `agent` is. */

@@ -12,8 +12,11 @@ import { type ReadLines, readLines } from "./read-lines.ts";
 /** The most lines that a call returns, also by default. */
 const MAX_LINES = 2_000;
 
-/** The most characters that a call returns, in UTF-16 code units. */
+/** The most characters that a call returns, in UTF-16 code units. The model may read fewer of a result. */
 const MAX_LENGTH = 100_000;
+
+/** The room that the other members of a result take as JSON, with its note. */
+const RESERVED = 400;
 
 /** The tool `read_file`. */
 export const readFile: Tool = defineTool({
@@ -40,7 +43,9 @@ export const readFile: Tool = defineTool({
   host: async ({ path, offset = 1, limit = MAX_LINES }, context) => {
     const read = await readLines(grantedFiles(context), path, offset + limit - 1);
     const lines = linesAt(textOf(path, read), offset, limit);
-    return excerpt(lines, offset, context.toolName, read.isWhole);
+    // The model reads the result as JSON, in which line ends and quotation marks take two characters.
+    const room = Math.max((context.resultChars ?? Number.POSITIVE_INFINITY) - RESERVED, RESERVED);
+    return excerpt(lines, offset, context.toolName, read.isWhole, room);
   },
 });
 
@@ -56,17 +61,31 @@ interface Excerpt {
   readonly note?: string;
 }
 
-function excerpt({ starts, text, total }: Lines, offset: number, tool: string, isWhole: boolean): Excerpt {
+/** @param room The most characters of the content as JSON. */
+function excerpt(
+  { starts, text, total }: Lines,
+  offset: number,
+  tool: string,
+  isWhole: boolean,
+  room: number,
+): Excerpt {
   const range = { firstLine: offset, ...(isWhole && { totalLines: total }) };
   const start = starts[0];
   if (start === undefined) {
     const note = total === 0 ? "The file is empty." : `The file has only ${total} lines.`;
     return { content: "", ...range, lastLine: offset - 1, note };
   }
-  let count = starts.length - 1;
-  while (count > 1 && (starts[count] as number) - start > MAX_LENGTH) count--;
+  let count = 0;
+  let used = 0;
+  while (count < starts.length - 1) {
+    used += lengthAsJson(text.slice(starts[count], starts[count + 1]));
+    const isFull = used > room || (starts[count + 1] as number) - start > MAX_LENGTH;
+    if (isFull && count > 0) break;
+    count++;
+    if (isFull) break;
+  }
   const whole = text.slice(start, starts[count]);
-  const content = beginning(whole, MAX_LENGTH);
+  const content = withinRoom(beginning(whole, MAX_LENGTH), room);
   const lastLine = offset + count - 1;
   const notes: string[] = [];
   if (content.length < whole.length) {
@@ -79,6 +98,22 @@ function excerpt({ starts, text, total }: Lines, offset: number, tool: string, i
     notes.push(`${shown} Call ${tool} with offset ${lastLine + 1} for the next ones.`);
   }
   return { content, ...range, lastLine, ...(notes.length > 0 && { note: notes.join(" ") }) };
+}
+
+function lengthAsJson(text: string): number {
+  return JSON.stringify(text).length - 2;
+}
+
+/** Returns the longest beginning of a text that has room as JSON. */
+function withinRoom(text: string, room: number): string {
+  if (lengthAsJson(text) <= room) return text;
+  let [low, high] = [0, Math.min(text.length, room)];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (lengthAsJson(beginning(text, middle)) <= room) low = middle;
+    else high = middle - 1;
+  }
+  return beginning(text, low);
 }
 
 /** Some lines of a text. */

@@ -3,7 +3,10 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { DispatchContext } from "../../../src/engine/call/context.ts";
+import { toToolResult } from "../../../src/engine/call/messages.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
+import { contentText } from "../../../src/tool/content.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 type Scene = ToolsetScene<"fs">;
@@ -16,8 +19,13 @@ async function open(files: Readonly<Record<string, string | Uint8Array>> = {}): 
 
 const textOf = ({ workspace }: Scene, path: string): string => readFileSync(join(workspace, path), "utf8");
 
-async function output(scene: Scene, tool: string, args: JsonObject): Promise<JsonObject> {
-  const { success, output: value, error } = await scene.call(tool, args);
+async function output(
+  scene: Scene,
+  tool: string,
+  args: JsonObject,
+  more: Partial<DispatchContext> = {},
+): Promise<JsonObject> {
+  const { success, output: value, error } = await scene.call(tool, args, more);
   expect(error).toBeUndefined();
   expect(success).toBe(true);
   return value as JsonObject;
@@ -30,6 +38,41 @@ async function failure(scene: Scene, tool: string, args: JsonObject): Promise<st
 }
 
 describe("read_file", () => {
+  test.each([
+    28_000, 300_000,
+  ])("pages within what the model reads of a result, at %i characters", async (length) => {
+    const line = `const text = "a\\tb"; // ${"x".repeat(40)}\n`;
+    const content = line.repeat(Math.ceil(length / line.length));
+    await using scene = await open({ "a.ts": content });
+    let read = "";
+    for (let offset = 1; read.length < content.length; ) {
+      const execution = await scene.call("read_file", { path: "a.ts", offset });
+      const { truncated, content: shown } = toToolResult(execution);
+      expect(truncated).toBeUndefined();
+      const page = JSON.parse(contentText(shown)) as { content: string; lastLine: number; note?: string };
+      read += page.content;
+      expect(content.startsWith(read)).toBe(true);
+      // What is left out is said, and how to read it.
+      const isLast = read.length === content.length;
+      expect(page.note ?? "").toMatch(
+        isLast ? /^$/ : `Call read_file with offset ${page.lastLine + 1} for the next ones.`,
+      );
+      offset = page.lastLine + 1;
+    }
+    expect(read).toBe(content);
+  });
+
+  test("says how much of a line is shown that is longer than what the model reads", async () => {
+    await using scene = await open({ "a.txt": '"'.repeat(50_000) });
+    const result = toToolResult(await scene.call("read_file", { path: "a.txt" }));
+    expect(result.truncated).toBeUndefined();
+    const { content, note } = JSON.parse(contentText(result.content)) as { content: string; note: string };
+    expect(content.length).toBeGreaterThan(10_000);
+    expect(note).toContain(
+      `Line 1 has 50000 characters, of which only the first ${content.length} are shown`,
+    );
+  });
+
   test("returns a file exactly as it is, whatever it says", async () => {
     const content = "\ufeffone\r\n[200 lines left out]\n\u2028é\tend";
     await using scene = await open({ "a.txt": content });
@@ -81,10 +124,20 @@ describe("read_file", () => {
   test("bounds what it returns of many lines and of one huge line", async () => {
     const lines = `${"x".repeat(999)}\n`.repeat(500);
     await using scene = await open({ "lines.txt": lines, "line.txt": "é".repeat(5_000_000) });
-    const some = await output(scene, "read_file", { path: "lines.txt" });
+    const some = await output(
+      scene,
+      "read_file",
+      { path: "lines.txt" },
+      { resultBudget: { chars: 1_000_000 } },
+    );
     expect(some).toMatchObject({ lastLine: 100, totalLines: 500 });
     expect(some["note"]).toContain("offset 101");
-    const beginning = await output(scene, "read_file", { path: "line.txt" });
+    const beginning = await output(
+      scene,
+      "read_file",
+      { path: "line.txt" },
+      { resultBudget: { chars: 1_000_000 } },
+    );
     expect(String(beginning["content"])).toHaveLength(100_000);
     expect(beginning["note"]).toContain("Line 1 has 5000000 characters");
   });
