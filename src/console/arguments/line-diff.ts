@@ -38,6 +38,9 @@ function linesOf(text: string): readonly string[] {
   return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
 }
 
+/** The most characters of a word beside a change. */
+const MAX_WORD = 20;
+
 /** Where a line differs from another one: whole words, so that the difference can be read. */
 function changedPart(text: string, other: string): readonly [number, number] | undefined {
   const most = Math.min(text.length, other.length);
@@ -49,8 +52,8 @@ function changedPart(text: string, other: string): readonly [number, number] | u
     text.charCodeAt(text.length - 1 - end) === other.charCodeAt(other.length - 1 - end)
   )
     end++;
-  while (start > 0 && isWord(text.charAt(start - 1))) start--;
-  while (end > 0 && isWord(text.charAt(text.length - end))) end--;
+  for (let by = 0; by < MAX_WORD && start > 0 && isWord(text.charAt(start - 1)); by++) start--;
+  for (let by = 0; by < MAX_WORD && end > 0 && isWord(text.charAt(text.length - end)); by++) end--;
   // Where the lines have nothing in common, marking all of it says nothing.
   return start === 0 && end === 0 ? undefined : [start, text.length - end];
 }

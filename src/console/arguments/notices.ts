@@ -5,6 +5,16 @@ import { lineDiff } from "./line-diff.ts";
 /** Something about arguments that a person should look at. Foreign texts are the odd items. */
 export type Notice = readonly string[];
 
+/** What arguments are compared with. */
+export interface Compared {
+  /** The arguments of other calls of the tool. Default: none. */
+  readonly peers?: readonly Json[];
+  /** The arguments of calls of other tools. Default: none. */
+  readonly others?: readonly Json[];
+  /** Where the server found that the paths lead. Default: not known. */
+  readonly leadsTo?: readonly string[];
+}
+
 /** The most notices, and the most foreign characters in each. */
 const MAX_NOTICES = 12;
 const MAX_CHARS = 200;
@@ -20,22 +30,19 @@ const POWERFUL =
 /**
  * Returns what a person should look at in the arguments of a call: characters that are not what they look like, values that
  * look like others or are unlike all others, paths that lead elsewhere, and lines that do more than they seem to.
- *
- * @param others The arguments of other calls of the tool.
- * @param leadsTo Where the server found that the paths lead.
  */
 export function noticesOf(
   given: Json,
-  others: readonly Json[] = [],
-  leadsTo: readonly string[] = [],
+  { peers: same = [], others = [], leadsTo = [] }: Compared = {},
 ): readonly Notice[] {
   if (!isMembers(given)) return [];
-  const peers = others.filter(isMembers);
+  const peers = same.filter(isMembers);
+  const compared = { peers, others: others.filter(isMembers) };
   const notices = [
     ...disguises(given),
     ...fieldsOf(given).flatMap(({ name, value }) => [
       ...aboutPath(name, value, leadsTo),
-      ...comparedWith(name, value, peers),
+      ...comparedWith(name, value, compared),
     ]),
     ...missingFrom(given, peers),
     ...aboutTexts(given),
@@ -92,43 +99,60 @@ function stringsOf(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.flatMap(stringsOf) : [];
 }
 
-function comparedWith(name: string, value: Json, peers: readonly JsonMembers[]): readonly Notice[] {
-  const known = peers.map((peer) => stringsOf(Object.hasOwn(peer, name) ? peer[name] : undefined));
-  const all = new Set(known.flat());
+function comparedWith(
+  name: string,
+  value: Json,
+  { peers, others }: { readonly peers: readonly JsonMembers[]; readonly others: readonly JsonMembers[] },
+): readonly Notice[] {
+  const known = valuesOf(name, peers);
+  const isPath = isPathName(name);
+  // The same file is written by one tool and changed by another.
+  const all = new Set([...known, ...(isPath ? valuesOf(name, others) : [])].flat());
+  const usual = usualPlace(known);
   const notices: Notice[] = [];
   for (const own of stringsOf(value)) {
     if (all.has(own)) continue;
-    const like = [...all].find((other) => looksLike(own, other, isPathName(name)));
+    const like = [...all].find((other) => looksLike(own, other, isPath));
     if (like !== undefined) {
       notices.push(["", name, " is not ", like, ", which other calls have, but looks like it."]);
-      continue;
+    } else if (usual !== undefined && placeOf(own) !== usual.place) {
+      const where = `, where it is in ${usual.times} of the ${known.length} other calls shown here.`;
+      notices.push(["", name, " is not at ", usual.place, where]);
     }
-    const place = placeOf(own);
-    const places = new Set([...all].map(placeOf));
-    const [usual = ""] = places;
-    if (
-      known.filter(({ length }) => length > 0).length >= MIN_OTHERS &&
-      places.size === 1 &&
-      usual !== place &&
-      usual !== ""
-    )
-      notices.push([
-        "",
-        name,
-        " is not at ",
-        usual,
-        `, where it is in all ${peers.length} other calls shown here.`,
-      ]);
   }
   return notices;
+}
+
+/** The values of an argument in the calls that have it. */
+function valuesOf(name: string, calls: readonly JsonMembers[]): readonly (readonly string[])[] {
+  return calls
+    .map((call) => stringsOf(Object.hasOwn(call, name) ? call[name] : undefined))
+    .filter(({ length }) => length > 0);
+}
+
+/** The share of calls that make a place the usual one. */
+const USUAL_SHARE = 0.6;
+
+/** Where most calls lead with an argument; `undefined` if there are few, or they lead to many places. */
+function usualPlace(
+  known: readonly (readonly string[])[],
+): { readonly place: string; readonly times: number } | undefined {
+  const counts = new Map<string, number>();
+  for (const values of known)
+    for (const place of new Set(values.map(placeOf))) counts.set(place, (counts.get(place) ?? 0) + 1);
+  const [place = "", times = 0] = [...counts].sort(([, one], [, other]) => other - one)[0] ?? [];
+  return place !== "" && times >= MIN_OTHERS && times / known.length >= USUAL_SHARE
+    ? { place, times }
+    : undefined;
 }
 
 /** Where a value leads: the server of an address, the domain of a recipient, the folder of a path. */
 function placeOf(value: string): string {
   const [, authority] = /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(value) ?? [];
   if (authority !== undefined) return authority.toLowerCase();
-  const [, domain] = /^[^@\s]+@([^@\s]+)$/.exec(value) ?? [];
-  if (domain !== undefined) return domain.toLowerCase();
+  // What looks like a name before an address can be another address.
+  const domains = [...value.matchAll(/@([\p{L}\p{N}.-]+)/gu)].map(([, domain = ""]) => domain.toLowerCase());
+  if (domains.length > 0) return [...new Set(domains)].join(", ");
   return value.includes("/") ? `${value.slice(0, value.lastIndexOf("/"))}/` : "";
 }
 
@@ -144,14 +168,21 @@ function skeleton(text: string): string {
     .replace(/[0о]/g, "o")
     .replace(/[1iі|]/g, "l")
     .replace(/5/g, "s")
-    .replace(/[\s_.\\-]/g, "-");
+    .replace(/[\s_.\\-]+/g, "-");
 }
 
 function looksLike(one: string, other: string, isPath: boolean): boolean {
-  if (skeleton(one) === skeleton(other)) return true;
+  if (skeleton(one) === skeleton(other) || isTransposed(one, other)) return true;
   // Paths differ in a letter all the time, and so do numbered names.
   if (isPath || one.replace(/\d+/g, "") === other.replace(/\d+/g, "")) return false;
   return other.length >= 6 && distance(one, other, 2) <= 2;
+}
+
+/** Whether two texts have the same characters in another order, such as `src` and `scr`. */
+function isTransposed(one: string, other: string): boolean {
+  return (
+    one.length > 3 && one.length === other.length && [...one].sort().join("") === [...other].sort().join("")
+  );
 }
 
 /** The number of characters by which two texts differ; more than `most` if it is more. */
@@ -181,8 +212,11 @@ function missingFrom(given: JsonMembers, peers: readonly JsonMembers[]): readonl
 
 function aboutTexts(given: JsonMembers): readonly Notice[] {
   const servers = new Set<string>();
-  const notices: Notice[] = [];
+  const notices: Notice[] = [...whiteSpaceChanges(given)];
   for (const { name, text } of newTexts(given)) {
+    const [gap] = /\n(?:[^\S\n]*\n){8,}/.exec(text) ?? [];
+    if (gap !== undefined)
+      notices.push(["", name, ` goes on after ${gap.split("\n").length - 2} empty lines.`]);
     for (const [, server = ""] of text.matchAll(/\bhttps?:\/\/([^\s/"'<>)\]}?#]+)/gi)) servers.add(server);
     for (const line of text.split("\n")) {
       const [powerful] = POWERFUL.exec(line) ?? [];
@@ -215,4 +249,23 @@ function newTexts(value: Json, name = ""): readonly { readonly name: string; rea
   if (replacement === undefined) return others;
   const added = lineDiff(replacement.before, replacement.after).filter(({ sign }) => sign === "+");
   return [...others, { name: below(replacement.names[1]), text: added.map(({ text }) => text).join("\n") }];
+}
+
+/** Lines of replacements that differ only in their indentation, which some languages give a meaning. */
+function whiteSpaceChanges(value: Json, name = ""): readonly Notice[] {
+  if (Array.isArray(value)) return value.flatMap((item, at) => whiteSpaceChanges(item, `${name}/${at + 1}`));
+  if (!isMembers(value)) return [];
+  const replacement = replacementOf(value);
+  const below = (key: string): string => (name === "" ? key : `${name}/${key}`);
+  const nested = Object.entries(value).flatMap(([key, item]) => whiteSpaceChanges(item, below(key)));
+  if (replacement === undefined) return nested;
+  const lines = lineDiff(replacement.before, replacement.after);
+  const texts = (sign: string): ReadonlySet<string> =>
+    new Set(
+      lines.filter((line) => line.sign === sign && line.text.trim() !== "").map(({ text }) => text.trim()),
+    );
+  const same = [...texts("+").intersection(texts("-"))];
+  return same.length === 0
+    ? nested
+    : [...nested, ["", below(replacement.names[1]), " changes only the white space of ", same[0] ?? "", ""]];
 }

@@ -76,10 +76,13 @@ function ShownArguments({
   const value = useMemo(() => (text === undefined ? undefined : (JSON.parse(text) as JsonValue)), [text]);
   const peers = useLoaded(inquiry.requestId, () => readPeers(inquiry));
   const notices = useComputed(() => {
-    const others = (peers.value.value ?? []).flatMap((peer) =>
-      peer.arguments === undefined ? [] : [JSON.parse(peer.arguments) as JsonValue],
-    );
-    return value === undefined ? [] : noticesOf(value, others, projectedChanges);
+    if (value === undefined) return [];
+    const { peers: same = [], others = [] } = peers.value.value ?? {};
+    return noticesOf(value, {
+      peers: same.flatMap(argumentsOf),
+      others: others.flatMap(argumentsOf),
+      leadsTo: projectedChanges,
+    });
   });
   if (text === undefined || value === undefined) return null;
   return (
@@ -101,6 +104,10 @@ function ShownArguments({
       )}
     </>
   );
+}
+
+function argumentsOf({ arguments: text }: WholeInquiry): readonly JsonValue[] {
+  return text === undefined ? [] : [JSON.parse(text) as JsonValue];
 }
 
 /** Whether a change is the path that the arguments have. */

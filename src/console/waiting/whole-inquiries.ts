@@ -20,8 +20,16 @@ export async function readWhole(inquiry: Inquiry): Promise<WholeInquiry> {
   return whole;
 }
 
+/** What was shown of other calls, and what waits of them. */
+export interface Peers {
+  /** Of the same tool. */
+  readonly peers: readonly WholeInquiry[];
+  /** Of other tools. */
+  readonly others: readonly WholeInquiry[];
+}
+
 /** Reads other calls of the tool of an inquiry: those that were shown before, and those that wait as well. */
-export async function readPeers({ requestId, toolName }: Inquiry): Promise<readonly WholeInquiry[]> {
+export async function readPeers({ requestId, toolName }: Inquiry): Promise<Peers> {
   const peers = [...known.values()].filter(
     (other) => other.toolName === toolName && other.requestId !== requestId,
   );
@@ -39,5 +47,8 @@ export async function readPeers({ requestId, toolName }: Inquiry): Promise<reado
       // It has just ended: there is one less to compare with.
     }
   }
-  return peers.slice(-MAX_PEERS);
+  return {
+    peers: peers.slice(-MAX_PEERS),
+    others: [...known.values()].filter((other) => other.toolName !== toolName).slice(-MAX_KNOWN),
+  };
 }
