@@ -1,8 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { HAS_NO_BROWSER, useBrowser } from "./browser.ts";
+import { HAS_NO_BROWSER, PATIENT, useBrowser } from "./browser.ts";
 import { openScene } from "./server/scene.ts";
 
 const SIZES = [
@@ -64,6 +65,40 @@ describe.skipIf(HAS_NO_BROWSER)("On a phone, a tablet and a desktop", () => {
     expect(await overflow(page)).toEqual([]);
     expect(errors).toEqual([]);
   });
+
+  test.each([
+    "light",
+    "dark",
+  ] as const)("30 inquiries are accessible and fit on a phone, in the %s scheme", async (colorScheme) => {
+    const scene = await openScene();
+    const alice = scene.client("alice");
+    const hostile = ["<b>x</b>", "p\u0430ypal", "\u202egpj", "a\u0000b", "n".repeat(300)];
+    // The writing calls of a session are asked about one after the other.
+    for (let at = 0; at < 30; at++) {
+      const name = hostile[at % hostile.length] ?? "";
+      const args = { text: `note ${at}`, ...(at < 10 && { [name]: hostile }) };
+      await alice.dispatch(await alice.open(), [{ id: `call_${at}`, name: "write_note", arguments: args }]);
+    }
+    await scene.client("carol").inquiries(30);
+    const { page, errors } = await scene.open("carol", { view: 2, colorScheme });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByText("30 open").waitFor();
+    const violations = async (): Promise<readonly string[]> =>
+      (await new AxeBuilder({ page }).analyze()).violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`);
+    await page.getByRole("searchbox", { name: "Filter" }).fill("note 1");
+    await expect.poll(() => page.getByRole("checkbox", { name: "Select" }).count(), PATIENT).toBe(11);
+    expect(await violations()).toEqual([]);
+    expect(await overflow(page)).toEqual([]);
+    await page.getByRole("main").getByRole("listitem").getByRole("link").first().click();
+    await page.getByRole("button", { name: "Deny…" }).click();
+    await page.getByRole("form", { name: "Confirm to deny" }).waitFor();
+    expect(await violations()).toEqual([]);
+    expect(await overflow(page)).toEqual([]);
+    await page.goto(`${scene.origin}/console/#/live`);
+    await page.locator(".rows > .row").first().waitFor();
+    expect(await violations()).toEqual([]);
+    expect(errors).toEqual([]);
+  }, 120_000);
 
   test.each(SIZES)("no view is wider than the page at $width pixels", async (size) => {
     const scene = await openScene();

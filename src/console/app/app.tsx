@@ -69,9 +69,9 @@ function Console(): JSX.Element {
       <Header />
       <main id="main" tabIndex={-1}>
         {route.value.id !== "" && (
-          <a class="back" href={hashOf(route.value.view)}>
-            ‹ All of {TITLES[route.value.view]}
-          </a>
+          <h1 class="back">
+            <a href={hashOf(route.value.view)}>‹ All of {TITLES[route.value.view]}</a>
+          </h1>
         )}
         <View />
       </main>
