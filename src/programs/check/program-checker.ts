@@ -6,8 +6,11 @@ import type { ProgramTypes } from "../types/type-checker.ts";
 import type { CheckedCode, CheckTask, ParsedCode } from "./checked-code.ts";
 import { useProblems } from "./use-problems.ts";
 
-/** How long a program may be parsed, in ms. */
-const WALL_TIME_MS = 2_000;
+/**
+ * How long a program may be parsed, in ms. The longest ones take less than half a second of CPU time; on a busy machine, the thread
+ * may get little of it.
+ */
+const WALL_TIME_MS = 20_000;
 
 /** The threads are ended after this time without a program, in ms. */
 const IDLE_MS = 60_000;
