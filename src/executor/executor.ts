@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { FairBudget } from "../base/fair-budget.ts";
+import type { Principal } from "../policy/principal.ts";
 import { FrameUpgrades } from "./frames/frame-upgrades.ts";
 import { Authentication, type Credentials } from "./http/authentication.ts";
 import { BASE_PATH_FORM, isBasePath } from "./http/base-path.ts";
@@ -59,8 +60,14 @@ export class Executor implements AsyncDisposable {
     this.#drainMs = limits.drainMs;
     this.#drainDelayMs = limits.drainDelayMs;
     this.#dispatcher = new Dispatcher(context, limits);
-    const writeTools = (): string =>
-      JSON.stringify({ tools: this.#dispatcher.context.registry.definitions() });
+    const writeTools = (principal: Principal | undefined, listsAll: boolean): string => {
+      const { registry, policy } = this.#dispatcher.context;
+      const mayRun = (name: string): boolean => {
+        const subject = registry.find(name)?.subject;
+        return subject === undefined || (policy.mayAllow?.(subject, principal) ?? true);
+      };
+      return JSON.stringify({ tools: registry.definitions().filter(({ name }) => listsAll || mayRun(name)) });
+    };
     const tell = (refused: RefusedRequest): void => {
       try {
         onRefusal?.(refused);

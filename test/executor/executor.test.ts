@@ -5,6 +5,7 @@ import { EventStream } from "../../src/engine/call/events.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow, deny } from "../../src/policy/decision.ts";
 import type { RuntimePolicy } from "../../src/policy/policy.ts";
+import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
 import { readTools } from "../../src/remote-protocol/bodies.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
 import {
@@ -50,6 +51,14 @@ describe("an executor", () => {
     expect(readTools(text).tools).toEqual([
       { name: "count", description: "Returns its input.", inputSchema: { type: "object" } },
     ]);
+  });
+
+  test("an executor lists no tools that its policy allows the client in no case", async () => {
+    const tools = ["read", "pay"].map((name) => ({ ...new CountingTool().tool, name }));
+    const rules = [{ name: "read", effect: "allow", tools: ["read"], sandboxes: ["host"] }] as const;
+    const executor = await startExecutor(tools, { policy: new RulePolicy({ rules }) });
+    const { text } = await send(executor, { method: "GET", path: "/v1/tools" });
+    expect(readTools(text).tools.map(({ name }) => name)).toEqual(["read"]);
   });
 
   test("an executor streams chunks and log lines, and finally the execution", async () => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FairBudget } from "../../base/fair-budget.ts";
+import type { Principal } from "../../policy/principal.ts";
 import {
   DISPATCH_PATH,
   EXECUTOR_HEADER,
@@ -29,6 +30,13 @@ import { limitReadingTime, respond, respondJson, respondProblem } from "./respon
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
 
+/**
+ * Returns the list of tools as JSON text.
+ *
+ * @param listsAll Whether the list has tools that the principal can never call, too.
+ */
+export type WriteTools = (principal: Principal | undefined, listsAll: boolean) => string;
+
 /** Checks the host and the sender of each request, and responds to it by its path. */
 export class Routes {
   /** Refuses all requests until the executor's address is known. */
@@ -42,7 +50,7 @@ export class Routes {
   readonly #dispatcher: Dispatcher;
   readonly #dispatchRoute: DispatchRoute;
   readonly #requestMs: number;
-  readonly #writeTools: () => string;
+  readonly #writeTools: WriteTools;
   readonly #onRefusal: (refused: RefusedRequest) => void;
   readonly #more: MoreRoutes | undefined;
   #open = 0;
@@ -51,7 +59,6 @@ export class Routes {
 
   /**
    * @param bodies The memory for the bodies of calls.
-   * @param writeTools Returns the list of tools as JSON text.
    * @param onRefusal Receives each request that is refused. Must not throw.
    * @param more Further routes.
    */
@@ -60,7 +67,7 @@ export class Routes {
     authentication: Authentication,
     limits: ExecutorLimits,
     bodies: FairBudget,
-    writeTools: () => string,
+    writeTools: WriteTools,
     onRefusal: (refused: RefusedRequest) => void,
     more: MoreRoutes | undefined,
   ) {
@@ -144,7 +151,9 @@ export class Routes {
         this.#dispatch(request, response).catch((thrown) => this.#fail(request, response, thrown));
         break;
       case TOOLS_PATH:
-        this.#answerSender(request, response, TOOLS_PATH, () => respondJson(response, this.#writeTools()));
+        this.#answerSender(request, response, TOOLS_PATH, (sender) =>
+          respondJson(response, this.#writeTools(sender.principal, !this.#mayDispatch(sender))),
+        );
         break;
       case METRICS_PATH:
         this.#answerSender(request, response, METRICS_PATH, (sender) =>
@@ -189,6 +198,16 @@ export class Routes {
       answer(sender);
     });
     answered.catch((thrown) => this.#fail(request, response, thrown));
+  }
+
+  /** Those who only read see the tools of everyone. */
+  #mayDispatch(sender: Sender): boolean {
+    try {
+      this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Where there are no roles, everyone who reads the metrics is a caller. */
