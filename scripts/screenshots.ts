@@ -15,8 +15,12 @@ const FOLDER = join(ROOT, "docs/console");
 export interface Screenshot {
   readonly file: string;
   readonly of: "quickstart" | "example";
+  /** In CSS pixels. Default: that of a small window. */
+  readonly viewport?: { readonly width: number; readonly height: number };
   readonly show: (page: Page) => Promise<unknown>;
 }
+
+const VIEWPORT = { width: 1_050, height: 540 };
 
 /** Every screenshot of docs/console.md. */
 export const SCREENSHOTS: readonly Screenshot[] = [
@@ -41,6 +45,16 @@ export const SCREENSHOTS: readonly Screenshot[] = [
       await page.getByRole("link", { name: /save_note/ }).click();
       await page.getByRole("button", { name: "Allow…" }).click();
       await page.getByRole("form", { name: "Confirm to allow" }).waitFor();
+    },
+  },
+  {
+    file: "phone.png",
+    of: "example",
+    viewport: { width: 390, height: 844 },
+    show: async (page) => {
+      await page.keyboard.press("2");
+      await page.getByRole("link", { name: /save_note/ }).click();
+      await page.getByRole("button", { name: "Allow…" }).waitFor();
     },
   },
   {
@@ -83,12 +97,13 @@ async function take(): Promise<void> {
   for (const shown of ["quickstart", "example"] as const) {
     const { child, link } = await start(shown);
     const context = await browser.newContext({
-      ...{ viewport: { width: 1_050, height: 540 }, colorScheme: "light", reducedMotion: "reduce" },
+      ...{ viewport: VIEWPORT, colorScheme: "light", reducedMotion: "reduce" },
     });
     const page = await context.newPage();
     await page.goto(link);
     await page.getByText("connected", { exact: true }).waitFor();
-    for (const { file, show } of SCREENSHOTS.filter((shot) => shot.of === shown)) {
+    for (const { file, show, viewport = VIEWPORT } of SCREENSHOTS.filter((shot) => shot.of === shown)) {
+      await page.setViewportSize(viewport);
       await page.keyboard.press("1");
       await show(page);
       await page.screenshot({ path: join(FOLDER, file) });
