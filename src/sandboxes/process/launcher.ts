@@ -59,13 +59,19 @@ export interface Launch<Files extends GrantedFiles = GrantedFiles> {
   readonly cgroup?: Cgroup | undefined;
   /** Default: the program has no network. Only namespaces can give it one. */
   readonly listener?: ProxyListener | undefined;
+  /**
+   * Whether the program's standard input is {@link Launched.stdin}. Default: it is the program's text, and `/dev/null` if
+   * that is empty.
+   */
+  readonly hasInput?: boolean | undefined;
   /** Whether the program gets a socket as descriptor 3: see {@link Launched.channel}. Default: false. */
   readonly hasChannel?: boolean | undefined;
 }
 
 /** A program that was launched, with the process that waits for it. */
 export interface Launched {
-  readonly stdin: Writable;
+  /** Absent if it was not asked for. */
+  readonly stdin?: Writable | undefined;
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** The other end of the program's descriptor 3. Absent if it was not asked for. */

@@ -5,6 +5,7 @@ import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
+import { IdleWatch, idleText } from "./idle-watch.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
 import { type CallNetwork, withProxy } from "./network/call-network.ts";
 import { ProgramOutput } from "./output/program-output.ts";
@@ -27,6 +28,8 @@ export interface CallParts {
   readonly cgroup?: Cgroup | undefined;
   /** Absent if the grant gives none. */
   readonly network?: CallNetwork | undefined;
+  /** Milliseconds without output and CPU time after which the program is ended. */
+  readonly idleMs: number;
 }
 
 /** One call of a program, from its start to its outcome. */
@@ -51,8 +54,7 @@ export class ProcessCall {
     const listener = network?.listener;
     this.#launched = launcher.launch({ program, files, limits: task.limits, cgroup, listener });
     this.#end = new ProgramEnd(this.#launched);
-    const { stdin, stdout, stderr } = this.#launched;
-    stdin.end(program.stdin);
+    const { stdout, stderr } = this.#launched;
     this.#limits = task.limits;
     this.#output = new ProgramOutput(task, tool, memory.openForOutput(task));
     this.#output.read(stdout, stderr, (cause) => void this.stop(cause));
@@ -103,19 +105,23 @@ export class ProcessCall {
     );
     task.signal?.addEventListener("abort", cancel, { once: true });
     if (task.signal?.aborted) cancel();
+    const { idleMs } = this.#parts;
+    const watch = new IdleWatch(idleMs, this.#launched, this.#output, () => void this.stop("idle"));
     await this.#end.exited;
     this.#hasExited = true;
+    watch[Symbol.dispose]();
     clearTimeout(this.#grace);
     const code = await this.#end.finish();
     clearTimeout(deadline);
     task.signal?.removeEventListener("abort", cancel);
     this.#output.end();
     const cause = this.#cause;
-    const note = await moveProtectedAside(task, files);
+    const moved = await moveProtectedAside(task, files);
+    const notes = [...(cause === "idle" ? [idleText(idleMs)] : []), ...moved];
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: this.#launched, output: this.#output, startedAt: this.#startedAt },
-      ...{ cause, exposed: this.#exposed, code, note },
+      ...{ cause, exposed: this.#exposed, code, notes },
     });
   }
 }

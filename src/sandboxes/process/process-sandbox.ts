@@ -20,7 +20,7 @@ import { CallNetwork } from "./network/call-network.ts";
 import { openLauncher } from "./open-launcher.ts";
 import { ProcessCall } from "./process-call.ts";
 import { defaultLimits, enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
-import { keptCommand, type Program, programFor } from "./program.ts";
+import { idleMsOf, keptCommand, type Program, programFor } from "./program.ts";
 import { ProgramChanges } from "./program-changes.ts";
 
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
@@ -31,6 +31,7 @@ const CAPABILITIES: Readonly<Record<Isolation, ReadonlySet<CapabilityName>>> = {
 };
 
 const SHELL_IDLE_MS = 600_000;
+const IDLE_MS = 60_000;
 
 /** Options of {@link ProcessSandbox.open}. */
 export interface ProcessSandboxOptions {
@@ -43,6 +44,11 @@ export interface ProcessSandboxOptions {
   readonly bubblewrap?: string;
   /** Milliseconds after the last command of a kept shell until it is ended. Default: 600,000. */
   readonly shellIdleMs?: number;
+  /**
+   * Milliseconds after which a program that neither writes anything nor uses CPU time is ended, unless its tool or its call
+   * says otherwise: see `ProcessImplementation.idleMs`. `Infinity`: it never is. Default: 60,000.
+   */
+  readonly idleMs?: number;
 }
 
 /**
@@ -58,6 +64,7 @@ export class ProcessSandbox implements Sandbox {
   readonly #launcher: Launcher;
   readonly #openEgress: ProxyOptions["openEgress"];
   readonly #memory: GuestMemory;
+  readonly #idleMs: number;
   readonly #kept: KeptCommands;
   readonly #running = new Set<ProcessCall>();
   readonly #programs = new Set<RunningProgram>();
@@ -74,12 +81,12 @@ export class ProcessSandbox implements Sandbox {
    */
   static async open(
     openEgress: ProxyOptions["openEgress"],
-    { isolation, bubblewrap, shellIdleMs = SHELL_IDLE_MS }: ProcessSandboxOptions = {},
+    { isolation, bubblewrap, shellIdleMs = SHELL_IDLE_MS, idleMs = IDLE_MS }: ProcessSandboxOptions = {},
     memory: GuestMemory = new GuestMemory(),
   ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
     const kept = new KeptCommands(launcher, shellIdleMs, memory);
-    return new ProcessSandbox(openEgress, launcher, fellBack, kept, memory);
+    return new ProcessSandbox(openEgress, launcher, fellBack, kept, memory, idleMs);
   }
 
   private constructor(
@@ -88,11 +95,13 @@ export class ProcessSandbox implements Sandbox {
     fellBack: string | undefined,
     kept: KeptCommands,
     memory: GuestMemory,
+    idleMs: number,
   ) {
     this.#openEgress = openEgress;
     this.#launcher = launcher;
     this.#kept = kept;
     this.#memory = memory;
+    this.#idleMs = idleMs;
     this.isolation = launcher.isolation;
     this.capabilities = CAPABILITIES[launcher.isolation];
     this.defaults = defaultLimits(launcher.isolation);
@@ -116,13 +125,15 @@ export class ProcessSandbox implements Sandbox {
     this.#warn(task);
     let program: Program;
     let command: string | undefined;
+    let idleMs: number;
     try {
       program = programFor(tool, task);
       command = keptCommand(tool, task);
+      idleMs = idleMsOf(tool, task) ?? this.#idleMs;
     } catch (error) {
       return failedStart(error);
     }
-    if (command !== undefined) return this.#kept.run({ task, tool, program, command }, this.#cgroups);
+    if (command !== undefined) return this.#kept.run({ task, tool, program, command, idleMs }, this.#cgroups);
     const grants = task.capabilities.fs ?? [];
     const owner = ownerOf(task);
     let files: GrantedFiles | undefined;
@@ -145,7 +156,7 @@ export class ProcessSandbox implements Sandbox {
       });
       const call = new ProcessCall({
         ...{ task, tool, program, launcher, files, cgroup, network },
-        memory: this.#memory,
+        ...{ memory: this.#memory, idleMs },
       });
       this.#running.add(call);
       const outcome = await call.ended.finally(() => this.#running.delete(call));

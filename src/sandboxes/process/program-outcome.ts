@@ -24,7 +24,7 @@ const LOST = "The program was started, but how it ended could not be found out";
 const NOT_ALL_ENDED = "The program ended, but not all processes that it started could be ended yet";
 
 /** Why a program was stopped. */
-export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "exposed";
+export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "exposed" | "idle";
 
 /** The message of a program that was ended, since it could have read or changed a file of Sandgate itself. */
 export function exposedText(path: string): string {
@@ -50,8 +50,8 @@ export interface EndedProgram {
   readonly exposed?: string | undefined;
   /** The exit code; `undefined` if its processes have not ended. */
   readonly code: number | undefined;
-  /** What the completion says besides what the program wrote. */
-  readonly note?: string | undefined;
+  /** What the model reads besides what the program wrote. */
+  readonly notes: readonly string[];
 }
 
 /** Returns the outcome of a call whose program has ended. */
@@ -82,7 +82,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
       ...base,
     };
   if (cause === "timeout" && !mayHaveBegun) return { status: cause, hasBegun: false, ...base };
-  if (cause !== undefined) return { status: cause, ...base };
+  if (cause !== undefined && cause !== "idle") return { status: cause, ...base };
   if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
   const refusal = directoryProblem(launched.said, program.cwd);
   if (refusal !== undefined) return { ...failedStart(refusal), used, isolation };
@@ -92,7 +92,7 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
   if (code === undefined) return { status: "failed", message: NOT_ALL_ENDED, ...base };
   let checked: CheckedOutput;
   try {
-    checked = output.check(code, ended.note);
+    checked = output.check(code, ended.notes.length === 0 ? undefined : ended.notes.join(". "));
   } catch (error) {
     return { ...failedStart(error), effect, used, isolation };
   }
@@ -121,20 +121,20 @@ function directoryProblem(said: string, cwd = ""): Error | undefined {
  * Moves aside what the program made where other programs would run or follow it: what was not there could not be covered.
  * Never rejects: whatever the program made of its directories, its call has ended.
  *
- * @returns What the model reads about it; `undefined` if there was nothing.
+ * @returns What the model reads about it.
  */
 export async function moveProtectedAside(
   { observer }: SandboxTask,
   files: GrantedFiles,
-): Promise<string | undefined> {
+): Promise<readonly string[]> {
   try {
     const texts = madeTexts(await files.moveAside(), shownPath);
     for (const text of texts) observer.log("warn", text);
-    return texts.length === 0 ? undefined : texts.join(". ");
+    return texts;
   } catch (error) {
     const why = (error as Error).message;
     observer.log("warn", `It is not known whether the program made what other programs run: ${why}`);
-    return undefined;
+    return [];
   }
 }
 

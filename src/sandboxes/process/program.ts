@@ -1,6 +1,6 @@
 import { lookUp, parsePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { isProgramText, isVariableName } from "../../tool/checks/process-problems.ts";
+import { IDLE_FORM, isIdleTime, isProgramText, isVariableName } from "../../tool/checks/process-problems.ts";
 import type {
   ArgumentReference,
   ProcessImplementation,
@@ -76,6 +76,14 @@ export function keptCommand(
       `${nameOf(cwd.argument)} must be left out for a persistent shell, which keeps its directory: use cd`,
     );
   return values.single(keptShell.command) ?? "";
+}
+
+/** Milliseconds without output and CPU time after which the program is ended, if the tool or the call says so. */
+export function idleMsOf({ idleMs }: ProcessImplementation, task: SandboxTask): number | undefined {
+  if (typeof idleMs !== "function") return idleMs;
+  const given: unknown = idleMs(task.input as never);
+  if (given === undefined || isIdleTime(given)) return given;
+  throw new TypeError(`process.idleMs did not return ${IDLE_FORM}`);
 }
 
 function stdinOf(

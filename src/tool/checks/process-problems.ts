@@ -4,6 +4,10 @@ import { isJsonObject } from "../../json/value.ts";
 /** The longest time between SIGTERM and SIGKILL. */
 const MAX_KILL_GRACE_MS = 60_000;
 
+/** The bounds of the time without output and CPU time after which a program is ended. */
+const [MIN_IDLE_MS, MAX_IDLE_MS] = [100, 86_400_000];
+export const IDLE_FORM: string = `an integer of milliseconds from ${MIN_IDLE_MS} to ${MAX_IDLE_MS}`;
+
 const POINTER = new RegExp(POINTER_PATTERN);
 
 /** A name that shells can set and programs can read (POSIX, 8.1). */
@@ -48,12 +52,22 @@ const CHECKS: readonly (readonly [member: string, isValid: (value: unknown) => b
     (value) => isAbsent(value) || isKeptShell(value),
     "{ when: { argument: pointer }, command: { argument: pointer } }",
   ],
+  [
+    "idleMs",
+    (value) => isAbsent(value) || isIdleTime(value) || isFunction(value),
+    `${IDLE_FORM}, or a function`,
+  ],
   ["killGraceMs", isGrace, `an integer from 0 to ${MAX_KILL_GRACE_MS}`],
 ];
 
 /** Whether a value can be given to a program, as an argument or a variable. */
 export function isProgramText(value: unknown): value is string {
   return typeof value === "string" && !value.includes("\0") && value.isWellFormed();
+}
+
+/** Whether a value can be the time after which an idle program is ended, in milliseconds. */
+export function isIdleTime(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= MIN_IDLE_MS && Number(value) <= MAX_IDLE_MS;
 }
 
 /** Whether a shell can set a variable of this name. */

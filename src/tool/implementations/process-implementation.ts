@@ -55,6 +55,12 @@ export interface ProcessImplementation<Input = never> {
    */
   readonly killGraceMs?: number;
   /**
+   * Milliseconds after which a program that neither writes anything nor uses CPU time is ended, since it probably waits for
+   * input that never comes; or a function that returns them for the arguments of the call. Its call has what it wrote, and a text that says why it was ended.
+   * From 100 to 86,400,000. Default: what the sandbox says, which is 60,000 unless it is set.
+   */
+  readonly idleMs?: number | ((input: Input) => number | undefined);
+  /**
    * Whether the execution has `changes`: the granted directories with `write` are looked at before and after the call, at
    * most 50,000 files for at most 2 seconds each time. What other programs change meanwhile counts, too. Default: `false`.
    */
@@ -97,6 +103,9 @@ export interface ProgramCompletion {
   readonly stderr: string;
   /** Whether anything was left out. */
   readonly truncated: boolean;
-  /** That the shell of the session was started for this command, or has ended. Absent if there is nothing to say. */
+  /**
+   * That the program was ended since it was idle, that it tried to reach a network that it does not have, or that the shell of the session was
+   * started for this command or has ended. Absent if there is nothing to say.
+   */
   readonly note?: string;
 }

@@ -17,6 +17,11 @@ export interface ShellOptions extends ToolsetNaming {
    * Default: 5,000.
    */
   readonly killGraceMs?: number;
+  /**
+   * Milliseconds after which a command that neither writes anything nor uses CPU time is ended; a call can say otherwise with
+   * `idle`. From 100 to 86,400,000. Default: what the sandbox says, which is 60,000 unless it is set.
+   */
+  readonly idleMs?: number;
 }
 
 /** The wall time of a command whose grant does not set it. */
@@ -37,6 +42,15 @@ const PERSISTENT = {
     "from one such command to the next. Use cd in place of cwd. Default: false.",
 } as const;
 
+const IDLE = {
+  type: "integer",
+  minimum: 1_000,
+  maximum: TIMEOUT_MS,
+  description:
+    "Milliseconds after which the command is ended if it writes nothing and uses no CPU time, as one that waits for input. " +
+    "Raise it for a command that only waits, such as sleep. Default: 60000.",
+} as const;
+
 const RESULT = "Returns the exit code, the standard output and the standard error.";
 
 /**
@@ -52,7 +66,7 @@ export function runCommand(name: string, options: ShellOptions): Tool {
     ...TRAITS,
     name,
     description: `Runs a command with bash in the workspace. ${RESULT} ${PROTECTED_TEXT} What it creates of these is moved aside.`,
-    inputSchema: inputSchema({ command: COMMAND }, { cwd: CWD, persistent: PERSISTENT }),
+    inputSchema: inputSchema({ command: COMMAND }, { cwd: CWD, persistent: PERSISTENT, idle: IDLE }),
     process: {
       ...programOf(options),
       args: ["-c", "--", { argument: "/command" }],
@@ -80,6 +94,7 @@ function runTests(options: ShellOptions): Tool {
           description: "Further arguments for the command that runs the tests, such as a file or a filter.",
         },
         cwd: CWD,
+        idle: IDLE,
       },
     ),
     process: {
@@ -92,12 +107,13 @@ function runTests(options: ShellOptions): Tool {
 
 const TRAITS = { sideEffects: "execute", confirm: "prompt", timeoutMs: TIMEOUT_MS } as const;
 
-function programOf({ env, failOnExit, killGraceMs }: ShellOptions) {
+function programOf({ env, failOnExit, killGraceMs, idleMs }: ShellOptions) {
   return {
     command: "bash",
     input: "none",
     output: "completion",
     reportsChanges: true,
+    idleMs: ({ idle = idleMs }: { readonly idle?: number }) => idle,
     ...(env !== undefined && { env }),
     ...(failOnExit !== undefined && { failOnExit }),
     ...(killGraceMs !== undefined && { killGraceMs }),

@@ -11,6 +11,7 @@ import type { HostImplementation } from "../../../tool/implementations/host-impl
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import { guardedPathBeside, pathBeside } from "../config-path.ts";
 import { loadExport } from "./load-export.ts";
+import { readProgramTimes } from "./program-times.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
 /**
@@ -56,18 +57,14 @@ function traitsOf(entry: ToolEntry): Partial<Tool> {
   );
 }
 
-/** Returns the program of a tool; adds a problem if its grace is no duration. */
+/** Returns the program of a tool; adds a problem if one of its times is no duration. */
 function readProgram(
   entry: ConfigEntry<ToolEntry>,
   problems: ConfigProblem[],
 ): ProcessImplementation | undefined {
   if (entry.value.process === undefined) return undefined;
-  const { killGrace, ...program } = entry.value.process;
-  if (killGrace === undefined) return program;
-  const killGraceMs = parseDuration(killGrace);
-  if (killGraceMs !== undefined) return { ...program, killGraceMs };
-  problems.push(entry.problem(["process", "killGrace"], `must be ${DURATION_FORM}`));
-  return undefined;
+  const { killGrace, idle, ...program } = entry.value.process;
+  return { ...program, ...readProgramTimes(entry, ["process"], { killGrace, idle }, problems) };
 }
 
 function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): Pick<Tool, "quickjs"> {

@@ -10,6 +10,7 @@ import type {
 import type { RemoteImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
+import type { ProgramTimes } from "./program-times.ts";
 import { IMPLEMENTATIONS } from "./shapes/implementations.ts";
 import { type ConfigTrait, TRAITS } from "./shapes/tool-traits.ts";
 
@@ -84,11 +85,11 @@ export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
 }
 
 /** A program. */
-export interface ProcessEntry extends Omit<ProcessImplementation, "args" | "input" | "killGraceMs"> {
+export interface ProcessEntry
+  extends Omit<ProcessImplementation, "args" | "input" | "killGraceMs" | "idleMs">,
+    ProgramTimes {
   readonly args?: readonly (string | ArgumentReference)[];
   readonly input?: "json" | "none" | ArgumentReference;
-  /** The time between SIGTERM and SIGKILL, with a unit, such as `5s`; 0 for none. */
-  readonly killGrace?: string | number;
 }
 
 /** An export of an ES module. */

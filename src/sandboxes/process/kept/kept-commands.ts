@@ -24,6 +24,8 @@ export interface KeptCommand {
   /** What would run it without a kept shell. */
   readonly program: Program;
   readonly command: string;
+  /** Milliseconds without output and CPU time after which the shell is ended. */
+  readonly idleMs: number;
 }
 
 /** Runs commands in kept shells. */
@@ -74,7 +76,7 @@ export class KeptCommands {
   }
 
   async #run(
-    { task, tool, program, command }: KeptCommand,
+    { task, tool, program, command, idleMs }: KeptCommand,
     place: ShellPlace,
     cgroups: Cgroups,
     times: { readonly startedAt: number; readonly deadlineAt: number },
@@ -98,7 +100,7 @@ export class KeptCommands {
       shell.launched.keepAlive(true);
       const call = new ShellCall({
         ...{ task, tool, program, launcher, files, command, shell, isNew, madeBefore, ...times },
-        memory: this.#memory,
+        ...{ memory: this.#memory, idleMs },
       });
       place.call = call;
       const outcome = await changes.addTo(await call.ended);

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { Writable } from "node:stream";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import { shownPath } from "../../../tool/file-failure.ts";
 import type { Cgroup } from "../cgroups/cgroups.ts";
@@ -36,6 +37,7 @@ export class KeptShell {
   /** Resolves to its exit code when all its processes have ended; to `undefined` if they could not be ended. */
   readonly ended: Promise<number | undefined>;
   readonly #end: ProgramEnd;
+  readonly #stdin: Writable;
   readonly #stdout: MarkedOutput;
   readonly #stderr: MarkedOutput;
   #exposed: string | undefined;
@@ -47,7 +49,8 @@ export class KeptShell {
   constructor({ launcher, program, files, limits, cgroup }: ShellParts) {
     this.cgroup = cgroup;
     const shell: Program = { ...program, command: "bash", args: SHELL_ARGS, stdin: "" };
-    this.launched = launcher.launch({ program: shell, files, limits, cgroup });
+    this.launched = launcher.launch({ program: shell, files, limits, cgroup, hasInput: true });
+    this.#stdin = this.launched.stdin as Writable;
     this.#end = new ProgramEnd(this.launched);
     this.#stdout = new MarkedOutput(this.launched.stdout);
     this.#stderr = new MarkedOutput(this.launched.stderr);
@@ -55,7 +58,7 @@ export class KeptShell {
       this.#exposed = path;
       this.kill();
     });
-    this.launched.stdin.write(FIRST_LINE);
+    this.#stdin.write(FIRST_LINE);
     this.ended = this.#finish(files);
   }
 
@@ -75,7 +78,7 @@ export class KeptShell {
     const marker = randomBytes(MARKER_BYTES).toString("hex");
     const stdout = this.#stdout.readUntil(marker);
     const stderr = this.#stderr.readUntil(marker);
-    this.launched.stdin.write(commandScript(command, marker));
+    this.#stdin.write(commandScript(command, marker));
     const ended = Promise.all([stdout.ended, stderr.ended]).then(([code, other]) =>
       other === undefined ? undefined : code,
     );

@@ -3,6 +3,7 @@ import type { ProcessImplementation } from "../../../tool/implementations/proces
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
+import { IdleWatch, idleText } from "../idle-watch.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { ProgramOutput } from "../output/program-output.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
@@ -32,6 +33,8 @@ export interface ShellCallParts {
   /** Readings of `performance.now`. */
   readonly startedAt: number;
   readonly deadlineAt: number;
+  /** Milliseconds without output and CPU time of the shell after which it is ended. */
+  readonly idleMs: number;
 }
 
 /** One command of a kept shell, from its start to its outcome. */
@@ -73,7 +76,7 @@ export class ShellCall {
   }
 
   async #run(): Promise<SandboxOutcome> {
-    const { task, shell, command, deadlineAt } = this.#parts;
+    const { task, shell, command, deadlineAt, idleMs } = this.#parts;
     const running = shell.run(command);
     this.#output.read(running.stdout.stream, running.stderr.stream, (cause) => {
       if (cause === "memory") void this.stop(cause, 0);
@@ -82,7 +85,9 @@ export class ShellCall {
     const deadline = setTimeout(() => void this.stop("timeout"), Math.max(deadlineAt - performance.now(), 1));
     task.signal?.addEventListener("abort", cancel, { once: true });
     if (task.signal?.aborted) cancel();
+    const watch = new IdleWatch(idleMs, shell.launched, this.#output, () => void this.stop("idle"));
     const code = await running.ended;
+    watch[Symbol.dispose]();
     clearTimeout(deadline);
     clearTimeout(this.#grace);
     task.signal?.removeEventListener("abort", cancel);
@@ -96,7 +101,7 @@ export class ShellCall {
 
   /** @param code The exit code; `undefined` if the shell could not be ended. */
   async #outcome(code: number | undefined, hasShellEnded: boolean): Promise<SandboxOutcome> {
-    const { task, shell, files, isNew, madeBefore } = this.#parts;
+    const { task, shell, files, isNew, madeBefore, idleMs } = this.#parts;
     const { exposed } = shell;
     const cause = exposed === undefined ? this.#cause : "exposed";
     for (const text of madeBefore) task.observer.log("warn", text);
@@ -105,14 +110,14 @@ export class ShellCall {
     const notes = [
       ...(isNew ? [NEW_SHELL] : []),
       ...madeBefore,
-      ...(moved === undefined ? [] : [moved]),
+      ...(cause === "idle" ? [idleText(idleMs)] : []),
+      ...moved,
       ...(hasShellEnded ? [SHELL_ENDED] : []),
     ];
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: shell.launched, cgroup: shell.cgroup, output: this.#output },
-      ...{ cause, exposed, code },
-      ...(notes.length > 0 && { note: notes.join(". ") }),
+      ...{ cause, exposed, code, notes },
     });
   }
 }

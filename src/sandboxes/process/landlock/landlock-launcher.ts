@@ -1,9 +1,13 @@
 import { spawn } from "node:child_process";
+import { closeSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { entryFile } from "../../../base/entry-file.ts";
 import type { QueueOwner } from "../../../base/fair-queue.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { Launch, Launched, Launcher } from "../launcher.ts";
+import { InputFile, ProgramPipes } from "../program-pipes.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
 import { landlockProblem } from "./availability.ts";
 import { GrantedPaths } from "./granted-paths.ts";
@@ -27,16 +31,26 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
   readonly ownProcesses = 0;
   readonly #system: readonly GrantedPath[] = systemPaths();
   readonly #filter: string;
-  readonly #pool = new SupervisorPool(() => startSupervisor());
+  readonly #pool = new SupervisorPool(() => this.#startSupervisor());
+  readonly #directory: string;
+  readonly #pipes: ProgramPipes;
 
   /** @throws {Error} if programs cannot be confined in this way here. The message says why. */
   static async open(): Promise<LandlockLauncher> {
     const problem = await landlockProblem();
     if (problem !== undefined) throw new Error(problem);
-    return new LandlockLauncher();
+    const directory = mkdtempSync(join(tmpdir(), "sandgate-process-"));
+    try {
+      return new LandlockLauncher(directory, await ProgramPipes.open(directory));
+    } catch (error) {
+      rmSync(directory, { recursive: true, force: true });
+      throw error;
+    }
   }
 
-  private constructor() {
+  private constructor(directory: string, pipes: ProgramPipes) {
+    this.#directory = directory;
+    this.#pipes = pipes;
     this.#filter = (seccompFilter({ isolation: "landlock" }) as Buffer).toString("base64");
   }
 
@@ -44,7 +58,15 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     return GrantedPaths.open(grants, this.#system, owner);
   }
 
-  launch({ program, files, limits, cgroup, listener, hasChannel = false }: Launch<GrantedPaths>): Launched {
+  launch({
+    program,
+    files,
+    limits,
+    cgroup,
+    listener,
+    hasChannel = false,
+    hasInput = false,
+  }: Launch<GrantedPaths>): Launched {
     if (listener !== undefined) throw new Error("programs on Landlock have no network");
     const { command, args, env, cwd } = program;
     const { temporary } = files;
@@ -60,12 +82,13 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
       paths: [...this.#system, ...files.paths],
       limits: limitsOf(limits),
       cgroups: cgroup?.processFiles ?? [],
-      hasChannel,
+      ...{ hasChannel, hasInput: hasInput || program.stdin !== "" },
     };
     // The program enters the cgroup immediately before it begins.
     cgroup?.enforce();
-    const launched = hasChannel ? startSupervisor({ hasChannel }) : this.#pool.take();
-    launched.start(plan);
+    const isPlain = !hasChannel && !hasInput;
+    const launched = isPlain ? this.#pool.take() : this.#startSupervisor({ hasChannel, hasInput });
+    launched.start(plan, program.stdin);
     files.launched = launched;
     return launched;
   }
@@ -74,23 +97,27 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     this.#pool.prepare();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#pool.close();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.close();
+    rmSync(this.#directory, { recursive: true, force: true });
   }
-}
 
-/** Starts a supervisor, which knows nothing of a call until it gets its plan. */
-function startSupervisor({ hasChannel = false }: Pick<Launch, "hasChannel"> = {}): LaunchedOnLandlock {
-  const supervisor = entryFile("sandboxes/process/landlock/child/supervisor");
-  return new LaunchedOnLandlock(
-    spawn(process.execPath, [...NODE_OPTIONS, supervisor], {
-      ...{
-        env: {},
-        cwd: "/",
-        stdio: ["pipe", "pipe", "pipe", "pipe", "pipe", hasChannel ? "pipe" : "ignore"],
-      },
-    }),
-  );
+  /** Starts a supervisor, which knows nothing of a call until it gets its plan. */
+  #startSupervisor({
+    hasChannel,
+    hasInput,
+  }: Pick<Launch, "hasChannel" | "hasInput"> = {}): LaunchedOnLandlock {
+    const supervisor = entryFile("sandboxes/process/landlock/child/supervisor");
+    const input = hasInput ? this.#pipes.toProgram() : new InputFile(this.#directory);
+    const [stdout, stderr] = [this.#pipes.fromProgram(), this.#pipes.fromProgram()];
+    const child = spawn(process.execPath, [...NODE_OPTIONS, supervisor], {
+      ...{ env: {}, cwd: "/" },
+      stdio: [input.fd, stdout.fd, stderr.fd, "pipe", "pipe", hasChannel ? "pipe" : "ignore"],
+    });
+    const ends = [stdout, stderr, ...(input instanceof InputFile ? [] : [input])];
+    for (const { fd } of ends) closeSync(fd);
+    return new LaunchedOnLandlock(child, input, stdout.stream, stderr.stream);
+  }
 }
 
 function limitsOf({ cpuMs, processMemoryBytes }: ResourceLimits): LaunchPlan["limits"] {

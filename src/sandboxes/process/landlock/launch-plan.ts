@@ -26,6 +26,8 @@ export interface LaunchPlan {
   readonly cgroups: readonly string[];
   /** Whether descriptor 5 of the launcher process becomes descriptor 3 of the program. */
   readonly hasChannel: boolean;
+  /** Whether descriptor 0 is the program's standard input. Otherwise, that is `/dev/null`. */
+  readonly hasInput: boolean;
   /** The seccomp filter, in base64. */
   readonly filter: string;
 }

@@ -56,7 +56,7 @@ export async function startRunningProgram(
     const launched = launcher.launch({
       program: held.network === undefined ? program : withProxy(program),
       ...{ files: held.files, limits, cgroup: held.cgroup, listener: held.network?.listener },
-      hasChannel: options.channel === true,
+      ...{ hasInput: true, hasChannel: options.channel === true },
     });
     return new RunningProgram(launched, held, launcher.isolation, warn);
   } catch (error) {
@@ -84,7 +84,7 @@ export class RunningProgram implements ConfinedProgram {
   constructor(launched: Launched, held: Held, isolation: Isolation, warn: (text: string) => void) {
     this.#launched = launched;
     this.isolation = isolation;
-    this.stdin = launched.stdin;
+    this.stdin = launched.stdin as Writable;
     this.stdout = launched.stdout;
     this.stderr = launched.stderr;
     if (launched.channel !== undefined) this.channel = launched.channel;

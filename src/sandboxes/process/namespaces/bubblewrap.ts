@@ -1,16 +1,18 @@
 import { execFile, spawn } from "node:child_process";
-import { closeSync, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { promisify } from "node:util";
 import type { QueueOwner } from "../../../base/fair-queue.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { FileUse, Launch, Launched, Launcher } from "../launcher.ts";
+import { InputFile, openNameless, ProgramPipes } from "../program-pipes.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
 import { GrantedMounts } from "./granted-mounts.ts";
 import { LaunchedInNamespaces } from "./launched-in-namespaces.ts";
 import { leakingDescriptors } from "./leaking-descriptors.ts";
-import { PreparedSandbox, STREAMS } from "./prepared-sandbox.ts";
+import { PreparedSandbox } from "./prepared-sandbox.ts";
 import { SandboxPool } from "./sandbox-pool.ts";
 import { runScript, START_FDS } from "./start-script.ts";
 import { SystemFiles, USER_ID } from "./system-files.ts";
@@ -38,6 +40,7 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
   readonly #pool = new SandboxPool((mounts) => this.makeSandbox(mounts));
   readonly #path: string;
   readonly #system: SystemFiles;
+  readonly #pipes: ProgramPipes;
   /** The files of the filters, without and with a network. */
   readonly #filter: string;
   readonly #networkFilter: string;
@@ -55,21 +58,25 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
       throw new Error(`there is no seccomp filter for ${process.arch}`);
     const system = new SystemFiles();
     try {
-      await promisify(execFile)(path, [...isolation(), ...system.args, "--", "/bin/sh", "-c", ":"], {
-        env: {},
-      });
+      await checkBubblewrap(path, system);
+      const pipes = await ProgramPipes.open(system.directory);
+      return new Bubblewrap(path, system, pipes, filter, networkFilter);
     } catch (error) {
       system[Symbol.dispose]();
-      const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
-      if (code === "ENOENT") throw new Error(`bubblewrap is not installed: there is no ${path}`);
-      throw new Error(`bubblewrap cannot confine programs here: ${stderr.trim()}`);
+      throw error;
     }
-    return new Bubblewrap(path, system, filter, networkFilter);
   }
 
-  private constructor(path: string, system: SystemFiles, filter: Buffer, networkFilter: Buffer) {
+  private constructor(
+    path: string,
+    system: SystemFiles,
+    pipes: ProgramPipes,
+    filter: Buffer,
+    networkFilter: Buffer,
+  ) {
     this.#path = path;
     this.#system = system;
+    this.#pipes = pipes;
     this.#filter = join(system.directory, "seccomp");
     this.#networkFilter = join(system.directory, "seccomp-network");
     writeFileSync(this.#filter, filter);
@@ -82,7 +89,7 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
 
   launch(launch: Launch<GrantedMounts>): Launched {
     const { files, listener } = launch;
-    const isPlain = listener === undefined && launch.hasChannel !== true;
+    const isPlain = listener === undefined && launch.hasChannel !== true && launch.hasInput !== true;
     const sandbox = isPlain ? this.#pool.take(files) : this.makeSandbox(files, launch);
     return new LaunchedInNamespaces(sandbox, launch);
   }
@@ -96,24 +103,36 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
    *
    * @param ways.listener Gets the listening socket of the sandbox. Default: the sandbox has no network.
    * @param ways.hasChannel Whether the program gets a socket besides its standard streams. Default: false.
+   * @param ways.hasInput Whether its standard input is a stream. Default: it is a text, which is given when it starts.
    */
   makeSandbox(
     mounts: GrantedMounts,
-    { listener, hasChannel }: Pick<Launch, "listener" | "hasChannel"> = {},
+    { listener, hasChannel, hasInput = false }: Pick<Launch, "listener" | "hasChannel" | "hasInput"> = {},
   ): PreparedSandbox {
     const filter = openSync(listener === undefined ? this.#filter : this.#networkFilter, "r");
     const nothing = openSync("/dev/null", "r");
-    const status = openNameless(this.#system.directory);
+    const { directory } = this.#system;
+    const status = openNameless(directory, "status");
+    const input = hasInput ? this.#pipes.toProgram() : new InputFile(directory);
+    const outputs = [this.#pipes.fromProgram(), this.#pipes.fromProgram()] as const;
     try {
-      const pipes = Array.from({ length: STREAMS }, () => "pipe" as const);
       const channel = hasChannel ? "pipe" : "ignore";
       const handOver = listener === undefined ? NO_HAND_OVER : (["ipc", listener.nodeFd] as const);
       const child = spawn(this.#path, ["--args", `${ARGS_FD}`, "--", ...runScript()], {
         // Its environment can be read in the sandbox, as that of process 1.
         env: {},
-        stdio: [...withoutLeaks([...pipes, channel, status, ...handOver, filter, ...mounts.fds], nothing)],
+        stdio: [
+          ...withoutLeaks(
+            [
+              ...([input.fd, outputs[0].fd, outputs[1].fd, "pipe", "pipe", "pipe", channel, status] as const),
+              ...[...handOver, filter, ...mounts.fds],
+            ],
+            nothing,
+          ),
+        ],
       });
-      const sandbox = new PreparedSandbox(child, status, listener);
+      const [stdout, stderr] = outputs.map(({ stream }) => stream) as [Socket, Socket];
+      const sandbox = new PreparedSandbox({ child, input, stdout, stderr, status, listener });
       const options = [
         ...isolation(),
         ...this.#system.args,
@@ -134,10 +153,13 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
       return sandbox;
     } catch (error) {
       closeSync(status);
+      if (input instanceof InputFile) input[Symbol.dispose]();
+      else input.stream.destroy();
+      for (const { stream } of outputs) stream.destroy();
       throw error;
     } finally {
-      closeSync(filter);
-      closeSync(nothing);
+      const ends = [...outputs, ...(input instanceof InputFile ? [] : [input])].map(({ fd }) => fd);
+      for (const fd of [filter, nothing, ...ends]) closeSync(fd);
     }
   }
 
@@ -147,12 +169,17 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
   }
 }
 
-/** Opens a new file that has no name any more. */
-function openNameless(directory: string): number {
-  const path = join(directory, "status");
-  const fd = openSync(path, "wx+");
-  unlinkSync(path);
-  return fd;
+/** @throws {Error} if it cannot confine a program. The message says why. */
+async function checkBubblewrap(path: string, system: SystemFiles): Promise<void> {
+  try {
+    await promisify(execFile)(path, [...isolation(), ...system.args, "--", "/bin/sh", "-c", ":"], {
+      env: {},
+    });
+  } catch (error) {
+    const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
+    if (code === "ENOENT") throw new Error(`bubblewrap is not installed: there is no ${path}`);
+    throw new Error(`bubblewrap cannot confine programs here: ${stderr.trim()}`);
+  }
 }
 
 /** Puts `/dev/null` in the place of descriptors that the program would inherit besides its own. */

@@ -7,7 +7,7 @@ import { startScript } from "./start-script.ts";
 
 /** A program in namespaces. It starts when the first process of its sandbox is known, unless it was killed before. */
 export class LaunchedInNamespaces implements Launched {
-  readonly stdin: Writable;
+  readonly stdin: Writable | undefined;
   readonly stdout: Readable;
   readonly stderr: Readable;
   readonly channel: Duplex | undefined;
@@ -69,16 +69,17 @@ export class LaunchedInNamespaces implements Launched {
     cgroup,
     listener,
     hasChannel = false,
+    hasInput = false,
   }: Launch<GrantedMounts>): Promise<void> {
     const script = startScript(program, limits, files.workingDirectory, {
       hasNetwork: listener !== undefined,
-      hasChannel,
+      ...{ hasChannel, hasInput: hasInput || program.stdin !== "" },
     });
     const first = await this.#sandbox.first;
     this.#first = { process: first };
     if (first === undefined || this.#isKilled) return;
     try {
-      await this.#sandbox.start(first, script, cgroup);
+      await this.#sandbox.start(first, script, program.stdin, cgroup);
     } catch (error) {
       this.#problem = String(error);
       this.kill();

@@ -5,31 +5,39 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Cgroup } from "../cgroups/cgroups.ts";
 import { closeOf, exitOf } from "../child-end.ts";
 import type { ProxyListener } from "../network/proxy-listener.ts";
+import { InputFile, type ProgramPipe } from "../program-pipes.ts";
 import { FirstProcess } from "./first-process.ts";
-import { START_FDS } from "./start-script.ts";
+import { SCRIPT_FD, START_FDS } from "./start-script.ts";
 
 /** Milliseconds between two looks at the status, and whether the first process is bound to bubblewrap. */
 const POLL_MS = 1;
 
-/** How many streams bubblewrap's process has. */
-export const STREAMS = 6;
+/** What a process of bubblewrap was started with. */
+export interface SandboxParts {
+  readonly child: ChildProcess;
+  /** The standard input of the program: a pipe, or a file for a text. */
+  readonly input: ProgramPipe | InputFile;
+  readonly stdout: Socket;
+  readonly stderr: Socket;
+  /**
+   * The file to which bubblewrap writes its status. It is no pipe, since bubblewrap dies if nobody reads what it writes, also
+   * when this process has died, and leaves its child waiting. It is closed by the sandbox.
+   */
+  readonly status: number;
+  /** Gets the listening socket of a sandbox with a network; then the process has a channel. Default: none. */
+  readonly listener?: ProxyListener | undefined;
+}
 
-/** The streams of bubblewrap's process, in the order of their descriptors. Each is a socket, which has both directions. */
-type SandboxStreams = readonly [
-  stdin: Socket,
-  stdout: Socket,
-  stderr: Socket,
-  options: Socket,
-  script: Socket,
-  gate: Socket,
-];
+/** The descriptors of bubblewrap's process that are sockets to this one. */
+const [OPTIONS_FD, GATE_FD] = [3, 5];
 
 /**
  * A process of bubblewrap that makes the namespaces of a sandbox, and then waits. The program is not known to it until
  * {@link start}, which is called at most once. If this process ends before, the script's end does, and the shell exits.
  */
 export class PreparedSandbox {
-  readonly stdin: Socket;
+  /** Absent if the input is a text: see {@link start}. */
+  readonly stdin: Socket | undefined;
   readonly stdout: Socket;
   readonly stderr: Socket;
   /** The other end of the program's descriptor 3. Absent if it was not asked for. */
@@ -41,33 +49,42 @@ export class PreparedSandbox {
   /** The first process of the sandbox, which waits; `undefined` if bubblewrap ended before there was one. */
   readonly first: Promise<FirstProcess | undefined>;
   readonly #child: ChildProcess;
-  readonly #streams: SandboxStreams;
+  readonly #input: InputFile | undefined;
+  readonly #script: Socket;
+  readonly #gate: Socket;
+  readonly #streams: readonly Socket[];
   readonly #listener: ProxyListener | undefined;
   /** Resolves when the start script waits for its text. */
   readonly #ready: Promise<void>;
   #said = "";
+  #hasStarted = false;
   #hasExited = false;
 
-  /**
-   * @param status The file to which bubblewrap writes its status. It is no pipe, since bubblewrap dies if nobody reads what
-   *   it writes, also when this process has died, and leaves its child waiting. It is closed by the sandbox.
-   * @param listener Gets the listening socket of a sandbox with a network; then the process has a channel. Default: none.
-   */
-  constructor(child: ChildProcess, status: number, listener?: ProxyListener) {
+  constructor({ child, input, stdout, stderr, status, listener }: SandboxParts) {
     this.#child = child;
     this.#listener = listener;
-    // The others are files, of which this process has no end.
-    this.#streams = child.stdio.slice(0, STREAMS) as unknown as SandboxStreams;
-    const [stdin, stdout, stderr, , script] = this.#streams;
-    [this.stdin, this.stdout, this.stderr] = [stdin, stdout, stderr];
-    const streams: readonly unknown[] = child.stdio;
-    this.channel = (streams[START_FDS.channel] ?? undefined) as Socket | undefined;
-    for (const stream of this.#allStreams) stream.on("error", () => {});
+    this.#input = input instanceof InputFile ? input : undefined;
+    this.stdin = input instanceof InputFile ? undefined : input.stream;
+    [this.stdout, this.stderr] = [stdout, stderr];
+    // The others are files and pipes, of which the process has no stream here.
+    const streams = child.stdio as unknown as readonly (Socket | null | undefined)[];
+    const script = streams[SCRIPT_FD] as Socket;
+    const options = streams[OPTIONS_FD] as Socket;
+    [this.#script, this.#gate] = [script, streams[GATE_FD] as Socket];
+    this.channel = streams[START_FDS.channel] ?? undefined;
+    this.#streams = [stdout, stderr, options, script, this.#gate, this.stdin, this.channel].filter(
+      (stream) => stream !== undefined,
+    );
+    for (const stream of this.#streams) stream.on("error", () => {});
     this.exited = exitOf(child);
     void this.exited.then(() => {
       this.#hasExited = true;
+      this.stdin?.destroy();
+      this.#input?.[Symbol.dispose]();
+      // Nobody reads what one has written that waited for a call.
+      if (!this.#hasStarted) this.#destroyStreams();
     });
-    this.closed = closeOf(child);
+    this.closed = closeOf(child, stdout, stderr);
     this.first = this.#readFirst(status);
     this.#ready = new Promise((resolve) => {
       script.on("data", (chunk: Buffer) => {
@@ -91,15 +108,19 @@ export class PreparedSandbox {
    * bubblewrap has asked for that before it tells the first process, and the first process before it is confined.
    *
    * @param text The script, in one line.
+   * @param input The standard input, if that is a text.
    * @param cgroup Holds the program, and all that it starts. Default: none.
-   * @throws {Error} if the first process cannot be put into the cgroup, or the limits cannot be set.
+   * @throws {Error} if the first process cannot be put into the cgroup, the limits cannot be set, or there is no room for the
+   *   input.
    */
-  async start(first: FirstProcess, text: string, cgroup: Cgroup | undefined): Promise<void> {
+  async start(first: FirstProcess, text: string, input: string, cgroup: Cgroup | undefined): Promise<void> {
+    this.#hasStarted = true;
+    this.#input?.write(input);
     // It has no other process yet.
     cgroup?.add(first.pid);
     if (this.#listener === undefined) cgroup?.enforce();
-    const [, , , , script, gate] = this.#streams;
-    gate.end("\n");
+    const script = this.#script;
+    this.#gate.end("\n");
     await Promise.race([this.#ready, this.exited]);
     while (!this.#hasExited && !first.hasEnded && !first.isConfined) await wait(POLL_MS);
     if (this.#listener !== undefined) {
@@ -123,20 +144,21 @@ export class PreparedSandbox {
   /** Ends a sandbox that is not used any more. */
   async discard(): Promise<void> {
     await this.kill();
-    for (const stream of this.#allStreams) stream.destroy();
+    this.#destroyStreams();
     if (this.#child.connected) this.#child.disconnect();
   }
 
   /** Whether it keeps this process running. */
   keepAlive(isKept: boolean): void {
     // A socket that is closed would wait for its connection.
-    for (const each of [this.#child, ...this.#allStreams.filter(({ destroyed }) => !destroyed)])
+    for (const each of [this.#child, ...this.#streams.filter(({ destroyed }) => !destroyed)])
       if (isKept) each.ref();
       else each.unref();
   }
 
-  get #allStreams(): readonly Socket[] {
-    return this.channel === undefined ? this.#streams : [...this.#streams, this.channel];
+  #destroyStreams(): void {
+    for (const stream of this.#streams) stream.destroy();
+    this.#input?.[Symbol.dispose]();
   }
 
   /** Reads bubblewrap's status: lines of JSON, of which the first has `child-pid`. */

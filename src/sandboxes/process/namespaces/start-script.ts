@@ -32,6 +32,14 @@ export function runScript(): readonly string[] {
   ];
 }
 
+/** What a program has besides its arguments and variables. Default: nothing. */
+interface StartWays {
+  readonly hasNetwork?: boolean;
+  readonly hasChannel?: boolean;
+  /** Otherwise, its standard input is `/dev/null`. */
+  readonly hasInput?: boolean;
+}
+
 /**
  * Returns a shell script in one line that enters the working directory, hands a listening socket over if there is a
  * network, sets the limits and the variables of the program, writes {@link STARTED} to the descriptor and becomes the
@@ -44,7 +52,7 @@ export function startScript(
   { command, args, env, cwd }: Program,
   { cpuMs, processMemoryBytes, processes }: ResourceLimits,
   root: string,
-  { hasNetwork, hasChannel }: { readonly hasNetwork?: boolean; readonly hasChannel?: boolean } = {},
+  { hasNetwork, hasChannel, hasInput }: StartWays = {},
 ): string {
   const say = (what: string): string => `echo ${what} >&${SCRIPT_FD}`;
   const enter =
@@ -67,7 +75,8 @@ export function startScript(
   const before = hasNetwork ? handOverScript({ ...START_FDS.handOver, gate: SCRIPT_FD }) : "";
   const { channel } = START_FDS;
   const connect = hasChannel ? `exec ${CHANNEL_FD}<&${channel} ${channel}<&-; ` : "";
-  const start = `${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
+  const input = hasInput ? "" : "exec </dev/null; ";
+  const start = `${input}${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
   return `${enter}${before}${set}${variables.join("")}${connect}${start}`;
 }
 

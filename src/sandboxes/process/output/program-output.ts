@@ -30,6 +30,7 @@ export class ProgramOutput {
   /** The end of the standard error. */
   readonly #said = new Tail(MAX_MESSAGE_BYTES);
   #logLines = 0;
+  #bytesRead = 0;
 
   /** @param room For what is read. Closed with {@link close}. */
   constructor(task: OutputTask, tool: ProcessImplementation, room: MemoryLease) {
@@ -61,10 +62,19 @@ export class ProgramOutput {
       });
     }
     stderr.on("data", (chunk: Buffer) => this.#said.add(chunk));
+    for (const stream of [stdout, stderr])
+      stream.on("data", (chunk: Buffer) => {
+        this.#bytesRead += chunk.length;
+      });
     // The lines of a completion are part of it.
     if (!(kept instanceof CompletionOutput)) this.#logLinesOf(stderr);
     this.#metered.read(stdout, () => stop("memory"));
     if (kept instanceof CompletionOutput) this.#metered.read(stderr, () => stop("memory"));
+  }
+
+  /** How much of both outputs has been read. */
+  get bytesRead(): number {
+    return this.#bytesRead;
   }
 
   /** Whether what the program wrote waits for room. */

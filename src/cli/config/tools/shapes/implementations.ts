@@ -1,6 +1,7 @@
-import { DURATION, described, FLAG, PATH } from "../../../../config/described.ts";
+import { described, FLAG, PATH } from "../../../../config/described.ts";
 import { mapOf, TEXT } from "../../../../config/shape.ts";
 import type { JsonObject } from "../../../../json/value.ts";
+import { PROGRAM_TIMES } from "../program-times.ts";
 
 /** The schema of a tool's `remote.http`. Its templates are checked when the tool is registered. */
 export const HTTP: JsonObject = mapOf(
@@ -96,7 +97,7 @@ export const PROCESS: JsonObject = mapOf(
       ),
       "With `output: completion`, which calls run a command in a shell that is kept for their session. Default: each call runs by itself.",
     ),
-    killGrace: described(DURATION, "The time between SIGTERM and SIGKILL, up to `60s`. Default: `5s`."),
+    ...PROGRAM_TIMES,
     reportsChanges: described(
       FLAG,
       "Whether the execution lists the changes in the granted directories. Default: `false`.",

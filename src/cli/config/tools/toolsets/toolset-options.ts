@@ -11,6 +11,7 @@ import type { ShellOptions } from "../../../../toolsets/shell/shell-tools.ts";
 import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../../toolsets/toolsets.ts";
 import { guardedPathBeside } from "../../config-path.ts";
 import { loadExport } from "../load-export.ts";
+import { PROGRAM_TIMES, type ProgramTimes, readProgramTimes } from "../program-times.ts";
 import { HTTP } from "../shapes/implementations.ts";
 
 /** How a config has the options of a toolset. */
@@ -71,7 +72,7 @@ const SHELL: OptionsReader<ShellOptions> = {
       "The command of `run_tests`. Default: it is found by the files of the project.",
     ),
     failOnExit: described(FLAG, "Whether an exit code other than 0 fails a call. Default: `false`."),
-    killGrace: described(DURATION, "The time between SIGTERM and SIGKILL, up to `60s`. Default: `5s`."),
+    ...PROGRAM_TIMES,
   },
   read: readShell,
 };
@@ -165,11 +166,8 @@ function readGit({ value }: ConfigEntry<JsonObject>): GitOptions {
 }
 
 function readShell(entry: ConfigEntry<JsonObject>, problems: ConfigProblem[]): ShellOptions {
-  const { killGrace, ...others } = entry.value as ShellOptions & { readonly killGrace?: string | number };
-  if (killGrace === undefined) return others;
-  const killGraceMs = parseDuration(killGrace);
-  if (killGraceMs === undefined) problems.push(entry.problem(["killGrace"], `must be ${DURATION_FORM}`));
-  return { ...others, ...(killGraceMs !== undefined && { killGraceMs }) };
+  const { killGrace, idle, ...others } = entry.value as ShellOptions & ProgramTimes;
+  return { ...others, ...readProgramTimes(entry, [], { killGrace, idle }, problems) };
 }
 
 /** The functions are the members of an object that a module exports. */

@@ -26,6 +26,9 @@ const CHANNEL_FD = 5;
 /** The descriptor of a program's channel. */
 const PROGRAM_CHANNEL_FD = 3;
 
+/** Its standard streams, which a program can open again by names such as `/dev/stderr`. */
+const STREAMS = [0, 1, 2].map((fd) => ({ path: fdPath(fd), access: "device" }) as const);
+
 const PR_SET_PDEATHSIG = 1;
 const PR_SET_SECCOMP = 22;
 const SIGKILL = 9;
@@ -40,6 +43,7 @@ try {
   succeed("close_range", systemCall("close_range", 3, 0xffff_ffff, CLOSE_ON_EXEC));
   // Node.js has it close these.
   for (const fd of [0, 1, 2]) succeed("fcntl", systemCall("fcntl", fd, F_SETFD, 0));
+  if (!plan.hasInput) succeed("dup3", systemCall("dup3", openSync("/dev/null", "r"), 0, 0));
   // The copy is open in the program. The plan has been read.
   if (plan.hasChannel) succeed("dup3", systemCall("dup3", CHANNEL_FD, PROGRAM_CHANNEL_FD, 0));
   const directory = openSync(plan.directory, DIRECTORY_FLAGS);
@@ -48,7 +52,7 @@ try {
   const cgroups = plan.cgroups.map((file) => openSync(file, "w"));
   const becomeProgram = preparedExecution(plan.command, plan.args, plan.env);
   dropPrivileges();
-  confine(plan.paths);
+  confine([...plan.paths, ...STREAMS]);
   filterCalls(Buffer.from(plan.filter, "base64"));
   resetSignals();
   for (const [resource, soft, hard] of plan.limits) setLimit(resource, soft, hard);
