@@ -3,6 +3,7 @@ import { performance } from "node:perf_hooks";
 import { formatDuration } from "../../base/units.ts";
 import type { Launched } from "./launcher.ts";
 import type { ProgramOutput } from "./output/program-output.ts";
+import { STARTED } from "./start-words.ts";
 
 /** How often it is looked, in the time after which a program counts as idle. */
 const LOOKS = 4;
@@ -55,9 +56,10 @@ export class IdleWatch implements Disposable {
     onIdle();
   }
 
-  /** Changes with everything that a program does; `undefined` if it is not known what that is, or it waits for this process. */
+  /** Changes with everything that a program does; `undefined` if that is not known, it has not begun, or waits for this process. */
   #state(): string | undefined {
-    if (this.#pid === undefined || this.#output.isWaiting) return undefined;
+    const hasBegun = this.#launched.said.startsWith(STARTED);
+    if (this.#pid === undefined || !hasBegun || this.#output.isWaiting) return undefined;
     const times = processTimes(this.#pid);
     return times === undefined ? undefined : `${this.#output.bytesRead} ${times}`;
   }

@@ -94,6 +94,11 @@ export interface Launched {
   readonly problem?: string | undefined;
   /** Whether all processes of the program have certainly ended. Known only some time after `exited`. */
   readonly hasEnded: boolean;
+  /**
+   * Whether it tried to reach more than its own loopback interface, past a proxy if it has one. Known when it has exited;
+   * absent if it cannot be known.
+   */
+  readonly hasTriedNetwork?: boolean | undefined;
   /** Asks the program's process group to end, with SIGTERM. */
   terminate(): void;
   /** Kills all processes of the program. Can be repeated. */

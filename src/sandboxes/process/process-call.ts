@@ -7,7 +7,8 @@ import type { SandboxTask } from "../contract/task.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
 import { IdleWatch, idleText } from "./idle-watch.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
-import { type CallNetwork, withProxy } from "./network/call-network.ts";
+import { type CallNetwork, withNetwork } from "./network/call-network.ts";
+import { networkNotes } from "./network/network-note.ts";
 import { ProgramOutput } from "./output/program-output.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { Program } from "./program.ts";
@@ -50,7 +51,7 @@ export class ProcessCall {
   constructor(parts: CallParts) {
     const { task, tool, launcher, files, memory, cgroup, network } = parts;
     this.#parts = parts;
-    const program = network === undefined ? parts.program : withProxy(parts.program);
+    const program = withNetwork(parts.program, network);
     const listener = network?.listener;
     this.#launched = launcher.launch({ program, files, limits: task.limits, cgroup, listener });
     this.#end = new ProgramEnd(this.#launched);
@@ -97,7 +98,7 @@ export class ProcessCall {
   }
 
   async #run(): Promise<SandboxOutcome> {
-    const { task, files } = this.#parts;
+    const { task, files, launcher, network } = this.#parts;
     const cancel = (): void => void this.stop("cancelled");
     const deadline = setTimeout(
       () => void this.stop("timeout"),
@@ -117,7 +118,11 @@ export class ProcessCall {
     this.#output.end();
     const cause = this.#cause;
     const moved = await moveProtectedAside(task, files);
-    const notes = [...(cause === "idle" ? [idleText(idleMs)] : []), ...moved];
+    const notes = [
+      ...(cause === "idle" ? [idleText(idleMs)] : []),
+      ...moved,
+      ...networkNotes(launcher.isolation, this.#launched, this.#output, network !== undefined),
+    ];
     return outcomeOfProgram({
       ...this.#parts,
       ...{ launched: this.#launched, output: this.#output, startedAt: this.#startedAt },

@@ -3,6 +3,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { ProcessImplementation } from "../../../src/tool/implementations/process-implementation.ts";
 import { ISOLATIONS } from "./availability.ts";
+import { ShellScene } from "./kept/shell-scene.ts";
 import { runProgram } from "./run-program.ts";
 
 const IDLE_MS = 1_500;
@@ -28,11 +29,7 @@ describe.each(ISOLATIONS)("An idle program (%s)", (isolation) => {
   test.each([
     ["that waits for time", "echo begun; echo before >&2; sleep 1000", 143],
     ["that waits for a child", "echo begun; echo before >&2; sleep 1000 & wait", 143],
-    [
-      "that reads what never comes",
-      "echo begun; echo before >&2; mkfifo $TMPDIR/x 2>/dev/null || mkfifo /tmp/x; cat <> ${TMPDIR:-/tmp}/x",
-      143,
-    ],
+    ["that reads what never comes", "echo begun; echo before >&2; cd $HOME; mkfifo x; cat <> x", 143],
     ["that ignores SIGTERM", "trap '' TERM; echo begun; echo before >&2; sleep 1000 & wait; wait; wait", 137],
   ])("is ended, with what it wrote and a text: one %s", async (_, script, exitCode) => {
     const { output, error } = await run(script);
@@ -89,28 +86,19 @@ describe.each(ISOLATIONS)("An idle program (%s)", (isolation) => {
   });
 
   test("is ended in a persistent shell, and with it the shell", async () => {
-    const shell: Partial<ProcessImplementation> = {
-      keptShell: { when: { argument: "/persistent" }, command: { argument: "/command" } },
-    };
-    const runKept = (command: string): Promise<ToolExecution> =>
-      runProgram(sandboxes, {
-        program: {
-          command: "bash",
-          args: ["-c", command],
-          input: "none",
-          output: "completion",
-          killGraceMs: 500,
-          ...shell,
-        } as ProcessImplementation,
-        arguments: { persistent: true, command },
-      });
-    expect((await runKept("x=1; echo $x")).output).toMatchObject({ stdout: "1\n" });
-    expect((await runKept("echo waits; cat <(sleep 1000)")).output).toMatchObject({
-      stdout: "waits\n",
+    await using scene = await ShellScene.open({ isolation }, { idleMs: IDLE_MS, killGraceMs: 500 });
+    const capabilities = {};
+    expect(await scene.stdout("x=1; echo $x", { capabilities })).toBe("1\n");
+    expect(await scene.stdout("echo [$x]", { capabilities })).toBe("[1]\n");
+    const waiting = scene.run("echo [$x] waits; cat <(sleep 1000)", { capabilities });
+    expect((await waiting).output).toMatchObject({
+      stdout: "[1] waits\n",
       note: expect.stringMatching(
-        /The program was ended: for 1\.5s .*The shell ended; the next command starts a new one/,
+        /^The program was ended: for 1\.5s .*The shell ended; the next command starts a new one/,
       ),
     });
-    expect((await runKept("echo [$x]")).output).toMatchObject({ stdout: "[]\n" });
+    expect(await scene.stdout("echo [$x]", { capabilities })).toBe("[]\n");
+    const idle = { capabilities, arguments: { idle: 20_000 } };
+    expect(await scene.stdout("sleep 4; echo done", idle)).toBe("done\n");
   });
 });

@@ -199,11 +199,15 @@ describe.skipIf(unavailable)("a program in the process sandbox", () => {
     process.env["PROCESS_TEST_KEPT"] = "kept";
     const capabilities = { env: ["PROCESS_TEST_GIVEN", "PROCESS_TEST_MISSING"] };
     expect((await outputOf("env", { capabilities })).trim().split("\n").sort()).toEqual([
+      "CARGO_NET_RETRY=0",
       "HOME=/tmp",
       "LANG=C.UTF-8",
       "PATH=/usr/bin:/bin",
+      "PIP_RETRIES=0",
       "PROCESS_TEST_GIVEN=given",
       "PWD=/tmp",
+      "UV_HTTP_RETRIES=0",
+      "npm_config_fetch_retries=0",
     ]);
     expect(
       await outputOf(
@@ -373,17 +377,24 @@ describe.skipIf(unavailable)("the seccomp filter", () => {
     expect(REFUSED.length).toBeGreaterThan(50);
   });
 
-  test("lets programs neither create namespaces, nor trace, nor open sockets of the network", async () => {
+  test("lets programs neither create namespaces, nor trace, nor open sockets of other families and protocols", async () => {
     expect(await outputOf("unshare -U true 2>&1 || true")).toMatch(/Operation not permitted/);
     expect(await outputOf("mount -t tmpfs none /tmp 2>&1 || true")).toMatch(
       /denied|not permitted|must be superuser/,
     );
-    expect(await outputOf("perl -MSocket -e 'socket(S, AF_INET, SOCK_STREAM, 0) or print $!'")).toMatch(
-      /Operation not permitted/,
-    );
-    expect(await outputOf("perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) and print q(open)'")).toBe(
-      "open",
-    );
+    for (const socket of [
+      "AF_INET, SOCK_RAW, 1",
+      "16, SOCK_RAW, 0",
+      "17, SOCK_RAW, 768",
+      "40, SOCK_STREAM, 0",
+    ])
+      expect(await outputOf(`perl -MSocket -e 'socket(S, ${socket}) or print $!'`)).toMatch(
+        /Operation not permitted/,
+      );
+    for (const family of ["AF_UNIX", "AF_INET", "AF_INET6"])
+      expect(
+        await outputOf(`perl -MSocket -e 'socket(S, ${family}, SOCK_STREAM, 0) and print q(open)'`),
+      ).toBe("open");
   });
 
   test("kills a program that makes a system call of another ABI", async () => {

@@ -5,6 +5,7 @@ import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import { shownPath } from "../../../tool/file-failure.ts";
 import type { Cgroup } from "../cgroups/cgroups.ts";
 import type { GrantedFiles, Launched, Launcher } from "../launcher.ts";
+import { withNetwork } from "../network/call-network.ts";
 import type { Program } from "../program.ts";
 import { ProgramEnd } from "../program-end.ts";
 import { madeTexts } from "../program-outcome.ts";
@@ -48,7 +49,12 @@ export class KeptShell {
   /** @throws {Error} if it cannot be launched. */
   constructor({ launcher, program, files, limits, cgroup }: ShellParts) {
     this.cgroup = cgroup;
-    const shell: Program = { ...program, command: "bash", args: SHELL_ARGS, stdin: "" };
+    const shell: Program = {
+      ...withNetwork(program, undefined),
+      command: "bash",
+      args: SHELL_ARGS,
+      stdin: "",
+    };
     this.launched = launcher.launch({ program: shell, files, limits, cgroup, hasInput: true });
     this.#stdin = this.launched.stdin as Writable;
     this.#end = new ProgramEnd(this.launched);

@@ -7,7 +7,7 @@ import type { Isolation } from "../../../tool/isolation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { Cgroup, Cgroups } from "../cgroups/cgroups.ts";
 import type { GrantedFiles, Launched, Launcher } from "../launcher.ts";
-import { CallNetwork, type CallNetworkOptions, withProxy } from "../network/call-network.ts";
+import { CallNetwork, type CallNetworkOptions, withNetwork } from "../network/call-network.ts";
 import { enforceableLimits, KILL_GRACE_MS, PROCESS_DEFAULTS } from "../process-limits.ts";
 import { MAX_PROGRAM_BYTES, type Program, programBytes } from "../program.ts";
 import { ProgramEnd } from "../program-end.ts";
@@ -54,7 +54,7 @@ export async function startRunningProgram(
     const { netBytes = PROCESS_DEFAULTS.netBytes } = limits;
     held.network = CallNetwork.of({ openEgress, grants, netBytes, warn });
     const launched = launcher.launch({
-      program: held.network === undefined ? program : withProxy(program),
+      program: withNetwork(program, held.network),
       ...{ files: held.files, limits, cgroup: held.cgroup, listener: held.network?.listener },
       ...{ hasInput: true, hasChannel: options.channel === true },
     });

@@ -41,9 +41,8 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
   readonly #path: string;
   readonly #system: SystemFiles;
   readonly #pipes: ProgramPipes;
-  /** The files of the filters, without and with a network. */
+  /** The file of the filter. */
   readonly #filter: string;
-  readonly #networkFilter: string;
 
   /**
    * Opens bubblewrap.
@@ -52,35 +51,25 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
    */
   static async open(path = "/usr/bin/bwrap"): Promise<Bubblewrap> {
     const filter = seccompFilter();
-    const networkFilter = seccompFilter({ network: true });
     if (process.platform !== "linux") throw new Error("programs can be confined on Linux only");
-    if (filter === undefined || networkFilter === undefined)
-      throw new Error(`there is no seccomp filter for ${process.arch}`);
+    if (filter === undefined) throw new Error(`there is no seccomp filter for ${process.arch}`);
     const system = new SystemFiles();
     try {
       await checkBubblewrap(path, system);
       const pipes = await ProgramPipes.open(system.directory);
-      return new Bubblewrap(path, system, pipes, filter, networkFilter);
+      return new Bubblewrap(path, system, pipes, filter);
     } catch (error) {
       system[Symbol.dispose]();
       throw error;
     }
   }
 
-  private constructor(
-    path: string,
-    system: SystemFiles,
-    pipes: ProgramPipes,
-    filter: Buffer,
-    networkFilter: Buffer,
-  ) {
+  private constructor(path: string, system: SystemFiles, pipes: ProgramPipes, filter: Buffer) {
     this.#path = path;
     this.#system = system;
     this.#pipes = pipes;
     this.#filter = join(system.directory, "seccomp");
-    this.#networkFilter = join(system.directory, "seccomp-network");
     writeFileSync(this.#filter, filter);
-    writeFileSync(this.#networkFilter, networkFilter);
   }
 
   openFiles(grants: readonly FsGrant[], owner: QueueOwner, use: FileUse): Promise<GrantedMounts> {
@@ -109,7 +98,7 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
     mounts: GrantedMounts,
     { listener, hasChannel, hasInput = false }: Pick<Launch, "listener" | "hasChannel" | "hasInput"> = {},
   ): PreparedSandbox {
-    const filter = openSync(listener === undefined ? this.#filter : this.#networkFilter, "r");
+    const filter = openSync(this.#filter, "r");
     const nothing = openSync("/dev/null", "r");
     const { directory } = this.#system;
     const status = openNameless(directory, "status");
@@ -136,7 +125,7 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
       const options = [
         ...isolation(),
         ...this.#system.args,
-        ...(listener === undefined ? [] : this.#system.networkArgs),
+        ...(listener === undefined ? [] : this.#system.certificateArgs),
         ...mounts.args(FIRST_MOUNT_FD),
         ...[
           "--seccomp",

@@ -1,5 +1,6 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import type { Launch, Launched } from "../launcher.ts";
+import { NetworkAttempts } from "../network/network-attempts.ts";
 import type { FirstProcess } from "./first-process.ts";
 import type { GrantedMounts } from "./granted-mounts.ts";
 import type { PreparedSandbox } from "./prepared-sandbox.ts";
@@ -15,6 +16,7 @@ export class LaunchedInNamespaces implements Launched {
   readonly exited: Promise<number>;
   readonly closed: Promise<void>;
   readonly #sandbox: PreparedSandbox;
+  #attempts: NetworkAttempts | undefined;
   #problem: string | undefined;
   #isKilled = false;
   /** `undefined` until it is known. */
@@ -42,6 +44,10 @@ export class LaunchedInNamespaces implements Launched {
 
   get hasEnded(): boolean {
     return this.#first !== undefined && this.#first.process?.hasEnded !== false;
+  }
+
+  get hasTriedNetwork(): boolean | undefined {
+    return this.#attempts?.found;
   }
 
   terminate(): void {
@@ -78,6 +84,9 @@ export class LaunchedInNamespaces implements Launched {
     const first = await this.#sandbox.first;
     this.#first = { process: first };
     if (first === undefined || this.#isKilled) return;
+    const attempts = new NetworkAttempts(first.pid);
+    this.#attempts = attempts;
+    void this.exited.then(() => attempts.end());
     try {
       await this.#sandbox.start(first, script, program.stdin, cgroup);
     } catch (error) {

@@ -68,14 +68,19 @@ export const USER_ID = 1_000;
 
 const PASSWD = `agent:x:${USER_ID}:${USER_ID}::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n`;
 const HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n";
+/**
+ * A server at an address that no network has (RFC 5737): a program that looks up a name fails at once, and that it tried is
+ * counted. Without this file it would ask at the loopback interface.
+ */
+const RESOLVER = "nameserver 192.0.2.1\noptions attempts:1\n";
 const GROUP = `agent:x:${USER_ID}:\nnogroup:x:65534:\n`;
 
 /** Files that every sandbox gets, in a directory that {@link SystemFiles.close} removes. */
 export class SystemFiles implements Disposable {
   /** The options with which bubblewrap shows the system's files, and covers what must not be seen. */
   readonly args: readonly string[];
-  /** The options that show what programs with a network need besides. */
-  readonly networkArgs: readonly string[];
+  /** The options that show the certificate authorities to programs with a way to the network. */
+  readonly certificateArgs: readonly string[];
   readonly directory: string = makeTemporaryDirectory("process");
 
   constructor() {
@@ -85,14 +90,14 @@ export class SystemFiles implements Disposable {
     writeFileSync(group, GROUP);
     const hosts = join(this.directory, "hosts");
     writeFileSync(hosts, HOSTS);
-    this.networkArgs = [
-      ...CERTIFICATES.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]),
-      ...["--ro-bind", hosts, "/etc/hosts"],
-    ];
+    const resolver = join(this.directory, "resolv.conf");
+    writeFileSync(resolver, RESOLVER);
+    this.certificateArgs = CERTIFICATES.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]);
     this.args = [
       ...SYSTEM_DIRECTORIES.flatMap(showDirectory),
       ...CONFIGURATION.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]),
       ...["--ro-bind", passwd, "/etc/passwd", "--ro-bind", group, "/etc/group"],
+      ...["--ro-bind", hosts, "/etc/hosts", "--ro-bind", resolver, "/etc/resolv.conf"],
       ...["--proc", "/proc", "--dev", "/dev"],
       ...["/tmp", "/dev/shm"].flatMap((path) => [
         ...["--size", `${TEMPORARY_BYTES}`, "--perms", "1777", "--tmpfs", path],

@@ -30,9 +30,19 @@ export interface CallNetworkOptions extends Omit<ProxyOptions, "onDenied"> {
   readonly warn: (text: string) => void;
 }
 
-/** The program with the variables by which it finds the proxy, which is its only way to the network. */
-export function withProxy(program: Program): Program {
-  return { ...program, env: { ...program.env, ...PROXY_VARIABLES } };
+/** Settings by which programs that reach no network fail at once. Otherwise, they wait and try again for a minute or more. */
+const NO_RETRIES: Readonly<Record<string, string>> = {
+  CARGO_NET_RETRY: "0",
+  PIP_RETRIES: "0",
+  UV_HTTP_RETRIES: "0",
+  npm_config_fetch_retries: "0",
+};
+
+/** The program with variables by which it finds the proxy, its only way to the network, or does not wait for one. */
+export function withNetwork(program: Program, network: CallNetwork | undefined): Program {
+  const env =
+    network === undefined ? { ...NO_RETRIES, ...program.env } : { ...program.env, ...PROXY_VARIABLES };
+  return { ...program, env };
 }
 
 /** The network of one program: a proxy, which is the only thing that its sandbox's network leads to. */

@@ -121,6 +121,13 @@ export class ProgramOutput {
     return { outputBytes: this.#kept.bytes, logLines: this.#logLines };
   }
 
+  /** Whether the program wrote something like this, as far as it is kept. */
+  says(pattern: RegExp): boolean {
+    const kept = this.#kept;
+    const isIn = kept instanceof CompletionOutput && pattern.test(kept.stdout.text().text);
+    return isIn || pattern.test(this.lastLines);
+  }
+
   /** The last lines of the standard error. */
   get lastLines(): string {
     return wholeStart(this.#said.read()).toString("utf8").trim();

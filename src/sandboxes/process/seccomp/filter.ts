@@ -6,6 +6,7 @@ import { ARCHITECTURES, REFUSED, REFUSED_WITHOUT_NAMESPACES } from "./system-cal
 const { EPERM } = constants.errno;
 const ENOSYS = 38;
 const EPROTONOSUPPORT = 93;
+const ENETDOWN = 100;
 
 /** CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID and NET of linux/sched.h. */
 const NEW_NAMESPACES = 0x7e020000;
@@ -46,19 +47,18 @@ interface FilterOptions {
    * `namespaces`.
    */
   readonly isolation?: Isolation;
-  /** Whether sockets of TCP and UDP are allowed too, in a network namespace. Default: `false`. */
-  readonly network?: boolean;
 }
 
 /**
  * Returns a seccomp filter for a confined program, as `struct sock_filter`s; `undefined` if the architecture is not
- * supported. It refuses the calls of `system-calls.ts` with EPERM, sockets other than unix sockets, new namespaces, the
+ * supported. It refuses the calls of `system-calls.ts` with EPERM, new namespaces, sockets other than unix sockets and, in a network
+ * namespace, those of TCP and UDP; the
  * set-user-ID and set-group-ID modes and terminal input, and kills a process that makes a system call of another ABI, such as `int 0x80` on x86-64.
  *
  * @param arch As in `process.arch`.
  */
 export function seccompFilter(
-  { isolation = "namespaces", network = false }: FilterOptions = {},
+  { isolation = "namespaces" }: FilterOptions = {},
   arch: string = process.arch,
 ): Buffer | undefined {
   const architecture = ARCHITECTURES[arch];
@@ -85,14 +85,13 @@ export function seccompFilter(
     .return(ALLOW);
   if (isolation === "landlock") refuseOtherProcesses(program, number);
   else {
-    if (network) allowInternet(program, number("socket"));
-    for (const name of network ? ["socketpair"] : ["socket", "socketpair"])
-      program
-        .unlessEqual(number(name), 4)
-        .load(argument(0))
-        .unlessEqual(AF_UNIX, 1)
-        .return(ALLOW)
-        .return(fail(EPERM));
+    allowInternet(program, number("socket"));
+    program
+      .unlessEqual(number("socketpair"), 4)
+      .load(argument(0))
+      .unlessEqual(AF_UNIX, 1)
+      .return(ALLOW)
+      .return(fail(EPERM));
   }
   for (const [name, mode] of Object.entries(MODES))
     if (numbers[name] !== undefined)
@@ -133,6 +132,14 @@ export function seccompFilter(
 
 /** Refuses what reaches processes that namespaces would hide. */
 function refuseOtherProcesses(program: BpfProgram, number: (name: string) => number): void {
+  // An error of its own tells that there is no network.
+  program
+    .unlessEqual(number("socket"), 5)
+    .load(argument(0))
+    .ifEqual(AF_INET, 2)
+    .ifEqual(AF_INET6, 1)
+    .return(fail(EPERM))
+    .return(fail(ENETDOWN));
   // A pair of datagram sockets can send to any path.
   program
     .unlessEqual(number("socketpair"), 6)

@@ -76,8 +76,7 @@ const NUMBERS: Readonly<Record<string, readonly [x64: number, arm64: number | un
 export const REFUSED: readonly string[] = Object.keys(NUMBERS);
 
 /**
- * System calls that reach other processes where there are no namespaces: unix sockets with a path, queues, semaphores and
- * shared memory.
+ * System calls that reach other processes where there are no namespaces: queues, semaphores and shared memory.
  */
 const SHARED: typeof NUMBERS = {
   mq_open: [240, 180],
@@ -93,7 +92,6 @@ const SHARED: typeof NUMBERS = {
   shmat: [30, 196],
   shmctl: [31, 195],
   shmget: [29, 194],
-  socket: [41, 198],
 };
 
 /** The names of the system calls that are refused besides {@link REFUSED} where there are no namespaces. */
@@ -118,6 +116,7 @@ const CHECKED: typeof NUMBERS = {
   pidfd_open: [434, 434],
   prlimit: [302, 261],
   setpriority: [141, 140],
+  socket: [41, 198],
   socketpair: [53, 199],
 };
 

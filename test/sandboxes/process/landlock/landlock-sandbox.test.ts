@@ -167,7 +167,10 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     const capabilities = { env: ["LANDLOCK_TEST_GIVEN"] };
     const env = (await outputOf("env", { capabilities })).trim().split("\n");
     expect(env.map((line) => line.split("=")[0]).sort()).toEqual(
-      ["GIT_CONFIG_NOSYSTEM", "HOME", "LANDLOCK_TEST_GIVEN", "LANG", "PATH", "PWD", "TMPDIR"].sort(),
+      [
+        ...["GIT_CONFIG_NOSYSTEM", "HOME", "LANDLOCK_TEST_GIVEN", "LANG", "PATH", "PWD", "TMPDIR"],
+        ...["CARGO_NET_RETRY", "PIP_RETRIES", "UV_HTTP_RETRIES", "npm_config_fetch_retries"],
+      ].sort(),
     );
     const opened =
       "for n in 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do (: <&$n) 2>/dev/null && echo $n; done; true";
