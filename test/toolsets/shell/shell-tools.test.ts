@@ -58,7 +58,11 @@ describe.skipIf(unavailable)("run_command", () => {
       .trim()
       .split("\n");
     expect(names).toEqual(expect.arrayContaining(["COLOR", "HOME", "PATH"]));
-    expect(names.filter((name) => !/^(COLOR|.*(RETRY|RETRIES|retries)|HOME|LANG|PATH|PWD|OLDPWD|SHLVL|_)$/.test(name))).toEqual([]);
+    expect(
+      names.filter(
+        (name) => !/^(COLOR|.*(RETRY|RETRIES|retries)|HOME|LANG|PATH|PWD|OLDPWD|SHLVL|_)$/.test(name),
+      ),
+    ).toEqual([]);
   });
 
   test.each([
