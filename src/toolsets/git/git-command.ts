@@ -1,4 +1,6 @@
+import { shorten } from "../../engine/bounds/result-budget.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
 
 /**
  * Configuration of a repository that git would run programs by, or that would lead it elsewhere. A repository that an agent
@@ -50,6 +52,11 @@ const NAMED_SETTINGS =
  */
 const SCRIPT = `
 fail() { echo "$1" >&2; exit 128; }
+if [ -f .git ]; then
+  elsewhere=$(sed -n 's/^gitdir: //p' .git)
+  (: <"$elsewhere/HEAD") 2>/dev/null || fail "This is a linked worktree or a submodule, whose repository is not in the granted directories: use the tools in the repository itself, or run git with run_command"
+fi
+[ -e .git ] || [ ! -d objects ] || [ ! -f HEAD ] || fail "The first granted directory is a bare repository, which has no files to work with: have a clone of it granted"
 [ -e .git ] || fail "The first granted directory is not the root of a git repository: create one with git init, or have another directory granted"
 # Git runs git in submodules, whose programs are not replaced. It runs the git that is found here, which does nothing there:
 # only in a submodule, the work tree is not set. The helpers of git are found by PATH.
@@ -58,7 +65,8 @@ program=$(command -v git) && bin=$(mktemp -d) &&
   fail "Git is not installed, or its temporary files could not be written"
 PATH="$PATH:$(git --exec-path)"
 export GIT_EXEC_PATH="$bin"
-git() { command git --git-dir=.git --work-tree=. --no-pager --literal-pathspecs "$@"; }
+literal=--literal-pathspecs
+git() { command git --git-dir=.git --work-tree=. --no-pager $literal "$@"; }
 # Git as the call runs it, for what is looked at before.
 look() { git ${OVERRIDES.map((setting) => `-c '${setting}'`).join(" ")} "$@"; }
 count=0
@@ -98,8 +106,18 @@ export const REQUIRE_WRITE: string =
  */
 export const PUSH_BY_NAME: string =
   'for name; do :; done; full=$(git rev-parse --verify --quiet --symbolic-full-name "$name") || :; case $full in ' +
-  "refs/heads/* | refs/tags/*) ;; *) fail \"There is no branch '$name' to push: git_branch lists the branches\" ;; esac; " +
+  'refs/heads/* | refs/tags/*) ;; HEAD) fail "HEAD is on no branch: name the branch to push" ;; ' +
+  '*) git rev-parse --verify --quiet HEAD >/dev/null || fail "There is no commit to push on this branch"; ' +
+  "fail \"There is no branch '$name' to push: git_branch lists the branches\" ;; esac; " +
   'set -- "$@:$full"';
+
+/** Fails if the repository does not know the remote, which is the last argument but one: git would take it for a directory. */
+export const REQUIRE_REMOTE: string = `
+for each; do remote=$last; last=$each; done
+look remote get-url "$remote" >/dev/null 2>&1 || fail "This repository has no remote '$remote': ask the user to add one with git remote add $remote https://…"`;
+
+/** For a call that passes no path on: git's own programs, which take the option over from it, have patterns. */
+export const PATTERNS = "literal=";
 
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: "/dev/null",
@@ -117,16 +135,36 @@ type GitArguments<Input> = NonNullable<
   Extract<ProcessImplementation<Input>["args"], (...args: never) => unknown>
 >;
 
+/** The most characters of a failure's text. */
+const MAX_FAILURE = 4_000;
+
+/**
+ * What git says about its configuration, which no call can change: a branch that follows another one is noted there, and
+ * removed with the branch.
+ */
+const ABOUT_CONFIGURATION =
+  /^(error|warning): (could not (write|lock) config file|update of config-file failed).*\n?/gim;
+
+const ONLY_HTTPS =
+  "Remotes are reached over HTTPS only: ask the user to set such an address with git remote set-url";
+
+/** How a tool runs git. */
+export interface GitRun<Input> {
+  /** Returns what must succeed before, as commands of sh. Default: nothing. */
+  readonly checks?: (input: Input) => readonly string[];
+  /** Returns what the model reads if git prints nothing. Default: that. */
+  readonly nothing?: (input: Input) => string;
+}
+
 /**
  * Returns a program that runs git in the first granted directory, without a hook, filter, driver or other program that the
  * configuration of the repository names.
  *
  * @param args Returns the arguments of git, the first of which is its command.
- * @param checks Returns what must succeed before, as commands of sh. Default: nothing.
  */
 export function git<Input>(
   args: GitArguments<Input>,
-  checks: (input: Input) => readonly string[] = () => [],
+  { checks = () => [], nothing = () => "Done. Git printed nothing." }: GitRun<Input> = {},
 ): ProcessImplementation<Input> {
   const overrides = OVERRIDES.flatMap((setting) => ["-c", setting]);
   const scriptFor = (input: Input): string => [SCRIPT, ...checks(input), 'git "$@"'].join("\n");
@@ -135,9 +173,21 @@ export function git<Input>(
     args: (input, context) => ["-c", scriptFor(input), "git", ...overrides, ...args(input, context)],
     input: "none",
     output: "completion",
-    failOnExit: true,
     env: ENVIRONMENT,
-    // A model could take an empty result for a failure, and some providers reject one.
-    result: ({ stdout, stderr }) => `${stdout}${stderr}` || "Done. Git printed nothing.",
+    result: ({ exitCode, stdout, stderr, note }, input) => {
+      const said = `${stdout}${stderr.replace(ABOUT_CONFIGURATION, "")}`;
+      const noted = note === undefined ? "" : `\n${note}`;
+      if (exitCode !== 0) throw new ToolFailure("execution_error", `${failure(said, exitCode)}${noted}`);
+      // A model could take an empty result for a failure, and some providers reject one.
+      return `${said || nothing(input)}${noted}`;
+    },
   };
+}
+
+/** Git writes the reason of a failure to either output: that there is nothing to commit, for example, to the standard one. */
+function failure(said: string, exitCode: number): string {
+  const text = said.trim();
+  if (text === "") return `Git exited with code ${exitCode}, and printed nothing`;
+  const hint = /transport '\w+' not allowed/.test(text) ? `\n${ONLY_HTTPS}` : "";
+  return `${shorten(text, MAX_FAILURE, 0.5)}${hint}`;
 }

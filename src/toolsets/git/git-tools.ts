@@ -2,7 +2,7 @@ import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ProgramContext } from "../../tool/program-context.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
-import { git, PUSH_BY_NAME, REQUIRE_AUTHOR, REQUIRE_WRITE } from "./git-command.ts";
+import { git, PATTERNS, PUSH_BY_NAME, REQUIRE_AUTHOR, REQUIRE_REMOTE, REQUIRE_WRITE } from "./git-command.ts";
 import {
   OPENS_PROTECTED,
   type OpenedFiles,
@@ -63,7 +63,7 @@ export function gitTools({ author, commitTrailers }: GitOptions): readonly Tool[
           ...identity,
           ...["commit", "--no-verify", "--cleanup=whitespace", "--file=-", ...(all ? ["--all"] : [])],
         ],
-        () => [REQUIRE_WRITE, ...(author === undefined ? [REQUIRE_AUTHOR] : [])],
+        { checks: () => [REQUIRE_WRITE, ...(author === undefined ? [REQUIRE_AUTHOR] : [])] },
       ),
       input: ({ message }: { readonly message: string }, context: ProgramContext) =>
         withTrailers(message, commitTrailers?.(context) ?? {}),
@@ -94,10 +94,13 @@ const diff = defineTool({
       stat: { ...FLAG, description: "Whether to show only the number of changed lines of each file." },
     },
   ),
-  process: git(({ staged, from, to, paths, stat }: DiffInput) => [
-    ...["diff", ...PLAIN_DIFF, ...(staged ? ["--cached"] : []), ...(stat ? ["--stat"] : [])],
-    ...["--end-of-options", ...present(from), ...present(to), "--", ...(paths ?? [])],
-  ]),
+  process: git(
+    ({ staged, from, to, paths, stat }: DiffInput) => [
+      ...["diff", ...PLAIN_DIFF, ...(staged ? ["--cached"] : []), ...(stat ? ["--stat"] : [])],
+      ...["--end-of-options", ...present(from), ...present(to), "--", ...(paths ?? [])],
+    ],
+    { nothing: () => "There are no such differences. New files that are not staged are never shown." },
+  ),
 });
 
 interface DiffInput {
@@ -121,10 +124,13 @@ const log = defineTool({
       patch: { ...FLAG, description: "Whether to show the changes of each commit." },
     },
   ),
-  process: git(({ count = 20, revision, paths, patch }: LogInput) => [
-    ...["log", ...PLAIN_DIFF, "--date=iso-strict", `--max-count=${count}`, ...(patch ? ["--patch"] : [])],
-    ...["--end-of-options", ...present(revision), "--", ...(paths ?? [])],
-  ]),
+  process: git(
+    ({ count = 20, revision, paths, patch }: LogInput) => [
+      ...["log", ...PLAIN_DIFF, "--date=iso-strict", `--max-count=${count}`, ...(patch ? ["--patch"] : [])],
+      ...["--end-of-options", ...present(revision), "--", ...(paths ?? [])],
+    ],
+    { nothing: () => "There are no such commits." },
+  ),
 });
 
 interface LogInput {
@@ -144,7 +150,7 @@ const stage = defineTool({
       ...(unstage ? ["reset", "--quiet"] : ["add", "--all"]),
       ...["--", ...paths],
     ],
-    () => [REQUIRE_WRITE],
+    { checks: () => [REQUIRE_WRITE] },
   ),
 });
 
@@ -174,12 +180,23 @@ const branch = defineTool({
     const isListed = action === undefined || action === "list";
     return !isListed && name === undefined ? ["/name is required unless the action is list"] : [];
   },
-  process: git(({ action = "list", name, from }: BranchInput) => {
-    if (action === "list") return ["branch", "--list", "--verbose", "--no-color"];
-    if (action === "delete") return ["branch", "--delete", "--end-of-options", ...present(name)];
-    const create = action === "create" ? ["--create"] : [];
-    return ["switch", "--no-guess", "--no-recurse-submodules", ...create, ...present(name), ...present(from)];
-  }, branchChecks),
+  process: git(
+    ({ action = "list", name, from }: BranchInput) => {
+      if (action === "list") return ["branch", "--list", "--verbose", "--no-color"];
+      if (action === "delete") return ["branch", "--delete", "--end-of-options", ...present(name)];
+      // A branch that follows another one is noted in the configuration, which no call can write.
+      const create = action === "create" ? ["--no-track", "--create"] : [];
+      return [
+        "switch",
+        "--no-guess",
+        "--no-recurse-submodules",
+        ...create,
+        ...present(name),
+        ...present(from),
+      ];
+    },
+    { checks: branchChecks, nothing: () => "There is no branch yet: the first commit makes one." },
+  ),
 });
 
 function branchChecks(input: BranchInput): readonly string[] {
@@ -201,7 +218,8 @@ interface BranchInput extends OpenedFiles {
 const stash = defineTool({
   ...WRITE,
   name: "git_stash",
-  description: "Puts changes aside (push), or takes the latest of those back (pop); or lists them.",
+  description:
+    "Puts changes aside (push), new files that are not ignored among them, or takes the latest of those back (pop); or lists them.",
   inputSchema: inputSchema(
     {},
     {
@@ -220,7 +238,7 @@ const stash = defineTool({
         ? ["--include-untracked", ...(message === undefined ? [] : [`--message=${message}`])]
         : []),
     ],
-    stashChecks,
+    { checks: stashChecks, nothing: () => "Nothing is put aside." },
   ),
 });
 
@@ -230,7 +248,7 @@ function stashChecks(input: StashInput): readonly string[] {
     input.action === "push"
       ? "look diff --name-only --no-renames -z HEAD --; look ls-files --others --exclude-standard -z"
       : "look stash show --include-untracked --name-only --no-renames -z";
-  return [REQUIRE_WRITE, refuseProtectedFiles(changed, input)];
+  return [REQUIRE_WRITE, refuseProtectedFiles(changed, input), PATTERNS];
 }
 
 interface StashInput extends OpenedFiles {
@@ -268,7 +286,7 @@ const push = defineTool({
         name,
       ],
     ],
-    () => [PUSH_BY_NAME],
+    { checks: () => [REQUIRE_REMOTE, PUSH_BY_NAME] },
   ),
 });
 
@@ -285,11 +303,14 @@ const pull = defineTool({
       ...["--no-recurse-submodules", "--end-of-options", remote, name],
     ],
     // The last two arguments are the remote and the branch.
-    (input: RemoteInput) => [
-      REQUIRE_WRITE,
-      'for each; do remote=$last; last=$each; done; said=$(look fetch --refmap="+refs/heads/*:refs/remotes/$remote/*" --no-recurse-submodules --end-of-options "$remote" "$last" 2>&1) || fail "$said"',
-      refuseProtectedFiles("look diff --name-only --no-renames -z HEAD FETCH_HEAD --", input),
-    ],
+    {
+      checks: (input: RemoteInput) => [
+        REQUIRE_WRITE,
+        REQUIRE_REMOTE,
+        'said=$(look fetch --refmap="+refs/heads/*:refs/remotes/$remote/*" --no-recurse-submodules --end-of-options "$remote" "$last" 2>&1) || fail "$said"',
+        refuseProtectedFiles("look diff --name-only --no-renames -z HEAD FETCH_HEAD --", input),
+      ],
+    },
   ),
 });
 

@@ -33,7 +33,10 @@ export async function openRepository(options: GitOptions = {}, isolation?: Isola
   writeFileSync(path("a.txt"), "one\n");
   git("add", "a.txt");
   git("commit", "--quiet", "--message=First");
-  const call = (name: string, args: JsonObject = {}) => scene.call(name, args);
+  // Landlock cannot keep the configuration of git from being written.
+  const accepts = isolation === "landlock" ? ({ writesProtected: true } as const) : {};
+  const fs = [{ directory: scene.workspace, write: true, ...accepts }];
+  const call = (name: string, args: JsonObject = {}) => scene.callWith({ fs }, name, args);
   const output = async (name: string, args: JsonObject = {}): Promise<string> => {
     const { output: text, error } = await call(name, args);
     if (error !== undefined) throw new Error(error.message);
