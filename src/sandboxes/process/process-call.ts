@@ -8,7 +8,7 @@ import type { Cgroup } from "./cgroups/cgroups.ts";
 import { IdleWatch, idleText } from "./idle-watch.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
 import { type CallNetwork, withNetwork } from "./network/call-network.ts";
-import { networkNotes } from "./network/network-note.ts";
+import { networkNotes } from "./network-note.ts";
 import { ProgramOutput } from "./output/program-output.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { Program } from "./program.ts";

@@ -1,6 +1,6 @@
-import type { Isolation } from "../../../tool/isolation.ts";
-import type { Launched } from "../launcher.ts";
-import type { ProgramOutput } from "../output/program-output.ts";
+import type { Isolation } from "../../tool/isolation.ts";
+import type { Launched } from "./launcher.ts";
+import type { ProgramOutput } from "./output/program-output.ts";
 
 /** What programs say of a filter's ENETDOWN, and of names that they could not look up. */
 const NO_NETWORK =
