@@ -168,8 +168,8 @@ export class Exchange {
     }
   }
 
-  #succeed({ url }: Hop, { status, headers }: ResponseReader, body: Buffer): void {
-    if (!this.#isOver) this.#resolve({ status, headers, body, url, traffic: this.#traffic() });
+  #succeed({ url }: Hop, { status, statusText, headers }: ResponseReader, body: Buffer): void {
+    if (!this.#isOver) this.#resolve({ status, statusText, headers, body, url, traffic: this.#traffic() });
     this.#end();
   }
 

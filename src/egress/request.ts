@@ -74,6 +74,8 @@ export type ResponseHeaders = Readonly<Record<string, string | string[] | undefi
 /** A complete response. */
 export interface EgressResponse {
   readonly status: number;
+  /** The reason phrase, of at most 256 characters; empty with HTTP/2, which has none. */
+  readonly statusText: string;
   readonly headers: ResponseHeaders;
   /** Decompressed. */
   readonly body: Buffer;

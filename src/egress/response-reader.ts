@@ -14,6 +14,9 @@ const CODING_OVERHEAD = 1_024;
  */
 const COUNT_INTERVAL_MS = 20;
 
+/** The most characters of a reason phrase. */
+const MAX_STATUS_TEXT = 256;
+
 /** How many informational responses may come before the one that counts. */
 const MAX_INTERIM_RESPONSES = 1_000;
 
@@ -24,6 +27,8 @@ const UNWANTED = new Error("the response is no longer wanted");
 export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAware {
   connection: ConnectionAware["connection"];
   status = 0;
+  /** The reason phrase; empty with HTTP/2, which has none. */
+  statusText = "";
   headers: ResponseHeaders = {};
   /** The content codings of the body, the outermost one first. */
   codings: readonly string[] = [];
@@ -103,6 +108,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     _controller: Dispatcher.DispatchController,
     status: number,
     headers: ResponseHeaders,
+    statusText = "",
   ): void {
     if (this.#isOver) return;
     // Informational responses (RFC 9110, section 15.2) come before the one that counts.
@@ -113,6 +119,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
       return;
     }
     this.status = status;
+    this.statusText = statusText.slice(0, MAX_STATUS_TEXT);
     this.headers = headers;
     this.codings = contentCodings(headers["content-encoding"]);
     this.#body = new BoundedBody(this.#bodyBytes() + (this.codings.length > 0 ? CODING_OVERHEAD : 0));

@@ -220,10 +220,10 @@ function joinFields(fields: readonly HeaderField[]): Record<string, string> {
 }
 
 function replyOf(response: EgressResponse, encoding: HttpRequest["encoding"]): HttpReply {
-  const { status, url, body } = response;
+  const { status, statusText, url, body } = response;
   const isExpressible = encoding === "base64" || isUtf8(body);
   return {
-    ...{ status, url: url.href, headers: responseFields(response) },
+    ...{ status, statusText, url: url.href, headers: responseFields(response) },
     body: isExpressible ? body.toString(encoding) : null,
   };
 }

@@ -55,6 +55,7 @@ export type HeaderField = readonly [name: string, value: string];
 /** A response, whole and decoded. */
 export interface HttpReply<Body = string | null> {
   readonly status: number;
+  readonly statusText: string;
   /** The URL of the response, after redirects. */
   readonly url: string;
   /** Names are in lower case. */

@@ -46,6 +46,26 @@ function send(
 }
 
 describe("fetch", () => {
+  test("returns the reason phrase of the server", async () => {
+    const port = await serve((request, response) => {
+      const status = Number(request.url?.slice(1));
+      if (status === 418) response.writeHead(status, "Short and stout");
+      else response.writeHead(status);
+      response.end();
+    });
+    const { output } = await run(
+      `const texts = [];
+      for (const status of [200, 404, 418, 503]) {
+        const response = await fetch(input.url + status);
+        texts.push(response.statusText, response.clone().statusText);
+      }
+      return texts;`,
+      { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}/` } },
+    );
+    const texts = ["OK", "Not Found", "Short and stout", "Service Unavailable"];
+    expect(output).toEqual(texts.flatMap((text) => [text, text]));
+  });
+
   test("an abort before the next microtask ends a request that was not sent", async () => {
     let requests = 0;
     const port = await serve((_, response) => {

@@ -3,6 +3,7 @@ import { type SyntaxNode, walk } from "../syntax-tree.ts";
 import { importedName, importProblem } from "../thread/module-names.ts";
 import type { Finding } from "./finding.ts";
 import { findMissingGlobals } from "./missing-globals.ts";
+import { findMissingMembers, type MissingMember } from "./missing-members.ts";
 import { replacementFor } from "./replacements.ts";
 
 /** The longest name in a message, in characters. */
@@ -31,6 +32,7 @@ export function checkModule(name: string, source: string, globals: ReadonlySet<s
     const findings = [
       ...findImports(name, program, imports),
       ...findMissingGlobals(program, globals).map((identifier) => missing(name, identifier)),
+      ...findMissingMembers(program).map((member) => missingMember(name, member)),
     ];
     return { findings: findings.toSorted((a, b) => a.line - b.line || a.column - b.column), imports };
   } catch (error) {
@@ -44,6 +46,11 @@ function missing(module: string, identifier: Identifier): Finding {
   const instead = replacementFor(identifier.name);
   const message = `'${cut(identifier.name)}' does not exist in the sandbox${instead === undefined ? "" : `: ${instead}`}`;
   return { module, ...positionOf(identifier), kind: "global", message };
+}
+
+function missingMember(module: string, { name, instead, node }: MissingMember): Finding {
+  const message = `'${name}' does not exist in the sandbox: ${instead}`;
+  return { module, ...positionOf(node), kind: "member", message };
 }
 
 /** Finds imports that cannot work, and adds those of the tool's folder to `found`. */

@@ -6,7 +6,7 @@ export interface Finding {
   readonly line: number;
   /** From 1, in UTF-16 code units. */
   readonly column: number;
-  readonly kind: "global" | "import";
+  readonly kind: "global" | "member" | "import";
   /** What is wrong, and what to use instead. */
   readonly message: string;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkModule } from "../../../../src/sandboxes/quickjs/check/check-module.ts";
 
-const GLOBALS = new Set(["Math", "undefined", "globalThis"]);
+const GLOBALS = new Set(["Math", "undefined", "globalThis", "Array", "Uint8Array", "JSON", "Intl", "Symbol"]);
 
 /** Returns the names that a module's findings quote. */
 function found(source: string): readonly string[] {
@@ -89,5 +89,40 @@ describe("The check of a module", () => {
   test("shortens names in messages", () => {
     const [finding] = checkModule("tool.js", `${"a".repeat(10_000)};`, GLOBALS).findings;
     expect(finding?.message.length).toBeLessThan(200);
+  });
+
+  test("reports members that Node.js has and the engine lacks, with what to use instead", () => {
+    const source = `export default async (a) => [
+      await Array.fromAsync(a), Uint8Array.fromBase64("AA=="), new Uint8Array(1).toHex(), JSON.rawJSON("1"),
+      new Intl.Segmenter("en"), Symbol.dispose, new Intl.NumberFormat("en"), Array.from(a), JSON.stringify(a),
+    ];`;
+    expect(found(source)).toEqual([
+      ...[
+        "Array.fromAsync",
+        "Uint8Array.fromBase64",
+        ".toHex",
+        "JSON.rawJSON",
+        "Intl.Segmenter",
+        "Symbol.dispose",
+      ],
+    ]);
+    const [first] = checkModule("tool.js", source, GLOBALS).findings;
+    expect(first).toEqual({
+      ...{ module: "tool.js", line: 2, column: 19, kind: "member" },
+      message: "'Array.fromAsync' does not exist in the sandbox: use a loop with for await",
+    });
+  });
+
+  test.each([
+    ["tested for", "export default (a) => (typeof Array.fromAsync === 'function' ? Array.fromAsync(a) : a);"],
+    ["tested with if", "export default (a) => { if (JSON.rawJSON) return JSON.rawJSON(a); return a; };"],
+    ["optional", "export default (a) => a?.toHex?.() ?? a;"],
+    [
+      "a method of the module's own",
+      "class H { toHex() { return 1; } } export default () => new H().toHex();",
+    ],
+    ["computed", "export default (a) => Array[a];"],
+  ])("does not report a member that is %s", (_, source) => {
+    expect(found(source)).toEqual([]);
   });
 });

@@ -187,10 +187,11 @@ export const FETCH_SOURCE: string = `({ need, ask, send: sendText, isCalled, fai
   class Response extends Body {
     #status; #statusText; #url = ""; #type = "default"; #isRedirected = false;
     static {
-      answer = ({ status, url, headers }, content, isRedirected) => {
+      answer = ({ status, statusText, url, headers }, content, isRedirected) => {
         // A status of the network can be one that a tool cannot give.
         const made = new Response(content.length === 0 ? null : content, { headers });
         made.#status = status;
+        made.#statusText = statusText;
         made.#url = url;
         made.#type = "basic";
         made.#isRedirected = isRedirected;
