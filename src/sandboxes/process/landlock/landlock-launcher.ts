@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
-import { closeSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { closeSync, rmSync } from "node:fs";
 import { entryFile } from "../../../base/entry-file.ts";
 import type { QueueOwner } from "../../../base/fair-queue.ts";
+import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { Launch, Launched, Launcher } from "../launcher.ts";
@@ -39,7 +38,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
   static async open(): Promise<LandlockLauncher> {
     const problem = await landlockProblem();
     if (problem !== undefined) throw new Error(problem);
-    const directory = mkdtempSync(join(tmpdir(), "sandgate-process-"));
+    const directory = makeTemporaryDirectory("process");
     try {
       return new LandlockLauncher(directory, await ProgramPipes.open(directory));
     } catch (error) {
