@@ -1,5 +1,5 @@
 import type { Program } from "acorn";
-import { type SyntaxNode, walk } ;
+import { type SyntaxNode, walk } from "../syntax-tree.ts";
 
 /** What to use instead of a member that Node.js has and the engine lacks, by the global that has it. */
 const MISSING: Readonly<Record<string, Readonly<Record<string, string>>>> = {
