@@ -86,8 +86,7 @@ function copyArray(items: readonly unknown[], depth: number): JsonValue | typeof
   const copies = new Array<JsonValue>(length);
   for (let index = 0; index < length; index++) {
     const item = items[index];
-    // `undefined` in a list is left to the caller, which may refuse it.
-    const copy = copyValue(item, depth + 1);
+    const copy = item === undefined ? copyNull() : copyValue(item, depth + 1);
     if (copy === ODD) return ODD;
     copies[index] = copy;
   }

@@ -18,8 +18,8 @@ export type CheckedOutput = {
 export type EncodedOutput = string | { readonly message: string };
 
 /**
- * Writes the value that a tool returned as JSON text. `undefined` becomes `null`, and members that are `undefined` are left
- * out; other values are written as by `JSON.stringify`, except those that JSON cannot hold: their place is named. Never
+ * Writes the value that a tool returned as JSON text. `undefined` becomes `null`, also in a list, and members that are
+ * `undefined` are left out; other values are written as by `JSON.stringify`, except those that JSON cannot hold: their place is named. Never
  * throws, even if getters or `toJSON` methods do. The driver of QuickJS has the same rule (`quickjs/driver/loss.ts`).
  */
 export function encodeOutput(value: unknown): EncodedOutput {
@@ -27,7 +27,7 @@ export function encodeOutput(value: unknown): EncodedOutput {
   let loss: string | undefined;
   try {
     const text = JSON.stringify(value, function (this: unknown, name: string, written: unknown): unknown {
-      loss = findLoss(Reflect.get(this as object, name), written, Array.isArray(this));
+      loss = findLoss(Reflect.get(this as object, name), written);
       if (loss !== undefined) throw new Error(loss);
       return written;
     });
@@ -57,7 +57,7 @@ function lossText({ loss, place }: Loss): string {
  * @param own The value itself.
  * @param written What its `toJSON` returned, or the value.
  */
-function findLoss(own: unknown, written: unknown, isItem: boolean): string | undefined {
+function findLoss(own: unknown, written: unknown): string | undefined {
   if (ArrayBuffer.isView(own) || types.isAnyArrayBuffer(own)) return `bytes (${withArticle(classOf(own))})`;
   if (types.isDate(own) && written === null) return "an invalid Date";
   switch (typeof written) {
@@ -69,8 +69,6 @@ function findLoss(own: unknown, written: unknown, isItem: boolean): string | und
       return "a function";
     case "symbol":
       return "a symbol";
-    case "undefined":
-      return isItem ? "undefined" : undefined;
     case "object":
       return written === null ? undefined : findLostObject(written);
     default:
@@ -80,7 +78,7 @@ function findLoss(own: unknown, written: unknown, isItem: boolean): string | und
 
 function findLostObject(value: object): string | undefined {
   for (const [isKind, name] of EMPTIED) if (isKind(value)) return name;
-  if (types.isNumberObject(value)) return findLoss(value, value.valueOf(), false);
+  if (types.isNumberObject(value)) return findLoss(value, value.valueOf());
   const tag = Reflect.get(value, Symbol.toStringTag) as unknown;
   return typeof tag === "string" && CLASS_NAME.test(tag) && isEmptied(value) ? withArticle(tag) : undefined;
 }
@@ -88,23 +86,23 @@ function findLostObject(value: object): string | undefined {
 /** Finds the first value that JSON cannot hold. */
 function locateLoss(root: unknown): Loss | undefined {
   const ancestors: object[] = [];
-  const find = (own: unknown, name: string, place: string, isItem: boolean): Loss | undefined => {
+  const find = (own: unknown, name: string, place: string): Loss | undefined => {
     const written = writtenAs(own, name);
-    const loss = findLoss(own, written, isItem);
+    const loss = findLoss(own, written);
     if (loss !== undefined) return { loss, place };
     if (typeof written !== "object" || written === null) return undefined;
     if (ancestors.includes(written)) return { loss: "a circular reference", place };
     ancestors.push(written);
     for (const key of Object.keys(written)) {
       const at = `${place}/${escapePointer(key)}`;
-      const found = find(Reflect.get(written, key), key, at, Array.isArray(written));
+      const found = find(Reflect.get(written, key), key, at);
       if (found !== undefined) return found;
     }
     ancestors.pop();
     return undefined;
   };
   try {
-    return find(root, "", "", false);
+    return find(root, "", "");
   } catch {
     // A getter or a `toJSON` threw, or the stack was too small.
     return undefined;

@@ -169,8 +169,8 @@ describe("sandgate dispatch detects the format, and answers in it, of", () => {
     ["native", [{ id: "1", name: "add", arguments: input }], { role: "tool", results: [result] }],
     [
       "native, a stream",
-      lines(...["1", "1"].map((id) => ({ id, name: "add", arguments: input }))),
-      { role: "tool", results: [result, result] },
+      lines(...["1", "2"].map((id) => ({ id, name: "add", arguments: input }))),
+      { role: "tool", results: [result, { ...result, callId: "2" }] },
     ],
     [
       "native, a stream of one call",
@@ -416,7 +416,7 @@ describe("sandgate dispatch refuses, with the position,", () => {
 test("fails a call with forbidden arguments, and runs the others", async () => {
   const folder = await createFolder(PROJECT);
   const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json"];
-  const hostile = '{"id":"1","name":"add","arguments":{"__proto__":{"a":1}}}';
+  const hostile = '{"id":"hostile","name":"add","arguments":{"__proto__":{"a":1}}}';
   const { code, stdout } = await sandgate(argv, { stdin: `[${hostile},${JSON.stringify(CALLS[0])}]` });
   expect(JSON.parse(stdout).executions).toMatchObject([
     { success: false, error: { code: "validation_error" } },

@@ -208,7 +208,7 @@ test("a file of the first format with sessions lacks the calls before", async ()
   store.close();
   const database = new DatabaseSync(file);
   database.exec(
-    "DROP TABLE ledger; DROP TABLE ledger_state; DROP TABLE forgotten_turns; PRAGMA user_version = 1",
+    "DROP TABLE ledger; DROP TABLE ledger_state; DROP TABLE forgotten_turns; DROP TABLE removed_approvals; PRAGMA user_version = 1",
   );
   database.close();
   const opened = new SqliteSessionStore(file);

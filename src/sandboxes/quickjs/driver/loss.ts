@@ -26,13 +26,12 @@ export const LOSS_SOURCE: string = `() => {
     return typeof tag === "string" && apply(test, CLASS_NAME, [tag]) ? tag : "";
   };
   // What is lost of a value itself. Objects are looked into only if this is undefined.
-  const lossOf = (value, isItem) => {
+  const lossOf = (value) => {
     switch (typeof value) {
       case "number": return isFinite(value) ? undefined : text(value);
       case "bigint": return "a BigInt";
       case "function": return "a function";
       case "symbol": return "a symbol";
-      case "undefined": return isItem ? "undefined" : undefined;
       case "object": {
         if (value === null) return undefined;
         if (isView(value) || value instanceof BufferOf) return "bytes (" + named(tagOf(value) || "DataView") + ")";
@@ -51,8 +50,8 @@ export const LOSS_SOURCE: string = `() => {
     for (let i = 0; i < depth; i++) if (around[i] === value) return true;
     return false;
   };
-  const find = (value, isItem) => {
-    const loss = lossOf(value, isItem);
+  const find = (value) => {
+    const loss = lossOf(value);
     if (loss !== undefined) return { loss, place: "" };
     if (typeof value !== "object" || value === null || typeof value.toJSON === "function") return undefined;
     if (around === undefined) return look(value);
@@ -65,14 +64,14 @@ export const LOSS_SOURCE: string = `() => {
   const look = (value) => {
     if (isArray(value)) {
       for (let i = 0; i < value.length; i++) {
-        const found = find(value[i], true);
+        const found = find(value[i]);
         if (found !== undefined) return { loss: found.loss, place: "/" + i + found.place };
       }
       return undefined;
     }
     const keys = keysOf(value);
     for (let i = 0; i < keys.length; i++) {
-      const found = find(value[keys[i]], false);
+      const found = find(value[keys[i]]);
       if (found !== undefined) return { loss: found.loss, place: "/" + escaped(keys[i]) + found.place };
     }
     return undefined;
@@ -80,7 +79,7 @@ export const LOSS_SOURCE: string = `() => {
   return (value, mayHoldItself) => {
     around = mayHoldItself ? { __proto__: null } : undefined;
     depth = 0;
-    const found = find(value, false);
+    const found = find(value);
     if (found === undefined) return undefined;
     const { loss, place } = found;
     const at = place === "" || place.length > 200 ? "" : " at " + place;
