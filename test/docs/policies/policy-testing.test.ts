@@ -134,6 +134,7 @@ policy:
       sandboxes: [host]
       when: { /to: { from: [user, { tool: list_contacts, field: /email }] } }
       history: [{ count: [send_email], within: 1h, lessThan: 9 }, { count: [send_email], in: turn, lessThan: 2 }]
+    - { tools: [list_contacts], effect: allow, sandboxes: [host] }
 `,
       "tools.mjs": "export const run = () => {};",
       "sandgate.policy-test.yaml": cases[1] ?? "",
