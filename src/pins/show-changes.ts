@@ -22,7 +22,7 @@ export function showChanges(changes: readonly DefinitionChange[]): ShownText {
   return joinShown(changes.flatMap(showDefinition), "\n");
 }
 
-/** Shows definitions that nobody has approved yet, from the first to the last character: a person has to read all of it. */
+/** Shows definitions that are not approved yet, from the first to the last character: a person has to read all of it. */
 export function showNewDefinitions(added: readonly DefinitionChange[]): ShownText {
   const all = added.flatMap(({ kind, name, values }) => [
     shown`${TITLES[kind]} '${name}'`,

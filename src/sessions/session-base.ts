@@ -79,7 +79,7 @@ export abstract class SessionBase {
   ) {
     this.id = id;
     this.principal = principal;
-    // What an earlier version kept can have other slashes.
+    // What an earlier version stored can have other slashes.
     this.workspace = workspace === undefined ? undefined : resolve(workspace);
     this.kind = kind;
     this.tools = tools;

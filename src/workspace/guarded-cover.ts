@@ -114,7 +114,7 @@ export function guardedText(path: string): string {
 /** Why a program that stays is not started. For operators. */
 export function replaceableText(directory: string, path: string): string {
   return (
-    `'${directory}' has a file of Sandgate itself, '${path}', which cannot be kept from a program that stays once it is replaced or created: ` +
+    `'${directory}' has a file of Sandgate itself, '${path}', which cannot be hidden from a program that stays once it is replaced or created: ` +
     "grant it without write, or grant another directory"
   );
 }

@@ -6,7 +6,7 @@ import type { Tool } from "../tool.ts";
 import type { ReceivedCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 
-/** A call, as far as it is told apart from others. */
+/** What distinguishes a call from others. */
 interface IdentifiedCall {
   readonly ctx: DispatchContext;
   /** `undefined` for a call of the model. */
@@ -18,7 +18,7 @@ interface IdentifiedCall {
 
 /**
  * Returns the key under which a tool that is `idempotent` runs: that of the context, or for a call of a tool one of its
- * caller's identity, its place among the caller's calls, and what is called. `undefined` if the call cannot be told apart from all
+ * caller's identity, its place among the caller's calls, and what is called. `undefined` if the call cannot be distinguished from all
  * others.
  */
 export function idempotencyKeyOf(

@@ -46,8 +46,8 @@ function escaped(text: string): string {
 }
 
 /**
- * Returns metrics in which the other callers are one, `other`, with the sum of what is theirs: who calls is nothing that a client
- * learns of the others.
+ * Returns metrics in which the other callers are one, `other`, with the sum of what is theirs: a client must not see who
+ * the others are.
  *
  * @param caller The id of the principal who reads them.
  */

@@ -28,7 +28,7 @@ export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "ex
 
 /** The message of a program that was ended, since it could have read or changed a file of Sandgate itself. */
 export function exposedText(path: string): string {
-  return `The program was ended: '${path}', a file of Sandgate itself, was created or replaced while it ran, and could not be kept from it any more. Run it again`;
+  return `The program was ended: '${path}', a file of Sandgate itself, was created or replaced while it ran, and could no longer be hidden from it. Run it again`;
 }
 
 /** A program, or a command of a kept shell, that has ended or was stopped. */

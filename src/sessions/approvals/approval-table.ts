@@ -6,7 +6,7 @@ export interface ApprovalTable {
   /**
    * Adds an approval. Does nothing if the id is known. Its session must be known, unless it is for a workspace.
    *
-   * @returns `false` if the approval was removed before, and its session is known: it stays removed, whoever adds it again.
+   * @returns `false` if the approval was removed before, and its session is known: it stays removed if it is added again.
    */
   addApproval(approval: Approval): MaybePromise<boolean>;
   /** Returns the approvals of all sessions and workspaces, in the order in which they were added. */

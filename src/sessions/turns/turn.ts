@@ -22,7 +22,7 @@ export interface DispatchMessageOptions {
    */
   readonly messageId?: string;
   /**
-   * The trace that the calls belong to, as the headers `traceparent` and `tracestate` of a request say. Not kept: after a restart,
+   * The trace that the calls belong to, as the headers `traceparent` and `tracestate` of a request say. Not stored: after a restart,
    * and where sessions are on several servers, calls begin traces of their own. Default: none.
    */
   readonly trace?: TraceHeaders;

@@ -139,7 +139,7 @@ class OptionCheck {
     if (!locatedPolicies.some(({ rules }) => rules.some(({ history }) => history !== undefined)))
       this.#ifThere(
         ["sessions", "limits", "ledgerEntries"],
-        "no rule has a condition on earlier calls ('history'), for which calls are kept: remove it",
+        "no rule has a condition on earlier calls ('history'), for which calls are stored: remove it",
       );
     const {
       tools: levels = {},

@@ -41,7 +41,7 @@ export interface LongRunningEnd {
   readonly code: number | undefined;
   /** Whether the program itself began. If it did not, `problem` says why. */
   readonly hasBegun: boolean;
-  /** Why it did not begin, or was ended although nobody asked for that. For operators. */
+  /** Why it did not begin, or was ended without a request to do so. For operators. */
   readonly problem?: string;
   /** Whether all its processes have certainly ended. */
   readonly ended: "confirmed" | "told";

@@ -20,7 +20,7 @@ export interface SandboxParts {
   readonly stdout: Socket;
   readonly stderr: Socket;
   /**
-   * The file to which bubblewrap writes its status. It is no pipe, since bubblewrap dies if nobody reads what it writes, also
+   * The file to which bubblewrap writes its status. It is no pipe, since bubblewrap ends if no process reads what it writes, also
    * when this process has died, and leaves its child waiting. It is closed by the sandbox.
    */
   readonly status: number;
