@@ -103,7 +103,13 @@ test("the caller sees the arguments of its own call, and not the rules that aske
   const { alice, carol, session } = await nesting();
   await alice.dispatch(session, [{ id: "c1", name: "write_note", arguments: { text: "hi" } }]);
   const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
-  const { rules: _, ...others } = await carol.json<Record<string, unknown>>("GET", pathOf(inquiry));
+  const {
+    rules: _,
+    argumentOrder: order,
+    ...others
+  } = await carol.json<Record<string, unknown>>("GET", pathOf(inquiry));
   expect(others["arguments"]).toBe('{"text":"hi"}');
+  // It is for the page of those who answer.
+  expect(order).toEqual(["text"]);
   expect(await alice.json("GET", pathOf(inquiry))).toEqual(others);
 });

@@ -74,7 +74,12 @@ test("sandgate console shows an example where there is no config, and says so", 
   ]);
   const { calls: denied } = await read<{ calls: { ref: string }[] }>("/v1/calls?code=permission_denied");
   expect(await read(`/v1/calls/${denied[0]?.ref}`)).toMatchObject({
-    explanation: { decision: "deny", near: [{ rule: "mail to the team", missed: ["/to (glob)"] }] },
+    explanation: {
+      decision: "deny",
+      near: [
+        { rule: "mail to the team", missed: ['/to is "ann@example.com"; the rule allows "*@team.example"'] },
+      ],
+    },
   });
   expect(readdirSync(".")).toEqual([]);
 });
