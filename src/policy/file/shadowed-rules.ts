@@ -158,18 +158,19 @@ function coverByCases(
     const found = cases.map((one) => others.find((other) => covers(other, one)));
     const { required } = inputSchema;
     if (!Array.isArray(required) || !required.includes(step)) {
-      found.push(others.find((other) => covers(withoutKey(other, key), each)));
+      found.push(others.find((other) => covers(withoutKey(other, key, each), each)));
     }
     if (found.every((one) => one !== undefined)) return found;
   }
   return undefined;
 }
 
-/** A rule without its condition on an argument, if it applies where that is missing. */
-function withoutKey({ rule, ...placed }: Placed, key: string): Placed {
+/** A rule without its condition on an argument, if it applies where that is missing, in place of another rule. */
+function withoutKey({ rule, ...placed }: Placed, key: string, inPlaceOf: Placed): Placed {
   const { [key as "/"]: condition, ...others } = rule.when ?? {};
-  const applies =
-    condition !== undefined && compileCondition(key, condition)({ input: {}, sessionId: "" }) !== "no";
+  const met = condition && compileCondition(key, condition)({ input: {}, sessionId: "" });
+  // A rule grants only where it certainly matches.
+  const applies = usedBy(inPlaceOf.rule) === undefined ? met !== undefined && met !== "no" : met === "yes";
   return { ...placed, rule: applies ? { ...rule, when: others } : rule };
 }
 

@@ -26,7 +26,7 @@ const FILES = {
 
 /** Warnings about what the config around an example would have: its tools, its folders and the people who are asked. */
 const OF_A_PART =
-  /warning: (?:no tool '\S+' is registered|there is no such file or folder|this grant covers files of Sandgate|every client is denied calls)/;
+  /warning: (?:no tool '\S+' is registered|there is no such file or folder|this grant covers files of Sandgate|every client is denied calls|no tool (?:has|runs in) '|no rule grants ')/;
 
 describe("docs/sandgate-yaml.md", () => {
   test("says what the shapes say", () => {

@@ -179,6 +179,14 @@ describe("rules that change no decision are named, with the rule that decides", 
     expect(warnings).toHaveLength(kind === "a longer range" ? 1 : 0);
   });
 
+  test("a rule that grants is not superfluous where another one may not match", () => {
+    const warnings = warningsOf(
+      'tools: [pay], when: { /force: { not: { equals: "DE1" } } }, effect: ask, sandboxes: [host]',
+      "tools: [pay], effect: ask, sandboxes: [host]",
+    );
+    expect(warnings.filter((warning) => warning.startsWith("2:"))).toEqual([]);
+  });
+
   test("whatever the rules are, a policy without one of them decides the same about every call", () => {
     const key = fc.constantFrom("/to", "/currency", "/amount", "/force", "/note", "principal/id");
     const leaf = fc.oneof(

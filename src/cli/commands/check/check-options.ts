@@ -171,11 +171,12 @@ class OptionCheck {
         "no tool submits a plan, so that only reading is ever allowed: add the toolset 'plan'",
         "value",
       );
-    if (!registry.tools.some(({ host }) => host !== undefined))
-      this.#ifThere(
-        ["unhandledErrors"],
-        "only concerns tools with 'host', of which there are none: remove it",
-      );
+    // What is the default, too, is harmless.
+    if (
+      source.at(["unhandledErrors"]) === "message" &&
+      !registry.tools.some(({ host }) => host !== undefined)
+    )
+      this.#warn(["unhandledErrors"], "only concerns tools with 'host', of which there are none: remove it");
     for (const [agent, { tools = [], limits = {} }] of agents) {
       const path = ["agents", agent];
       if (
