@@ -12,6 +12,7 @@ const ALONE = [
     "engine/hung-decisions",
     "engine/mixed-load",
     "log/logged-warnings",
+    "main-thread/program-stalls",
     "restate/calls/*",
   ],
   ...["server/notifying/notifying", "server/store", "sessions/cancelling", "sessions/ledger/conditions"],
