@@ -79,7 +79,8 @@ function processTimes(root: number): string | undefined {
   try {
     for (const pids = [root]; pids.length > 0; ) {
       const pid = pids.pop() as number;
-      if (pid !== root) times.push(`${pid}:${cpuTime(pid)}`);
+      const ticks = pid === root ? undefined : cpuTime(pid);
+      if (ticks !== undefined) times.push(`${pid}:${ticks}`);
       for (const thread of readdirSync(`/proc/${pid}/task`)) {
         if (++reads > MAX_READS) return undefined;
         const children = readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1");
@@ -90,13 +91,15 @@ function processTimes(root: number): string | undefined {
     // A process has ended meanwhile, or the kernel does not list children (proc_tid_children(5)).
     return undefined;
   }
-  return times.join(" ");
+  // The program has ended, and its end is being looked at.
+  return times.length === 0 ? undefined : times.join(" ");
 }
 
-/** The CPU time of a process and of its children that it has waited for, in clock ticks (proc_pid_stat(5)). */
-function cpuTime(pid: number): number {
+/** The CPU time of a process and of its children that it has waited for, in clock ticks (proc_pid_stat(5)); `undefined` if it has ended. */
+function cpuTime(pid: number): number | undefined {
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   // The name, in parentheses, can contain any character.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  if (fields[0] === "Z") return undefined;
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
 }
