@@ -97,7 +97,8 @@ for (const [name, packages] of Object.entries(QUICKJS_THREADS)) {
     ...input,
     external: /^node:/,
     input: { [name]: `src/${name}.ts` },
-    output: { ...output, codeSplitting: false, banner: licences(packages) },
+    // Most of it is code of packages, which is readable as it is: three maps would be 0.6 MB of what is installed.
+    output: { ...output, codeSplitting: false, sourcemap: false, banner: licences(packages) },
   });
 }
 for (const module of JCO_MODULES) {
