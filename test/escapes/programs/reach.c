@@ -14,7 +14,7 @@
 
 /* socket FAMILY TYPE PROTOCOL */
 static long new_socket(char **args) { return socket(atoi(args[0]), atoi(args[1]), atoi(args[2])); }
-static long wide_socket(char **args) { return syscall(SYS_socket, 0x100000002UL, SOCK_STREAM, 0); }
+static long wide_socket(char **args) { return syscall(SYS_socket, 0x100000000UL | AF_NETLINK, SOCK_RAW, 0); }
 static long pair(char **args) {
   int pair[2];
   return socketpair(atoi(args[0]), SOCK_STREAM, 0, pair);
@@ -31,6 +31,11 @@ static long connect_inet(char **args) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(args[0]))};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&address, sizeof address);
+}
+/* To an address for documents (RFC 5737), to which a machine with a network sends it. */
+static long datagram(char **args) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(0xc0000201)};
+  return sendto(socket(AF_INET, SOCK_DGRAM, 0), "x", 1, 0, (void *)&address, sizeof address);
 }
 /* make MAKES, and find FINDS, an object of System V or POSIX. */
 static key_t key(char **args) { return (key_t)strtol(args[0], 0, 10); }
@@ -129,7 +134,7 @@ static long x32_ptrace(char **args) { return syscall(0x40000000 + 521, 0, 0, 0, 
 #endif
 
 static const struct attempt ATTEMPTS[] = {
-    {"socket", new_socket, 0}, {"wide_socket", wide_socket}, {"pair", pair, 1}, {"connect_unix", connect_unix},
+    {"socket", new_socket, 0}, {"wide_socket", wide_socket}, {"datagram", datagram}, {"pair", pair, 1}, {"connect_unix", connect_unix},
     {"connect_inet", connect_inet}, {"make_shm", make_shm}, {"find_shm", find_shm}, {"drop_shm", drop_shm},
     {"make_sem", make_sem}, {"find_sem", find_sem}, {"drop_sem", drop_sem}, {"make_msg", make_msg},
     {"find_msg", find_msg}, {"drop_msg", drop_msg}, {"make_mq", make_mq}, {"find_mq", find_mq},
