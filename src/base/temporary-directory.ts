@@ -13,7 +13,7 @@ const NAME = new RegExp(`^${PREFIX}-[a-z]+-(${MARK})-[A-Za-z0-9]{6}$`);
 let hasSwept = false;
 
 /**
- * Makes a directory for temporary files, that only this user can use. Whoever makes it removes it. If this process ends
+ * Makes a directory for temporary files, that only this user can use. The caller removes it. If this process ends
  * without that, a later one does, when it makes its first one.
  *
  * @param kind A word, which is a part of its name.

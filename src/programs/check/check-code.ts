@@ -12,7 +12,7 @@ const FENCED = "only a part of the code is in a Markdown fence (```): write the 
 export function checkCode({ code, language }: CheckTask): CheckedCode {
   try {
     const { program, isExpression, typed, language: read } = formOf(code, language);
-    // What is left of a fence would parse, as templates in a row.
+    // The rest of a fence would parse, as templates in a row.
     if (FENCE.test(typed)) return { problem: { line: 1, column: 1, message: FENCED } };
     const linesBefore = isExpression ? 1 : 0;
     const uses = findToolUses(program, wholeFunction(program), (node) => positionOf(node, linesBefore));

@@ -16,7 +16,7 @@ const ENVIRONMENT = { PATH: "/usr/bin:/bin" };
 export interface ProgramPipe {
   /** The end of this process. */
   readonly stream: Socket;
-  /** The end of the program. Whoever starts the program closes it. */
+  /** The end of the program. The caller closes it after the start. */
   readonly fd: number;
 }
 

@@ -47,7 +47,7 @@ export class LaunchedOnLandlock implements Launched {
     void this.exited.then(() => {
       this.stdin?.destroy();
       this.#input?.[Symbol.dispose]();
-      // Nobody reads what one has written that waited for a call.
+      // What one has written that waited for a call is not read any more.
       if (this.#plan === undefined) this.discard();
     });
     started.on("data", (chunk: Buffer) => {

@@ -81,7 +81,7 @@ export class PreparedSandbox {
       this.#hasExited = true;
       this.stdin?.destroy();
       this.#input?.[Symbol.dispose]();
-      // Nobody reads what one has written that waited for a call.
+      // What one has written that waited for a call is not read any more.
       if (!this.#hasStarted) this.#destroyStreams();
     });
     this.closed = closeOf(child, stdout, stderr);
