@@ -8,12 +8,17 @@ import type { Cgroup } from "./cgroups/cgroups.ts";
 import { IdleWatch, idleText } from "./idle-watch.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
 import { type CallNetwork, withNetwork } from "./network/call-network.ts";
-import { networkNotes } from "./network-note.ts";
 import { ProgramOutput } from "./output/program-output.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { Program } from "./program.ts";
 import { ProgramEnd } from "./program-end.ts";
-import { lostProgram, moveProtectedAside, outcomeOfProgram, type StopCause } from "./program-outcome.ts";
+import {
+  lostProgram,
+  moveProtectedAside,
+  networkNotes,
+  outcomeOfProgram,
+  type StopCause,
+} from "./program-outcome.ts";
 import { STARTED } from "./start-words.ts";
 
 /** What a call of a program consists of. */

@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../tool/file-failure.ts";
+import type { Isolation } from "../../tool/isolation.ts";
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import type { CheckedOutput } from "../contract/output.ts";
@@ -23,12 +24,40 @@ const LOST = "The program was started, but how it ended could not be found out";
 /** The message of a program that ended by itself, while others that it had started could not be ended in time. */
 const NOT_ALL_ENDED = "The program ended, but not all processes that it started could be ended yet";
 
+/** What programs say of a filter's ENETDOWN, and of names that they could not look up. */
+const NO_NETWORK =
+  /ENETDOWN|Network is down|EAI_AGAIN|Temporary failure in name resolution|Could not resolve|\[Errno 100\]/;
+
+const NOT_GRANTED =
+  "The program tried to reach the network, and this call is granted none besides a loopback interface of its own: if it needs one, " +
+  "ask the user to grant this tool 'net' with the origins to reach, such as https://registry.npmjs.org";
+
+const PAST_PROXY =
+  "The program tried to reach the network past its proxy, which is the only way there, to the origins that 'net' grants: " +
+  "have it use http_proxy and https_proxy";
+
+const NO_LOOPBACK =
+  "Programs have no network here, not even loopback: Landlock cannot keep one apart from this machine's. " +
+  "If this program needs one, ask the user to install bubblewrap";
+
 /** Why a program was stopped. */
 export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "exposed" | "idle";
 
 /** The message of a program that was ended, since it could have read or changed a file of Sandgate itself. */
 export function exposedText(path: string): string {
   return `The program was ended: '${path}', a file of Sandgate itself, was created or replaced while it ran, and could no longer be hidden from it. Run it again`;
+}
+
+/** What the model reads about a program that tried to reach the network. */
+export function networkNotes(
+  isolation: Isolation,
+  launched: Launched,
+  output: ProgramOutput,
+  hasProxy: boolean,
+): readonly string[] {
+  if (isolation === "landlock") return output.says(NO_NETWORK) ? [NO_LOOPBACK] : [];
+  if (launched.hasTriedNetwork !== true) return [];
+  return [hasProxy ? PAST_PROXY : NOT_GRANTED];
 }
 
 /** A program, or a command of a kept shell, that has ended or was stopped. */
