@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { createPrivateFile } from "./private-file.ts";
 
@@ -6,7 +7,10 @@ import { createPrivateFile } from "./private-file.ts";
  * function for file locks: it ends with the process, however the process ends. The file stays.
  */
 export class FileLock implements Disposable {
-  readonly #database: DatabaseSync;
+  readonly #path: string;
+  #database: DatabaseSync;
+  /** Whether the kernel's list has shown the lock, which it does not everywhere. */
+  readonly #isListed: boolean;
 
   /**
    * @param path Of the file, which is created if it does not exist.
@@ -14,21 +18,50 @@ export class FileLock implements Disposable {
    * @throws what SQLite and the file system throw; with `errcode` 5 as its low byte (`SQLITE_BUSY`) if it is locked.
    */
   constructor(path: string, waitMs: number) {
-    const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
     createPrivateFile(path);
-    this.#database = new DatabaseSync(path, { timeout: waitMs });
-    try {
-      // The last statement fails if this user can only read the file, of which SQLite has only a shared lock then.
-      this.#database.exec(
-        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 0",
-      );
-    } catch (error) {
-      this.#database.close();
-      throw error;
-    }
+    this.#path = path;
+    this.#database = lock(path, waitMs);
+    this.#isListed = isListed(path);
+  }
+
+  /**
+   * Takes the lock again if this process has lost it, as it does when any code of it closes the file.
+   *
+   * @throws as the constructor does, if another process has taken it.
+   */
+  renew(): void {
+    if (!this.#isListed || isListed(this.#path)) return;
+    this[Symbol.dispose]();
+    this.#database = lock(this.#path, 0);
   }
 
   [Symbol.dispose](): void {
     if (this.#database.isOpen) this.#database.close();
+  }
+}
+
+function lock(path: string, waitMs: number): DatabaseSync {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+  const database = new DatabaseSync(path, { timeout: waitMs });
+  try {
+    // The last statement fails if this user can only read the file, of which SQLite has only a shared lock then.
+    database.exec(
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 0",
+    );
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Whether Linux lists a lock of this process on a file: `1: POSIX  ADVISORY  WRITE 24480 fe:00:2162691 0 EOF`. */
+function isListed(path: string): boolean {
+  try {
+    const { ino } = statSync(path, { bigint: true });
+    const own = new RegExp(`POSIX .* WRITE ${process.pid} \\S+:${ino} `);
+    return own.test(readFileSync("/proc/locks", "utf8"));
+  } catch {
+    return false;
   }
 }

@@ -79,6 +79,43 @@ export function onGuardedFiles(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
+/** The files of how many workspaces are guarded: those of others again when a call is made there. */
+const MAX_WORKSPACES = 1_000;
+
+type FilesOf = (workspace: string) => readonly GuardedFile[];
+
+const filesOf = new Set<FilesOf>();
+/** What ends the guard of each workspace, the one with the latest call last. */
+const workspaces = new Map<string, () => void>();
+
+/**
+ * Guards files in every workspace, from before the first call that is made there.
+ *
+ * @param files Returns the files of a workspace. Given once more, it is asked again about those that are known.
+ */
+export function guardWorkspaces(files: FilesOf): void {
+  filesOf.add(files);
+  for (const [path, end] of workspaces) {
+    workspaces.set(path, guardFilesOf(path));
+    end();
+  }
+}
+
+/** Guards the files of a workspace: before a call there is decided on. */
+export function enterWorkspace(path: string): void {
+  const end = workspaces.get(path);
+  workspaces.delete(path);
+  workspaces.set(path, end ?? guardFilesOf(path));
+  const [oldest] = workspaces;
+  if (workspaces.size <= MAX_WORKSPACES || oldest === undefined) return;
+  workspaces.delete(oldest[0]);
+  oldest[1]();
+}
+
+function guardFilesOf(workspace: string): () => void {
+  return guardFiles([...filesOf].flatMap((files) => files(workspace)));
+}
+
 let encoded: { readonly files: readonly GuardedFile[]; readonly text: string } = { files, text: "[]" };
 
 /** All guarded files, for {@link takeGuardedFiles} of a thread. It is the same text until the list changes. */

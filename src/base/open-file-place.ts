@@ -1,4 +1,4 @@
-import { type BigIntStats, linkSync, renameSync, rmSync, statSync } from "node:fs";
+import { type BigIntStats, linkSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 
 /**
  * The path of a file that this process has open. Others find the file only by its path: if the file was removed, renamed or
@@ -55,16 +55,45 @@ export class OpenFilePlace {
 
 const OWNER_WRITES = 0o200n;
 
+/** The place of a file that only becomes longer, as those of a database do that is never vacuumed. */
+class GrowingFilePlace extends OpenFilePlace {
+  /** When it was last looked at. */
+  #size = 0;
+
+  override get problem(): string | undefined {
+    const found = this.look();
+    if (typeof found === "string") return found;
+    if (found < this.#size) return `'${this.path}' was cut to ${found} bytes by another process`;
+    this.#size = found;
+    return undefined;
+  }
+}
+
+/**
+ * Returns where a database is, without links: beside that, SQLite keeps its log.
+ *
+ * @throws {Error} if it does not exist, or has several hard links.
+ */
+export function databasePath(file: string): string {
+  const path = realpathSync(file);
+  if (statSync(path).nlink > 1)
+    throw new Error(
+      "the file has several hard links, each of which would have a log of its own: remove the others, or name a copy of the file",
+    );
+  return path;
+}
+
 /** The places of an SQLite database that this process has open, in WAL mode. */
 export class OpenDatabasePlace {
-  readonly #file: OpenFilePlace;
+  readonly #file: GrowingFilePlace;
   /** What was committed last is in this file only. */
-  readonly #log: OpenFilePlace;
+  readonly #log: GrowingFilePlace;
 
   /** @throws {Error} if a file does not exist. */
   constructor(file: string) {
-    this.#file = new OpenFilePlace(file);
-    this.#log = new OpenFilePlace(`${file}-wal`);
+    const path = realpathSync(file);
+    this.#file = new GrowingFilePlace(path);
+    this.#log = new GrowingFilePlace(`${path}-wal`);
   }
 
   /** Why what is committed is lost; `undefined` if it is not. */

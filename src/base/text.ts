@@ -11,14 +11,19 @@ export function wellFormed(text: string): string {
 /** Returns at most `length` characters (UTF-16 code units) of the beginning of a text, without half a pair at its end. */
 export function beginning(text: string, length: number): string {
   if (text.length <= length) return text;
-  return text.slice(0, splitsPair(text, length) ? length - 1 : length);
+  return copied(text.slice(0, splitsPair(text, length) ? length - 1 : length));
 }
 
 /** Returns at most `length` characters (UTF-16 code units) of the end of a text, without half a pair at its start. */
 export function ending(text: string, length: number): string {
   if (text.length <= length) return text;
   const start = text.length - length;
-  return text.slice(splitsPair(text, start) ? start + 1 : start);
+  return copied(text.slice(splitsPair(text, start) ? start + 1 : start));
+}
+
+/** Returns a part of a text as one of its own: V8 keeps the whole text as long as a part of it that was cut out is there. */
+export function copied(part: string): string {
+  return JSON.parse(JSON.stringify(part)) as string;
 }
 
 /**

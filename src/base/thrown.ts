@@ -1,11 +1,15 @@
 import { homedir, tmpdir } from "node:os";
 import { basename } from "node:path";
+import { SandgateError } from "./sandgate-error.ts";
 
 /** Descriptions of what a tool threw, for the model and for the operator. */
 export interface ThrownText {
   /** The error's message, without the stack and without paths of this host. */
   readonly message: string;
-  /** The stack with those of its causes, or the whole thrown value, for the operator. */
+  /**
+   * The stack with those of its causes, or the whole thrown value, for the operator. Errors of this package say themselves what happened:
+   * they and their causes have no stack, except failures of tools.
+   */
   readonly detail: string;
 }
 
@@ -14,7 +18,10 @@ export function describeThrown(thrown: unknown): ThrownText {
   try {
     if (thrown instanceof Error) {
       const message = String(thrown.message);
-      const detail = `${String(thrown.stack ?? message)}${describeCauses(thrown)}`;
+      // A tool's failure has a cause of any kind.
+      const isOwn = thrown instanceof SandgateError && thrown.code !== "tool_failed";
+      const told = isOwn ? lineOf : stackOf;
+      const detail = `${told(thrown)}${describeCauses(thrown, told)}`;
       return { message: withoutHostPaths(message, pathsOf(thrown)), detail };
     }
     const text = textOf(thrown);
@@ -27,14 +34,22 @@ export function describeThrown(thrown: unknown): ThrownText {
 /** Causes of causes are described up to this depth: a chain may be circular. */
 const MAX_CAUSES = 5;
 
+function stackOf(error: Error): string {
+  return String(error.stack ?? error.message);
+}
+
+function lineOf({ name, message }: Error): string {
+  return `${name}: ${message}`;
+}
+
 /** Describes the causes of an error, each on lines of its own. Never throws. */
-function describeCauses(error: Error): string {
+function describeCauses(error: Error, told: (cause: Error) => string): string {
   let described = "";
   try {
     let cause: unknown = error.cause;
     for (let depth = 0; depth < MAX_CAUSES && cause !== undefined && cause !== null; depth++) {
       if (cause instanceof Error) {
-        described += `\nCaused by: ${String(cause.stack ?? cause.message)}`;
+        described += `\nCaused by: ${told(cause)}`;
         cause = cause.cause;
       } else {
         described += `\nCaused by: ${textOf(cause)}`;

@@ -62,6 +62,27 @@ export class SlicedWork {
   }
 }
 
+/** A work in steps, each of which takes a few milliseconds at most. */
+export type Steps<Result> = Generator<void, Result>;
+
+/** Does a work in slices, so that other events are handled between them. */
+export async function inSlices<Result>(steps: Steps<Result>, owner: QueueOwner): Promise<Result> {
+  const work = new SlicedWork(owner);
+  for (;;) {
+    await work.next();
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does all steps of a work at once. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 /** Lets one work at a time run, of however many: their owners take turns. */
 export class Turnstile {
   readonly #waiting = new FairQueue<Pick<Waiting, "owner" | "go">>(({ owner }) => owner);

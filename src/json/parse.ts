@@ -90,7 +90,7 @@ export function looksUnsafe(text: string, sights: Sights): boolean {
     sights.isOdd ||
     (sights.hasZero && (/e-/i.test(text) || text.includes(MANY_ZEROS))) ||
     !text.isWellFormed() ||
-    (text.includes("\\u") && ESCAPED_SURROGATE.test(text))
+    ESCAPED_SURROGATE.test(text)
   );
 }
 

@@ -24,7 +24,7 @@ let bytes = 0;
  * Copies a value like `JSON.parse(JSON.stringify(value))`, without serialising it, and freezes the copy.
  *
  * @returns `undefined` if the value has to be left to `JSON.stringify`: it is large, nested deeper than
- *   {@link MAX_DEPTH}, has `toJSON` methods or functions, objects that are neither plain nor arrays, numbers that are not
+ *   {@link MAX_DEPTH}, has `toJSON` methods or functions, objects that are neither plain nor arrays or only have a tag, numbers that are not
  *   finite, or half surrogate pairs.
  * @throws the errors of the value's getters and proxy traps.
  */
@@ -107,6 +107,8 @@ function copyObject(members: Readonly<Record<string, unknown>>, depth: number): 
     bytes += textBytes(key) + 1;
     count++;
   }
+  // Nothing would be left of Math, and its like.
+  if (count === 0 && Symbol.toStringTag in members) return ODD;
   // The braces, and the commas between.
   bytes += 2 + Math.max(count - 1, 0);
   return Object.freeze(copies);

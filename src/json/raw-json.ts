@@ -22,6 +22,6 @@ export function parseKeepingNumbers(text: string, keeps: (literal: string) => bo
 }
 
 /** Returns whether a value is a number that {@link parseKeepingNumbers} kept. */
-export function isKeptNumber(value: unknown): boolean {
+export function isRawNumber(value: unknown): boolean {
   return SOURCE_TEXT_JSON.isRawJSON(value);
 }

@@ -17,7 +17,15 @@ const INTEGER = /^-?\d+$/;
 /** The most significant digits of a decimal that tell two doubles apart. */
 const MAX_DIGITS = 17;
 const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const SPACE = 0x20;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+const LETTER_D = 0x64;
 const LETTER_U = 0x75;
+/** The bit that digits and small letters have, and capital letters do not. */
+const LOWER_CASE = 0x20;
 const FIRST_HIGH = 0xd800;
 const FIRST_LOW = 0xdc00;
 const LAST_LOW = 0xdfff;
@@ -77,7 +85,12 @@ export function locateRefusal(
         if (++members > bounds.members) return { reason: `more than ${bounds.members} members`, position };
         break;
       default: {
-        if (scope === "structure") break;
+        const unit = text.charCodeAt(position);
+        if (unit <= SPACE) {
+          while (text.charCodeAt(position + 1) <= SPACE) position++;
+          break;
+        }
+        if (scope === "structure" || (unit !== MINUS && (unit < DIGIT_0 || unit > DIGIT_9))) break;
         NUMBER.lastIndex = position;
         const literal = NUMBER.exec(text)?.[0];
         if (literal === undefined) break;
@@ -109,31 +122,36 @@ function refuseString(
 /** Returns the index of the first unpaired surrogate, raw or escaped. */
 function locateUnpaired(inside: string): number | undefined {
   if (inside.isWellFormed() && !inside.includes("\\u")) return undefined;
+  let high: number | undefined;
   for (let at = 0; at < inside.length; ) {
-    const [unit, length] = unitAt(inside, at);
-    if (unit >= FIRST_LOW && unit <= LAST_LOW) return at;
-    const next = at + length;
-    if (unit >= FIRST_HIGH && unit < FIRST_LOW) {
-      const [low, lowLength] = next < inside.length ? unitAt(inside, next) : [0, 0];
-      if (low < FIRST_LOW || low > LAST_LOW) return at;
-      at = next + lowLength;
-    } else at = next;
+    const start = at;
+    let unit = inside.charCodeAt(at++);
+    if (unit === BACKSLASH) {
+      unit = 0;
+      if (inside.charCodeAt(at++) === LETTER_U) {
+        unit = surrogateAt(inside, at);
+        at += 4;
+      }
+    }
+    const isLow = unit >= FIRST_LOW && unit <= LAST_LOW;
+    if (isLow !== (high !== undefined)) return high ?? start;
+    high = unit >= FIRST_HIGH && unit < FIRST_LOW ? start : undefined;
   }
-  return undefined;
+  return high;
 }
 
-/** Returns the code unit at an index of a JSON string, and how many characters it takes there. */
-function unitAt(inside: string, at: number): readonly [unit: number, length: number] {
-  const unit = inside.charCodeAt(at);
-  if (unit !== BACKSLASH) return [unit, 1];
-  if (inside.charCodeAt(at + 1) !== LETTER_U) return [0, 2];
-  return [Number.parseInt(inside.slice(at + 2, at + 6), 16), 6];
+/** Returns the first surrogate of the kind that four hexadecimal digits are one of: D800 to DFFF. Others are 0. */
+function surrogateAt(inside: string, at: number): number {
+  if ((inside.charCodeAt(at) | LOWER_CASE) !== LETTER_D) return 0;
+  const second = inside.charCodeAt(at + 1) | LOWER_CASE;
+  if (second < DIGIT_0 + 8) return 0;
+  return second < LETTER_D - 1 ? FIRST_HIGH : FIRST_LOW;
 }
 
 /**
  * Returns why a number of a JSON text is refused; `undefined` if it is not.
  *
- * Integers must be kept to the last digit, as they are often identifiers. Fractions are rounded to the nearest double,
+ * Integers must be retained to the last digit, as they are often identifiers. Fractions are rounded to the nearest double,
  * as usual in JSON. Integers in the form in which ECMAScript serialises a double are accepted.
  *
  * @returns why a double cannot hold the number, or `undefined` if it can.
@@ -189,11 +207,13 @@ function decimalOf(literal: string): { readonly digits: string; readonly exponen
  * @param start Index of the opening quote.
  */
 export function closingQuote(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
-    // An even number of backslashes escape each other.
-    if (backslashes % 2 === 0) return end;
+  const first = text.indexOf('"', start + 1);
+  if (first === -1 || text.charCodeAt(first - 1) !== BACKSLASH || first - 1 === start) return first;
+  // A text with escapes is read character by character: it can have nothing but quotes and backslashes.
+  for (let at = start + 1; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) return at;
+    if (unit === BACKSLASH) at++;
   }
   return -1;
 }

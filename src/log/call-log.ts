@@ -1,6 +1,6 @@
 import type { DispatchEvent, DispatchEventListener } from "../engine/call/events.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
-import type { ErrorCode } from "../engine/failure/errors.ts";
+import type { ErrorCode } from "../engine/errors.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import { problemText } from "../schema/argument-problem.ts";
 import type { LogLevel } from "../tool/log-level.ts";
@@ -72,7 +72,9 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
           ? { options: event.options, multiple: event.multiple }
           : { arguments: event.inputSummary };
       return {
-        ...{ request: requestId, kind, sideEffects },
+        request: requestId,
+        kind,
+        sideEffects,
         ...about,
         missing,
         question,

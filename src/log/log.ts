@@ -1,12 +1,71 @@
 import type { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { beginning, wellFormed } from "../base/text.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { escapeText } from "../rendering/escaping/escape.ts";
 import { textOf } from "../rendering/render.ts";
 import type { LogLevel } from "../tool/log-level.ts";
 import { LINE_FORMATS, type LogFormat } from "./line-format.ts";
-import { LineStream } from "./line-stream.ts";
 import { LOG_LEVELS, type LogEntry, type LogField } from "./log-entry.ts";
+
+/** Bytes of lines that may wait for a slow reader. */
+const MAX_WAITING_BYTES = 1_024 * 1_024;
+
+/** How long {@link LineStream.flush} waits for a slow reader. */
+const FLUSH_MS = 1_000;
+
+/**
+ * Writes lines to a stream without waiting for its reader. Lines that come while too many bytes wait are lost, and are
+ * counted.
+ */
+class LineStream {
+  readonly #stream: Writable;
+  readonly #onLost: (count: number) => string;
+  #lost = 0;
+
+  /** @param onLost Returns the line that says how many lines were lost. */
+  constructor(stream: Writable, onLost: (count: number) => string) {
+    this.#stream = stream;
+    this.#onLost = onLost;
+  }
+
+  /** Writes a line, or counts it as lost. */
+  write(line: string): void {
+    if (!this.#stream.writable) return;
+    if (this.#lost > 0 || this.#isFull) this.#lose();
+    else this.#stream.write(`${line}\n`);
+  }
+
+  /** Resolves when everything is written, or the reader has been too slow for a second. */
+  async flush(): Promise<void> {
+    const waited = new AbortController();
+    const tooLate = delay(FLUSH_MS, undefined, { signal: waited.signal }).catch(() => {});
+    // The line that tells of lost ones is written when all the others are.
+    await Promise.race([this.#written().then(() => this.#written()), tooLate]);
+    waited.abort();
+  }
+
+  #written(): Promise<void> {
+    if (!this.#stream.writable) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#stream.write("", () => resolve());
+    });
+  }
+
+  get #isFull(): boolean {
+    return this.#stream.writableLength > MAX_WAITING_BYTES;
+  }
+
+  #lose(): void {
+    if (this.#lost++ === 0) this.#stream.once("drain", this.#tellLost);
+  }
+
+  readonly #tellLost = (): void => {
+    const count = this.#lost;
+    this.#lost = 0;
+    this.#stream.write(`${this.#onLost(count)}\n`);
+  };
+}
 
 /** The options of {@link Log}. */
 export interface LogOptions {
@@ -17,6 +76,9 @@ export interface LogOptions {
   /** Hides the secrets in texts. Default: those that a {@link Redaction} knows by itself. */
   readonly redaction?: Redaction | undefined;
 }
+
+/** The least level that is written, if nothing else is said. */
+export const DEFAULT_LEVEL: LogLevel = "info";
 
 /** The longest text in a line. */
 const MAX_TEXT_LENGTH = 4_096;
@@ -34,16 +96,21 @@ export class Log implements AsyncDisposable {
   /** Hides the secrets in texts. Values have to be redacted before they become texts. */
   readonly redaction: Redaction;
   readonly #lines: LineStream;
-  readonly #lowest: number;
+  #lowest: number;
   readonly #format: LogFormat;
 
-  constructor({ stream, level = "info", format, redaction = new Redaction() }: LogOptions) {
+  constructor({ stream, level = DEFAULT_LEVEL, format, redaction = new Redaction() }: LogOptions) {
     this.#lines = new LineStream(stream, (lines) =>
       this.#lineOf({ level: "error", event: "log.lost", fields: { lines } }),
     );
     this.#lowest = LOG_LEVELS.indexOf(level);
     this.#format = format;
     this.redaction = redaction;
+  }
+
+  /** Changes the least level that is written. */
+  set level(level: LogLevel) {
+    this.#lowest = LOG_LEVELS.indexOf(level);
   }
 
   /** Whether entries of a level are written. */

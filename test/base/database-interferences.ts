@@ -6,6 +6,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 
@@ -50,6 +51,7 @@ export const DATABASE_INTERFERENCES: readonly {
     problem: /replaced by another file/,
   },
   { what: "its file was made read-only", act: (file) => chmodSync(file, 0o400), problem: /read-only/ },
+  { what: "its file was cut", act: (file) => truncateSync(file), problem: /cut to 0 bytes/ },
   {
     what: "its log was removed",
     act: (file) => rmSync(`${file}-wal`),

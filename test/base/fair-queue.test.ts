@@ -41,12 +41,24 @@ describe("FairQueue", () => {
 
   test("principals take turns, then the sessions of a principal, then the tools of a session", () => {
     const { queue } = queueOf(
-      ...["ann/1/a#1", "ann/1/a#2", "ann/1/b#1", "ann/1/a#3"],
-      ...["ann/2/a#1", "ann/2/a#2", "bob/1/a#1", "bob/1/a#2"],
+      "ann/1/a#1",
+      "ann/1/a#2",
+      "ann/1/b#1",
+      "ann/1/a#3",
+      "ann/2/a#1",
+      "ann/2/a#2",
+      "bob/1/a#1",
+      "bob/1/a#2",
     );
     expect(order(queue)).toEqual([
-      ...["ann/1/a#1", "bob/1/a#1", "ann/2/a#1", "bob/1/a#2"],
-      ...["ann/1/b#1", "ann/2/a#2", "ann/1/a#2", "ann/1/a#3"],
+      "ann/1/a#1",
+      "bob/1/a#1",
+      "ann/2/a#1",
+      "bob/1/a#2",
+      "ann/1/b#1",
+      "ann/2/a#2",
+      "ann/1/a#2",
+      "ann/1/a#3",
     ]);
   });
 

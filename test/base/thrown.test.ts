@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { describeThrown } from "../../src/base/thrown.ts";
+import { JournalError } from "../../src/journal/journal-error.ts";
 
 describe("The detail of a thrown error", () => {
   test("has the stacks of its causes, which the message has not", () => {
@@ -42,4 +43,17 @@ describe("The detail of a thrown error", () => {
     error.cause = null;
     expect(describeThrown(error).detail).toBe(error.stack);
   });
+});
+
+test("an error of this package says what happened, and needs no stack", () => {
+  const cause = new Error("database or disk is full");
+  const thrown = new JournalError("the journal cannot write");
+  thrown.cause = cause;
+  expect(describeThrown(thrown).detail).toBe(
+    "JournalError: the journal cannot write\nCaused by: Error: database or disk is full",
+  );
+  const unexpected = new Error("x", { cause: thrown });
+  expect(describeThrown(unexpected).detail).toMatch(
+    /^Error: x\n {4}at [\s\S]*\nCaused by: JournalError: the journal cannot write\n {4}at /,
+  );
 });

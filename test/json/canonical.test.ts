@@ -31,7 +31,15 @@ describe("the canonical form", () => {
     const names = ["€", "\r", "\ufb33", "1", "\ud83d\ude00", "\u0080", "ö", "10", "9"];
     const text = canonicalText(Object.fromEntries(names.map((name) => [name, 0])));
     expect(Object.keys(JSON.parse(text.replaceAll(/"(\d+)"/g, '"_$1"')))).toEqual([
-      ...["\r", "_1", "_10", "_9", "\u0080", "ö", "€", "\ud83d\ude00", "\ufb33"],
+      "\r",
+      "_1",
+      "_10",
+      "_9",
+      "\u0080",
+      "ö",
+      "€",
+      "\ud83d\ude00",
+      "\ufb33",
     ]);
   });
 

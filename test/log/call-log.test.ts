@@ -72,7 +72,8 @@ describe("The log of a call has", () => {
     };
     const refused = await logOf(tool, { journal: { begin: full, end: full, deny: full } });
     expect(refused.at(-1)).toMatchObject({
-      ...{ level: "error", code: "sandbox_unavailable" },
+      level: "error",
+      code: "sandbox_unavailable",
       detail: expect.stringContaining("no space left on device"),
     });
     const unfinished = await logOf(tool, { journal: { begin: () => undefined, end: full, deny: full } });

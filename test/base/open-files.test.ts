@@ -13,7 +13,7 @@ import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { CredentialFile } from "../../src/mcp/oauth/credential-file.ts";
 import { readLock } from "../../src/pins/lock-file.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
-import { HeldStore } from "../../src/workspace/held/held-store.ts";
+import { StagedStore } from "../../src/workspace/staged/staged-store.ts";
 
 const NEWER =
   /has format \d+, and this version of sandgate reads formats up to \d+: use the version that wrote it, or a newer one/;
@@ -143,10 +143,10 @@ test("a result of sandgate bench of a newer format is not compared", () => {
 test("held changes of a newer format are not opened, and those without a number get one", async () => {
   const folder = await createFolder();
   await mkdir(join(folder, "records"));
-  new HeldStore(folder);
+  new StagedStore(folder);
   expect(await readFile(join(folder, "format.json"), "utf8")).toBe("1\n");
   await writeFile(join(folder, "format.json"), "2\n");
-  expect(() => new HeldStore(folder)).toThrow(NEWER);
+  expect(() => new StagedStore(folder)).toThrow(NEWER);
   expect((await stat(join(folder, "records"))).isDirectory()).toBe(true);
 });
 

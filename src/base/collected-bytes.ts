@@ -1,0 +1,66 @@
+/** Bytes of the buffers into which small chunks are copied, and of the chunks that are not copied, at least. */
+const PIECE_BYTES = 16_384;
+const WHOLE_BYTES = 4_096;
+
+/**
+ * Bytes that arrive in chunks, in little more memory than they have: small chunks are copied into larger buffers. A chunk of one byte
+ * would take some hundred, and could keep the whole buffer alive that it was read into.
+ */
+export class CollectedBytes {
+  readonly #pieces: Buffer[] = [];
+  /** The buffer that is being filled, and how many bytes of it are used. */
+  #filling: Buffer | undefined;
+  #filled = 0;
+  #length = 0;
+
+  /** The number of bytes. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Adds a chunk, which must not be changed afterwards. */
+  add(chunk: Buffer): void {
+    // Most outputs and bodies are one chunk.
+    const isLarge = chunk.length >= WHOLE_BYTES && chunk.length * 2 >= chunk.buffer.byteLength;
+    if (this.#length === 0 || isLarge) {
+      this.#endPiece();
+      this.#pieces.push(chunk);
+    } else this.#copy(chunk);
+    this.#length += chunk.length;
+  }
+
+  #copy(chunk: Buffer): void {
+    for (let copied = 0; copied < chunk.length; ) {
+      if (this.#filled === this.#filling?.length) this.#endPiece();
+      this.#filling ??= Buffer.allocUnsafeSlow(PIECE_BYTES);
+      const count = chunk.copy(this.#filling, this.#filled, copied);
+      copied += count;
+      this.#filled += count;
+    }
+  }
+
+  #endPiece(): void {
+    const piece = this.#filling?.subarray(0, this.#filled);
+    if (piece !== undefined) this.#pieces.push(this.#filled * 2 < PIECE_BYTES ? Buffer.from(piece) : piece);
+    this.#filling = undefined;
+    this.#filled = 0;
+  }
+
+  /** Returns all bytes as one buffer. */
+  read(): Buffer {
+    this.#endPiece();
+    const [only = Buffer.alloc(0)] = this.#pieces;
+    if (this.#pieces.length <= 1) return only;
+    const all = Buffer.concat(this.#pieces);
+    this.#pieces.splice(0, this.#pieces.length, all);
+    return all;
+  }
+
+  /** Forgets all bytes. */
+  clear(): void {
+    this.#pieces.length = 0;
+    this.#filling = undefined;
+    this.#filled = 0;
+    this.#length = 0;
+  }
+}
