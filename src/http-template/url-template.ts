@@ -1,6 +1,5 @@
 import { type PrimitiveValue, parseTemplate } from "url-template";
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import { parseHttpUrl } from "./http-url.ts";
 
 /** A template is not valid. `message` names the part and the reason, for the person who registers the tool. */
 export class TemplateError extends Error {
@@ -145,4 +144,15 @@ function hasDotSegment(path: string): boolean {
     .replace(/%2e/gi, ".")
     .split(/[/\\]|%2f|%5c/i)
     .some((segment) => /^\.\.?(?:;|%3b|$)/i.test(segment));
+}
+
+/** Parses the `url` of an endpoint: an absolute `http:` or `https:` URL. Returns the problem if it is not one. */
+export function parseHttpUrl(url: unknown): URL | string {
+  if (typeof url !== "string" && !(url instanceof URL)) return "url must be a string or a URL";
+  if (!URL.canParse(String(url))) return "url must be an absolute URL";
+  const parsed = new URL(url);
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return "url must be http: or https:";
+  // Credentials would be sent with every request, and shown wherever the URL is.
+  if (parsed.username !== "" || parsed.password !== "") return "url must not contain credentials";
+  return parsed;
 }

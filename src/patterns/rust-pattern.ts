@@ -36,6 +36,7 @@ export function rustPattern(source: string, ignoreCase: boolean): string {
   const { re2 } = translatePattern(source);
   const written = re2.replace(
     PIECE,
+    // biome-ignore lint/complexity/useMaxParams: `replace` passes the groups of the pattern.
     (piece, code: string | undefined, name, property, negation, inside: string | undefined) => {
       if (code !== undefined) return character(Number.parseInt(code, 16));
       if (name === "b" || name === "B") return `(?-u:\\${name})`;

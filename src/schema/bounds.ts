@@ -25,6 +25,12 @@ export const MAX_KEYWORDS = 5_000;
  */
 export const MAX_COMPILED_KEYWORDS = 500;
 
+/**
+ * The work of interpreting values, in keywords, after which a schema is compiled. That takes as long for a small one, and of
+ * thousands of tools few are called.
+ */
+export const MAX_INTERPRETED_WORK = 1_000;
+
 /** The maximum cost of compiling a schema's patterns, in units of about 10 µs: 40 ms for a whole schema. */
 export const MAX_PATTERN_COMPILATION = 4_000;
 

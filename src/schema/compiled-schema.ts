@@ -1,17 +1,28 @@
-import { PackageFileError } from "../base/package/package-file-error.ts";
+import { findAjv } from "../base/load-ajv.ts";
+import { beginning } from "../base/text.ts";
+import { UNPRINTABLE } from "../base/unprintable.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { adaptValue } from "./adapt.ts";
 import { type ArgumentProblem, problemText } from "./argument-problem.ts";
 import { type ArgumentRules, DEFAULT_ARGUMENT_RULES } from "./argument-rules.ts";
-import { MAX_COMPILED_KEYWORDS, MAX_EXPLAINED_KEYWORDS, MAX_EXPLAINED_WORK } from "./bounds.ts";
+import {
+  MAX_COMPILED_KEYWORDS,
+  MAX_EXPLAINED_KEYWORDS,
+  MAX_EXPLAINED_WORK,
+  MAX_INTERPRETED_WORK,
+} from "./bounds.ts";
 import { compileLowered, type ErrorMode } from "./compile/compiler.ts";
 import { lowerSchema } from "./compile/lower.ts";
 import type { LoweredSchema } from "./compile/lowered-schema.ts";
-import { describeErrors } from "./describe-errors.ts";
 import type { ValidationError } from "./interpret/errors.ts";
 import { Interpreter } from "./interpret/interpreter.ts";
-import { SchemaError } from "./schema-error.ts";
 import { meter, WorkExceededError } from "./work-meter.ts";
+
+const MAX_PATH_LENGTH = 256;
+
+const MAX_NAME_LENGTH = 64;
+
+const MAX_VALUES_LENGTH = 256;
 
 /** A value that a schema accepts, or what is wrong with it. */
 export type Accepted = { readonly value: JsonValue } | { readonly problems: readonly ArgumentProblem[] };
@@ -30,11 +41,13 @@ export interface CompiledSchema {
  *
  * @param shared Schemas by URI, for references. Default: none.
  * @throws {SchemaError} if it is not a valid JSON Schema or exceeds the bounds.
+ * @throws {PackageFileError} if the file of ajv does not exist, as in a bundle.
  */
 export function compileSchema(
   schema: JsonObject,
   shared: Readonly<Record<string, JsonObject>> = {},
 ): CompiledSchema {
+  findAjv();
   return new Compiled(lowerSchema(schema, shared));
 }
 
@@ -46,12 +59,12 @@ interface Validator {
 
 class Compiled implements CompiledSchema {
   readonly #lowered: LoweredSchema;
-  readonly #isValid: Validator;
+  #isValid: Validator;
   #explain: Validator | undefined;
 
   constructor(lowered: LoweredSchema) {
     this.#lowered = lowered;
-    this.#isValid = isCompiled(lowered) ? compile(lowered, "first") : interpret(lowered);
+    this.#isValid = isCompiled(lowered) ? this.#compileLater() : interpret(lowered);
   }
 
   validate(value: JsonValue): readonly string[] | undefined {
@@ -79,6 +92,28 @@ class Compiled implements CompiledSchema {
     } catch (error) {
       return { problems: [whyNot(error)] };
     }
+  }
+
+  /**
+   * Interprets values until that has taken as much work as compiling the schema takes, or one is invalid, and compiles the
+   * schema then.
+   */
+  #compileLater(): Validator {
+    const interpreter = new Interpreter(this.#lowered);
+    let left = MAX_INTERPRETED_WORK;
+    return (value) => {
+      meter.reset(left);
+      try {
+        if (interpreter.validate(value) === undefined) return true;
+      } catch {
+        // It takes more work than is left, or nests too deeply.
+      } finally {
+        left -= meter.spent;
+      }
+      this.#isValid = compile(this.#lowered, "first");
+      meter.reset();
+      return this.#isValid(value);
+    };
   }
 
   #errors(value: JsonValue): readonly ArgumentProblem[] {
@@ -113,11 +148,9 @@ function interpret(lowered: LoweredSchema): Validator {
 function compile(lowered: LoweredSchema, mode: ErrorMode): Validator {
   try {
     return compileLowered(lowered, mode) as Validator;
-  } catch (error) {
-    if (error instanceof PackageFileError) throw error;
+  } catch {
     // Lowering refuses everything that is known to fail here.
-    const reason = error instanceof Error ? error.message : "it does not compile";
-    throw new SchemaError([{ path: "", reason }]);
+    return interpret(lowered);
   }
 }
 
@@ -134,4 +167,27 @@ function isWithin(value: JsonValue, most: number): boolean {
     --left >= 0 &&
     (typeof node !== "object" || node === null || Object.values(node).every((inner) => count(inner ?? null)));
   return count(value);
+}
+
+/** Describes validation errors. */
+export function describeErrors(errors: readonly ValidationError[]): readonly ArgumentProblem[] {
+  return errors.map(({ instancePath, keyword, message = "is not valid", params }) => {
+    return {
+      path: beginning(instancePath, MAX_PATH_LENGTH),
+      message: `${message}${explain(keyword, params)}`,
+    };
+  });
+}
+
+/** Adds what ajv's messages leave out and the model needs to correct its call. */
+function explain(keyword: string, params: Record<string, unknown>): string {
+  if (keyword === "additionalProperties" || keyword === "unevaluatedProperties") {
+    const name = params["additionalProperty"] ?? params["unevaluatedProperty"];
+    return `: '${beginning(String(name), MAX_NAME_LENGTH).replace(UNPRINTABLE, "\ufffd")}'`;
+  }
+  if (keyword === "enum" || keyword === "const") {
+    const allowed = JSON.stringify(params["allowedValues"] ?? params["allowedValue"]);
+    return allowed.length <= MAX_VALUES_LENGTH ? `: ${allowed}` : "";
+  }
+  return "";
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json/value.ts";
 import { MAX_WORK } from "./bounds.ts";
 
-/** A validation exceeds {@link MAX_WORK}. */
+/** A validation takes more work than it may. */
 export class WorkExceededError extends Error {
   override readonly name = "WorkExceededError";
 }
@@ -11,16 +11,18 @@ const MEMBER_WORK = 1.5;
 
 /** Counts the cost of a validation where the schema or the value could make it expensive. */
 export class WorkMeter {
+  #most: number = MAX_WORK;
   #left: number = MAX_WORK;
 
-  /** Starts a new validation. */
-  reset(): void {
-    this.#left = MAX_WORK;
+  /** Starts a new validation, with the most work that it may take. */
+  reset(most: number = MAX_WORK): void {
+    this.#most = most;
+    this.#left = most;
   }
 
   /** The work charged since the last reset. */
   get spent(): number {
-    return MAX_WORK - this.#left;
+    return this.#most - this.#left;
   }
 
   /**

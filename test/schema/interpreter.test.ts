@@ -4,8 +4,7 @@ import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { MAX_COMPILED_KEYWORDS } from "../../src/schema/bounds.ts";
 import { compileLowered } from "../../src/schema/compile/compiler.ts";
 import { lowerSchema } from "../../src/schema/compile/lower.ts";
-import { compileSchema } from "../../src/schema/compiled-schema.ts";
-import { describeErrors } from "../../src/schema/describe-errors.ts";
+import { compileSchema, describeErrors } from "../../src/schema/compiled-schema.ts";
 import { Interpreter } from "../../src/schema/interpret/interpreter.ts";
 import { meter } from "../../src/schema/work-meter.ts";
 
@@ -108,21 +107,30 @@ describe("the interpreter of large schemas reports the same as the compiler of s
     const count = fc.integer({ min: 0, max: 2 });
     const members: Record<string, fc.Arbitrary<unknown>> = {
       type: fc.constantFrom("object", "array", "string", "number", "integer", ["null", "boolean"]),
-      ...{ enum: fc.array(values, { minLength: 1, maxLength: 2 }), const: values },
-      ...{ minimum: count, maxLength: count, minItems: count, maxProperties: count },
-      ...{ uniqueItems: fc.boolean(), required: fc.subarray(["a", "b", "c"]), pattern: fc.constant("^a") },
-      ...{ properties: map, dependentSchemas: map, patternProperties: map },
-      ...{ additionalProperties: fc.oneof(fc.boolean(), tie("schema")), propertyNames: tie("schema") },
-      ...{
-        items: tie("schema"),
-        prefixItems: list,
-        allOf: list,
-        anyOf: list,
-        oneOf: list,
-        not: tie("schema"),
-      },
+      enum: fc.array(values, { minLength: 1, maxLength: 2 }),
+      const: values,
+      minimum: count,
+      maxLength: count,
+      minItems: count,
+      maxProperties: count,
+      uniqueItems: fc.boolean(),
+      required: fc.subarray(["a", "b", "c"]),
+      pattern: fc.constant("^a"),
+      properties: map,
+      dependentSchemas: map,
+      patternProperties: map,
+      additionalProperties: fc.oneof(fc.boolean(), tie("schema")),
+      propertyNames: tie("schema"),
+      items: tie("schema"),
+      prefixItems: list,
+      allOf: list,
+      anyOf: list,
+      oneOf: list,
+      not: tie("schema"),
+      if: tie("schema"),
       // biome-ignore lint/suspicious/noThenProperty: the keyword's name
-      ...{ if: tie("schema"), then: tie("schema"), else: tie("schema") },
+      then: tie("schema"),
+      else: tie("schema"),
       unevaluatedProperties: fc.oneof(fc.boolean(), tie("schema")),
       $ref: fc.constant("#/$defs/d"),
     };

@@ -9,11 +9,18 @@ export const MAX_UNCOUNTED_KEYWORDS = 16;
 const COMPILED_PER_WORK = 10;
 
 const ITEM_KEYWORDS: ReadonlySet<string> = new Set([
-  ...["items", "additionalItems", "unevaluatedItems", "contains"],
+  "items",
+  "additionalItems",
+  "unevaluatedItems",
+  "contains",
 ]);
 const MEMBER_KEYWORDS: ReadonlySet<string> = new Set([
-  ...["patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames"],
-  ...["minProperties", "maxProperties"],
+  "patternProperties",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "propertyNames",
+  "minProperties",
+  "maxProperties",
 ]);
 const CHARACTER_KEYWORDS: ReadonlySet<string> = new Set(["minLength", "maxLength"]);
 

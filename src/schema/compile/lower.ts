@@ -7,7 +7,6 @@ import { isKnownFormat } from "../formats.ts";
 import { type Draft, draftOf, KEYWORDS } from "../keywords.ts";
 import { SchemaError, type SchemaProblem } from "../schema-error.ts";
 import { ContentWorkSum, MAX_UNCOUNTED_KEYWORDS } from "./content-work.ts";
-import { Definitions, ROOT } from "./definitions.ts";
 import { costOf, KeywordBudget, PatternBudget, patternCost } from "./keyword-budget.ts";
 import { isSchema, unfitValue } from "./keyword-values.ts";
 import {
@@ -18,9 +17,50 @@ import {
   type LoweredSchema,
   withWork,
 } from "./lowered-schema.ts";
-import { isMiscompiled } from "./miscompiled.ts";
-import { DynamicScope, References } from "./references.ts";
+import { DynamicScope, References, type Target } from "./references.ts";
 import { WorkGraph } from "./work-graph.ts";
+
+/** The name of the root definition. */
+const ROOT = "root";
+
+/** The root, or the target of a reference. */
+interface Definition extends Target {
+  readonly name: string;
+  readonly scope: DynamicScope;
+}
+
+/** The schemas that are lowered separately: the root and the targets of references. */
+class Definitions {
+  readonly #references: References;
+  readonly #list: Definition[] = [];
+  /** The names by schema and by the key of its scope. */
+  readonly #names = new Map<JsonValue, Map<string, string>>();
+
+  constructor(references: References) {
+    this.#references = references;
+  }
+
+  /** In the order in which they were named. The list grows while it is iterated. */
+  get list(): readonly Definition[] {
+    return this.#list;
+  }
+
+  /** Returns the name of a schema; the first one is the root. A schema in two scopes is two definitions. */
+  nameOf(target: Target, outer: DynamicScope): string {
+    const scope = this.#references.enter(outer, target.schema);
+    const names = this.#names.get(target.schema) ?? new Map<string, string>();
+    this.#names.set(target.schema, names);
+    const known = names.get(scope.key);
+    if (known !== undefined) return known;
+    const name = this.#list.length === 0 ? ROOT : `d${this.#list.length}`;
+    names.set(scope.key, name);
+    this.#list.push({ ...target, name, scope });
+    return name;
+  }
+}
+
+/** The keywords of a lowered schema. */
+type Schema = Readonly<Record<string, unknown>>;
 
 /**
  * Prepares a schema for the compiler, and refuses what must not reach it.
@@ -78,7 +118,10 @@ class Lowering {
       : (definitions[ROOT] ?? true);
     const isMiscompiled = this.#isMiscompiled;
     return {
-      ...{ draft: this.#draft, schema, keywords: this.#budget.spent, patterns: this.#patterns },
+      draft: this.#draft,
+      schema,
+      keywords: this.#budget.spent,
+      patterns: this.#patterns,
       isMiscompiled,
     };
   }
@@ -227,4 +270,24 @@ class Lowering {
   #refuse(path: string, reason: string): void {
     this.#problems.push({ path, reason });
   }
+}
+
+/**
+ * Returns whether ajv compiles a schema to code that accepts values that it must not. It takes the missing name `""` for
+ * none, does not look for `contains` in an empty array if there is a list of schemas for items, and takes `constructor`
+ * and the like for evaluated members.
+ */
+function isMiscompiled(schema: Schema): boolean {
+  if ("unevaluatedProperties" in schema || "unevaluatedItems" in schema) return true;
+  if ("contains" in schema && ("prefixItems" in schema || Array.isArray(schema["items"]))) return true;
+  const lists = [
+    schema["required"],
+    ...valuesOf(schema["dependentRequired"]),
+    ...valuesOf(schema["dependencies"]),
+  ];
+  return lists.some((names) => Array.isArray(names) && names.includes(""));
+}
+
+function valuesOf(lists: unknown): readonly unknown[] {
+  return typeof lists === "object" && lists !== null ? Object.values(lists) : [];
 }

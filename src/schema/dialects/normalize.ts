@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { copyJson } from "../../json/copy.ts";
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
@@ -11,6 +12,8 @@ import { propertiesOf, rootObject, saysNothing } from "./property-lists.ts";
 import { parseTypeExpression, TypeExpressionError } from "./type-expression.ts";
 import { DIALECTS, type SchemaDialect, typeNames } from "./type-names.ts";
 import { type TypeContext, typeSchema, unionSchema } from "./type-schema.ts";
+
+const NAMES: OptionNames<NormalizeSchemaOptions> = { dialect: true };
 
 /** Options of {@link normalizeSchema}. */
 export interface NormalizeSchemaOptions {
@@ -44,6 +47,7 @@ export interface NormalizedSchema {
  * @throws {TypeError} for an unknown dialect.
  */
 export function normalizeSchema(schema: unknown, options: NormalizeSchemaOptions = {}): NormalizedSchema {
+  refuseUnknown(options, NAMES, "normalizeSchema");
   const { dialect = "auto" } = options;
   if (dialect !== "auto" && !Object.hasOwn(DIALECTS, dialect))
     throw new TypeError(`unknown dialect '${dialect}'`);

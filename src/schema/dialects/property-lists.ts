@@ -17,8 +17,16 @@ interface PropertyChange {
 
 /** Annotations that also identify an object as a schema. */
 const ANNOTATIONS: readonly string[] = [
-  ...["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated"],
-  ...["readOnly", "writeOnly"],
+  "$schema",
+  "$id",
+  "$comment",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
 ];
 /** The members under which catalogues list the required and the optional parameters. */
 const REQUIRED_LIST = "required_parameters";

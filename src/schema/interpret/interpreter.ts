@@ -1,5 +1,11 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import type { LoweredNode, LoweredSchema } from "../compile/lowered-schema.ts";
+import { chargeContents } from "../compile/content-work.ts";
+import {
+  CONTENT_KEYWORD,
+  type ContentWork,
+  type LoweredNode,
+  type LoweredSchema,
+} from "../compile/lowered-schema.ts";
 import { meter } from "../work-meter.ts";
 import { ASSERTIONS, assertPattern, matches, missingFor } from "./assertions.ts";
 import { causedBy, type Errors, error, inside, type ValidationError } from "./errors.ts";
@@ -70,6 +76,9 @@ export class Interpreter {
         return this.#evaluate(this.#definitions[String(keyword).slice("#/$defs/".length)], value, seen);
       case "allOf":
         return firstErrors(keyword as readonly unknown[], (each) => this.#evaluate(each, value, seen));
+      case CONTENT_KEYWORD:
+        chargeContents(keyword as ContentWork, value);
+        return undefined;
       case "anyOf":
         return this.#anyOf(keyword as readonly unknown[], value, seen);
       case "oneOf":
