@@ -1,8 +1,24 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { AccessTokenError } from "./access-token-error.ts";
-import { IssuerKeys } from "./issuer-keys.ts";
-import { type Jose, loadJose } from "./load-jose.ts";
-import { type AccessTokenOptions, checkAccessTokenOptions, SIGNATURE_ALGORITHMS } from "./options.ts";
+import { IssuerKeys, type Jose, loadJose } from "./issuer-keys.ts";
+import {
+  type AccessTokenOptions,
+  checkAccessTokenOptions,
+  type PrincipalClaims,
+  SIGNATURE_ALGORITHMS,
+} from "./options.ts";
 import { type TokenSubject, tokenSubject } from "./token-principal.ts";
+
+const NAMES: OptionNames<AccessTokenOptions> = {
+  resource: true,
+  issuer: true,
+  jwksUri: true,
+  scopes: true,
+  tokenType: true,
+  algorithms: true,
+  principal: true,
+};
+const CLAIM_NAMES: OptionNames<PrincipalClaims> = { roles: true, attributes: true };
 
 /** Longer tokens are refused unread. */
 const MAX_CHARS = 8_192;
@@ -18,7 +34,7 @@ export interface VerifiedToken extends TokenSubject {
 
 /**
  * Verifies the access tokens of one authorization server: JWTs of RFC 9068, whose audience is the resource (RFC 8707). The
- * tokens are only verified: they are not kept, and not passed on.
+ * tokens are only verified: they are not retained, and not passed on.
  */
 export class AccessTokens {
   readonly #jose: Jose;
@@ -33,6 +49,9 @@ export class AccessTokens {
 
   /** @throws {TypeError} as a rejection, if an option is invalid, or the package `jose` is not installed. */
   static async open(options: AccessTokenOptions): Promise<AccessTokens> {
+    refuseUnknown(options, NAMES, "access tokens");
+    if (options.principal !== undefined)
+      refuseUnknown(options.principal, CLAIM_NAMES, "principal of access tokens");
     checkAccessTokenOptions(options);
     return new AccessTokens(await loadJose(), options);
   }
@@ -54,8 +73,12 @@ export class AccessTokens {
     } = this.#options;
     const { payload } = await this.#jose
       .jwtVerify(token, (header, input) => this.#keys.find(header, input), {
-        ...{ issuer, audience: resource, typ: tokenType, algorithms: [...algorithms] },
-        ...{ clockTolerance: LEEWAY_S, requiredClaims: ["exp", "sub"] },
+        issuer,
+        audience: resource,
+        typ: tokenType,
+        algorithms: [...algorithms],
+        clockTolerance: LEEWAY_S,
+        requiredClaims: ["exp", "sub"],
       })
       .catch((error: unknown) => {
         throw error instanceof AccessTokenError ? error : invalid(this.#reasonOf(error));

@@ -44,7 +44,8 @@ export function tokenSubject(
     roles: [...scopes.map((each) => SCOPE_PREFIX + each), ...roles],
     attributes: {
       ...Object.fromEntries(attributes),
-      ...{ issuer, scopes },
+      issuer,
+      scopes,
       ...(clientId !== undefined && { clientId }),
     },
   });

@@ -1,8 +1,16 @@
-import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { compileLinear } from "../patterns/pattern.ts";
 import { translatePattern } from "../patterns/pattern-syntax.ts";
 import { isToken, KNOWN_FORMS, mayHoldSecret, NARROW_FORMS, type SecretForm } from "./known-secrets.ts";
 import { SECRET_NAME, SecretNames } from "./secret-names.ts";
+
+const NAMES: OptionNames<RedactionOptions> = {
+  names: true,
+  patterns: true,
+  results: true,
+  onSecretArgument: true,
+};
 
 /** Options of {@link Redaction}. */
 export interface RedactionOptions {
@@ -27,7 +35,7 @@ export interface RedactionOptions {
 }
 
 /**
- * Hides secrets from those who observe calls: `[redacted: aws-key]`. It knows the forms of the keys and tokens of about 70
+ * Hides secrets from those who observe calls: `[redacted: aws-key]`. It knows the forms of the keys and tokens of about 110
  * issuers, PEM keys, credentials of HTTP, cookies, passwords in URLs, and values whose member is named like a secret, such as
  * `password`, `token`, `aws_secret_access_key` or `privateKey`, also in JSON within JSON. What runs is never changed: policy,
  * digest and sandbox see the same arguments.
@@ -39,10 +47,11 @@ export class Redaction {
   readonly #own: readonly OwnForm[];
 
   /**
-   * @throws {TypeError} if a name is not valid, or a pattern is not valid, cannot be matched in linear time, or matches
+   * @throws {TypeError} if an option is unknown, a name is not valid, or a pattern is not valid, cannot be matched in linear time, or matches
    *   the empty text.
    */
   constructor(options: RedactionOptions = {}) {
+    refuseUnknown(options, NAMES, "a Redaction");
     const { names = [], patterns = {}, results = false, onSecretArgument = "pass" } = options;
     const invalid = names.find((name) => !SECRET_NAME.test(name));
     if (invalid !== undefined) throw new TypeError(`the name '${invalid}' cannot be used: ${NAME_FORM}`);
@@ -61,10 +70,12 @@ export class Redaction {
     if (mayHoldSecret(text)) {
       for (const known of KNOWN_FORMS) shown = replaceKnown(shown, known, hidden);
       const names = this.#names;
-      shown = shown.replace(
-        names.inText,
-        (_all, name: string, separator: string) => separator + hidden(names.inFrontOf(name)),
-      );
+      const hide = (_all: string, name: string, separator: string): string =>
+        separator + hidden(names.inFrontOf(name));
+      shown = shown.replace(names.inText, hide);
+      for (const { clue, pattern } of names.inOtherPlaces) {
+        if (clue.test(shown)) shown = shown.replace(pattern, hide);
+      }
     }
     for (const own of this.#own) shown = own.replace(shown, () => hidden(own.name));
     return shown;
@@ -80,10 +91,14 @@ export class Redaction {
   #mayChange(value: JsonValue): boolean {
     if (typeof value === "string") return this.#own.length > 0 || mayHoldSecret(value);
     if (typeof value !== "object" || value === null) return false;
-    if (!isJsonObject(value)) return value.some((item) => this.#mayChange(item));
+    if (!isJsonObject(value))
+      return value.some((item) => this.#mayChange(item) || this.#optionOf(item) !== undefined);
+    const pair = this.#pairOf(value);
     return Object.keys(value).some(
       (name) =>
-        this.#mayChange(name) || this.#names.of(name) !== undefined || this.#mayChange(value[name] ?? null),
+        this.#mayChange(name) ||
+        this.#kindOf(value, name, pair) !== undefined ||
+        this.#mayChange(value[name] ?? null),
     );
   }
 
@@ -91,18 +106,41 @@ export class Redaction {
     if (typeof value === "string") return this.text(value);
     if (typeof value !== "object" || value === null) return value;
     if (!isJsonObject(value)) {
-      const items = value.map((item) => this.#redacted(item));
+      const items = value.map((item, index) => {
+        const secret = this.#optionOf(value[index - 1]);
+        const isOption = typeof item === "string" && item.startsWith("-");
+        return secret === undefined || isOption ? this.#redacted(item) : hideAll(item, hidden(secret));
+      });
       return items.every((item, index) => item === value[index]) ? value : Object.freeze(items);
     }
     let isChanged = false;
+    const pair = this.#pairOf(value);
     const members = Object.entries(value).map(([name, member = null]) => {
-      const secret = this.#names.of(name);
+      const secret = this.#kindOf(value, name, pair);
       const shownName = this.text(name);
       const shown = secret === undefined ? this.#redacted(member) : hideAll(member, hidden(secret));
       isChanged ||= shown !== member || shownName !== name;
       return [shownName, shown] as const;
     });
     return isChanged ? Object.freeze(Object.fromEntries(withDistinctNames(members))) : value;
+  }
+
+  /** The kind of secret after an item of a list that is an option of a command: `["--password", "hunter2"]`. */
+  #optionOf(item: JsonValue | undefined): string | undefined {
+    return typeof item === "string" ? this.#names.ofOption(item) : undefined;
+  }
+
+  /** The kind of secret that the value of a pair is: `{ "name": "Cookie", "value": "id=1" }`. */
+  #pairOf({ name, key, Name, Key, value, Value }: JsonObject): string | undefined {
+    const named = name ?? key ?? Name ?? Key;
+    return typeof named === "string" && (value ?? Value) !== undefined ? this.#names.of(named) : undefined;
+  }
+
+  /** The kind of secret of a member: by its name, as the value of a pair, and in a JSON Web Key. */
+  #kindOf(object: JsonObject, name: string, pair: string | undefined): string | undefined {
+    if (pair !== undefined && (name === "value" || name === "Value")) return pair;
+    const { kty } = object;
+    return typeof kty === "string" && WEB_KEY_MEMBERS.has(name) ? "private-key" : this.#names.of(name);
   }
 
   /**
@@ -145,6 +183,9 @@ export class Redaction {
     return this.json(value) !== value;
   }
 }
+
+/** The members of a JSON Web Key that are secret (RFC 7518, section 6). */
+const WEB_KEY_MEMBERS: ReadonlySet<string> = new Set(["d", "p", "q", "dp", "dq", "qi", "k", "oth"]);
 
 function replaceKnown(
   text: string,

@@ -61,7 +61,10 @@ describe("An access token", () => {
     const { principal } = await tokens.verify(await issuer.sign({ ...CLAIMS, scope: undefined, ...more }));
     expect(principal.roles).toEqual(["dev", "ops"]);
     expect(principal.attributes).toEqual({
-      ...{ issuer: issuer.issuer, clientId: "editor", scopes: [], tenant: "acme" },
+      issuer: issuer.issuer,
+      clientId: "editor",
+      scopes: [],
+      tenant: "acme",
     });
     // Each of these would be a right that the token does not give.
     for (const roles of ["ops", [1], ["scope:admin"]]) {

@@ -78,7 +78,11 @@ export class AuthorizationServer {
     if (key === undefined) throw new Error("there is no key");
     const now = Math.floor(Date.now() / 1_000);
     return new SignJWT({
-      ...{ iss: this.issuer, sub: this.user, iat: now, exp: now + this.lifetime, jti: randomUUID() },
+      iss: this.issuer,
+      sub: this.user,
+      iat: now,
+      exp: now + this.lifetime,
+      jti: randomUUID(),
       ...claims,
     })
       .setProtectedHeader({ alg: "ES256", kid: key.kid, typ: "at+jwt", ...header })
