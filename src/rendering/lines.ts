@@ -1,5 +1,5 @@
+import type { Segment } from "./escaping/escape.ts";
 import type { Rendering } from "./render.ts";
-import type { Segment } from "./segment.ts";
 import { ShownText } from "./shown-text.ts";
 import { wrapText } from "./text-width.ts";
 

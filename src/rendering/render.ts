@@ -1,6 +1,5 @@
 import { cutMiddle } from "./cut.ts";
-import { type EscapeOptions, escapeText } from "./escaping/escape.ts";
-import { count, note, type Segment } from "./segment.ts";
+import { count, type EscapeOptions, escapeText, note, type Segment } from "./escaping/escape.ts";
 
 /** Options of {@link render}. */
 export interface RenderOptions extends EscapeOptions {

@@ -1,6 +1,6 @@
 import type { Redaction } from "../redaction/redaction.ts";
+import { count } from "./escaping/escape.ts";
 import { PLACE, type Rendering, type RenderOptions, render, textOf } from "./render.ts";
-import { count } from "./segment.ts";
 
 /** Options of a summary. */
 export interface SummaryOptions {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../json/value.ts";
+import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { PreflightContext } from "./preflight.ts";
 import type { Principal } from "./principal.ts";
 import type { ProgramContext } from "./program-context.ts";
@@ -84,6 +84,12 @@ export interface ToolTraits {
     context: PreflightContext,
   ) => readonly string[] | Promise<readonly string[]>;
   /**
+   * Returns how the model reads an output that is no content. The output itself is for code: programs that call the tool, MCP's
+   * `structuredContent`, the journal. Must return at once; if it throws, the default applies. Default: a text as it is, and
+   * anything else as JSON.
+   */
+  readonly modelText?: (output: never, reader: ModelReader) => string;
+  /**
    * Whether the model also reads what the tool did: a line for each call that it made of another tool, and the beginning
    * and the end of what it logged. Default: `false`.
    */
@@ -98,6 +104,16 @@ export interface ToolTraits {
    * a reference under which the event has it. Default: that of the context.
    */
   readonly unhandledErrors?: "message" | "redacted";
+}
+
+/** For whom {@link ToolTraits.modelText} writes. */
+export interface ModelReader {
+  /** The characters (UTF-16 code units) that the model reads: of a longer text, it reads the beginning and the end. */
+  readonly chars: number;
+  /** The arguments of the call. */
+  readonly input: JsonValue;
+  /** The name of the tool, for texts that say how to go on. */
+  readonly toolName: string;
 }
 
 /** What a tool says of the files and servers that its calls use. */

@@ -1,10 +1,61 @@
-import { count, note, type Segment } from "../segment.ts";
-import { markCharacters } from "./characters.ts";
-import { markStacks } from "./combining.ts";
-import { markDecomposed } from "./composition.ts";
-import { markReordering } from "./direction.ts";
-import { Marks } from "./marks.ts";
-import { markNames } from "./names.ts";
+import { Marks, markMatches, markNames } from "./names.ts";
+
+/** A part of a text that a person is shown. Without control characters, except line feeds if the text keeps its lines. */
+export interface Segment {
+  /**
+   * Who says it: `text` and `escape` are of the foreign text, as it is or as an escape for a character that is not shown
+   * as it is. A `note` is Sandgate's, about what is not shown.
+   */
+  readonly kind: "text" | "escape" | "note";
+  readonly text: string;
+}
+
+/**
+ * Characters that a person cannot see, or cannot tell from others: control and format characters, bidi controls, halves
+ * of surrogate pairs, private and unassigned characters, separators and blanks other than the space, variation
+ * selectors, tags.
+ */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc]|(?! )\p{Zs}/gu;
+
+/** Like {@link HIDDEN}, without the line feed. */
+const HIDDEN_IN_LINES = new RegExp(`(?!\\n)(?:${HIDDEN.source})`, "gu");
+
+/** Marks that strike through or enclose the letter before them. */
+const OVERLAYS = /\p{Me}|[\u0334-\u0338]|[\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb]/gu;
+
+/** Letters and digits in a style, such as the full-width and the mathematical ones, and Latin ones that look like others. */
+const STYLED =
+  /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}\u2160-\u217f\u2102\u210a-\u2113\u2115\u2119-\u211d\u2124\u2128\u212a-\u212d\u212f-\u2134\u2139\u2145-\u2149\u{1fbf0}-\u{1fbf9}\u017f\u0251\u0261]/gu;
+
+/** Punctuation that looks like that of paths, URLs, JSON and shells: slash, backslash, dot, colon, semicolon, `@`, `|`, `!`, `"`. */
+const PUNCTUATION =
+  /[\u2044\u2215\u29f8\u2571\uff0f\u2216\u29f5\ufe68\uff3c\u2024\ufe52\uff0e\u0589\u05c3\ua789\u2236\u02d0\ufe55\u037e\ufe54\uff20\ufe6b\u2223\u01c0\u01c3\u02ba\uff02\uff07]/g;
+
+/** The brackets of Sandgate's own notes: no other text shows them. */
+const NOTE_BRACKETS = /[\u27e6\u27e7]/g;
+
+/** Combining marks, with the character before them. */
+const STACK = /(^|[^\p{M}])(\p{M}+)/gu;
+
+/** What combining marks may stand on: letters. On anything else they could hide punctuation, or Sandgate's own words. */
+const BASE = /\p{L}/u;
+
+/** The marks that one letter may have. Vietnamese and Thai need two, Hebrew with points three. */
+const MAX_MARKS = 3;
+
+const RIGHT_TO_LEFT =
+  "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]";
+
+/** Words that are written from right to left, with spaces and commas between them. */
+const RUN = new RegExp(`${RIGHT_TO_LEFT}+(?:[ ,]{1,2}${RIGHT_TO_LEFT}+)*`, "gu");
+
+/** What decides about the direction of the punctuation before it. */
+const DECIDING = /[\p{L}\p{N}\n]/gu;
+
+const IS_RIGHT_TO_LEFT = new RegExp(`^(?:${RIGHT_TO_LEFT}|\\p{N})`, "u");
+
+/** A character with its combining marks, or Korean letters that form syllables. */
+const CLUSTER = /[\u1100-\u11ff]+|\P{M}\p{M}*/gu;
 
 /** Options of {@link escapeText}. */
 export interface EscapeOptions {
@@ -104,4 +155,80 @@ class SegmentWriter {
     if (this.#text !== "") this.#segments.push({ kind: this.#kind, text: this.#text });
     this.#text = "";
   }
+}
+
+/**
+ * Marks what looks the same as other characters by definition of Unicode: `e` with a combining accent, which looks like
+ * `é`. Texts are usually composed (in the form NFC), so only the others are marked.
+ */
+function markDecomposed(text: string, marks: Marks): void {
+  if (text.normalize("NFC") === text) return;
+  for (const { index, 0: cluster } of text.matchAll(CLUSTER)) {
+    if (cluster.normalize("NFC") === cluster) continue;
+    const [base = ""] = cluster;
+    const isBaseShown = base.normalize("NFC") === base && cluster.length > base.length;
+    marks.add(index + (isBaseShown ? base.length : 0), index + cluster.length);
+  }
+}
+
+/**
+ * Marks words that are written from right to left if they would move what follows them in the line: in `"א", "ב"` and
+ * `א = 5`, terminals and browsers show what is right of the first letter to its left.
+ */
+function markReordering(text: string, marks: Marks): void {
+  for (const { index, 0: run } of text.matchAll(RUN)) {
+    DECIDING.lastIndex = index + run.length;
+    const next = DECIDING.exec(text)?.[0];
+    if (next !== undefined && IS_RIGHT_TO_LEFT.test(next)) marks.add(index, index + run.length);
+  }
+}
+
+/**
+ * Marks combining marks that stand on no letter, are too many for it, or repeat the one before, and all after them.
+ *
+ * @param marks Has everything else that is not shown as it is: a combining mark would stand on the escape.
+ */
+function markStacks(text: string, marks: Marks): void {
+  for (const { index, 1: base = "", 2: stack = "" } of text.matchAll(STACK)) {
+    let at = index + base.length;
+    const end = at + stack.length;
+    if (BASE.test(base) && !marks.has(index)) at += shownLength(stack, (offset) => marks.has(at + offset));
+    marks.add(at, end);
+  }
+}
+
+function shownLength(stack: string, isMarked: (offset: number) => boolean): number {
+  let length = 0;
+  let shown = 0;
+  let previous = "";
+  for (const mark of stack) {
+    if (isMarked(length) || mark === previous || shown === MAX_MARKS) break;
+    shown++;
+    length += mark.length;
+    previous = mark;
+  }
+  return length;
+}
+
+/** Marks the characters that are not shown as they are, wherever they stand. */
+function markCharacters(text: string, keepsLines: boolean, marks: Marks): void {
+  for (const pattern of [
+    keepsLines ? HIDDEN_IN_LINES : HIDDEN,
+    OVERLAYS,
+    STYLED,
+    PUNCTUATION,
+    NOTE_BRACKETS,
+  ]) {
+    markMatches(text, pattern, marks);
+  }
+}
+
+/** Makes a note, in brackets that are escaped wherever else they appear. */
+export function note(text: string): Segment {
+  return { kind: "note", text: `⟦${text}⟧` };
+}
+
+/** `1 space`, `12,345 characters` */
+export function count(amount: number, noun: string): string {
+  return `${amount.toLocaleString("en-US")} ${noun}${amount === 1 ? "" : "s"}`;
 }

@@ -49,14 +49,15 @@ const CHECKS: readonly (readonly [member: string, isValid: (value: unknown) => b
   ["reportsChanges", (value) => isAbsent(value) || typeof value === "boolean", "true or false"],
   [
     "keptShell",
-    (value) => isAbsent(value) || isKeptShell(value),
-    "{ when: { argument: pointer }, command: { argument: pointer } }",
+    (value) => isAbsent(value) || isPersistentShell(value) || isFunction(value),
+    "{ when: { argument: pointer }, command: { argument: pointer } }, or a function",
   ],
   [
     "idleMs",
     (value) => isAbsent(value) || isIdleTime(value) || isFunction(value),
     `${IDLE_FORM}, or a function`,
   ],
+  ["timeoutMs", (value) => isAbsent(value) || isFunction(value), "a function"],
   ["killGraceMs", isGrace, `an integer from 0 to ${MAX_KILL_GRACE_MS}`],
 ];
 
@@ -85,7 +86,7 @@ function isReference(value: unknown): boolean {
   return typeof argument === "string" && POINTER.test(argument) && Object.keys(rest).length === 0;
 }
 
-function isKeptShell(value: unknown): boolean {
+function isPersistentShell(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { when, command, ...rest } = value;
   return isReference(when) && isReference(command) && Object.keys(rest).length === 0;

@@ -1,3 +1,4 @@
+import { suggest } from "../../base/suggest.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { POINTER_PATTERN } from "../../json/pointer.ts";
 import { isJsonObject } from "../../json/value.ts";
@@ -49,21 +50,29 @@ const CHECKS: Record<keyof ToolTraits, Check> = {
   visibleTo: [isFunction, "must be a function"],
   projectChanges: [isFunction, "must be a function"],
   preflight: [isFunction, "must be a function"],
+  modelText: [isFunction, "must be a function"],
   reportsWork: boolean(),
   searchesTools: boolean(),
   unhandledErrors: oneOf(["message", "redacted"]),
 };
 
-/** Returns what is wrong with the traits of a tool. Accepts any values. */
+/** Returns what is wrong with the traits of a tool, which can have other members. Accepts any values. */
 export function traitProblems(traits: ToolTraits): readonly string[] {
-  const problems: string[] = [];
-  for (const name of Object.keys(CHECKS) as (keyof ToolTraits)[]) {
+  const names = Object.keys(CHECKS) as (keyof ToolTraits)[];
+  const problems = Object.keys(traits).flatMap((name) => misspeltTrait(name, names) ?? []);
+  for (const name of names) {
     const value = traits[name];
     if (value === undefined) continue;
     const [isValid, requirement] = CHECKS[name];
     if (!isValid(value)) problems.push(`${name} ${requirement}`);
   }
   return problems;
+}
+
+/** A trait under another name, such as `alwaysconfirm`, would do nothing. */
+function misspeltTrait(name: string, names: readonly string[]): string | undefined {
+  const meant = names.includes(name) ? undefined : suggest(name, names);
+  return meant && `'${name}' is unknown: did you mean '${meant}'?`;
 }
 
 function oneOf(allowed: readonly string[]): Check {

@@ -11,6 +11,8 @@ export interface McpImplementation {
 export interface McpToolHandle {
   /** The definition as the server listed it, deeply frozen. */
   readonly listed: JsonObject;
+  /** Whether there is a connection to the server now. */
+  readonly isConnected: boolean;
   /** Calls the tool. Never rejects. */
   call(args: JsonObject, options: McpCallOptions): Promise<McpCallEnd>;
   /** Returns what the digest of the tool's definition covers besides what the tool itself declares. */

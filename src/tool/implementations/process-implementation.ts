@@ -45,10 +45,11 @@ export interface ProcessImplementation<Input = never> {
    */
   readonly cwd?: string | ArgumentReference;
   /**
-   * With `output: "completion"`, which calls run a command in a shell that is kept for their session: see
-   * {@link KeptShell}. Default: none; each call has a process of its own.
+   * With `output: "completion"`, which calls run a command in a shell that is retained for their session: see
+   * {@link PersistentShell}; or a function that returns the command for that shell, or `undefined` for a call with a process of its own.
+   * Default: none; each call has one.
    */
-  readonly keptShell?: KeptShell;
+  readonly keptShell?: PersistentShell | ((input: Input, context: ProgramContext) => string | undefined);
   /**
    * Milliseconds between SIGTERM, which the program's process group gets when the call is cancelled or at its deadline, and
    * SIGKILL, which ends all its processes. At most 60,000. Default: 5,000.
@@ -61,6 +62,11 @@ export interface ProcessImplementation<Input = never> {
    */
   readonly idleMs?: number | ((input: Input) => number | undefined);
   /**
+   * Returns the milliseconds after which the program is ended for the arguments of a call, whose result has what it wrote until
+   * then, and a text that says so. The wall time of the grant holds besides. From 100 to 86,400,000. Default: only that.
+   */
+  readonly timeoutMs?: (input: Input) => number | undefined;
+  /**
    * Whether the execution has `changes`: the granted directories with `write` are looked at before and after the call, at
    * most 50,000 files for at most 2 seconds each time. What other programs change meanwhile counts, too. Default: `false`.
    */
@@ -72,7 +78,7 @@ export interface ProcessImplementation<Input = never> {
  * aliases and functions stay. It takes the place of `command`, `args` and `input`. Each session, each principal and each
  * tool has its own, and a call with another grant starts a new one.
  */
-export interface KeptShell {
+export interface PersistentShell {
   /** The argument that is `true` in calls for the shell. */
   readonly when: ArgumentReference;
   /** The argument that has the command, as text. */
@@ -104,7 +110,7 @@ export interface ProgramCompletion {
   /** Whether anything was left out. */
   readonly truncated: boolean;
   /**
-   * That the program was ended since it was idle, that it tried to reach a network that it does not have, or that the shell of the session was
+   * That the program was ended since it was idle or took too long, that it tried to reach a network that it does not have, or that the shell of the session was
    * started for this command or has ended. Absent if there is nothing to say.
    */
   readonly note?: string;

@@ -26,6 +26,29 @@ describe("The traits of a tool", () => {
   });
 
   test.each([
+    ["alwaysconfirm", "alwaysConfirm"],
+    ["path", "paths"],
+    ["sideEffect", "sideEffects"],
+    ["timeout", "timeoutMs"],
+  ])("misspelt as '%s' are a problem", (name, meant) => {
+    expect(traitProblems({ [name]: true } as never)).toEqual([
+      `'${name}' is unknown: did you mean '${meant}'?`,
+    ]);
+  });
+
+  test("can have members of others beside them", () => {
+    const tool = {
+      name: "a",
+      description: "b",
+      inputSchema: {},
+      host: () => 1,
+      freeform: true,
+      owner: "ann",
+    };
+    expect(traitProblems(tool as never)).toEqual([]);
+  });
+
+  test.each([
     ["sideEffects", "harmless"],
     ["title", 1],
     ["tags", [""]],
