@@ -1,13 +1,7 @@
 import { deepStrictEqual } from "node:assert";
 import { readdirSync, readFileSync } from "node:fs";
-import {
-  allow,
-  CanonicalJson,
-  type DispatchedRecord,
-  type EndedRecord,
-  type PolicySubject,
-  RulePolicy,
-} from "sandgate";
+import { allow, CanonicalJson, type PolicySubject, RulePolicy } from "sandgate";
+import type { DispatchedRecord, EndedRecord } from "sandgate/journal";
 import { diffPolicies, openJournal } from "sandgate/journal";
 import type { OpenCase } from "../harness/case.ts";
 import { NewDirectory } from "../journal/new-directory.ts";
@@ -46,17 +40,29 @@ function callOf(index: number): DispatchedRecord {
     depth: index % 10,
   };
   return {
-    ...{ callId: `call_${index}`, sessionId: `session-${index >> 6}`, toolName: tool.name, rules: RULES },
-    ...{ canonical: new CanonicalJson(Object.freeze(input)), grant, decision: "allow", sideEffects: "write" },
-    ...{ definitionDigest: tool.definition?.digest ?? "", policyRevision: "a".repeat(64) },
+    callId: `call_${index}`,
+    sessionId: `session-${index >> 6}`,
+    toolName: tool.name,
+    rules: RULES,
+    canonical: new CanonicalJson(Object.freeze(input)),
+    grant,
+    decision: "allow",
+    sideEffects: "write",
+    definitionDigest: tool.definition?.digest ?? "",
+    policyRevision: "a".repeat(64),
     principal: PRINCIPALS[index % PRINCIPALS.length] as (typeof PRINCIPALS)[number],
   };
 }
 
 function endOf({ callId, sessionId, toolName, principal }: DispatchedRecord): EndedRecord {
   return {
-    ...{ callId, sessionId, toolName, ...(principal && { principal }), success: true },
-    ...{ receipt: { enforced: grant.limits, used: { wallTimeMs: 1.5 } }, output: new CanonicalJson("done") },
+    callId,
+    sessionId,
+    toolName,
+    ...(principal && { principal }),
+    success: true,
+    receipt: { enforced: grant.limits, used: { wallTimeMs: 1.5 } },
+    output: new CanonicalJson("done"),
   };
 }
 
@@ -64,7 +70,9 @@ function endOf({ callId, sessionId, toolName, principal }: DispatchedRecord): En
 function policyOf(max: number): RulePolicy {
   return new RulePolicy({
     rules: Array.from({ length: 40 }, (_, index) => ({
-      ...{ tools: [`tool_${index % 20}`], effect: "allow" as const, sandboxes: ["host" as const] },
+      tools: [`tool_${index % 20}`],
+      effect: "allow" as const,
+      sandboxes: ["host" as const],
       when: {
         "/path": { glob: `src/module-${index < 20 ? "[0-4]" : "[5-9]"}*/**` },
         "/depth": { range: { max } },

@@ -70,7 +70,9 @@ async function openDecision(policy: RulePolicy, events: number): Promise<OpenCas
   const sessions = await openSessions({
     // The last call has to be under way all the time.
     timeouts: { quick: 3_600_000, slow: 3_600_000 },
-    ...{ registry, sandboxes, limits: { ledgerEntries: 2 * events, concurrency: IN_FLIGHT } },
+    registry,
+    sandboxes,
+    limits: { ledgerEntries: 2 * events, concurrency: IN_FLIGHT },
     policy: {
       usesHistory: true,
       check: (request) => {

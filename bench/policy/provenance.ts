@@ -57,7 +57,8 @@ async function openDecision(when: RuleConditions): Promise<OpenCase> {
       }),
     );
   await using sessions = await openSessions({
-    ...{ registry, sandboxes },
+    registry,
+    sandboxes,
     policy: {
       usesHistory: true,
       trackedFields: policy.trackedFields,

@@ -8,14 +8,21 @@ import {
 
 /** A tool that rules are about. */
 export const TOOL: PolicySubject = {
-  ...{ name: "tool_3", sideEffects: "write", sandboxes: ["host"], inputSchema: {} },
+  name: "tool_3",
+  sideEffects: "write",
+  sandboxes: ["host"],
+  inputSchema: {},
   definition: { digest: "3".repeat(64) },
 };
 
 /** Returns a call of the tool. */
 export function requestFor(input: JsonValue, principalId = "user-7"): PolicyRequest {
   return {
-    ...{ callId: "call", sessionId: "bench", input, canonical: new CanonicalJson(input), tool: TOOL },
+    callId: "call",
+    sessionId: "bench",
+    input,
+    canonical: new CanonicalJson(input),
+    tool: TOOL,
     principal: { id: principalId, kind: "user" },
   };
 }

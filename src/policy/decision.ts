@@ -144,7 +144,7 @@ export function checkDecision(decision: PolicyDecision): PolicyDecision {
   }
 }
 
-/** A grant in a decision is filled in: what else a decision has is no request. */
+/** The grant of a decision is completed; other members of a decision are ignored. */
 function membersOf<Decision extends AllowDecision | AskDecision>(decision: Decision): Decision {
   return "request" in decision ? { ...decision, request: undefined } : decision;
 }

@@ -1,8 +1,12 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { allow, deny, type PolicyDecision } from "./decision.ts";
 import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
 import type { ResourceLimits } from "./grant/limits.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
+
+const NAMES: OptionNames<DefaultPolicyOptions> = { rules: true, default: true };
+const RULE_NAMES: OptionNames<DefaultRule> = { allowed: true, sandbox: true, limits: true };
 
 /** What {@link DefaultPolicy} decides about a tool. */
 export interface DefaultRule {
@@ -27,8 +31,10 @@ export class DefaultPolicy implements RuntimePolicy {
   readonly #decisions: ReadonlyMap<string, PolicyDecision>;
   readonly #default: PolicyDecision;
 
-  /** @throws {TypeError} if a rule's sandbox or limit is unknown or invalid. */
-  constructor({ rules = {}, default: other = { allowed: false } }: DefaultPolicyOptions = {}) {
+  /** @throws {TypeError} if an option is unknown, or a rule's sandbox or limit is unknown or invalid. */
+  constructor(options: DefaultPolicyOptions = {}) {
+    refuseUnknown(options, NAMES, "a DefaultPolicy");
+    const { rules = {}, default: other = { allowed: false } } = options;
     const decided = Object.entries(rules).map(([tool, rule]) => [tool, decisionOf(rule, tool)] as const);
     this.#decisions = new Map(decided);
     this.#default = decisionOf(other, "default");
@@ -54,7 +60,9 @@ export class DefaultPolicy implements RuntimePolicy {
   }
 }
 
-function decisionOf({ allowed, sandbox = "host", limits = {} }: DefaultRule, rule: string): PolicyDecision {
+function decisionOf(given: DefaultRule, rule: string): PolicyDecision {
+  refuseUnknown(given, RULE_NAMES, `the rule '${rule}'`);
+  const { allowed, sandbox = "host", limits = {} } = given;
   // A rule of another type, such as the string "false", must not allow anything.
   if (typeof allowed !== "boolean") throw new TypeError(`'allowed' of the rule '${rule}' must be a boolean`);
   const grant = allow({ sandbox, limits });

@@ -1,12 +1,30 @@
 import { adopt, isThenable } from "../base/promises.ts";
-import { checkDecision, type PolicyDecision } from "./decision.ts";
-import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import {
+  type AllowDecision,
+  type AskDecision,
+  type AskOptions,
+  allow,
+  ask,
+  checkDecision,
+  type DenyDecision,
+  deny,
+  type PolicyDecision,
+} from "./decision.ts";
+import { type GrantOrigins, NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
+import { CAPABILITY_NAMES, type CapabilityName, commonCapabilities } from "./grant/capabilities.ts";
+import type { ExecutionGrant, GrantOptions } from "./grant/execution-grant.ts";
+import { LIMIT_NAMES, strictestLimits } from "./grant/limits.ts";
 import type { TrackedFields } from "./history/value-provenance.ts";
-import { joinDecisions } from "./join-decisions.ts";
-import { joinExplanations } from "./join-explanations.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
 import type { PolicyPlace } from "./policy-place.ts";
 import type { Principal } from "./principal.ts";
+
+/** Earlier results. Policies of rules return the same decisions again, and what comes from them is then the same, too. */
+const joined = new WeakMap<PolicyDecision, WeakMap<PolicyDecision, PolicyDecision>>();
+
+/** Stands for the rules of a policy that does not explain where its grant comes from. */
+const UNNAMED = "a policy in code";
 
 /**
  * Joins policies to one that allows a call only if all of them do: `deny` wins over `ask`, and `ask` over `allow`. The
@@ -102,4 +120,137 @@ function toExplanation(answer: PolicyExplanation | PolicyDecision): PolicyExplan
     return { decision: checkDecision(answer as PolicyDecision), rules: [], ...NO_ORIGINS };
   }
   return { ...(answer as PolicyExplanation), decision: checkDecision(answer.decision) };
+}
+
+/**
+ * Explains the decision to which those of several policies were joined.
+ *
+ * @param decision The strictest of their decisions.
+ */
+function joinExplanations(
+  decision: PolicyDecision,
+  explanations: readonly PolicyExplanation[],
+): PolicyExplanation {
+  const rules = explanations.flatMap((each) => each.rules);
+  return { decision, rules, ...joinOrigins(decision, explanations) };
+}
+
+function joinOrigins(decision: PolicyDecision, explanations: readonly PolicyExplanation[]): GrantOrigins {
+  if (decision.decision === "deny" || decision.grant === undefined) return NO_ORIGINS;
+  const { sandbox, limits } = decision.grant;
+  const limitOrigins = LIMIT_NAMES.flatMap((name) => {
+    if (limits[name] === undefined) return [];
+    const origin = explanations.find((each) => grantOf(each)?.limits[name] === limits[name]);
+    return [[name, origin?.limits[name] ?? UNNAMED]];
+  });
+  const from = explanations.find((each) => grantOf(each)?.sandbox === sandbox);
+  const capabilities = decision.grant.capabilities;
+  const granted = CAPABILITY_NAMES.filter((name) => capabilities[name] !== undefined);
+  const withheld = CAPABILITY_NAMES.filter(
+    (name) => capabilities[name] === undefined && explanations.some((each) => mentions(each, name)),
+  );
+  return {
+    sandbox: from?.sandbox ?? UNNAMED,
+    limits: Object.fromEntries(limitOrigins),
+    capabilities: Object.fromEntries(
+      granted.map((name) => [name, distinct(explanations.flatMap((each) => granting(each, name)))]),
+    ),
+    withheld: Object.fromEntries(
+      withheld.map((name) => [name, distinct(explanations.flatMap((each) => withholding(each, name)))]),
+    ),
+  };
+}
+
+function mentions({ capabilities, withheld }: GrantOrigins, name: CapabilityName): boolean {
+  return capabilities[name] !== undefined || withheld[name] !== undefined;
+}
+
+/** The rules of a policy that grant a capability. */
+function granting(explanation: PolicyExplanation, name: CapabilityName): readonly string[] {
+  if (grantOf(explanation)?.capabilities[name] === undefined) return [];
+  return explanation.capabilities[name] ?? [UNNAMED];
+}
+
+/** The rules of a policy because of which a call does not get a capability. */
+function withholding(explanation: PolicyExplanation, name: CapabilityName): readonly string[] {
+  if (grantOf(explanation)?.capabilities[name] !== undefined) return [];
+  if (explanation.withheld[name] !== undefined) return explanation.withheld[name];
+  return explanation.decision.rules ?? [UNNAMED];
+}
+
+function grantOf({ decision }: PolicyExplanation): ExecutionGrant | undefined {
+  return decision.decision === "deny" ? undefined : decision.grant;
+}
+
+function distinct(names: readonly string[]): readonly string[] {
+  return [...new Set(names)];
+}
+
+/** Returns the strictest of two checked decisions, with the grants and the rules of both. */
+function joinDecisions(a: PolicyDecision, b: PolicyDecision): PolicyDecision {
+  if (a === b) return a;
+  let others = joined.get(a);
+  if (others === undefined) {
+    others = new WeakMap();
+    joined.set(a, others);
+  }
+  let decision = others.get(b);
+  if (decision === undefined) {
+    decision = join(a, b);
+    others.set(b, decision);
+  }
+  return decision;
+}
+
+function join(a: PolicyDecision, b: PolicyDecision): PolicyDecision {
+  if (a.decision === "deny") return b.decision === "deny" ? joinDenials(a, b) : a;
+  if (b.decision === "deny") return b;
+  const options = rulesOf(a, b);
+  if (a.grant === undefined || b.grant === undefined) return joinQuestions(a, b, options);
+  const sandboxes = sandboxesOf(a).filter((mode) => sandboxesOf(b).includes(mode));
+  const [sandbox] = sandboxes;
+  if (sandbox === undefined) return deny("the policies accept no sandbox in common for this call", options);
+  const isolation = a.grant.isolation ?? b.grant.isolation;
+  const grant: GrantOptions = {
+    sandbox,
+    ...(isolation && { isolation }),
+    limits: strictestLimits(a.grant.limits, b.grant.limits),
+    capabilities: commonCapabilities(a.grant.capabilities, b.grant.capabilities),
+  };
+  if (a.decision === "ask" || b.decision === "ask") {
+    return joinQuestions(a, b, { ...options, grant, sandboxes });
+  }
+  return allow(grant, { ...options, sandboxes });
+}
+
+function joinDenials(a: DenyDecision, b: DenyDecision): DenyDecision {
+  const near = [...(a.near ?? []), ...(b.near ?? [])];
+  return deny(joinTexts([a.reason, b.reason], "; "), { ...rulesOf(a, b), ...(near.length > 0 && { near }) });
+}
+
+function joinQuestions(
+  a: AllowDecision | AskDecision,
+  b: AllowDecision | AskDecision,
+  options: AskOptions,
+): AskDecision {
+  const questions = [a, b].filter((decision) => decision.decision === "ask");
+  const isRemembered = questions.every(({ remember }) => remember === "session");
+  const text = joinTexts(
+    questions.map(({ question }) => question),
+    "\n",
+  );
+  return ask(text, { ...options, ...(isRemembered && { remember: "session" }) });
+}
+
+function joinTexts(texts: readonly string[], separator: string): string {
+  return [...new Set(texts)].join(separator);
+}
+
+function rulesOf(a: PolicyDecision, b: PolicyDecision): { rules?: readonly string[] } {
+  const rules = [...new Set([...(a.rules ?? []), ...(b.rules ?? [])])];
+  return rules.length === 0 ? {} : { rules };
+}
+
+function sandboxesOf({ grant, sandboxes }: AllowDecision | AskDecision): readonly SandboxMode[] {
+  return sandboxes ?? (grant === undefined ? [] : [grant.sandbox]);
 }

@@ -69,7 +69,11 @@ test("an explanation has the decision that a dispatch acts on, byte for byte, an
     fc.asyncProperty(sample, async ([one, other, name, given, caller]) => {
       const tool = registry.subjects.find((each) => each.name === name) as PolicySubject;
       const request: PolicyRequest = Object.freeze({
-        ...{ callId: "c", sessionId: "s", input: given, canonical: new CanonicalJson(given), tool },
+        callId: "c",
+        sessionId: "s",
+        input: given,
+        canonical: new CanonicalJson(given),
+        tool,
         ...(caller && { principal: caller }),
       });
       for (const open of [

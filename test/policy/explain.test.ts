@@ -11,7 +11,10 @@ import { strictest } from "../../src/policy/strictest.ts";
 
 function request(input: JsonValue, others: Partial<PolicyRequest> = {}): PolicyRequest {
   return {
-    ...{ callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input) },
+    callId: "c",
+    sessionId: "s",
+    input,
+    canonical: new CanonicalJson(input),
     tool: { name: "read_file", sideEffects: "read", sandboxes: ["host", "quickjs"], inputSchema: {} },
     ...others,
   };
@@ -19,13 +22,21 @@ function request(input: JsonValue, others: Partial<PolicyRequest> = {}): PolicyR
 
 const RULES: readonly PolicyRule[] = [
   {
-    ...{ name: "sources", tools: ["read_*"], effect: "allow", when: { "/path": { glob: "src/**" } } },
-    ...{ sandboxes: ["quickjs", "host"], limits: { wallTimeMs: 900, outputBytes: 100 } },
+    name: "sources",
+    tools: ["read_*"],
+    effect: "allow",
+    when: { "/path": { glob: "src/**" } },
+    sandboxes: ["quickjs", "host"],
+    limits: { wallTimeMs: 900, outputBytes: 100 },
     capabilities: { clock: true, random: true },
   },
   {
-    ...{ name: "everything", tools: ["*"], effect: "allow", sandboxes: ["host", "quickjs"] },
-    ...{ limits: { wallTimeMs: 500 }, capabilities: { clock: true } },
+    name: "everything",
+    tools: ["*"],
+    effect: "allow",
+    sandboxes: ["host", "quickjs"],
+    limits: { wallTimeMs: 500 },
+    capabilities: { clock: true },
   },
   { name: "staff", tools: ["read_file"], effect: "ask", principals: ["staff:*"], roles: ["admin"] },
   { name: "writes", tools: ["read_file"], sideEffects: ["write"], effect: "deny" },
@@ -125,8 +136,12 @@ describe("An explanation of joined policies", () => {
     const team = new RulePolicy({
       rules: [
         {
-          ...{ name: "team", tools: ["*"], effect: "allow", sandboxes: ["host"] },
-          ...{ limits: { wallTimeMs: 10 }, capabilities: { random: true } },
+          name: "team",
+          tools: ["*"],
+          effect: "allow",
+          sandboxes: ["host"],
+          limits: { wallTimeMs: 10 },
+          capabilities: { random: true },
         },
       ],
     });

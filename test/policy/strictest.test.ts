@@ -50,7 +50,10 @@ describe("strictest", () => {
     const question = always(ask("Sure?", { grant: { sandbox: "host" }, rules: ["b"], remember: "session" }));
     const denial = always(deny("no", { rules: ["c"] }));
     expect(strictest(permission, question).check(REQUEST)).toMatchObject({
-      ...{ decision: "ask", question: "Sure?", rules: ["a", "b"], remember: "session" },
+      decision: "ask",
+      question: "Sure?",
+      rules: ["a", "b"],
+      remember: "session",
       grant: { sandbox: "host" },
     });
     expect(strictest(permission, question, denial).check(REQUEST)).toMatchObject({

@@ -4,6 +4,7 @@ import type {
   Response,
   SchemaJson,
 } from "@cedar-policy/cedar-wasm/nodejs";
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { CanonicalJson, canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
@@ -14,7 +15,7 @@ import { spellerFor } from "../match/spellings.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import { combineRules } from "../rule/combine-rules.ts";
 import type { AppliedRule } from "../rule/compiled-rule.ts";
-import { originsOf } from "../rule/explain/explain-rules.ts";
+import { originsOf } from "../rule/explain-rules.ts";
 import type { AllowedUse } from "../rule/rule.ts";
 import { checkOptions } from "../rule/rule-options.ts";
 import { callOf, type KnownTool, knownTool } from "./cedar-call.ts";
@@ -24,6 +25,8 @@ import { canHold, readsContext } from "./cedar-reads.ts";
 import { cedarSchema } from "./cedar-schema.ts";
 import { type CedarStatement, readCedar } from "./cedar-source.ts";
 import { CedarValueError } from "./cedar-type.ts";
+
+const NAMES: OptionNames<CedarPolicyOptions> = { policies: true, tools: true, grants: true, file: true };
 
 /** The options of {@link openCedarPolicy}. */
 export interface CedarPolicyOptions {
@@ -55,6 +58,7 @@ export interface CedarPolicyOptions {
  * @throws {Error} if `@cedar-policy/cedar-wasm` is not installed.
  */
 export async function openCedarPolicy(options: CedarPolicyOptions): Promise<CedarPolicy> {
+  refuseUnknown(options, NAMES, "openCedarPolicy");
   return new CedarPolicy(await loadCedar(), options);
 }
 
@@ -87,7 +91,9 @@ export class CedarPolicy implements RuntimePolicy {
     const uses = checkGrants(grants);
     const schema = cedarSchema(tools);
     const { statements, warnings } = readCedar(cedar, policies, {
-      ...{ file, schema, grants: [...uses.keys()] },
+      file,
+      schema,
+      grants: [...uses.keys()],
       tags: tools.flatMap(({ tags }) => tags ?? []),
     });
     this.warnings = warnings;

@@ -1,6 +1,6 @@
 import { suggest } from "../../base/suggest.ts";
 import type { ConfigPath } from "../../config/source.ts";
-import { parsePointer } from "../../json/pointer.ts";
+import { escapePointer, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { overlaps } from "../match/spellings.ts";
 import { parseKey } from "../rule/conditions/condition.ts";
@@ -61,7 +61,7 @@ const ROOTS: Readonly<Record<"principal" | "session", JsonObject>> = {
     type: "object",
     additionalProperties: false,
     properties: {
-      id: { type: "string" },
+      id: { type: "string", minLength: 1 },
       kind: { enum: ["user", "agent", "service"] },
       roles: { type: "array", items: { type: "string" } },
       attributes: { type: "object" },
@@ -81,7 +81,7 @@ function problemsOf(key: string, condition: RuleCondition, rule: CheckedRule): r
   // The schema of the first element stands for those of all.
   const names = steps.map((step) => (step === "*" ? "0" : step));
   const places = tools.map((tool) => {
-    const values = possibleAt(tool.inputSchema, steps);
+    const values = argumentsAt(tool, steps);
     const place = findInSchema(tool.inputSchema, names);
     const kind = values.length === 0 ? ("impossible" as const) : place.kind;
     const known = place.kind === "known" ? [] : place.names;
@@ -104,8 +104,9 @@ function problemsOf(key: string, condition: RuleCondition, rule: CheckedRule): r
     }
     if (never !== undefined && (isNamed(tool) || !canHold)) {
       const message = `${never} (tool '${tool.name}'): ${consequenceFor(rule)}`;
-      // Other spellings of a declared path are compared, too, so that such a rule is unclear, and applies.
-      const severity = isOpen(rule) && !isDeclared(tool, steps) ? "error" : "warning";
+      // Other spellings of a declared argument are compared, too, so that such a rule may be unclear, and apply.
+      const isCertain = !isDeclared(tool, steps);
+      const severity = isOpen(rule) && isCertain ? "error" : "warning";
       problems.push({ message, severity, at: "value" });
       continue;
     }
@@ -141,7 +142,7 @@ function neverUnmet(condition: RuleCondition, places: readonly Place[]): readonl
   return [{ path: ["not"], message, severity: "warning", at: "value" }];
 }
 
-/** Warns about values of a list that no tool can have. */
+/** Warns about parts of a condition of which one must be met, and that no tool's argument can meet. */
 function deadItems(
   condition: RuleCondition,
   places: readonly Place[],
@@ -149,13 +150,24 @@ function deadItems(
 ): readonly PartProblem[] {
   if ("not" in condition)
     return [...neverUnmet(condition.not, places), ...deadItems(condition.not, places, ["not", ...at])];
-  if (!("oneOf" in condition)) return [];
-  return condition.oneOf.flatMap((item, index): readonly PartProblem[] => {
-    const whys = places.map(({ tool, values }) => whyNever(tool.inputSchema, values, { equals: item }));
+  const parts = alternatives(condition);
+  if (parts === undefined) return [];
+  return parts.items.flatMap((item, index): readonly PartProblem[] => {
+    const whys = places.map(({ tool, values }) => whyNever(tool.inputSchema, values, item));
     const [why] = whys;
     if (why === undefined || whys.includes(undefined)) return [];
-    return [{ path: [...at, "oneOf", index], message: why, severity: "warning", at: "value" }];
+    return [{ path: [...at, parts.member, index], message: why, severity: "warning", at: "value" }];
   });
+}
+
+function alternatives(
+  condition: RuleCondition,
+): { readonly member: string; readonly items: readonly RuleCondition[] } | undefined {
+  if ("any" in condition) return { member: "any", items: condition.any };
+  if ("oneOf" in condition)
+    return { member: "oneOf", items: condition.oneOf.map((item) => ({ equals: item })) };
+  if (!("glob" in condition) || typeof condition.glob === "string") return undefined;
+  return { member: "glob", items: condition.glob.map((glob) => ({ glob })) };
 }
 
 function rootProblems(
@@ -236,6 +248,18 @@ function possibleAt(schema: JsonObject, steps: readonly string[]): PossibleValue
     known.set(key, values);
   }
   return values;
+}
+
+/** What the engine requires of a declared URL. */
+const WEB_URL: JsonObject = { type: "string", pattern: "^[hH][tT][tT][pP][sS]?://[^/?#]" };
+
+function argumentsAt(
+  { inputSchema, access: { urls = [] } = {} }: PolicyTool,
+  steps: readonly string[],
+): PossibleValues {
+  const values = possibleAt(inputSchema, steps);
+  const isUrl = urls.some(({ argument }) => argument === `/${steps.map(escapePointer).join("/")}`);
+  return isUrl ? values.map((schemas) => [...schemas, WEB_URL]) : values;
 }
 
 function isOpen({ effect }: CheckedRule): boolean {

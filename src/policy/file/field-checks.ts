@@ -86,16 +86,17 @@ function whyNoValue(tool: PolicyTool, field: string): string | undefined {
 function whyNoField({ name, outputSchema }: PolicyTool, field: string): string | undefined {
   if (outputSchema === undefined) return undefined;
   const steps = parsePointer(field);
-  if (placesOf(outputSchema, steps).length > 0) return undefined;
-  const known = steps.flatMap((step, index) => {
-    if (placesOf(outputSchema, steps.slice(0, index + 1)).length > 0) return [];
-    const names = placesOf(outputSchema, steps.slice(0, index)).flatMap((schemas) =>
+  const namesAt = (index: number): readonly string[] =>
+    placesOf(outputSchema, steps.slice(0, index)).flatMap((schemas) =>
       schemas.flatMap(({ properties }) => (isJsonObject(properties) ? Object.keys(properties) : [])),
     );
-    return [suggest(step, names) ?? ""];
+  // A schema that lists members but allows others is unlikely to mean one that is spelled nearly as one of them.
+  const [meant] = steps.flatMap((step, index) => {
+    const names = namesAt(index);
+    return names.includes(step) ? [] : (suggest(step, names) ?? []);
   });
-  const [meant = ""] = known;
-  return `the results of '${name}' have no '${field}'${meant === "" ? "" : `: did you mean '${meant}'?`}`;
+  if (placesOf(outputSchema, steps).length > 0 && meant === undefined) return undefined;
+  return `the results of '${name}' have no '${field}'${meant === undefined ? "" : `: did you mean '${meant}'?`}`;
 }
 
 /** Follows a field as it is followed in a result: a list on the way stands for each of its elements. */

@@ -104,8 +104,9 @@ function implies(narrow: RuleCondition, broad: RuleCondition, orIsUnclear: boole
   if (listed !== undefined && ("equals" in narrow || "oneOf" in narrow))
     return wanted?.every((value) => listed.some((each) => same(each, value))) ?? false;
   if (wanted !== undefined) {
+    // Where it is unclear whether it is met, a rule that denies or asks applies, and one that allows bounds what others grant.
     return wanted
-      .filter((value) => given(narrow, value).yes)
+      .filter((value) => given(narrow, value).yes || given(narrow, value).unclear)
       .every((value) => {
         const { yes, no, unclear } = given(broad, value);
         return !no && (orIsUnclear || !unclear) && (yes || unclear);

@@ -1,3 +1,4 @@
+import { inSlices } from "../../base/turns.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import type { LoadedPolicy } from "./read.ts";
 
@@ -13,6 +14,24 @@ import type { LoadedPolicy } from "./read.ts";
 export async function loadPolicyFile(path: string, tools?: readonly PolicyTool[]): Promise<LoadedPolicy> {
   // Many programs have their rules in code, so the YAML parser is loaded only if a file is read.
   const { readConfigFile } = await import("../../config/read-file.ts");
-  const { readPolicy } = await import("./read.ts");
-  return readPolicy(await readConfigFile(path), [], tools);
+  const { readingPolicy } = await import("./read.ts");
+  return inSlices(readingPolicy(await readConfigFile(path), [], tools), {});
+}
+
+/**
+ * Reads a policy from a text, like `loadPolicyFile` from a file.
+ *
+ * @param file The path that directories in it are relative to, and the file's name in problems.
+ * @throws {ConfigError} with every problem.
+ */
+export async function loadPolicyText(
+  text: string,
+  file: string,
+  tools: readonly PolicyTool[],
+): Promise<LoadedPolicy> {
+  // See `loadPolicyFile`.
+  const { ConfigSource } = await import("../../config/source.ts");
+  const { readingPolicy } = await import("./read.ts");
+  const source = await inSlices(ConfigSource.parsing(text, file), {});
+  return inSlices(readingPolicy(source, [], tools), {});
 }

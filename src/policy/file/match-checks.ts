@@ -8,6 +8,7 @@ import { conjuncts } from "./implied-conditions.ts";
 import { didYouMean } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { given } from "./possible-matches.ts";
+import { isNeverMatched } from "./possible-texts.ts";
 import { accepts, valuesAt, valuesOf } from "./possible-values.ts";
 import { delimited } from "./text-checks.ts";
 
@@ -52,33 +53,62 @@ function roleProblems(rule: PolicyRule): readonly ConditionProblem[] {
 /** Ids can have any characters, but these are rather meant as patterns of another kind. */
 function principalPatterns(rule: PolicyRule): readonly ConditionProblem[] {
   return (rule.principals ?? []).flatMap((pattern, index): readonly ConditionProblem[] => {
+    if (pattern !== pattern.trim()) {
+      const message = `ids are compared as they are: write '${pattern.trim()}' without the white space`;
+      return [{ path: ["principals", index], message, severity: "warning", at: "value" }];
+    }
     if (!/\?|^\^|\$$|^\/.*\/[a-z]*$|\.\*|\{.*,.*\}|\(.*\|.*\)|^\[.*\]$/u.test(pattern)) return [];
     const message = `'${pattern}' is compared as it is, except for '*', which stands for any characters: write such patterns, or the ids, one by one`;
     return [{ path: ["principals", index], message, severity: "warning", at: "value" }];
   });
 }
 
-function askedProblems({ asked = "" }: PolicyRule): readonly ConditionProblem[] {
+function askedProblems(rule: PolicyRule): readonly ConditionProblem[] {
+  const { asked } = rule;
+  if (asked === undefined) return [];
+  if (isNeverMatched(asked, { ignoreCase: true })) {
+    const message = "no text at all matches this regular expression: the rule never matches";
+    return [{ path: ["asked"], message, severity: severityFor(rule), at: "value" }];
+  }
   const message = delimited(asked);
   return message === undefined ? [] : [{ path: ["asked"], message, severity: "warning", at: "value" }];
 }
 
-/** A condition that only a value meets, on an argument that must be missing or empty. */
-function absentAndMet(rule: PolicyRule, pointer: string): string | undefined {
+/** A condition that only a value meets, on an argument that must be missing or empty, or on what is in it. */
+function absentAndMet(rule: PolicyRule, pointer: string, tools: readonly PolicyTool[]): string | undefined {
+  const steps = parsePointer(pointer);
+  const possible = EMPTY.filter((value) =>
+    tools.some(({ inputSchema: root }) => {
+      const values = steps.reduce((each, step) => valuesAt(root, each, step), valuesOf(root));
+      return accepts(root, values, value);
+    }),
+  );
   const { conditions } = conjuncts(rule.when);
-  const met = conditions.filter(({ key }) => key === pointer);
-  const isNever = met.some(
-    ({ key, condition }) =>
-      compileCondition(key, condition)({ input: {}, sessionId: "" }) === "no" &&
+  const isNever = conditions.some(({ key, condition }) => {
+    const test = compileCondition(key, condition);
+    if (key.startsWith(`${pointer}/`))
+      return [undefined, ...possible].every((value) => {
+        const match = test({ input: inputWith(steps, value), sessionId: "" });
+        return match === "no" || (match === "unclear" && rule.effect === "allow");
+      });
+    return (
+      key === pointer &&
+      test({ input: {}, sessionId: "" }) === "no" &&
       EMPTY.every((value) => {
         const { yes, unclear } = given(condition, value);
         return !yes && (rule.effect === "allow" || !unclear);
-      }),
-  );
+      })
+    );
+  });
   return isNever ? `the condition on '${pointer}' is only met by a value: the rule never matches` : undefined;
 }
 
 const EMPTY: readonly JsonValue[] = [null, "", [], {}];
+
+function inputWith(steps: readonly string[], value: JsonValue | undefined): JsonValue {
+  if (value === undefined) return {};
+  return steps.reduceRight<JsonValue>((inner, step) => ({ [step]: inner }), value);
+}
 
 function absentProblems(
   rule: PolicyRule,
@@ -88,7 +118,7 @@ function absentProblems(
   return (rule.absent ?? []).flatMap((pointer, index): readonly ConditionProblem[] => {
     const path = ["absent", index];
     const steps = parsePointer(pointer);
-    const contradiction = absentAndMet(rule, pointer);
+    const contradiction = absentAndMet(rule, pointer, tools);
     if (contradiction !== undefined)
       return [{ path, message: contradiction, severity: severityFor(rule), at: "value" }];
     const found = tools.map((tool) => ({ tool, ...presence(tool, steps) }));

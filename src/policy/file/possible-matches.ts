@@ -1,13 +1,15 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import { isAmbiguous } from "../match/ambiguous-text.ts";
+import { PatternError } from "../../patterns/pattern-syntax.ts";
+import { globTexts, regexTexts } from "../proof/witness/matching-texts.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
 import type { RuleCondition } from "../rule/rule.ts";
+import { canBeText } from "./possible-texts.ts";
 import {
   accepts,
   canBe,
-  canBeWithin,
   fewValues,
-  longestText,
+  listedValues,
+  numbersBetween,
   type PossibleValues,
 } from "./possible-values.ts";
 
@@ -18,11 +20,7 @@ interface Possible {
   readonly unclear: boolean;
 }
 
-/** Regular expressions that match a part of every text. */
-const MATCHES_ALL = /^(?:\(?(?:\^?(?:\.[*?])?|(?:\.[*?])?\$?)\)?)$/;
-
 const ALL: Possible = { yes: true, no: true, unclear: true };
-const ONLY_UNCLEAR: Possible = { yes: false, no: false, unclear: true };
 
 /**
  * Says why no value of a place can meet a condition; `undefined` if some value may. What depends on earlier calls is taken to be
@@ -33,47 +31,62 @@ export function whyNever(
   values: PossibleValues,
   condition: RuleCondition,
 ): string | undefined {
-  return possible(root, values, condition).yes ? undefined : reasonOf(root, values, condition);
+  try {
+    return canBeMet(root, values, condition) ? undefined : reasonOf(root, values, condition);
+  } catch (error) {
+    // An invalid pattern is reported as such.
+    if (error instanceof PatternError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
-function possible(root: JsonObject, values: PossibleValues, condition: RuleCondition): Possible {
-  if (values.length === 0) return { yes: false, no: true, unclear: true };
-  const few = fewValues(root, values) ?? wantedBy(condition)?.filter((value) => accepts(root, values, value));
-  if (few !== undefined) {
-    const found = few.map((value) => given(condition, value));
-    const isAll = fewValues(root, values) !== undefined;
-    const some = (name: keyof Possible): boolean => found.some((each) => each[name]);
-    // Other values than those that are wanted do not meet the condition.
-    return { yes: some("yes"), no: !isAll || some("no"), unclear: !isAll || some("unclear") };
-  }
-  if ("not" in condition) return negated(possible(root, values, condition.not));
-  if ("all" in condition) {
-    const all = allOf(condition.all.map((part) => possible(root, values, part)));
-    return { ...all, yes: all.yes && !areContradictory(values, condition.all) };
-  }
+function canBeMet(root: JsonObject, values: PossibleValues, condition: RuleCondition): boolean {
+  // Other values than those that are wanted do not meet the condition.
+  const few = fewValues(root, values) ?? wantedBy(condition);
+  const tried = few ?? [
+    null,
+    true,
+    false,
+    ...listedValues(values),
+    ...textsOf(condition),
+    ...numbersBetween(values, boundsIn(condition)),
+  ];
+  if (tried.some((value) => accepts(root, values, value) && given(condition, value).yes)) return true;
+  if (few !== undefined) return false;
+  return (
+    values.some((schemas) => canBe([schemas], "string") && canBeText(schemas, condition)) ||
+    (["array", "object"] as const).some((type) => canBe(values, type) && ofContainer(condition, type).yes)
+  );
+}
+
+/** The numbers with which a condition compares. */
+function boundsIn(condition: RuleCondition): readonly number[] {
+  if ("not" in condition) return boundsIn(condition.not);
+  if ("all" in condition) return condition.all.flatMap(boundsIn);
+  if ("any" in condition) return condition.any.flatMap(boundsIn);
+  const { range = {} } = condition as { readonly range?: { readonly min?: number; readonly max?: number } };
+  const compared = [range.min, range.max, ...(wantedBy(condition) ?? [])];
+  return compared.filter((each) => typeof each === "number");
+}
+
+/** Texts that most likely meet a condition, so that there is no need to search for one. */
+function textsOf(condition: RuleCondition): readonly string[] {
+  if ("glob" in condition) return [condition.glob].flat().flatMap(globTexts);
+  if ("prefix" in condition) return [condition.prefix, `${condition.prefix}a`];
+  if ("regex" in condition) return regexTexts(condition.regex);
+  if ("all" in condition) return condition.all.flatMap(textsOf);
+  return "any" in condition ? condition.any.flatMap(textsOf) : ["a", "other"];
+}
+
+/** What a condition may give for lists and objects, of which only some are named. */
+function ofContainer(condition: RuleCondition, type: "array" | "object"): Possible {
+  if ("not" in condition) return negated(ofContainer(condition.not, type));
+  if ("all" in condition) return allOf(condition.all.map((part) => ofContainer(part, type)));
   if ("any" in condition)
-    return negated(allOf(condition.any.map((part) => negated(possible(root, values, part)))));
-  if ("range" in condition) {
-    if (!canBe(values, "number")) return ONLY_UNCLEAR;
-    const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = condition.range;
-    return { ...ALL, yes: canBeWithin(values, min, max) };
-  }
-  if ("glob" in condition || "prefix" in condition || "regex" in condition) {
-    if (!canBe(values, "string")) return ONLY_UNCLEAR;
-    if ("regex" in condition) return { ...ALL, no: !MATCHES_ALL.test(condition.regex) };
-    if ("prefix" in condition) {
-      return {
-        ...ALL,
-        yes: !isNeverPlain(condition.prefix) && longestText(values) >= [...condition.prefix].length,
-      };
-    }
-    const globs = [condition.glob].flat();
-    const isLonger = (glob: string): boolean => longestText(values) < shortestOf(glob);
-    const isNever = globs.every((glob) => isImpossibleGlob(glob) || isLonger(glob));
-    return { ...ALL, yes: !isNever, no: !globs.includes("**") };
-  }
-  if ("from" in condition) return { ...ALL, yes: canBe(values, "string", "number", "array") };
-  return ALL;
+    return negated(allOf(condition.any.map((part) => negated(ofContainer(part, type)))));
+  if ("from" in condition) return { ...ALL, yes: type === "array" };
+  const isTextual = "glob" in condition || "prefix" in condition || "regex" in condition;
+  return isTextual || "range" in condition ? { yes: false, no: false, unclear: true } : ALL;
 }
 
 /** What a condition gives for one value, as far as it does not depend on earlier calls. */
@@ -104,20 +117,6 @@ function negated({ yes, no, unclear }: Possible): Possible {
   return { yes: no, no: yes, unclear };
 }
 
-/** Whether no value meets all of some conditions: no number is in all ranges, no text begins with all prefixes, or one negates another. */
-function areContradictory(values: PossibleValues, parts: readonly RuleCondition[]): boolean {
-  const all = parts.flatMap((part): readonly RuleCondition[] => ("all" in part ? part.all : [part]));
-  const ranges = all.flatMap((part) => ("range" in part ? [part.range] : []));
-  const min = Math.max(...ranges.map((range) => range.min ?? Number.NEGATIVE_INFINITY));
-  const max = Math.min(...ranges.map((range) => range.max ?? Number.POSITIVE_INFINITY));
-  if (ranges.length > 1 && !canBeWithin(values, min, max)) return true;
-  const prefixes = all.flatMap((part) => ("prefix" in part ? [part.prefix] : []));
-  const longest = prefixes.reduce((one, other) => (one.length < other.length ? other : one), "");
-  if (prefixes.some((prefix) => !longest.startsWith(prefix))) return true;
-  const texts = new Set(all.map((part) => JSON.stringify(part)));
-  return all.some((part) => "not" in part && texts.has(JSON.stringify(part.not)));
-}
-
 /** Parts may contradict each other, so that what each may give, all together may not. */
 function allOf(parts: readonly Possible[]): Possible {
   return {
@@ -125,32 +124,6 @@ function allOf(parts: readonly Possible[]): Possible {
     no: parts.some(({ no }) => no),
     unclear: parts.some(({ unclear }) => unclear),
   };
-}
-
-/** Whether every text with a beginning is ambiguous, so that it never matches. */
-export function isNeverPlain(beginning: string): boolean {
-  return ["", "a", "a/a", "/a"].every((rest) => isAmbiguous(`${beginning}${rest}`));
-}
-
-const DOT_NAME = /(?:^|\/)\.{1,2}(?:\/|$)/;
-
-/** Whether a glob matches only ambiguous texts. */
-function isImpossibleGlob(glob: string): boolean {
-  if (!/[*?[{]/.test(glob)) return isAmbiguous(glob);
-  const [beginning = ""] = glob.split(/[*?[{]/, 1);
-  if (beginning !== "" && isNeverPlain(beginning)) return true;
-  return !glob.includes("{") && DOT_NAME.test(glob);
-}
-
-/** The least number of characters of a text that a glob matches. */
-function shortestOf(glob: string): number {
-  if (glob.includes("{")) return 0;
-  return [
-    ...glob
-      .replace(/\/?\*\*\/?/g, "")
-      .replaceAll("*", "")
-      .replace(/\[[^\]]*\]/g, "?"),
-  ].length;
 }
 
 function reasonOf(root: JsonObject, values: PossibleValues, condition: RuleCondition): string {
@@ -181,10 +154,24 @@ function reasonOf(root: JsonObject, values: PossibleValues, condition: RuleCondi
   if (/^(?:\.\/)+(?=.)/.test(pattern)) {
     return `a path with './' is ambiguous and matches nothing: write '${pattern.replace(/^(?:\.\/)+/, "")}'`;
   }
-  const shortest = "prefix" in condition ? [...pattern].length : shortestOf(pattern);
-  if (longestText(values) < shortest)
-    return `it is longer than any text that is possible here: ${longestText(values)} characters`;
-  return "every text that it could match is ambiguous, and matches nothing: write it without '.', '..' and empty names, backslashes and encoded characters";
+  if (!canBeText([], condition)) {
+    return pattern === ""
+      ? "no text at all matches this regular expression"
+      : "every text that it could match is ambiguous, and matches nothing: write it without '.', '..' and empty names, backslashes and encoded characters";
+  }
+  return `no text that the schema allows here matches it${detailOf(values)}`;
+}
+
+/** What a schema requires of texts, if there is one schema. */
+function detailOf([schemas = [], ...others]: PossibleValues): string {
+  if (others.length > 0) return "";
+  const details = schemas.flatMap((schema) =>
+    ["format", "pattern", "minLength", "maxLength"].flatMap((name) => {
+      const value = schema[name];
+      return value === undefined ? [] : [`${name} ${shownValue(value)}`];
+    }),
+  );
+  return details.length === 0 ? "" : `: ${details.join(", ")}`;
 }
 
 function isNot(root: JsonObject, values: PossibleValues): string {

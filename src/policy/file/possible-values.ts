@@ -2,6 +2,7 @@ import { equalJson } from "../../json/equal.ts";
 import { LIST_INDEX, lookUp, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { compilePattern } from "../../patterns/pattern.ts";
+import { hasFormat } from "./possible-texts.ts";
 
 /**
  * What values a place can have: those that all schemas of one of these lists accept. No list means that there can be no value, and
@@ -122,6 +123,11 @@ export function fewValues(root: JsonObject, values: PossibleValues): readonly Js
   return found.filter((value) => accepts(root, values, value));
 }
 
+/** Returns the values that schemas list, of which they may not accept all. */
+export function listedValues(values: PossibleValues): readonly JsonValue[] {
+  return values.flatMap((schemas) => schemas.flatMap((schema) => listedIn(schema) ?? []));
+}
+
 function listedIn({ enum: all, const: only }: JsonObject): readonly JsonValue[] | undefined {
   if (only !== undefined) return [only];
   return Array.isArray(all) ? (all as readonly JsonValue[]) : undefined;
@@ -158,10 +164,11 @@ function acceptsValue(schema: JsonObject, value: JsonValue): boolean {
   return listOf(required).every((name) => Object.hasOwn(value, String(name)));
 }
 
-function acceptsText({ minLength, maxLength, pattern }: JsonObject, text: string): boolean {
+function acceptsText({ minLength, maxLength, pattern, format }: JsonObject, text: string): boolean {
   const length = [...text].length;
   if (typeof minLength === "number" && length < minLength) return false;
   if (typeof maxLength === "number" && length > maxLength) return false;
+  if (!hasFormat(format, text)) return false;
   if (typeof pattern !== "string") return true;
   try {
     return compilePattern(pattern).test(text);
@@ -173,7 +180,9 @@ function acceptsText({ minLength, maxLength, pattern }: JsonObject, text: string
 function acceptsNumber(schema: JsonObject, value: number): boolean {
   if (isInteger(schema) && !Number.isInteger(value)) return false;
   const { least, most } = boundsOf(schema);
-  const { exclusiveMinimum, exclusiveMaximum } = schema;
+  const { exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  const isWhole = Number.isInteger(multipleOf) && Number.isInteger(value);
+  if (isWhole && value % Number(multipleOf) !== 0) return false;
   return least <= value && value <= most && value !== exclusiveMinimum && value !== exclusiveMaximum;
 }
 
@@ -192,29 +201,27 @@ function isInteger({ type }: JsonObject): boolean {
   return types.includes("integer") && !types.includes("number");
 }
 
-/** Whether some number may be within bounds, which are inclusive. */
-export function canBeWithin(values: PossibleValues, min: number, max: number): boolean {
-  return values.some((schemas) => {
-    if (!schemas.every((schema) => allows(schema, "number"))) return false;
-    const bounds = schemas.map(boundsOf);
-    const least = Math.max(min, ...bounds.map((each) => each.least));
-    const most = Math.min(max, ...bounds.map((each) => each.most));
-    if (least > most) return false;
-    const isWhole = schemas.some(isInteger);
-    if (isWhole && Math.ceil(least) > Math.floor(most)) return false;
-    return least < most || schemas.every((schema) => acceptsNumber(schema, least));
+/**
+ * Returns numbers of which one meets a condition if any number that the schemas accept does.
+ *
+ * @param bounds All numbers with which the condition compares.
+ */
+export function numbersBetween(values: PossibleValues, bounds: readonly number[]): readonly number[] {
+  return values.flatMap((schemas) => {
+    if (!canBe([schemas], "number")) return [];
+    const own = schemas.map(boundsOf).flatMap(({ least, most }) => [least, most]);
+    const ends = [...bounds, ...own, 0].filter(Number.isFinite).sort((one, other) => one - other);
+    const steps = schemas.flatMap(({ multipleOf }) => (typeof multipleOf === "number" ? [multipleOf] : []));
+    const all = [1, ...steps, steps.reduce((one, other) => one * other, 1)];
+    return ends.flatMap((end, index) => [
+      end,
+      (end + (ends[index + 1] ?? end)) / 2,
+      ...all.flatMap((step) => {
+        const below = Math.floor(end / step) * step;
+        return [below - step, below, below + step, below + 2 * step];
+      }),
+    ]);
   });
-}
-
-/** The greatest number of characters that a text can have. */
-export function longestText(values: PossibleValues): number {
-  const lengths = values.map((schemas) =>
-    Math.min(
-      Number.POSITIVE_INFINITY,
-      ...schemas.flatMap(({ maxLength }) => (typeof maxLength === "number" ? [maxLength] : [])),
-    ),
-  );
-  return Math.max(0, ...lengths);
 }
 
 function listOf(value: JsonValue | undefined): readonly JsonValue[] {

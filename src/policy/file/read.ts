@@ -1,16 +1,20 @@
 import { dirname, resolve } from "node:path";
+import { atOnce, type Steps } from "../../base/turns.ts";
+import { described } from "../../config/described.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
-import type { Flaw } from "../../config/shape.ts";
+import { compileShape, type Flaw, type Shape } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
 import type { PolicySubject } from "../policy.ts";
 import type { Invariant } from "../proof/invariant.ts";
 import { invariantFlaws } from "../proof/invariant-flaws.ts";
+import { INVARIANTS } from "../proof/invariant-shape.ts";
 import type { Proof } from "../proof/proof.ts";
 import { ProofSizeError, prove } from "../proof/prove.ts";
+import { WRITTEN_LIMITS } from "../rule/limit-shape.ts";
 import type {
   AllowedUse,
   AllowRule,
@@ -23,12 +27,20 @@ import type {
 } from "../rule/rule.ts";
 import { ruleFlaws, ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
+import { policySchema } from "../rule/rule-shape.ts";
 import { invariantWarnings, proofProblems } from "./invariant-checks.ts";
 import type { LocatedPolicy } from "./located-policy.ts";
-import { policyFileShape } from "./policy-file-shape.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { checkAgainstTools } from "./tool-checks.ts";
 import { readLimits, type WrittenLimits } from "./written-limits.ts";
+
+let shape: Shape | undefined;
+
+/** The shape of a policy in a file, in which limits have units, and which can have invariants. */
+const policyFileShape: Shape = (value) => {
+  shape ??= compileShape(policyFileSchema());
+  return shape(value);
+};
 
 /** A policy that was read from a file, and problems that do not prevent its use. */
 export interface LoadedPolicy {
@@ -54,7 +66,16 @@ export function readPolicy(
   path: ConfigPath,
   tools?: readonly PolicyTool[],
 ): LoadedPolicy {
-  const read = readUnproved(source, path, tools);
+  return atOnce(readingPolicy(source, path, tools));
+}
+
+/** Like {@link readPolicy}, in steps. */
+export function* readingPolicy(
+  source: ConfigSource,
+  path: ConfigPath,
+  tools?: readonly PolicyTool[],
+): Steps<LoadedPolicy> {
+  const read = yield* readingUnproved(source, path, tools);
   const failures = proofProblems(read.proofs, read.located);
   if (failures.length > 0) throw new ConfigError([...read.warnings, ...failures].sort(byPosition));
   return read;
@@ -70,12 +91,22 @@ export function readUnproved(
   path: ConfigPath,
   tools?: readonly PolicyTool[],
 ): LoadedPolicy {
+  return atOnce(readingUnproved(source, path, tools));
+}
+
+/** Like {@link readUnproved}, in steps. */
+export function* readingUnproved(
+  source: ConfigSource,
+  path: ConfigPath,
+  tools?: readonly PolicyTool[],
+): Steps<LoadedPolicy> {
   const value = source.at(path);
   if (value === undefined) throw new ConfigError(source.check(policyFileShape, path));
   if (isJsonObject(value) && value["cedar"] !== undefined) {
     throw new ConfigError([source.problem([...path, "cedar"], CEDAR_UNSUPPORTED, "error", "key")]);
   }
   const flaws = [...policyFileShape(value)];
+  yield;
   // The valid rules are checked further even if others are invalid.
   const written = soundPart(value, flaws);
   const rules = written.rules.map(([index, rule]): [number, PolicyRule] => [
@@ -84,12 +115,17 @@ export function readUnproved(
   ]);
   const { default: otherwise = "deny" } = written;
   const byDefault = otherwise === "deny" ? otherwise : readUse(otherwise, source.file, ["default"], flaws);
-  flaws.push(...ruleFlaws(rules, byDefault, written.untrusted), ...invariantFlaws(written.invariants));
+  flaws.push(...(yield* ruleFlaws(rules, byDefault, written.untrusted)));
+  flaws.push(...invariantFlaws(written.invariants));
+  yield;
   const problems = flaws.map((flaw) =>
     source.problem([...path, ...flaw.path], flaw.message, "error", flaw.at),
   );
   if (tools !== undefined)
-    problems.push(...checkAgainstTools(rules, byDefault !== "deny", tools, source, path, written.untrusted));
+    problems.push(
+      ...(yield* checkAgainstTools(rules, byDefault, tools, { source, path }, written.untrusted)),
+    );
+  yield;
   const inOrder = rules.map(([, rule]) => rule);
   const { untrusted } = written;
   const options = { rules: inOrder, default: byDefault, ...(untrusted && { untrusted }) };
@@ -97,6 +133,7 @@ export function readUnproved(
   problems.push(...warningsOf(written.invariants, located, tools));
   problems.sort(byPosition);
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
+  yield;
   const named = inOrder.map((rule, index) => {
     const { line } = located.problem(["rules", String(index)], "", "warning");
     return { name: ruleName(rule, index), line };
@@ -104,6 +141,7 @@ export function readUnproved(
   const invariants = written.invariants as unknown as readonly JsonValue[];
   const place = { file: source.file, rules: named, invariants };
   const policy = new RulePolicy(options, Date.now, true, place);
+  yield;
   const proofs = tools === undefined ? [] : proveAll(options, written.invariants, tools, located);
   return { policy, warnings: problems, proofs, located };
 }
@@ -207,4 +245,14 @@ function besideFile({ fs, ...others }: RuleCapabilities, policyFile: string): Ru
       return { ...grant, file: beside(grant.file), ...within };
     }),
   };
+}
+
+/** Returns the JSON Schema of a policy in a file. */
+export function policyFileSchema(): JsonObject {
+  return policySchema(WRITTEN_LIMITS, {
+    invariants: described(
+      INVARIANTS,
+      "What must hold for every decision. `sandgate check` proves it. Default: none.",
+    ),
+  });
 }

@@ -15,8 +15,21 @@ export type SchemaPlace =
  * impossible.
  */
 const UNDECIDED = [
-  ...["$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas"],
-  ...["dependencies", "patternProperties", "unevaluatedProperties", "unevaluatedItems", "enum", "const"],
+  "$ref",
+  "$dynamicRef",
+  "$recursiveRef",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+  "dependentSchemas",
+  "dependencies",
+  "patternProperties",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "enum",
+  "const",
 ];
 /** Keywords beside a `$ref` that do not restrict values. */
 const ANNOTATIONS = [

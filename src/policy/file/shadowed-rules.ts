@@ -1,3 +1,4 @@
+import type { Steps } from "../../base/turns.ts";
 import type { ConfigPath } from "../../config/source.ts";
 import { equalJson } from "../../json/equal.ts";
 import { parsePointer } from "../../json/pointer.ts";
@@ -5,7 +6,7 @@ import type { JsonValue } from "../../json/value.ts";
 import { overlaps } from "../match/spellings.ts";
 import { concernedTools } from "../rule/concerned-tools.ts";
 import { compileCondition, inputsOf } from "../rule/conditions/condition.ts";
-import { type AllowedUse, type PolicyRule, usedBy } from "../rule/rule.ts";
+import { type AllowedUse, type DefaultUse, type PolicyRule, usedBy } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { isImplied } from "./implied-conditions.ts";
 import type { PolicyTool } from "./policy-tool.ts";
@@ -33,21 +34,57 @@ const MAX_COMPARED = 500_000;
 /** The most rules among which those are looked for that together decide on all calls. */
 const MAX_CASES = 32;
 
-/** Finds rules that change no decision, since other rules decide on all their calls. */
-export function shadowedRules(
+/**
+ * Finds rules that change no decision, since other rules decide on all their calls, or since they grant what the policy grants by
+ * default.
+ *
+ * @param byDefault Default: `deny`.
+ */
+export function* shadowedRules(
   rules: readonly (readonly [index: number, rule: PolicyRule])[],
   tools: readonly PolicyTool[],
-): readonly ShadowedRule[] {
+  byDefault: "deny" | DefaultUse = "deny",
+): Steps<readonly ShadowedRule[]> {
   const now = Date.now();
-  const placed = rules.flatMap(([index, rule]): readonly Placed[] => {
-    if (rule.until !== undefined && Date.parse(rule.until) <= now) return [];
+  const placed: Placed[] = [];
+  for (const [index, rule] of rules) {
+    yield;
+    if (rule.until !== undefined && Date.parse(rule.until) <= now) continue;
     const concerned = concernedTools(rule, tools);
-    if (concerned.length === 0) return [];
+    if (concerned.length === 0) continue;
     const name = ruleName(rule, index);
-    return [{ index, rule, name, tools: new Set(concerned), isSpelled: isSpelled(rule, concerned) }];
-  });
+    placed.push({ index, rule, name, tools: new Set(concerned), isSpelled: isSpelled(rule, concerned) });
+  }
   const search = new ShadowSearch(placed);
-  return placed.flatMap((each) => search.find(each));
+  const shadowed: ShadowedRule[] = [];
+  for (const each of placed) {
+    yield;
+    const found = search.find(each);
+    shadowed.push(...found);
+    if (found.length === 0 && isDefault(each, placed, byDefault)) shadowed.push(sameAsDefault(each));
+  }
+  return shadowed;
+}
+
+/** Whether a rule grants what its calls get without it, also together with what other rules grant. */
+function isDefault(each: Placed, all: readonly Placed[], byDefault: "deny" | DefaultUse): boolean {
+  if (each.rule.effect !== "allow" || byDefault === "deny" || byDefault.effect === "ask") return false;
+  const { effect: _, ...granted } = byDefault;
+  const own = grantOf(each.rule);
+  return (
+    equalJson(own, grantOf(granted)) &&
+    all.every(({ rule, tools }) => {
+      const use = usedBy(rule);
+      return use === undefined || equalJson(grantOf(use), own) || tools.isDisjointFrom(each.tools);
+    })
+  );
+}
+
+function sameAsDefault({ index }: Placed): ShadowedRule {
+  return {
+    path: ["rules", index],
+    message: "this rule has no effect: 'default' grants the same to calls that no rule matches",
+  };
 }
 
 class ShadowSearch {

@@ -26,23 +26,29 @@ export function textProblems(
   // The path '/name' is more likely than the argument where paths are compared.
   const isPath = rule.tools.some(({ access }) => access?.paths?.some(({ argument }) => argument === key));
   const isReference = (text: string): boolean => pointers.has(text) && !(isPath && text.startsWith("/"));
-  return [...literalProblems(condition, isReference), ...commandProblems(key, condition, rule)];
+  return [...literalProblems(condition, { isReference, isPath }), ...commandProblems(key, condition, rule)];
 }
 
 /** What is written like a value of the call: a path from one of the roots, or a variable. */
 const REFERENCE =
   /^(?:principal|session|input|args|arguments|params)\/\w|\$\{|\{\{|^\$[A-Za-z_.]|^%[A-Za-z_]+%|^env[:.]\w|^(?:principal|user|caller)\.(?:id|kind|roles|attributes)\b|^session\.id$/;
 
+/** The argument with which texts are compared. */
+interface Compared {
+  readonly isReference: (text: string) => boolean;
+  readonly isPath: boolean;
+}
+
 function literalProblems(
   condition: RuleCondition,
-  isReference: (text: string) => boolean,
+  compared: Compared,
   path: readonly (string | number)[] = [],
 ): readonly TextProblem[] {
-  if ("not" in condition) return literalProblems(condition.not, isReference, [...path, "not"]);
+  if ("not" in condition) return literalProblems(condition.not, compared, [...path, "not"]);
   for (const name of ["all", "any"] as const) {
     const parts = (condition as { readonly [name: string]: readonly RuleCondition[] | undefined })[name];
     if (parts !== undefined)
-      return parts.flatMap((part, index) => literalProblems(part, isReference, [...path, name, index]));
+      return parts.flatMap((part, index) => literalProblems(part, compared, [...path, name, index]));
   }
   return Object.entries(condition).flatMap(([name, value]: [string, JsonValue]) => {
     if (!["equals", "oneOf", "glob", "prefix", "regex"].includes(name)) return [];
@@ -51,18 +57,16 @@ function literalProblems(
       : [[undefined, value] as const];
     return texts.flatMap(([index, text]): readonly TextProblem[] => {
       if (typeof text !== "string") return [];
-      const message = literalProblem(text, name, isReference);
+      const message = literalProblem(text, name, compared);
       const at = index === undefined ? [...path, name] : [...path, name, index];
       return message === undefined ? [] : [{ path: at, message, severity: "warning", at: "value" }];
     });
   });
 }
 
-function literalProblem(
-  text: string,
-  name: string,
-  isReference: (text: string) => boolean,
-): string | undefined {
+function literalProblem(text: string, name: string, { isReference, isPath }: Compared): string | undefined {
+  const [url, path] = /^\^?file:(?:\/\/)?(.*)/s.exec(text) ?? [];
+  if (url !== undefined && isPath) return `'${text}' is a URL, and this argument is a path: write '${path}'`;
   if (name === "regex") return delimited(text);
   if (/^~(?:\/|$)/.test(text)) {
     return `'~' is not expanded, and matches only a path that is written so: write the absolute path of the directory`;

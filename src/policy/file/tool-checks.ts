@@ -1,11 +1,20 @@
+import type { Steps } from "../../base/turns.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import { isFileTemplate } from "../grant/file-template.ts";
+import { isOriginTemplate, type RuleCapabilities } from "../grant/grant-template.ts";
 import type { HistoryCondition } from "../history/history-condition.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
+import { toolsMemberOf, toolsOf } from "../rule/compile-history.ts";
 import { concernedTools } from "../rule/concerned-tools.ts";
-import { toolsMemberOf, toolsOf } from "../rule/history/compile-history.ts";
-import { isConditional, type PolicyRule, type UntrustedResult, usedBy } from "../rule/rule.ts";
+import {
+  type DefaultUse,
+  isConditional,
+  type PolicyRule,
+  type UntrustedResult,
+  usedBy,
+} from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import type { ConditionProblem } from "./checked-rule.ts";
 import { conditionProblems } from "./condition-checks.ts";
@@ -14,7 +23,7 @@ import { matchProblems } from "./match-checks.ts";
 import { unknownNames } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { shadowedRules } from "./shadowed-rules.ts";
-import { templateProblems } from "./template-checks.ts";
+import { superfluousParts } from "./superfluous-parts.ts";
 import { WRITTEN_NAMES } from "./written-limits.ts";
 
 /** A rule and its index in the policy. */
@@ -23,19 +32,18 @@ type IndexedRule = readonly [index: number, rule: PolicyRule];
 /**
  * Checks rules against the registered tools: a rule that cannot apply to any tool is most likely a mistake.
  *
- * @param grantsByDefault Whether the policy allows calls that no rule matches.
- * @param path The path of the policy in the source.
+ * @param byDefault What calls get that no rule matches.
+ * @param policy.path The path of the policy in the source.
  */
-export function checkAgainstTools(
+export function* checkAgainstTools(
   rules: readonly IndexedRule[],
-  grantsByDefault: boolean,
+  byDefault: "deny" | DefaultUse,
   tools: readonly PolicyTool[],
-  source: ConfigSource,
-  path: ConfigPath,
+  { source, path }: { readonly source: ConfigSource; readonly path: ConfigPath },
   untrusted: readonly UntrustedResult[] = [],
-): readonly ConfigProblem[] {
+): Steps<readonly ConfigProblem[]> {
   const checks = new PolicyChecks(source, path, tools);
-  checks.check(rules, grantsByDefault);
+  yield* checks.check(rules, byDefault);
   for (const { path: place, message } of untrustedProblems(untrusted, tools)) checks.warn(place, message);
   return checks.problems;
 }
@@ -65,9 +73,11 @@ class PolicyChecks {
     this.#tools = tools;
   }
 
-  check(rules: readonly IndexedRule[], grantsByDefault: boolean): void {
+  *check(rules: readonly IndexedRule[], byDefault: "deny" | DefaultUse): Steps<void> {
+    const grantsByDefault = byDefault !== "deny";
     const granted = new Set<PolicyTool>(grantsByDefault ? this.#tools : []);
     for (const [, rule] of rules) {
+      yield;
       if (usedBy(rule) === undefined) continue;
       for (const tool of concernedTools(rule, this.#tools)) granted.add(tool);
     }
@@ -78,7 +88,7 @@ class PolicyChecks {
     }
     // A policy that allows nothing at all restricts others.
     if (this.#runnable.size === 0) this.#runnable = new Set(this.#tools);
-    const shadowed = shadowedRules(rules, this.#tools);
+    const shadowed = yield* shadowedRules(rules, this.#tools, byDefault);
     for (const { path, message } of shadowed) this.warn(path, message);
     const last = rules.find(([, rule]) => isAboutAll(rule) && rule.effect !== "ask");
     if (grantsByDefault && last !== undefined)
@@ -87,6 +97,7 @@ class PolicyChecks {
       shadowed.flatMap(({ path: [, index, ...part] }) => (part.length === 0 ? [index] : [])),
     );
     for (const [index, rule] of rules) {
+      yield;
       this.#checkEnd(rule, ["rules", index]);
       this.#checkRule(rule, ["rules", index], isShadowed.has(index) ? undefined : granted);
     }
@@ -101,6 +112,7 @@ class PolicyChecks {
   #checkRule(rule: PolicyRule, path: ConfigPath, granted: ReadonlySet<PolicyTool> | undefined): void {
     for (const unknown of unknownNames(rule, this.#tools))
       this.warn([...path, ...unknown.path], unknown.message);
+    for (const part of superfluousParts(rule)) this.warn([...path, ...part.path], part.message);
     for (const [index, condition] of (rule.history ?? []).entries()) {
       this.#checkHistory(condition, [...path, "history", index]);
     }
@@ -245,4 +257,29 @@ class PolicyChecks {
   #report(base: ConfigPath, { path, message, severity, at }: ConditionProblem): void {
     this.problems.push(this.#source.problem([...this.#path, ...base, ...path], message, severity, at));
   }
+}
+
+/** Checks the arguments from which a rule's capabilities take files and origins, like those of conditions on texts. */
+function templateProblems(
+  { fs = [], net = [] }: RuleCapabilities = {},
+  tools: readonly PolicyTool[],
+  isNamed: (tool: PolicyTool) => boolean,
+): readonly ConditionProblem[] {
+  const problemsOf = (argument: string, path: ConfigPath): ConditionProblem[] =>
+    conditionProblems(
+      { [argument as `/${string}`]: { prefix: "" } },
+      { effect: "allow", tools, isNamed },
+    ).map((problem) => ({
+      ...problem,
+      path: ["capabilities", ...path, "argument"],
+      at: "value",
+    }));
+  return [
+    ...fs.flatMap((grant, index) =>
+      isFileTemplate(grant) ? problemsOf(grant.file.argument, ["fs", index, "file"]) : [],
+    ),
+    ...net.flatMap((grant, index) =>
+      isOriginTemplate(grant) ? problemsOf(grant.argument, ["net", index]) : [],
+    ),
+  ];
 }

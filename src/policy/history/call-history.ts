@@ -8,7 +8,7 @@ import type { ValueProvenance } from "./value-provenance.ts";
 export interface CallHistory {
   /** The user's words in this turn. Absent if the client did not pass them on. */
   readonly userText?: string | undefined;
-  /** The earlier calls. Absent if they were not kept when the message of the call began. */
+  /** The earlier calls. Absent if they were not retained when the message of the call began. */
   readonly ledger?: CallLedger | undefined;
   /** Where values came from. Absent if the policy tracks no fields and no user's words. */
   readonly provenance?: ValueProvenance | undefined;

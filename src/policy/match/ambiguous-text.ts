@@ -7,12 +7,26 @@ const SKIPPED = /[\t\n\r]/g;
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}\s*(?:[/?#;]|$)/i;
 /** A URL in which the text before the first slash is more than a host and port. */
 const ODD_HOST = /^[a-z][a-z0-9+.-]*:\/\/[^/]*[?#@]/i;
-/** Host and path of a URL, without the slashes after the scheme, which are not part of a path. */
-const URL_PATH = /^[a-z][a-z0-9+.-]*:\/\/([^?#]*)/i;
+const URL_START = /^[a-z][a-z0-9+.-]*:\/\//i;
 /**
  * An empty segment, or an encoded slash, backslash, NUL or percent sign (which can hide another encoding).
  */
 const DOUBLE_OR_ENCODED = /\/\/|%(?:2f|5c|00|25)/i;
+/** The same in the host or path of a URL, where the slashes after the scheme are none of a path. */
+const IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^?#]*(?:\/\/|%(?:2f|5c|00|25))/i;
+const NO_PATH = /^$|[\0\\]/;
+
+/**
+ * The patterns of ambiguous texts that are not too long, without what URL parsers remove. `unless` is one of texts to which the
+ * pattern does not apply.
+ */
+export const AMBIGUITIES: readonly { readonly pattern: RegExp; readonly unless?: RegExp }[] = [
+  { pattern: NO_PATH },
+  { pattern: ODD_HOST },
+  { pattern: DOT_SEGMENT },
+  { pattern: IN_URL },
+  { pattern: DOUBLE_OR_ENCODED, unless: URL_START },
+];
 
 /**
  * Whether a path or URL may refer to something other than it appears to, which makes comparing it
@@ -25,11 +39,8 @@ const DOUBLE_OR_ENCODED = /\/\/|%(?:2f|5c|00|25)/i;
 export function isAmbiguous(text: string): boolean {
   if (text === "" || text.length > MAX_MATCHED_LENGTH) return true;
   if (isPlainPath(text)) return false;
-  if (/[\0\\]/.test(text)) return true;
   const seen = text.replace(SKIPPED, "");
-  return (
-    ODD_HOST.test(seen) || DOT_SEGMENT.test(seen) || DOUBLE_OR_ENCODED.test(URL_PATH.exec(seen)?.[1] ?? seen)
-  );
+  return AMBIGUITIES.some(({ pattern, unless }) => pattern.test(seen) && unless?.test(seen) !== true);
 }
 
 const WORD = 1;

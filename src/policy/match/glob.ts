@@ -38,6 +38,48 @@ export function compileGlob(pattern: string): (text: string) => boolean {
   };
 }
 
+/** Returns a regular expression that matches the same texts as a valid glob, of those that are not empty and have no empty segments. */
+export function globPattern(glob: string): string {
+  const alternatives = expandBraces(glob).map(compileAlternative).map(patternOfSegments);
+  return `^(?:${alternatives.join("|")})/?$`;
+}
+
+function patternOfSegments(all: readonly Segment[]): string {
+  const once = all.filter((segment, index) => !isGlobstar(segment) || all[index - 1] !== segment);
+  // Empty segments of a text are its first one, and both of the root.
+  const segments = isGlobstar(once[0] as Segment) && once[1] === "" ? once.slice(1) : once;
+  if (segments.indexOf("", 1) >= 0) {
+    const others = segments.filter((segment) => !isGlobstar(segment));
+    return others.length === 2 && others.every((segment) => segment === "") ? "/" : "[]";
+  }
+  return segments
+    .map((segment, index) => {
+      const next = segments[index + 1];
+      const isBeforeLast = index === segments.length - 2;
+      if (segment !== GLOBSTAR) {
+        const hasSlash = next !== undefined && !(isBeforeLast && next === GLOBSTAR);
+        return `${patternOf(segment)}${hasSlash ? "/" : ""}`;
+      }
+      if (next !== undefined) return "(?:[^/]*/)*";
+      return index === 0 ? "[^]*" : "(?:/[^/]*)*";
+    })
+    .join("");
+}
+
+function patternOf(segment: Wildcard): string {
+  const tokens = [...segment];
+  const pattern = tokens.map((token) => {
+    if (token === STAR) return "[^/]*";
+    return typeof token === "string" ? escaped(token) : token.pattern;
+  });
+  // No wildcard matches an empty segment.
+  return tokens.length > 0 && tokens.every((token) => token === STAR) ? "[^/]+" : pattern.join("");
+}
+
+function escaped(character: string): string {
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
+}
+
 /** Several rules are about the same argument. */
 let lastSplit: { readonly text: string; readonly segments: readonly string[] } = { text: "", segments: [""] };
 
@@ -139,7 +181,7 @@ function compileSegment(segment: string): Wildcard {
   return tokens.every((token) => typeof token === "string") ? tokens.join("") : tokens;
 }
 
-const ANY: CharacterClass = { matches: () => true };
+const ANY: CharacterClass = { pattern: "[^/]", matches: () => true };
 
 /** Returns the index of the bracket that closes a class. The first character of a class cannot close it. */
 function endOfClass(pattern: string, start: number): number {
@@ -168,10 +210,26 @@ function compileClass(content: string): CharacterClass {
     i += 2;
   }
   return {
+    pattern: classPattern(isNegated, [...singles], ranges),
     matches(character) {
       const code = character.codePointAt(0) ?? 0;
       const isIn = singles.has(character) || ranges.some(([from, to]) => from <= code && code <= to);
       return isIn !== isNegated;
     },
   };
+}
+
+const SLASH = 0x2f;
+
+function classPattern(
+  isNegated: boolean,
+  singles: readonly string[],
+  ranges: readonly (readonly [from: number, to: number])[],
+): string {
+  const written = (from: number, to: number): string =>
+    from > to ? "" : `\\u{${from.toString(16)}}-\\u{${to.toString(16)}}`;
+  const items = ranges.map(([from, to]) =>
+    from <= SLASH && SLASH <= to ? written(from, SLASH - 1) + written(SLASH + 1, to) : written(from, to),
+  );
+  return `[${isNegated ? "^/" : ""}${singles.map(escaped).join("")}${items.join("")}]`;
 }

@@ -9,6 +9,8 @@ export const STAR: unique symbol = Symbol("*");
 
 /** A set of characters. */
 export interface CharacterClass {
+  /** A regular expression that matches the same characters, except `/`, which no part of a path has. */
+  readonly pattern: string;
   matches(character: string): boolean;
 }
 

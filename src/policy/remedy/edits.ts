@@ -1,13 +1,31 @@
+import { lookUp, parsePointer } from "../../json/pointer.ts";
+import type { JsonValue } from "../../json/value.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { PolicyDecision } from "../decision.ts";
 import type { HistoryCondition } from "../history/history-condition.ts";
 import { escapeName } from "../match/name-pattern.ts";
 import type { PolicyRequest } from "../policy.ts";
-import { type AllowedUse, type PolicyRule, type RulePolicyOptions, usedBy } from "../rule/rule.ts";
+import {
+  type AllowedUse,
+  type PolicyRule,
+  type RuleCondition,
+  type RuleConditions,
+  type RulePolicyOptions,
+  usedBy,
+} from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { type CallSelector, conditionsOf, exceptCall } from "./exactly-this-call.ts";
 import type { RuleEdit } from "./rule-edit.ts";
+
+/** The longest value of an argument that becomes part of a rule. */
+const MAX_VALUE_CHARS = 200;
+
+/** The most rules that are widened. */
+const MAX_RULES = 10;
+
+/** What a glob means literally. */
+const LITERAL = /^[\w./@:+=, -]+$/;
 
 /** The most rules whose grant is tried for a call that no rule allows. */
 const MAX_GRANTS = 10;
@@ -22,6 +40,8 @@ const MAX_RAISE = 1_000_000;
 export interface EditedCall {
   readonly request: PolicyRequest;
   readonly selector: CallSelector | undefined;
+  /** Whether a rule that nearly allows the call may allow others, too. */
+  readonly widens: boolean;
 }
 
 /**
@@ -39,7 +59,8 @@ export function editsAgainst(
   const denial = named.find(({ rule }) => rule.effect === "deny");
   if (decision.decision === "deny" && denial !== undefined) return narrowed(denial, call);
   if (decision.decision === "deny" && named.length > 0) return withSandbox(named, call);
-  return [...raisedQuotas(options, call), ...newRules(decision, options, call)];
+  const widened = call.widens ? widenedRules(decision, options, call.request) : [];
+  return [...raisedQuotas(options, call), ...widened, ...newRules(decision, options, call)];
 }
 
 interface NumberedRule {
@@ -179,4 +200,63 @@ function newName(tool: string, rules: readonly PolicyRule[]): string {
 
 function quoted(name: string): string {
   return `'${name}'`;
+}
+
+/**
+ * Widens each rule that nearly allows a call, the nearest first: the conditions on arguments that the call does not meet
+ * accept its values, too. Rules that miss something else are left out.
+ */
+function widenedRules(
+  decision: PolicyDecision,
+  { rules }: RulePolicyOptions,
+  request: PolicyRequest,
+): readonly RuleEdit[] {
+  const near = decision.decision === "deny" ? (decision.near ?? []).map(({ rule }) => rule) : [];
+  return rules
+    .flatMap((rule, index) => {
+      const place = near.indexOf(ruleName(rule, index));
+      const edit = place < 0 || place >= MAX_RULES ? undefined : widened(rule, index, request);
+      return edit === undefined ? [] : [{ place, edit }];
+    })
+    .sort((one, other) => one.place - other.place)
+    .map(({ edit }) => edit);
+}
+
+function widened(rule: PolicyRule, index: number, request: PolicyRequest): RuleEdit | undefined {
+  const when: Record<string, RuleCondition> = {};
+  for (const [key, condition] of Object.entries(rule.when ?? {}) as [string, RuleCondition][]) {
+    if (!key.startsWith("/") || key.split("/").includes("*")) continue;
+    if (isMet(rule, { [key]: condition }, request)) continue;
+    const value = lookUp(request.input, parsePointer(key));
+    if (typeof value === "symbol" || JSON.stringify(value).length > MAX_VALUE_CHARS) return undefined;
+    when[key] = withValue(condition, value);
+  }
+  const keys = Object.keys(when);
+  if (keys.length === 0) return undefined;
+  const text = `The rule '${ruleName(rule, index)}' nearly allows the call: accept its ${keys.join(" and ")}, too.`;
+  return { index, rule: { ...rule, when: { ...rule.when, ...when } }, text };
+}
+
+/** Whether the call meets one of the conditions of a rule. */
+function isMet(
+  { name: _, history, examples, ...rule }: PolicyRule,
+  when: RuleConditions,
+  request: PolicyRequest,
+): boolean {
+  const alone = new RulePolicy({ rules: [{ ...rule, when } as PolicyRule] }, Date.now, false);
+  return alone.check(request).decision !== "deny";
+}
+
+/** A condition that a value meets, besides those that met it before. */
+function withValue(condition: RuleCondition, value: JsonValue): RuleCondition {
+  if ("equals" in condition) return { oneOf: [condition.equals, value] };
+  if ("oneOf" in condition) return { oneOf: [...condition.oneOf, value] };
+  if ("glob" in condition && typeof value === "string" && LITERAL.test(value))
+    return { glob: [condition.glob, value].flat() };
+  if ("range" in condition && typeof value === "number") {
+    const { min = value, max = value } = condition.range;
+    const range = { ...condition.range };
+    return { range: value < min ? { ...range, min: value } : { ...range, max: Math.max(max, value) } };
+  }
+  return { any: [condition, { equals: value }] };
 }

@@ -1,10 +1,11 @@
 import { basename } from "node:path";
 import { ConfigError } from "../../config/problem.ts";
 import { writeYamlItems } from "../../config/write-yaml.ts";
-import type { JsonValue } from "../../json/value.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { isCedarData } from "../cedar/cedar-data.ts";
+import { compareDecisions, DECISION_CHANGES } from "../compare-decisions.ts";
 import { checkDecision, type PolicyDecision } from "../decision.ts";
-import { loadPolicyText } from "../file/load-text.ts";
+import { loadPolicyText } from "../file/load.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import type { PolicyPlace } from "../policy-place.ts";
 import type { RulePolicyOptions } from "../rule/rule.ts";
@@ -13,10 +14,56 @@ import { RulePolicy } from "../rule/rule-policy.ts";
 import { strictest } from "../strictest.ts";
 import { type EditedCall, editsAgainst } from "./edits.ts";
 import { selectorOf } from "./exactly-this-call.ts";
-import type { PolicySuggestion, SuggestedRule } from "./policy-suggestion.ts";
 import { type EditedPolicy, withEdit } from "./rule-edit.ts";
-import { widenedBy } from "./widened.ts";
 import { BLOCKS, writtenPolicy, writtenRule } from "./written-policy.ts";
+
+/** What to change in a policy so that it allows a call, or why there is nothing to suggest. */
+export type PolicySuggestion = SuggestedChange | WithheldSuggestion;
+
+/** A small change of a policy, with which it allows a call that it denied. It was tried. */
+export interface SuggestedChange {
+  /** What the changed policy decides: `ask` if a person still has to confirm the call. */
+  readonly decision: "allow" | "ask";
+  /** What the change does, and why it is needed. Like the texts of decisions, it is for operators. */
+  readonly text: string;
+  /** The rules that change, as items of `rules` in YAML, in ASCII: a comment before each says where it belongs. */
+  readonly yaml: string;
+  /** The same rules, one by one. */
+  readonly changes: readonly SuggestedRule[];
+  /** What else the changed policy allows, of calls that are like this one: in prose, without arguments. */
+  readonly widens: readonly string[];
+  /** The change that allows exactly this call. Absent if this is that change, or there is none. */
+  readonly exactly?: Omit<SuggestedChange, "exactly">;
+}
+
+/** A rule that takes the place of another one, or is new. */
+export interface SuggestedRule {
+  readonly kind: "replace" | "add";
+  /** The name of the rule. */
+  readonly rule: string;
+  /** Where the rule is, or that after which a new one belongs; absent if the policy was made in code. */
+  readonly file?: string;
+  readonly line?: number;
+  /** The rule, as an item of `rules`. */
+  readonly yaml: string;
+}
+
+/** There is nothing to suggest. */
+interface WithheldSuggestion {
+  /** Why, for operators. */
+  readonly withheld: string;
+}
+
+/** The most arguments that are changed one by one, and tools that are tried with the same arguments. */
+const MAX_ARGUMENTS = 20;
+
+const MAX_TOOLS = 200;
+
+/** A call that is like another one, and how they differ. */
+interface Neighbour {
+  readonly text: string;
+  readonly request: PolicyRequest;
+}
 
 /** The most changes that are tried for one policy. */
 const MAX_TRIED = 100;
@@ -48,8 +95,9 @@ interface Remedied extends EditedPolicy {
 
 /**
  * Looks for the smallest change of a policy's rules with which it allows a call that it denies: an exception from each rule
- * that denies exactly this call, a higher quota, one more sandbox, or a rule for exactly this call. The changed policy is
- * written, loaded and checked like any other, its invariants included, and decides on the call, before it is suggested.
+ * that denies exactly this call, a higher quota, one more sandbox, a wider condition of a rule that nearly allows it, or a rule
+ * for exactly this call. The changed policy is written, loaded and checked like any other, its invariants included, and decides
+ * on the call, before it is suggested.
  *
  * @param policy One that is data: it has `sources`, as a `RulePolicy` has.
  * @param request The call. Without its `history`, quotas cannot be raised.
@@ -58,7 +106,20 @@ interface Remedied extends EditedPolicy {
 export async function suggestChange(
   policy: RuntimePolicy,
   request: PolicyRequest,
+  options: SuggestionOptions,
+): Promise<PolicySuggestion> {
+  const exactly = await changeFor(policy, request, options, false);
+  const first = await changeFor(policy, request, options, true);
+  if ("withheld" in first) return exactly;
+  return "withheld" in exactly || exactly.yaml === first.yaml ? first : { ...first, exactly };
+}
+
+/** @param widens Whether the change may allow other calls, too. */
+async function changeFor(
+  policy: RuntimePolicy,
+  request: PolicyRequest,
   { tools }: SuggestionOptions,
+  widens: boolean,
 ): Promise<PolicySuggestion> {
   const { sources = [] } = policy;
   if (sources.length === 0) return { withheld: "the policy is in code: it has no rules to change" };
@@ -67,7 +128,7 @@ export async function suggestChange(
   if (isGranted(checkDecision(await policy.check(request))))
     return { withheld: "the policy does not deny the call" };
   const parts = sources.map((source, index) => partOf(source, policy.places?.[index]));
-  const call: EditedCall = { request, selector: selectorOf(request) };
+  const call: EditedCall = { request, selector: selectorOf(request), widens };
   const after: RuntimePolicy[] = [];
   const before: RuntimePolicy[] = [];
   const changes: SuggestedRule[] = [];
@@ -200,4 +261,50 @@ function commented({ kind, rule, file, line, yaml }: SuggestedRule): string {
 
 function ascii(text: string): string {
   return text.replace(/[^ -~]/g, "?");
+}
+
+/** Says which calls that are like one a policy permits, and an earlier one did not. */
+async function widenedBy(
+  before: RuntimePolicy,
+  after: RuntimePolicy,
+  request: PolicyRequest,
+  tools: readonly PolicySubject[],
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const neighbour of neighboursOf(request, tools)) {
+    const [old, now] = [await before.check(neighbour.request), await after.check(neighbour.request)];
+    const changes = compareDecisions(checkDecision(old), checkDecision(now));
+    if (changes.some((change) => DECISION_CHANGES[change] === "wider")) found.push(neighbour.text);
+  }
+  return found;
+}
+
+function* neighboursOf(request: PolicyRequest, tools: readonly PolicySubject[]): Generator<Neighbour> {
+  const { sessionId, principal, input, tool } = request;
+  yield { text: "the same call in other sessions", request: { ...request, sessionId: `${sessionId}-other` } };
+  if (principal !== undefined) {
+    const other = { ...principal, id: `${principal.id}-other` };
+    yield { text: "the same call by other callers", request: { ...request, principal: other } };
+    yield { text: "the same call without a principal", request: { ...request, principal: undefined } };
+  }
+  if (isJsonObject(input)) {
+    const { required } = tool.inputSchema;
+    for (const [name, value = null] of Object.entries(input).slice(0, MAX_ARGUMENTS)) {
+      const changed = { ...input, [name]: otherThan(value) };
+      yield { text: `calls with another argument '${name}'`, request: { ...request, input: changed } };
+      if (Array.isArray(required) && required.includes(name)) continue;
+      const { [name]: _, ...rest } = input;
+      yield { text: `calls without the argument '${name}'`, request: { ...request, input: rest } };
+    }
+    const more = { ...input, "another argument": true };
+    yield { text: "calls with more arguments", request: { ...request, input: more } };
+  }
+  for (const other of tools.filter(({ name }) => name !== tool.name).slice(0, MAX_TOOLS))
+    yield { text: `calls of '${other.name}' with the same arguments`, request: { ...request, tool: other } };
+}
+
+function otherThan(value: JsonValue): JsonValue {
+  if (typeof value === "string") return `${value}x`;
+  if (typeof value === "number") return value + 1;
+  return typeof value === "boolean" ? !value : "another value";
 }

@@ -11,8 +11,24 @@ export const BLOCKS: readonly string[] = ["when"];
 
 /** The order in which people write the members of a rule, as the documentation does. */
 const ORDER: readonly string[] = [
-  ...["name", "tools", "tags", "sideEffects", "principals", "roles", "asked", "absent", "when", "history"],
-  ...["until", "effect", "question", "remember", "sandboxes", "isolation", "limits", "capabilities"],
+  "name",
+  "tools",
+  "tags",
+  "sideEffects",
+  "principals",
+  "roles",
+  "asked",
+  "absent",
+  "when",
+  "history",
+  "until",
+  "effect",
+  "question",
+  "remember",
+  "sandboxes",
+  "isolation",
+  "limits",
+  "capabilities",
 ];
 
 /**

@@ -1,11 +1,62 @@
+import type { Steps } from "../../base/turns.ts";
 import type { Flaw } from "../../config/shape.ts";
-import { capabilityFlaws } from "../grant/capability-flaws.ts";
-import { conditionFlaws } from "./conditions/condition-flaws.ts";
-import { PatternBudget } from "./conditions/pattern-budget.ts";
-import { untrustedFlaws } from "./conditions/untrusted-flaws.ts";
-import { historyFlaws } from "./history/history-flaws.ts";
-import { type AllowedUse, type PolicyRule, type UntrustedResult, usedBy } from "./rule.ts";
-import { exampleFlaws } from "./rule-examples.ts";
+import { LIST_INDEX, parsePointer } from "../../json/pointer.ts";
+import { checkCapabilities } from "../grant/capabilities.ts";
+import {
+  isOriginTemplate,
+  mostOf,
+  type OriginTemplate,
+  type RuleCapabilities,
+} from "../grant/grant-template.ts";
+import { checkNetGrant, type NetGrant } from "../grant/net-grant.ts";
+import { checkPrincipal, type Principal } from "../principal.ts";
+import { conditionFlaws, PatternBudget } from "./conditions/condition-flaws.ts";
+import type { Match } from "./conditions/match.ts";
+import { namedFields } from "./conditions/tracked-fields.ts";
+import { historyFlaws } from "./history-flaws.ts";
+import { type AllowedUse, type PolicyRule, type RuleExample, type UntrustedResult, usedBy } from "./rule.ts";
+import { RuleMatcher } from "./rule-matcher.ts";
+
+/** A step into a result, with the first field in the policy that is marked here, and the first here or below. */
+interface Place {
+  readonly members: Map<string, Place>;
+  marked?: MarkedField;
+  first?: MarkedField;
+}
+
+interface MarkedField {
+  readonly field: string;
+  readonly order: number;
+}
+
+/** The fields of results that a policy marks as written by outsiders, by tool and path. */
+export class MarkedFields {
+  readonly #results = new Map<string, Place>();
+
+  constructor(untrusted: readonly UntrustedResult[]) {
+    let order = 0;
+    for (const { tool, fields = [""] } of untrusted) {
+      const root = placeIn(this.#results, tool);
+      for (const field of fields) mark(root, { field, order: order++ });
+    }
+  }
+
+  /** Returns the first marked field of a tool that a field is in, or that is in it; `undefined` if there is none. */
+  find(tool: string, field: string): string | undefined {
+    let place = this.#results.get(tool);
+    let found = place?.marked;
+    const earlier = (other: MarkedField | undefined): MarkedField | undefined =>
+      found === undefined || (other !== undefined && other.order < found.order) ? other : found;
+    for (const step of stepsOf(field)) {
+      place = place?.members.get(step);
+      found = earlier(place?.marked);
+    }
+    return earlier(place?.first)?.field;
+  }
+}
+
+/** Rules are checked as if they did not end, so that a policy loads next year, too. */
+const BEFORE_EVERY_END = (): number => Number.NEGATIVE_INFINITY;
 
 /** Returns the name of a rule, which defaults to its number. */
 export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): string {
@@ -17,16 +68,17 @@ export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): str
  * empty ranges, untrusted sources, members of conditions on earlier calls that do not go together, capabilities that are
  * invalid or contradict each other, and examples for which a rule does something else.
  */
-export function ruleFlaws(
+export function* ruleFlaws(
   rules: Iterable<readonly [index: number, rule: PolicyRule]>,
   otherwise: "deny" | AllowedUse = "deny",
   untrusted: readonly UntrustedResult[] = [],
-): Flaw[] {
+): Steps<Flaw[]> {
   const names = new Map<string, number>();
   const flaws: Flaw[] = [];
   const all = [...rules];
   const patterns = new PatternBudget();
   for (const [index, rule] of all) {
+    yield;
     const path = ["rules", String(index)];
     const name = ruleName(rule, index);
     const first = names.get(name);
@@ -64,4 +116,126 @@ function askedFlaws(path: readonly string[], source: string, patterns: PatternBu
 
 function valueFlaw(path: readonly string[], message: string): Flaw {
   return { path, at: "value", message };
+}
+
+/** Finds rules that have values come from results that the policy says outsiders can write. */
+function untrustedFlaws(
+  rules: Iterable<readonly [index: number, rule: PolicyRule]>,
+  untrusted: readonly UntrustedResult[] = [],
+): Flaw[] {
+  const flaws: Flaw[] = [];
+  const markedFields = new MarkedFields(untrusted);
+  for (const [index, rule] of rules) {
+    for (const { path, field, isSource } of namedFields(rule.when)) {
+      if (!isSource || field === "user") continue;
+      const tool = "lookup" in field ? field.lookup : field.tool;
+      const marked = markedFields.find(tool, field.field);
+      if (marked === undefined) continue;
+      const what = marked === "" ? `the results of '${tool}'` : `'${marked}' in the results of '${tool}'`;
+      const message = `${what} cannot be a source: 'untrusted' says that outsiders write it`;
+      flaws.push({ path: ["rules", String(index), "when", ...path, "field"], at: "value", message });
+    }
+  }
+  return flaws;
+}
+
+/** Finds flaws that the shape of capabilities does not cover, each at the value that has it. */
+function capabilityFlaws(path: readonly string[], capabilities: RuleCapabilities = {}): Flaw[] {
+  const { net = [], ...others } = capabilities;
+  return [
+    ...net.flatMap((grant, index) => netFlaws([...path, "net", String(index)], grant)),
+    ...Object.entries(mostOf(others)).flatMap(([name, value]) =>
+      flawsOf([...path, name], () => checkCapabilities({ [name]: value })),
+    ),
+  ];
+}
+
+function netFlaws(path: readonly string[], grant: NetGrant | OriginTemplate): Flaw[] {
+  if (typeof grant === "string") return flawsOf(path, () => checkNetGrant(grant));
+  if (isOriginTemplate(grant)) {
+    return grant.within.flatMap((origin, index) => netFlaws([...path, "within", String(index)], origin));
+  }
+  const { origin, addresses = [] } = grant;
+  const originFlaws = flawsOf([...path, "origin"], () => checkNetGrant(origin));
+  if (originFlaws.length > 0) return originFlaws;
+  return addresses.flatMap((range, index) =>
+    flawsOf([...path, "addresses", String(index)], () => checkNetGrant({ origin, addresses: [range] })),
+  );
+}
+
+function flawsOf(path: readonly string[], check: () => unknown): Flaw[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    return [{ path, at: "value", message: (error as Error).message }];
+  }
+}
+
+/**
+ * Finds the examples of a rule for which the rule does something else than they say. If it is unclear whether a rule
+ * matches, a rule that denies or asks applies, and one that allows does not.
+ *
+ * @param path Of the rule, which has no other flaws.
+ */
+function exampleFlaws(path: readonly string[], rule: PolicyRule): readonly Flaw[] {
+  // An example has no earlier calls.
+  const { examples: { match = [], noMatch = [] } = {}, history: _, ...ofCall } = rule;
+  if (match.length + noMatch.length === 0) return [];
+  const matcher = new RuleMatcher(ofCall, BEFORE_EVERY_END);
+  const check = (member: "match" | "noMatch", example: RuleExample, index: number): readonly Flaw[] => {
+    const message = problemOf(matcher, rule, member, example);
+    if (message === undefined) return [];
+    return [{ path: [...path, "examples", member, String(index)], at: "value", message }];
+  };
+  return [
+    ...match.flatMap((example, index) => check("match", example, index)),
+    ...noMatch.flatMap((example, index) => check("noMatch", example, index)),
+  ];
+}
+
+function problemOf(
+  matcher: RuleMatcher,
+  { effect }: PolicyRule,
+  member: "match" | "noMatch",
+  { arguments: input, principal }: RuleExample,
+): string | undefined {
+  let caller: Principal | undefined;
+  try {
+    caller = principal && checkPrincipal(principal);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const call = { input, sessionId: "example", principal: caller };
+  const found: Match = matcher.match(call);
+  const applies = found === "yes" || (found === "unclear" && effect !== "allow");
+  if (applies === (member === "match")) return undefined;
+  if (found === "yes") return "the rule matches this example";
+  const missed = matcher.missedConditions(call).join(", ");
+  if (found === "no") return `the rule does not match this example: ${missed}`;
+  return `it is unclear whether the rule matches this example, so it ${effect === "allow" ? "allows nothing" : "applies"}: ${missed}`;
+}
+
+function mark(root: Place, marked: MarkedField): void {
+  let place = root;
+  place.first ??= marked;
+  for (const step of stepsOf(marked.field)) {
+    place = placeIn(place.members, step);
+    place.first ??= marked;
+  }
+  place.marked ??= marked;
+}
+
+function placeIn(places: Map<string, Place>, name: string): Place {
+  let place = places.get(name);
+  if (place === undefined) {
+    place = { members: new Map() };
+    places.set(name, place);
+  }
+  return place;
+}
+
+/** Elements of lists are not distinguished. */
+function stepsOf(field: string): string[] {
+  return parsePointer(field).filter((step) => step !== "*" && !LIST_INDEX.test(step));
 }

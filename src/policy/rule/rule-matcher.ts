@@ -5,7 +5,7 @@ import { type Clock, compileCallConditions } from "./call-conditions.ts";
 import type { CallTest, CompiledCondition, MatchedCall } from "./conditions/condition.ts";
 import { inputsOf } from "./conditions/condition.ts";
 import type { Match } from "./conditions/match.ts";
-import { findRequirement, type Requirement } from "./index/requirement.ts";
+import { findRequirement, type Requirement } from "./requirement.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** A tool, as far as rules depend on it. */

@@ -1,3 +1,4 @@
+import { atOnce } from "../../base/turns.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { JsonBounds } from "../../json/bounds.ts";
 import { copyJson } from "../../json/copy.ts";
@@ -24,7 +25,7 @@ export function checkOptions(options: RulePolicyOptions): RulePolicyOptions {
   const flaws = policyShape(copy);
   const checked = copy as unknown as RulePolicyOptions;
   const all =
-    flaws.length > 0 ? flaws : ruleFlaws(checked.rules.entries(), checked.default, checked.untrusted);
+    flaws.length > 0 ? flaws : atOnce(ruleFlaws(checked.rules.entries(), checked.default, checked.untrusted));
   if (all.length > 0) throw new TypeError(all.map((flaw) => describeFlaw(flaw, copy)).join("; "));
   return checked;
 }

@@ -47,7 +47,7 @@ export class RulePolicy implements RuntimePolicy {
   /**
    * @param now The clock for rules that end. Default: `Date.now`.
    * @param findsNearMisses Whether denials by no rule say which rules came near. Default: `true`.
-   * @param place Where the rules were read. Default: they were made in code.
+   * @param place Where the rules were read, and checked as {@link checkOptions} does. Default: they were made in code.
    * @throws {TypeError} if the options are invalid. The message lists every problem, with the rule's name.
    */
   constructor(
@@ -57,7 +57,7 @@ export class RulePolicy implements RuntimePolicy {
     place?: PolicyPlace | undefined,
   ) {
     this.places = [place];
-    this.#options = checkOptions(options);
+    this.#options = place === undefined ? checkOptions(options) : options;
     this.#findsNearMisses = findsNearMisses;
     const { rules, default: otherwise = "deny" } = this.#options;
     this.#rules = new RuleBook(

@@ -1,16 +1,21 @@
-import { deny, type PolicyDecision } from "../decision.ts";
+import { deny, type NearMiss, type PolicyDecision } from "../decision.ts";
 import type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../explanation.ts";
 import { hasTemplates } from "../grant/grant-template.ts";
 import { type Speller, type Spellings, spellerFor } from "../match/spellings.ts";
 import type { PolicySubject } from "../policy.ts";
 import { combineRules } from "./combine-rules.ts";
 import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
+import { ConditionIndex } from "./condition-index.ts";
 import type { MatchedCall } from "./conditions/condition.ts";
 import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts";
-import { originsOf, RuleExplainer } from "./explain/explain-rules.ts";
-import { findNearMisses } from "./explain/near-misses.ts";
-import { ConditionIndex } from "./index/condition-index.ts";
+import { originsOf, RuleExplainer } from "./explain-rules.ts";
 import type { DefaultUse } from "./rule.ts";
+import type { MatchedTool } from "./rule-matcher.ts";
+
+/** The number of rules that are examined for one denied call, and of those that are reported. */
+const MAX_EXAMINED = 50;
+
+const MAX_REPORTED = 5;
 
 const NO_RULE = deny("no rule allows this call");
 
@@ -213,4 +218,26 @@ export class ToolRules {
     const near = findNearMisses(this.#missable, this.#tool, call);
     return near.length === 0 ? NO_RULE : deny(NO_RULE.reason, { near });
   }
+}
+
+/**
+ * Finds the rules that would have granted something to a call but for a condition, or the tool's side effects or tags.
+ * Those that missed the least come first.
+ *
+ * @param rules Rules that name the tool.
+ */
+function findNearMisses(
+  rules: readonly CompiledPermission[],
+  tool: MatchedTool,
+  call: MatchedCall,
+): readonly NearMiss[] {
+  return rules
+    .slice(0, MAX_EXAMINED)
+    .map(({ matcher, whenMatched: { name } }) => {
+      const missedByTool = matcher.missedBy(tool) ?? [];
+      return { rule: name, missed: [missedByTool, matcher.missedConditions(call)].flat() };
+    })
+    .sort((a, b) => a.missed.length - b.missed.length)
+    .slice(0, MAX_REPORTED)
+    .map(({ rule, missed }) => ({ rule, missed: missed.join("; ") }));
 }

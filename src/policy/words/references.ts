@@ -1,5 +1,67 @@
-import { accountNumbersIn } from "./account-numbers.ts";
-import { plainText } from "./plain-text.ts";
+/** Dates and times, which have as many digits as account numbers. */
+const DATES = [
+  /(?<![\p{N}-])[12]\d{3}-(?:0\d|1[0-2])-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?)?(?![\p{N}-])/gu,
+  /(?<![\p{N}./-])[0-3]?\d([./-])[0-3]?\d\1[12]\d{3}(?![\p{N}./-])/gu,
+];
+
+const MIN_DIGITS = 8;
+
+const MAX_SEPARATORS = 3;
+
+const SEPARATORS = new Set(" .-/()_–—");
+
+const DIGIT = /\p{Nd}/u;
+
+/** The country and check digits of an IBAN, with or without the rest. */
+const IBAN_START = /^[A-Z]{2}\d{2}[A-Z0-9]*$/i;
+
+const IBAN_GROUP = /^(?:[A-Z]{4}|(?=[A-Z]*\d)[A-Z0-9]{1,4})$/i;
+
+const MIN_IBAN_LENGTH = 12;
+
+const MAX_IBAN_LENGTH = 34;
+
+/** Letters and digits mixed, as in wallets, keys and references of payments. */
+const CODE = /(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}/g;
+
+const NAMED = new Map([
+  ["period", "."],
+  ["commat", "@"],
+  ["sol", "/"],
+  ["colon", ":"],
+]);
+
+const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(period|commat|sol|colon));?/gi;
+
+/** Characters that a link needs, percent-encoded. Others stay as they are: a decoded blank would cut the link. */
+const ENCODED = /%([2-7][0-9a-f])/gi;
+
+const NEEDED = /[\w.@:/-]/;
+
+const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** White space that is not one blank. */
+const BLANK = /[\s\p{Cc}]{2,}|[^\S ]|\p{Cc}/gu;
+
+/** Ligatures of whole words, which become up to 18 letters, and none that a link has. */
+const LIGATURES = /[\uFDF0-\uFDFF]/g;
+
+const NOT_ASCII = /[^\0-\x7f]/;
+
+/** Whether a text may have one of the {@link DISGUISES}: most have none. */
+const MAY_DISGUISE = /[([{@。⁄∕]| \.| dot /i;
+
+/** Spellings of characters in links that people and programs read as the character. */
+const DISGUISES: readonly (readonly [pattern: RegExp, character: string])[] = [
+  [/ ?[([{] ?(?:\.|dot) ?[)\]}] ?/gi, "."],
+  [/ ?[([{] ?(?:@|at) ?[)\]}] ?/gi, "@"],
+  [/ ?[([{] ?: ?[)\]}] ?/g, ":"],
+  [/ dot /gi, "."],
+  [/。/g, "."],
+  [/[⁄∕]/g, "/"],
+  [/ \.(?=\p{L})/gu, "."],
+  [/ ?@ ?/g, "@"],
+];
 
 /** The longest text in which references are looked for, in UTF-16 code units. */
 export const MAX_REFERENCE_TEXT = 65_536;
@@ -10,7 +72,15 @@ const END = /[\s<]/u;
 const BREAK = /\]\(|[>"`{}|^“”„«»]/u;
 /** What may stand before a link that one of the {@link BREAK}s ends. */
 const OPENING: Readonly<Record<string, string>> = {
-  ...{ '"': '"', "`": "`", "|": "|", ">": "<", "}": "{", "”": "“„", "“": "„", "»": "«", "«": "»" },
+  '"': '"',
+  "`": "`",
+  "|": "|",
+  ">": "<",
+  "}": "{",
+  "”": "“„",
+  "“": "„",
+  "»": "«",
+  "«": "»",
 };
 /** What can follow such an end, besides the end of the text. */
 const AFTER_END = /[>"`{}|^“”„«»()[\]*_'’~,;:!?.…/]/u;
@@ -32,7 +102,7 @@ const CLOCK = /^\d{1,2}:\d{2}(?::\d{2})?$/;
 /**
  * Returns what looks like a link, an address or an account number in a text: links with and without a scheme, mail
  * addresses and `@names`, bare domains and IP addresses, IBANs, card, account and telephone numbers, and long codes. It
- * finds rather too much: what is found here, and nowhere else, is asked about. In time that is linear in the text.
+ * over-matches on purpose: a match without a known origin needs a confirmation. In time that is linear in the text.
  *
  * Links and addresses are returned as they are written, but for disguises (`x[.]com`, see `plainText`); account numbers
  * without their separators.
@@ -108,4 +178,71 @@ function strip(token: string): string {
   while (start < end && LEADING.has(token[start] as string)) start++;
   while (end > start && TRAILING.has(token[end - 1] as string)) end--;
   return token.slice(start, end);
+}
+
+/**
+ * Returns a text as a reader understands it: without invisible characters, with one blank for white space, in the
+ * compatibility form of Unicode, and with `x[.]com`, `x dot com`, `x&#46;com` and `x%2Ecom` as `x.com`. In linear time.
+ */
+function plainText(text: string): string {
+  const decoded = text.replace(ENTITY, decodeEntity).replace(ENCODED, (written, code: string) => {
+    const character = String.fromCharCode(Number.parseInt(code, 16));
+    return NEEDED.test(character) ? character : written;
+  });
+  const visible = NOT_ASCII.test(decoded)
+    ? decoded.replace(LIGATURES, " ").normalize("NFKC").replace(INVISIBLE, "")
+    : decoded;
+  let plain = visible.replace(BLANK, " ");
+  if (!MAY_DISGUISE.test(plain)) return plain;
+  for (const [pattern, character] of DISGUISES) plain = plain.replace(pattern, character);
+  return plain;
+}
+
+function decodeEntity(written: string, decimal?: string, hexadecimal?: string, name?: string): string {
+  if (name !== undefined) return NAMED.get(name.toLowerCase()) ?? written;
+  const code = decimal === undefined ? Number.parseInt(hexadecimal ?? "", 16) : Number(decimal);
+  return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : written;
+}
+
+/**
+ * Returns what looks like the number of an account, card or telephone: 8 digits or more, IBANs, and codes of 16 letters
+ * and digits or more; without separators. Dates do not count.
+ */
+function accountNumbersIn(plain: string): readonly string[] {
+  // Most texts have no number worth a closer look.
+  if (!DIGIT.test(plain)) return [];
+  return [...digitRuns(plain), ...ibansIn(plain), ...(plain.match(CODE) ?? [])];
+}
+
+function* digitRuns(plain: string): Generator<string> {
+  let digits = "";
+  let separators = 0;
+  for (const character of DATES.reduce((text, date) => text.replace(date, ","), plain)) {
+    if (isDigit(character)) {
+      digits += character;
+      separators = 0;
+    } else if (!SEPARATORS.has(character) || ++separators > MAX_SEPARATORS) {
+      if (digits.length >= MIN_DIGITS) yield digits;
+      digits = "";
+      separators = 0;
+    }
+  }
+  if (digits.length >= MIN_DIGITS) yield digits;
+}
+
+function isDigit(character: string): boolean {
+  return (character >= "0" && character <= "9") || (character > "\x7f" && DIGIT.test(character));
+}
+
+function* ibansIn(plain: string): Generator<string> {
+  let iban = "";
+  // A group that cannot go on is the end of an IBAN, and can be the start of another.
+  for (const group of [...plain.split(/[^\p{L}\p{N}]/u), ""]) {
+    if (iban !== "" && IBAN_GROUP.test(group) && iban.length + group.length <= MAX_IBAN_LENGTH) {
+      iban += group;
+      continue;
+    }
+    if (iban.length >= MIN_IBAN_LENGTH) yield iban.toUpperCase();
+    iban = group.length <= MAX_IBAN_LENGTH && IBAN_START.test(group) ? group : "";
+  }
 }

@@ -9,7 +9,7 @@ import { openCedarData } from "../../../src/policy/cedar/open-cedar-data.ts";
 import type { PolicyDecision } from "../../../src/policy/decision.ts";
 import type { PolicyRequest, PolicySubject } from "../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
-import { ShadowPolicy } from "../../../src/policy/shadow/shadow-policy.ts";
+import { ShadowPolicy } from "../../../src/policy/shadow-policy.ts";
 import { strictest } from "../../../src/policy/strictest.ts";
 
 const transfer: PolicySubject = {
@@ -461,7 +461,9 @@ test("the schema of the tools can be written out for editors", async () => {
 
 describe("declared paths and URLs", () => {
   const read: PolicySubject = {
-    ...{ name: "read", sideEffects: "read", sandboxes: ["host"] },
+    name: "read",
+    sideEffects: "read",
+    sandboxes: ["host"],
     inputSchema: {
       type: "object",
       properties: { path: { type: "string" }, url: { type: "string" } },
@@ -483,7 +485,8 @@ describe("declared paths and URLs", () => {
     const decide = (input: JsonObject, path?: string): string =>
       policy.check(
         request(input, {
-          ...{ tool: read, workspace: "/work" },
+          tool: read,
+          workspace: "/work",
           ...(path !== undefined && { paths: [{ argument: "/path", path }] }),
         }),
       ).decision;

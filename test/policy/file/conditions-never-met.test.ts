@@ -77,7 +77,7 @@ describe("a rule that denies or asks, and can never match, is an error with the 
     ["/count: { range: { min: 11 } }", "no number that is possible here is in this range"],
     ["/count: { range: { min: 1.2, max: 1.8 } }", "no number that is possible here is in this range"],
     ["/code: { equals: abcde }", "is not a value that the schema allows here"],
-    ["/code: { prefix: abcde }", "longer than any text that is possible here: 4 characters"],
+    ["/code: { prefix: abcde }", "no text that the schema allows here matches it: maxLength 4"],
     ["/id: { equals: A1 }", "is not a value that the schema allows here"],
     ["/force: { equals: yes }", "is not one of the possible values"],
     ["/names/*: { equals: c }", `is not one of the possible values: "a", "b"`],

@@ -6,7 +6,9 @@ import { type LoadedPolicy, readPolicy, readUnproved } from "../../../src/policy
 
 const TOOLS: readonly PolicyTool[] = [
   {
-    ...{ name: "run_command", tags: ["shell"], sandboxes: ["host", "quickjs"] },
+    name: "run_command",
+    tags: ["shell"],
+    sandboxes: ["host", "quickjs"],
     inputSchema: { type: "object", properties: { program: { type: "string" } }, required: ["program"] },
   },
 ];
@@ -64,7 +66,7 @@ rules:
     effect: allow
     sandboxes: [quickjs, host]
   - tools: ["*"]
-    when: { /program: { all: [{ regex: ^a }, { regex: ^b }] } }
+    when: { /program: { all: [{ regex: ^ab }, { regex: cd$ }] } }
     effect: ask
     sandboxes: [host]
 invariants:

@@ -78,8 +78,12 @@ describe("a policy file", () => {
       grant: {
         sandbox: "quickjs",
         limits: {
-          ...{ wallTimeMs: 2_000, memoryBytes: 67_108_864, outputBytes: 4_096 },
-          ...{ stackBytes: 131_072, logLines: 10, nestedCalls: 2 },
+          wallTimeMs: 2_000,
+          memoryBytes: 67_108_864,
+          outputBytes: 4_096,
+          stackBytes: 131_072,
+          logLines: 10,
+          nestedCalls: 2,
         },
         capabilities: { clock: true, tools: ["read_*"], frozenClock: 0, randomSeed: "again" },
       },

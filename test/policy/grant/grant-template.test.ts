@@ -164,7 +164,11 @@ test.each<[unknown, RegExp]>([
 
 describe("A policy in code", () => {
   const requestOf = (input: JsonValue, workspace?: string): PolicyRequest => ({
-    ...{ callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool: FETCH },
+    callId: "c",
+    sessionId: "s",
+    input,
+    canonical: new CanonicalJson(input),
+    tool: FETCH,
     ...(workspace !== undefined && { workspace }),
   });
   const grant: GrantOptions = {

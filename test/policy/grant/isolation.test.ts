@@ -21,7 +21,9 @@ const strictRule: AllowRule = {
 
 const request = {
   tool: { name: "run", tags: [], sideEffects: "none", sandboxes: ["process", "wasm"] },
-  ...{ input: {}, callId: "1", sessionId: "s" },
+  input: {},
+  callId: "1",
+  sessionId: "s",
 } as unknown as PolicyRequest;
 
 describe("a required isolation", () => {

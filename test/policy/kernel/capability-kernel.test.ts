@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { AgentCapabilities } from "../../../src/policy/kernel/agent-capabilities.ts";
-import { CapabilityKernel, type KernelChange } from "../../../src/policy/kernel/capability-kernel.ts";
+import type { AgentCapabilities } from "../../../src/policy/agent-capabilities.ts";
+import { CapabilityKernel, type KernelChange } from "../../../src/policy/capability-kernel.ts";
 
 function kernelWith(capabilities: AgentCapabilities): CapabilityKernel {
   const kernel = new CapabilityKernel();

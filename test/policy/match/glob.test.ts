@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileGlob } from "../../../src/policy/match/glob.ts";
+import { compileGlob, globPattern } from "../../../src/policy/match/glob.ts";
 
 describe("a glob", () => {
   test.each([
@@ -101,3 +101,43 @@ function matchesNaively(patterns: readonly string[], segments: readonly string[]
     .replaceAll("[!", "[^");
   return new RegExp(`^${source}$`, "u").test(segment) && matchesNaively(morePatterns, moreSegments);
 }
+
+describe("the regular expression of a glob", () => {
+  test.each([
+    ["**//", "/"],
+    ["**//a", "/a"],
+    ["/**//", "/"],
+    ["//**", "/"],
+  ])("with empty segments, such as %s, matches %s", (pattern, path) => {
+    expect(compileGlob(pattern)(path)).toBe(true);
+    expect(path).toMatch(new RegExp(globPattern(pattern), "u"));
+  });
+
+  test("matches the same texts", () => {
+    const segment = fc.constantFrom(
+      "a",
+      "b*",
+      "*",
+      "?",
+      "[ab]",
+      "[!a]",
+      "[+-9]",
+      "**",
+      "a?*",
+      "{a,b/**}",
+      "a.b",
+      "",
+    );
+    const glob = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
+    const text = fc
+      .array(fc.constantFrom("a", "b", "ab", "a.b", "/", "/", "5", "\n"), { maxLength: 6 })
+      .map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(glob, text, (pattern, path) => {
+        fc.pre(pattern !== "" && path !== "" && !path.includes("//"));
+        expect(new RegExp(globPattern(pattern), "u").test(path)).toBe(compileGlob(pattern)(path));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});

@@ -114,8 +114,15 @@ const capabilities: fc.Arbitrary<NonNullable<AllowedUse["capabilities"]>> = fc.r
 );
 const use = { sandboxes: fc.shuffledSubarray([...SANDBOXES], { minLength: 1 }), capabilities };
 const CONDITIONS = [
-  ...["when", "principals", "roles", "until", "tags", "sideEffects"],
-  ...["asked", "absent", "history"],
+  "when",
+  "principals",
+  "roles",
+  "until",
+  "tags",
+  "sideEffects",
+  "asked",
+  "absent",
+  "history",
 ] as readonly (keyof typeof match)[];
 /** At most two conditions of each rule, so that rules often match. */
 const matching = fc

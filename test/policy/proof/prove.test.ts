@@ -9,7 +9,10 @@ import { proveInvariants } from "../../../src/policy/proof/prove-invariants.ts";
 import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
 
 const COMMAND: PolicySubject = {
-  ...{ name: "run_command", sideEffects: "execute", sandboxes: ["host", "quickjs"], tags: ["shell"] },
+  name: "run_command",
+  sideEffects: "execute",
+  sandboxes: ["host", "quickjs"],
+  tags: ["shell"],
   inputSchema: {
     type: "object",
     properties: {
@@ -164,7 +167,9 @@ describe("a witness", () => {
       tools: ["run_command"],
       failures: [
         {
-          ...{ rules: ["ops"], place: 0, tools: ["run_command"] },
+          rules: ["ops"],
+          place: 0,
+          tools: ["run_command"],
           witness: {
             input: { command: "ls" },
             principal: { id: "ops-a", kind: "user", roles: ["admin"] },
@@ -238,12 +243,10 @@ describe("the report of an invariant", () => {
     const rules = Array.from(
       { length: 25 },
       (_, index): PolicyRule => ({
-        ...{
-          tools: ["*"],
-          effect: "allow",
-          sandboxes: ["host"],
-          when: { "/command": { equals: `c${index}` } },
-        },
+        tools: ["*"],
+        effect: "allow",
+        sandboxes: ["host"],
+        when: { "/command": { equals: `c${index}` } },
       }),
     );
     const [proof] = prove({ rules }, [{ name: "n", never: { sandboxes: ["host"] } }], tools);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { ConfigSource } from "../../../src/config/source.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
-import { loadPolicyText } from "../../../src/policy/file/load-text.ts";
+import { loadPolicyText } from "../../../src/policy/file/load.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../../../src/policy/policy.ts";
-import type { PolicySuggestion, SuggestedChange } from "../../../src/policy/remedy/policy-suggestion.ts";
+import type { PolicySuggestion, SuggestedChange } from "../../../src/policy/remedy/suggest-change.ts";
 import { suggestChange } from "../../../src/policy/remedy/suggest-change.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../../src/policy/strictest.ts";
@@ -105,6 +105,65 @@ describe("a suggestion", () => {
     ]);
   });
 
+  test("widens the rule that came near, and then offers exactly this call", async () => {
+    const text = `
+rules:
+  - name: mail to the team
+    tools: [send_mail]
+    when:
+      /to: { glob: "*@team.example" }
+      /body: { regex: "^Hello" }
+    effect: ask
+    sandboxes: [quickjs]
+`;
+    const mail = tool("send_mail");
+    const policy = (await loadPolicyText(text, "/etc/sandgate/policy.yaml", [mail])).policy;
+    const denied = request(mail, { to: "ann@example.com", body: "Hello" });
+    const suggestion = found(await suggestChange(policy, denied, { tools: [mail] }));
+    expect(suggestion).toMatchObject({
+      decision: "ask",
+      text: "The rule 'mail to the team' nearly allows the call: accept its /to, too.",
+      yaml: expect.stringContaining('/to: { glob: ["*@team.example", "ann@example.com"] }'),
+      changes: [{ kind: "replace", rule: "mail to the team" }],
+      widens: expect.arrayContaining(["calls with another argument 'body'"]),
+      exactly: { changes: [{ kind: "add", rule: "one call of send_mail" }] },
+    });
+  });
+
+  test.each([
+    ["{ equals: 1 }", 3, "{ oneOf: [1, 3] }"],
+    ["{ oneOf: [1, 2] }", 3, "{ oneOf: [1, 2, 3] }"],
+    ["{ range: { min: 1, max: 2 } }", 3, "{ range: { max: 3, min: 1 } }"],
+    ["{ range: { min: 1 } }", 0, "{ range: { min: 0 } }"],
+    ['{ glob: "src/**" }', "do*cs", '{ any: [{ glob: "src/**" }, { equals: "do*cs" }] }'],
+    ["{ prefix: src }", "docs", "{ any: [{ prefix: src }, { equals: docs }] }"],
+  ])("widens %s to accept %j", async (condition, value, wider) => {
+    const add = tool("add");
+    const text = `{ rules: [{ tools: [add], when: { /value: ${condition} }, effect: allow, sandboxes: [quickjs] }] }`;
+    const { policy } = await loadPolicyText(text, "/etc/sandgate/policy.yaml", [add]);
+    const { yaml } = found(await suggestChange(policy, request(add, { value }), { tools: [add] }));
+    expect(yaml).toContain(`/value: ${wider}`);
+  });
+
+  test("widens no rule for a secret-like long value, another caller, or against its examples", async () => {
+    const text = (more: string): string =>
+      `{ rules: [{ name: near, tools: [read_file], ${more}, effect: allow, sandboxes: [quickjs] }] }`;
+    const ann = { principal: { id: "ann", kind: "user" } } as const;
+    for (const [more, input] of [
+      ["when: { /path: { prefix: src } }", { path: "x".repeat(300) }],
+      ["when: { principal/id: { equals: bob } }", { path: "a" }],
+      [
+        "when: { /path: { prefix: src } }, examples: { noMatch: [{ arguments: { path: a } }] }",
+        { path: "a" },
+      ],
+    ] as const) {
+      const policy = await policyOf(text(more));
+      const suggestion = found(await suggestChange(policy, request(READ, input, ann), { tools: TOOLS }));
+      expect(suggestion).toMatchObject({ changes: [{ kind: "add" }] });
+      expect(suggestion).not.toHaveProperty("exactly");
+    }
+  });
+
   test("adds a rule for exactly a call that no rule allows, with the grant of the rule that came near", async () => {
     const text = `
 rules:
@@ -118,7 +177,10 @@ rules:
     capabilities: { fs: [{ directory: ../../srv/code, at: / }] }
 `;
     const denied = request(READ, { path: "docs/a.md" });
-    const suggestion = found(await suggestChange(await policyOf(text), denied, { tools: TOOLS }));
+    const { exactly: suggestion } = found(
+      await suggestChange(await policyOf(text), denied, { tools: TOOLS }),
+    );
+    if (suggestion === undefined) throw new Error("there is no change for exactly this call");
     expect(suggestion.yaml).toBe(
       `# After the last rule of "policy.yaml", line 3
 - name: "one call of read_file"

@@ -16,8 +16,13 @@ function problemsOf(rule: string): readonly string[] {
 }
 
 const RULE: PolicyRule = {
-  ...{ name: "sources", tools: ["read_file"], effect: "allow", sandboxes: ["host"], until: "2001-01-01" },
-  ...{ when: { "/path": { glob: "src/**" } }, principals: ["staff:*"] },
+  name: "sources",
+  tools: ["read_file"],
+  effect: "allow",
+  sandboxes: ["host"],
+  until: "2001-01-01",
+  when: { "/path": { glob: "src/**" } },
+  principals: ["staff:*"],
 };
 const staff = { id: "staff:eve", kind: "user" } as const;
 const load = (rule: Partial<PolicyRule>): RulePolicy =>

@@ -3,17 +3,41 @@ import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { spellerFor } from "../../../src/policy/match/spellings.ts";
 import { compileRule } from "../../../src/policy/rule/compiled-rule.ts";
-import { ConditionIndex } from "../../../src/policy/rule/index/condition-index.ts";
-import { PrefixMap } from "../../../src/policy/rule/index/prefix-map.ts";
+import { ConditionIndex, PrefixMap } from "../../../src/policy/rule/condition-index.ts";
 import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
 import { RuleBook } from "../../../src/policy/rule/rule-book.ts";
 import { RuleMatcher } from "../../../src/policy/rule/rule-matcher.ts";
 
 // Few values, which makes rules match often.
 const value: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
-  ...[0, -0, 1, "0", "", null, true, [0], { a: 0 }],
-  ...["a", "a/", "a/b", "a/b/c", "a/../b", "ab", "b/", "/", "https://a.b/c", "a\0"],
-  ...["/a/b", "./a", "A/b", "/a", ".", "/b/../a/b", "HTTPS://A.B.:443/c", "http://127.1/", "https://a.b/%63"],
+  0,
+  -0,
+  1,
+  "0",
+  "",
+  null,
+  true,
+  [0],
+  { a: 0 },
+  "a",
+  "a/",
+  "a/b",
+  "a/b/c",
+  "a/../b",
+  "ab",
+  "b/",
+  "/",
+  "https://a.b/c",
+  "a\0",
+  "/a/b",
+  "./a",
+  "A/b",
+  "/a",
+  ".",
+  "/b/../a/b",
+  "HTTPS://A.B.:443/c",
+  "http://127.1/",
+  "https://a.b/%63",
 );
 const glob = fc.constantFrom(
   "a",
@@ -26,7 +50,11 @@ const glob = fc.constantFrom(
   "[ab]",
   "a/b/?",
   "/**",
-  ...["https://a.b/**", "https://A.b:443/**", "A/**", "/a/b", "{/a,b}/**"],
+  "https://a.b/**",
+  "https://A.b:443/**",
+  "A/**",
+  "/a/b",
+  "{/a,b}/**",
 );
 const condition = fc.oneof(
   fc.record({ equals: value }),

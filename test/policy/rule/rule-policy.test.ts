@@ -230,8 +230,10 @@ describe("a rule policy", () => {
 
   test("a rule policy can have ten thousand rules", () => {
     const rules = Array.from({ length: 10_000 }, (_, i) => ({
-      ...{ name: `rule of ${i}`, tools: [`tool_${i}`] },
-      ...{ effect: "deny" as const, when: { "/path": { prefix: "/etc/" } } },
+      name: `rule of ${i}`,
+      tools: [`tool_${i}`],
+      effect: "deny" as const,
+      when: { "/path": { prefix: "/etc/" } },
     }));
     expect(decide([...rules, ALLOW])).toMatchObject({ decision: "allow" });
   });
@@ -344,7 +346,10 @@ describe("a rule that asks", () => {
 
   test("a default that asks has calls confirmed that no rule allows, and says which rule came near", () => {
     const small: PolicyRule = {
-      ...{ name: "small files", tools: ["read_file"], effect: "allow", sandboxes: ["host"] },
+      name: "small files",
+      tools: ["read_file"],
+      effect: "allow",
+      sandboxes: ["host"],
       when: { "/path": { prefix: "small/" } },
     };
     const policy = new RulePolicy({ rules: [small], default: { effect: "ask", sandboxes: ["quickjs"] } });

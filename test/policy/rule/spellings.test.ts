@@ -272,8 +272,13 @@ test("a policy that is asked directly compares the paths of the call, and withou
   expect(decide("/work/private/key")).toBe("deny");
   expect(decide("notes.md")).toBe("allow");
   const explained = policy.explain({
-    ...{ callId: "c", sessionId: "s", input: { path: "notes.md" }, tool, workspace: "/work" },
-    ...{ canonical: new CanonicalJson({}), paths: [{ argument: "/path", path: "private/key" }] },
+    callId: "c",
+    sessionId: "s",
+    input: { path: "notes.md" },
+    tool,
+    workspace: "/work",
+    canonical: new CanonicalJson({}),
+    paths: [{ argument: "/path", path: "private/key" }],
   });
   expect(explained.rules[0]).toMatchObject({ matched: "unclear", why: "unclear: /path (glob)" });
 });

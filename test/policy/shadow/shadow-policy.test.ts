@@ -3,11 +3,14 @@ import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { allow, deny, type PolicyDecision } from "../../../src/policy/decision.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
-import type { PolicyDifference } from "../../../src/policy/shadow/policy-difference.ts";
-import { ShadowPolicy } from "../../../src/policy/shadow/shadow-policy.ts";
+import type { PolicyDifference } from "../../../src/policy/shadow-policy.ts";
+import { ShadowPolicy } from "../../../src/policy/shadow-policy.ts";
 
 const REQUEST: PolicyRequest = Object.freeze({
-  ...{ callId: "c", sessionId: "s", input: {}, canonical: new CanonicalJson({}) },
+  callId: "c",
+  sessionId: "s",
+  input: {},
+  canonical: new CanonicalJson({}),
   tool: { name: "t", sideEffects: "read" as const, sandboxes: ["host" as const], inputSchema: {} },
 });
 const HOST = allow({ sandbox: "host" });

@@ -2,14 +2,15 @@ import { CanonicalJson } from "../../../json/canonical.ts";
 import { copyJson } from "../../../json/copy.ts";
 import { type CompiledSchema, compileSchema } from "../../../schema/compiled-schema.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
+import type { PolicyDecision } from "../../decision.ts";
 import type { PolicySubject } from "../../policy.ts";
 import { concernedTools } from "../../rule/concerned-tools.ts";
 import type { PolicyRule, RulePolicyOptions } from "../../rule/rule.ts";
 import { RulePolicy } from "../../rule/rule-policy.ts";
-import type { Invariant } from "../invariant.ts";
+import { hasSelected } from "../granted.ts";
+import { type Invariant, selectionOf } from "../invariant.ts";
 import type { MinimalGrant } from "../minimal-grants.ts";
 import type { Witness } from "../proof.ts";
-import { violates } from "../violation.ts";
 import { type CallSketch, sketchCalls } from "./sketch-calls.ts";
 
 /** The most calls that are tried for one tool and one grant. */
@@ -110,4 +111,14 @@ function compileOrNothing({ inputSchema }: PolicySubject): CompiledSchema | unde
     if (error instanceof SchemaError) return undefined;
     throw error;
   }
+}
+
+/** Whether a decision on a call of a tool that the invariant is about violates the invariant. */
+function violates(decision: PolicyDecision, invariant: Invariant): boolean {
+  if (decision.decision === "deny" || decision.grant === undefined) return false;
+  if ("always" in invariant && decision.decision === "ask") return false;
+  const { sandboxes, capabilities } = selectionOf(invariant);
+  const accepted = decision.sandboxes ?? [decision.grant.sandbox];
+  if (sandboxes?.some((mode) => accepted.includes(mode)) === false) return false;
+  return hasSelected(decision.grant.capabilities, capabilities);
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { FileWatch, stampOf } from "../../../../src/policy/file/reload/file-watch.ts";
+import { FileWatch, stampOf } from "../../../../src/policy/file/policy-file.ts";
 
 let folder: string;
 let path: string;

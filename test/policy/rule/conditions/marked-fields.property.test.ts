@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parsePointer } from "../../../../src/json/pointer.ts";
-import { MarkedFields } from "../../../../src/policy/rule/conditions/marked-fields.ts";
 import type { UntrustedResult } from "../../../../src/policy/rule/rule.ts";
+import { MarkedFields } from "../../../../src/policy/rule/rule-flaws.ts";
 
 const field = fc.array(fc.constantFrom("a", "b", "*", "0"), { maxLength: 4 }).map((steps) => {
   return steps.map((step) => `/${step}`).join("");

@@ -6,7 +6,7 @@ import { amountOf } from "../../../../src/policy/history/amount.ts";
 import type { LedgerQuery, LedgerTally } from "../../../../src/policy/history/call-ledger.ts";
 import type { HistoryCondition } from "../../../../src/policy/history/history-condition.ts";
 import type { PolicySubject } from "../../../../src/policy/policy.ts";
-import { compileHistory } from "../../../../src/policy/rule/history/compile-history.ts";
+import { compileHistory } from "../../../../src/policy/rule/compile-history.ts";
 import type { PolicyRule } from "../../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../../../src/policy/strictest.ts";
@@ -27,7 +27,9 @@ function match(
   const tally = known && { count: 0, sum: 0n, isComplete: true, ...known };
   const { test } = compileHistory(condition);
   return test({
-    ...{ input, sessionId: "s", tool: TRANSFER },
+    input,
+    sessionId: "s",
+    tool: TRANSFER,
     ...(tally && { history: { ledger: { tally: () => tally } } }),
   });
 }
@@ -102,7 +104,10 @@ describe("a condition on earlier calls", () => {
   test("asks for the calls of its scope, window and tools", () => {
     expect(queryOf(AT_MOST)).toMatchObject({ scope: "session", withinMs: 86_400_000, amount: "/amount" });
     expect(queryOf({ count: ["send_*"], in: "turn", lessThan: 1 })).toMatchObject({
-      ...{ scope: "turn", withinMs: Number.POSITIVE_INFINITY, only: undefined, amount: undefined },
+      scope: "turn",
+      withinMs: Number.POSITIVE_INFINITY,
+      only: undefined,
+      amount: undefined,
     });
     const byPrincipal = queryOf({ ...LESS_THAN, within: 5_000, by: "principal" });
     expect(byPrincipal).toMatchObject({ scope: "principal", withinMs: 5_000 });
@@ -131,13 +136,21 @@ function decide(rules: readonly PolicyRule[], count?: number): PolicyDecision {
   const input = { amount: 5 };
   const tally = { count: count ?? 0, sum: 0n, isComplete: true };
   return new RulePolicy({ rules }).check({
-    ...{ callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool: TRANSFER },
+    callId: "c",
+    sessionId: "s",
+    input,
+    canonical: new CanonicalJson(input),
+    tool: TRANSFER,
     ...(count !== undefined && { history: { ledger: { tally: () => tally } } }),
   });
 }
 
 const rule = (effect: "allow" | "ask", history: readonly HistoryCondition[]): PolicyRule => ({
-  ...{ name: "small", effect, tools: ["transfer"], sandboxes: ["host"], history },
+  name: "small",
+  effect,
+  tools: ["transfer"],
+  sandboxes: ["host"],
+  history,
 });
 
 describe("a rule with conditions on earlier calls", () => {
@@ -145,10 +158,8 @@ describe("a rule with conditions on earlier calls", () => {
     expect(decide([rule("allow", [LESS_THAN])])).toMatchObject({ decision: "deny" });
     expect(decide([rule("ask", [LESS_THAN])])).toMatchObject({ decision: "ask" });
     expect(decide([{ effect: "deny", tools: ["*"], history: [LESS_THAN] }])).toMatchObject({
-      ...{
-        decision: "deny",
-        reason: "'rule 1' denies this call, because it is unclear whether the rule matches",
-      },
+      decision: "deny",
+      reason: "'rule 1' denies this call, because it is unclear whether the rule matches",
     });
   });
 

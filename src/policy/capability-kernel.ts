@@ -1,6 +1,4 @@
-import type { FsMode } from "../../tool/supervised-agent.ts";
-import { isWithinOrigin, type OriginPattern, parseOrigin } from "../grant/net-grant.ts";
-import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
+import type { FsMode } from "../tool/supervised-agent.ts";
 import {
   type AgentCapabilities,
   type AgentQuotas,
@@ -9,6 +7,8 @@ import {
   isCanonicalPath,
   pathOf,
 } from "./agent-capabilities.ts";
+import { isWithinOrigin, type OriginPattern, parseOrigin } from "./grant/net-grant.ts";
+import { compileNamePattern, type NamePattern } from "./match/name-pattern.ts";
 
 /** A change of what an agent may have done for it. */
 export interface KernelChange {

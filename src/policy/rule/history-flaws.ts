@@ -1,7 +1,7 @@
-import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
-import type { Flaw } from "../../../config/shape.ts";
-import { isExactAmount } from "../../history/amount.ts";
-import type { HistoryCondition } from "../../history/history-condition.ts";
+import { DURATION_FORM, parseDuration } from "../../base/units.ts";
+import type { Flaw } from "../../config/shape.ts";
+import { isExactAmount } from "../history/amount.ts";
+import type { HistoryCondition } from "../history/history-condition.ts";
 
 /** Every member that some condition can have. */
 type Member = keyof HistoryMembers;

@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonValue } from "../../../json/value.ts";
-import { compileNamePattern } from "../../match/name-pattern.ts";
-import { parseKey } from "../conditions/condition.ts";
-import type { RuleCondition, RuleConditions, RuleMatch } from "../rule.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { compileNamePattern } from "../match/name-pattern.ts";
+import { parseKey } from "./conditions/condition.ts";
+import type { RuleCondition, RuleConditions, RuleMatch } from "./rule.ts";
 
 /**
  * What one value of a call must be like so that a rule can match. A call without the value does not match. Whether one

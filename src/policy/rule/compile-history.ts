@@ -1,16 +1,16 @@
-import { formatDuration, parseDuration } from "../../../base/units.ts";
-import { escapePointer, lookUp, parsePointer } from "../../../json/pointer.ts";
-import { amountOf } from "../../history/amount.ts";
-import type { LedgerQuery, LedgerTally } from "../../history/call-ledger.ts";
+import { formatDuration, parseDuration } from "../../base/units.ts";
+import { escapePointer, lookUp, parsePointer } from "../../json/pointer.ts";
+import { amountOf } from "../history/amount.ts";
+import type { LedgerQuery, LedgerTally } from "../history/call-ledger.ts";
 import type {
   AfterCondition,
   CountCondition,
   HistoryCondition,
   SumCondition,
-} from "../../history/history-condition.ts";
-import { compileNamePattern } from "../../match/name-pattern.ts";
-import type { CompiledCondition, MatchedCall } from "../conditions/condition.ts";
-import { type Match, not, yesOrNo } from "../conditions/match.ts";
+} from "../history/history-condition.ts";
+import { compileNamePattern } from "../match/name-pattern.ts";
+import type { CompiledCondition, MatchedCall } from "./conditions/condition.ts";
+import { type Match, not, yesOrNo } from "./conditions/match.ts";
 
 /** Decides on a call by what a ledger says about the earlier ones. */
 type TallyTest = (tally: LedgerTally, call: MatchedCall) => Match;
@@ -71,7 +71,11 @@ function compileQuery(condition: HistoryCondition): LedgerQuery {
   const amount = "sum" in condition ? canonicalPointer(condition.sum) : undefined;
   const key = JSON.stringify([withinMs, [...new Set(tools)].sort(), only ?? null, amount ?? null]);
   return Object.freeze({
-    ...{ key, scope, withinMs, only, amount },
+    key,
+    scope,
+    withinMs,
+    only,
+    amount,
     matchesTool: (name: string) => patterns.some((pattern) => pattern.matches(name)),
   });
 }

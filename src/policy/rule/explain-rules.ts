@@ -1,10 +1,10 @@
-import type { PolicyDecision } from "../../decision.ts";
-import { type ExplainedRule, type GrantOrigins, NO_ORIGINS } from "../../explanation.ts";
-import { CAPABILITY_NAMES, type CapabilityName } from "../../grant/capabilities.ts";
-import { LIMIT_NAMES } from "../../grant/limits.ts";
-import type { AppliedRule, CompiledRule } from "../compiled-rule.ts";
-import type { MatchedCall } from "../conditions/condition.ts";
-import type { MatchedTool, MissedCondition } from "../rule-matcher.ts";
+import type { PolicyDecision } from "../decision.ts";
+import { type ExplainedRule, type GrantOrigins, NO_ORIGINS } from "../explanation.ts";
+import { CAPABILITY_NAMES, type CapabilityName } from "../grant/capabilities.ts";
+import { LIMIT_NAMES } from "../grant/limits.ts";
+import type { AppliedRule, CompiledRule } from "./compiled-rule.ts";
+import type { MatchedCall } from "./conditions/condition.ts";
+import type { MatchedTool, MissedCondition } from "./rule-matcher.ts";
 
 /** Explains whether a rule that names a tool matches calls of it. */
 export class RuleExplainer {

@@ -1,5 +1,5 @@
-import { parseOrigin } from "../grant/net-grant.ts";
-import { NAME_PATTERN } from "../match/name-pattern.ts";
+import { parseOrigin } from "./grant/net-grant.ts";
+import { NAME_PATTERN } from "./match/name-pattern.ts";
 
 /** What a supervised agent may have done for it. Everything that is absent is refused. */
 export interface AgentCapabilities {

@@ -1,12 +1,30 @@
-import { adopt, isThenable } from "../../base/promises.ts";
-import { describeThrown } from "../../base/thrown.ts";
-import { compareDecisions, directionOf } from "../compare-decisions.ts";
-import { checkDecision, type PolicyDecision } from "../decision.ts";
-import type { TrackedFields } from "../history/value-provenance.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
-import type { PolicyPlace } from "../policy-place.ts";
-import type { Principal } from "../principal.ts";
-import type { PolicyDifference } from "./policy-difference.ts";
+import { adopt, isThenable } from "../base/promises.ts";
+import { describeThrown } from "../base/thrown.ts";
+import { compareDecisions, type DecisionChange, directionOf } from "./compare-decisions.ts";
+import { checkDecision, type PolicyDecision } from "./decision.ts";
+import type { TrackedFields } from "./history/value-provenance.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
+import type { PolicyPlace } from "./policy-place.ts";
+import type { Principal } from "./principal.ts";
+
+/** A call on which a candidate decides otherwise than the active policy. */
+export interface PolicyDifference {
+  readonly request: PolicyRequest;
+  /** What was decided. */
+  readonly active: PolicyDecision;
+  /** What the candidate would have decided; absent if it failed. */
+  readonly candidate?: PolicyDecision;
+  /**
+   * `wider`: the candidate permits what the active policy does not, or without a person. `narrower`: the active policy
+   * does so. `other`: each does, or neither, such as with another question. `failed`: the candidate did not decide, and
+   * as the active policy it would have denied the call.
+   */
+  readonly change: "wider" | "narrower" | "other" | "failed";
+  /** What the change consists of, as `diffPolicies` counts it. None if the candidate failed. */
+  readonly changes: readonly DecisionChange[];
+  /** Why the candidate failed, such as the message of its error; absent if it did not. */
+  readonly failure?: string;
+}
 
 /** The most calls whose comparison waits for an answer. */
 const MAX_UNDER_WAY = 1_000;
