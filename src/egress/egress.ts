@@ -1,12 +1,15 @@
-import type { Socket } from "node:net";
+import { connect, type LookupFunction, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import type { Dispatcher } from "undici";
 import { DeadlineTimer } from "../base/timers/deadline-timer.ts";
 import type { NetGrant } from "../policy/grant/net-grant.ts";
-import { type ResolveHost, systemResolve } from "./connections/checked-lookup.ts";
+import { lookupFor, type ResolveHost, systemResolve, withoutBrackets } from "./connections/checked-lookup.ts";
+import type { ConnectionAware } from "./connections/pool.ts";
 import { ConnectionPools } from "./connections/pools.ts";
-import { RawConnections } from "./connections/raw-connections.ts";
-import { EgressError } from "./egress-error.ts";
+import { EgressError, NO_TRAFFIC } from "./egress-error.ts";
 import { Exchange } from "./exchange.ts";
-import { netRulesOf, originDenied } from "./net-rules.ts";
+import { egressErrorOf } from "./failure.ts";
+import { netRulesOf, type OriginRule, originDenied } from "./net-rules.ts";
 import type {
   ConnectRequest,
   EgressRequest,
@@ -15,7 +18,172 @@ import type {
   StreamRequest,
 } from "./request.ts";
 import { checkMethod, headersSize, readUrl } from "./request-check.ts";
-import { ResponseStream } from "./response-stream.ts";
+
+/** The reason given to undici when a response is aborted. It is never reported. */
+const UNWANTED = new Error("the response is no longer wanted");
+
+/** Hands on the response to one request as it arrives, with back pressure. */
+class ResponseStream implements Dispatcher.DispatchHandler, ConnectionAware {
+  connection: ConnectionAware["connection"];
+  readonly #origin: string;
+  readonly #resolve: (stream: EgressStream) => void;
+  readonly #reject: (error: EgressError) => void;
+  readonly #onEnd: () => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #body: Readable | undefined;
+  #cause: EgressError | undefined;
+  #isSent = false;
+  #isOver = false;
+
+  /** @param onEnd Called once when the response is complete, or has failed. */
+  constructor(
+    origin: string,
+    resolve: (stream: EgressStream) => void,
+    reject: (error: EgressError) => void,
+    onEnd: () => void,
+  ) {
+    this.#origin = origin;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#onEnd = onEnd;
+  }
+
+  /** Ends the exchange. */
+  abort(error: EgressError): void {
+    if (this.#isOver) return;
+    this.#cause = error;
+    if (this.#body !== undefined) this.#body.destroy(error);
+    else if (this.#controller !== undefined) this.#controller.abort(UNWANTED);
+    else this.#fail(error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver || this.#cause !== undefined) controller.abort(UNWANTED);
+    else this.#isSent = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: object): void {
+    if (status < 200) return;
+    const body = new Readable({
+      read: () => controller.resume(),
+      destroy: (error, done) => {
+        if (!this.#isOver) controller.abort(UNWANTED);
+        this.#end();
+        done(error);
+      },
+    });
+    this.#body = body;
+    this.#resolve({ status, headers: headers as EgressStream["headers"], body });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#body?.push(chunk) === false) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#end();
+    this.#body?.push(null);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(this.#cause ?? this.#errorOf(error));
+  }
+
+  #errorOf(error: Error): EgressError {
+    const address = this.connection?.address ?? "";
+    const contacted = this.#isSent ? [{ origin: this.#origin, address }] : [];
+    return egressErrorOf(error, { contacted, bytesUp: 0, bytesDown: 0 });
+  }
+
+  #fail(error: EgressError): void {
+    if (this.#isOver) return;
+    this.#end();
+    if (this.#body === undefined) this.#reject(error);
+    else this.#body.destroy(error);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#onEnd();
+  }
+}
+
+/** TCP connections over which their users speak themselves. None is shared or used again. */
+class RawConnections {
+  readonly #resolve: ResolveHost;
+  readonly #connectTimeoutMs: number;
+  readonly #open = new Set<Socket>();
+  /** Shared, so that connections that open at the same time look their name up once. */
+  readonly #lookups = new WeakMap<OriginRule, LookupFunction>();
+  #isClosed = false;
+
+  /** @param connectTimeoutMs Milliseconds for name resolution and connecting. */
+  constructor(resolve: ResolveHost, connectTimeoutMs: number) {
+    this.#resolve = resolve;
+    this.#connectTimeoutMs = connectTimeoutMs;
+  }
+
+  /**
+   * Opens a connection, at an address that the rule allows. Half of it can be closed.
+   *
+   * @throws {EgressError} if it cannot be opened.
+   */
+  async open(rule: OriginRule, signal: AbortSignal): Promise<Socket> {
+    if (this.#isClosed) throw new EgressError("closed", "the egress is closed");
+    const { protocol, hostname, port } = new URL(rule.origin);
+    const socket = connect({
+      host: withoutBrackets(hostname),
+      port: Number(port) || (protocol === "https:" ? 443 : 80),
+      lookup: this.#lookupFor(rule),
+      allowHalfOpen: true,
+      noDelay: true,
+    });
+    this.#open.add(socket);
+    socket.once("close", () => this.#open.delete(socket));
+    // What fails after it was opened is for the user of the connection, who may not listen yet.
+    socket.on("error", () => {});
+    const timer = setTimeout(() => {
+      socket.destroy(
+        new EgressError(
+          "connect_timeout",
+          `'${hostname}' did not answer within ${this.#connectTimeoutMs} ms`,
+        ),
+      );
+    }, this.#connectTimeoutMs);
+    const abort = (): void => void socket.destroy(new EgressError("aborted", "the request was aborted"));
+    signal.addEventListener("abort", abort);
+    if (signal.aborted) abort();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        socket.once("connect", resolve).once("error", reject);
+        socket.once("close", () => reject(new EgressError("closed", "the egress is closed")));
+      });
+      return socket;
+    } catch (error) {
+      throw egressErrorOf(error, NO_TRAFFIC);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #lookupFor(rule: OriginRule): LookupFunction {
+    let lookup = this.#lookups.get(rule);
+    if (lookup === undefined) {
+      lookup = lookupFor(rule, this.#resolve);
+      this.#lookups.set(rule, lookup);
+    }
+    return lookup;
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.#isClosed = true;
+    for (const socket of this.#open) socket.destroy();
+  }
+}
 
 /** How requests of tools are sent. */
 export interface EgressOptions {

@@ -25,7 +25,7 @@ const TLS = /^(?:ERR_SSL|ERR_TLS|EPROTO)/;
 /** Converts the error of a request to an {@link EgressError}. */
 export function egressErrorOf(error: unknown, traffic: Traffic): EgressError {
   if (error instanceof EgressError) return new EgressError(error.code, error.message, traffic, error.cause);
-  // Not kept as the cause: it contains bytes that the peer sent, which must not be logged.
+  // Not retained as the cause: it contains bytes that the peer sent, which must not be logged.
   if (error instanceof errors.HTTPParserError) {
     return new EgressError("response_invalid", error.message, traffic);
   }

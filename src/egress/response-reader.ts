@@ -1,9 +1,33 @@
 import type { Dispatcher } from "undici";
-import { BoundedBody } from "./bounded-body.ts";
+import { CollectedBytes } from "../base/collected-bytes.ts";
 import type { ConnectionAware } from "./connections/pool.ts";
 import { contentCodings } from "./content-coding.ts";
 import { type Contact, EgressError } from "./egress-error.ts";
 import type { EgressLimits, ResponseHeaders } from "./request.ts";
+
+/** A body that arrives in chunks. It holds at most its budget. */
+export class BoundedBody {
+  readonly #maxBytes: number;
+  readonly #body = new CollectedBytes();
+
+  /** @param maxBytes The budget, in bytes. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Adds a chunk, and returns whether it fits. A chunk that exceeds the budget is truncated. */
+  add(chunk: Buffer): boolean {
+    const left = this.#maxBytes - this.#body.length;
+    const isFitting = chunk.length <= left;
+    this.#body.add(isFitting ? chunk : chunk.subarray(0, left));
+    return isFitting;
+  }
+
+  /** The bytes received so far. */
+  get bytes(): Buffer {
+    return this.#body.read();
+  }
+}
 
 /** How many bytes a compressed body may be longer than its limit: a short body can grow when compressed. */
 const CODING_OVERHEAD = 1_024;

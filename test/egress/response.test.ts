@@ -2,8 +2,8 @@ import { createServer as createTcpServer, type Socket } from "node:net";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { BoundedBody } from "../../src/egress/bounded-body.ts";
 import type { EgressErrorCode } from "../../src/egress/egress-error.ts";
+import { BoundedBody } from "../../src/egress/response-reader.ts";
 import { failureOf, listen, openEgress, request, serve, serveBytes } from "./servers.ts";
 
 const encoded = (encoding: string, body: Buffer): Promise<number> =>

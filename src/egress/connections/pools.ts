@@ -4,7 +4,7 @@ import type { OriginRule } from "../net-rules.ts";
 import { lookupFor, type ResolveHost } from "./checked-lookup.ts";
 import { type ConnectionOptions, openPool } from "./pool.ts";
 
-/** How many idle pools are kept. */
+/** How many idle pools are retained. */
 const MAX_IDLE = 64;
 
 /** Milliseconds between two sweeps. A pool is closed if it was not used since the previous sweep. */

@@ -8,12 +8,41 @@ import {
 import type { Socket } from "node:net";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import type { Egress } from "../egress.ts";
-import type { Traffic } from "../egress-error.ts";
+import { EgressError, type EgressErrorCode, type Traffic } from "../egress-error.ts";
+import { readUrl } from "../request-check.ts";
 import { checkPlain, forward } from "./plain-request.ts";
-import { requestedUrl, tunnelOrigin } from "./proxied-url.ts";
-import { type Refusal, refusalOf } from "./refusal.ts";
 import { TrafficMeter } from "./traffic-meter.ts";
 import { tunnel } from "./tunnel.ts";
+
+/** The authority of a `CONNECT` request (RFC 9110, section 9.3.6): a host and a port. */
+const AUTHORITY = /^(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}$/;
+
+const STATUS: Partial<Record<EgressErrorCode, number>> = {
+  request_invalid: 400,
+  origin_denied: 403,
+  address_denied: 403,
+  budget_exceeded: 403,
+  connect_timeout: 504,
+};
+
+/** Texts for the program and who reads its output, without addresses. */
+const TEXTS: Partial<Record<EgressErrorCode, (origin: string) => string>> = {
+  origin_denied: (origin) => `The grant of this call does not have the origin '${origin}' (net: [origin])`,
+  address_denied: (origin) =>
+    `The address of '${origin}' is not public, and the grant of this call does not have it`,
+  budget_exceeded: () => "The network budget of this call (netBytes) is used up",
+  name_not_resolved: (origin) => `The host of '${origin}' cannot be resolved`,
+  connection_refused: (origin) => `'${origin}' refused the connection`,
+  connect_timeout: (origin) => `'${origin}' did not accept a connection in time`,
+};
+
+/** What a proxy answers when it cannot pass a request on. */
+interface Refusal {
+  readonly status: number;
+  readonly text: string;
+  /** For operators, if what was refused is not granted: it may name addresses. */
+  readonly denied?: string;
+}
 
 /** The most connections of clients at once. */
 const MAX_CONNECTIONS = 128;
@@ -190,4 +219,65 @@ function refuseTunnel(client: Socket, { status, text }: Refusal): void {
   );
   // Unread bytes would have the kernel reset the connection, and with it the answer.
   client.resume();
+}
+
+/** @param origin Of the request's URL, if it has one. */
+function refusalOf(error: unknown, origin: string | undefined): Refusal {
+  if (!(error instanceof EgressError))
+    return { status: 502, text: "The server did not send a valid response\n" };
+  const { code, message } = error;
+  const status = STATUS[code] ?? 502;
+  const named = origin === undefined ? undefined : TEXTS[code]?.(origin);
+  const text = `${named ?? (status === 400 ? sentence(message) : `'${origin}' cannot be reached`)}\n`;
+  return { status, text, ...(status === 403 && { denied: message }) };
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/**
+ * Returns the URL of a plain request to a proxy.
+ *
+ * @throws {EgressError} if it is not an absolute `http:` URL, or the `host` header names another host.
+ */
+function requestedUrl(request: IncomingMessage): URL {
+  const { url: target = "" } = request;
+  if (!/^http:\/\/[^/]/i.test(target))
+    throw new EgressError(
+      "request_invalid",
+      "a proxy takes absolute http: URLs, and CONNECT for https: and for everything else",
+    );
+  const url = readUrl(target);
+  checkHost(request, url);
+  return url;
+}
+
+/**
+ * Returns the origin to which a `CONNECT` request asks for a tunnel. All tunnels are for TLS.
+ *
+ * @throws {EgressError} if it does not have exactly a host and a port, or the `host` header names another host.
+ */
+function tunnelOrigin(request: IncomingMessage): URL {
+  const { url: target = "" } = request;
+  const url = AUTHORITY.test(target) ? URL.parse(`https://${target}`) : null;
+  if (url === null) throw new EgressError("request_invalid", "CONNECT must be followed by HOST:PORT");
+  checkHost(request, url);
+  return url;
+}
+
+/** Servers, and proxies before them, may go by the header and not by the URL. HTTP/1.0 does not have it. */
+function checkHost({ rawHeaders }: IncomingMessage, url: URL): void {
+  const hosts = rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === "host",
+  );
+  const isSame = hosts.every((host) => {
+    const named = /^[^/?#@\\\s]+$/.test(host) ? URL.parse(`${url.protocol}//${host}`) : null;
+    // Some clients leave out the port.
+    return (
+      named !== null && named.hostname === url.hostname && (named.port === url.port || named.port === "")
+    );
+  });
+  if (hosts.length > 1 || !isSame)
+    throw new EgressError("request_invalid", "the 'host' header must name the host of the request's URL");
 }
