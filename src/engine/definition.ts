@@ -1,3 +1,4 @@
+import type { Hash } from "node:crypto";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { withFixedOrder } from "../schema/normal-schema.ts";
@@ -5,7 +6,6 @@ import { isHostModule } from "../tool/implementations/host-implementation.ts";
 import type { ToolImplementations } from "../tool/implementations/implementations.ts";
 import type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
-import { digestOfDirectory } from "./directory-digest.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -49,7 +49,12 @@ function describe(tool: Tool<never, never>): Described {
   const { name, title, description, inputSchema, freeform, outputSchema, annotations, tags } = tool;
   const { sideEffects = UNDECLARED_SIDE_EFFECTS } = tool;
   return {
-    ...{ name, title, description, annotations, sideEffects, tags },
+    name,
+    title,
+    description,
+    annotations,
+    sideEffects,
+    tags,
     inputSchema: withFixedOrder(inputSchema),
     outputSchema: outputSchema && withFixedOrder(outputSchema),
     ...(freeform && { freeform }),
@@ -113,4 +118,35 @@ function sha256(data: string | Uint8Array): string {
 /** Makes plain JSON of data that may have absent members and URLs. */
 function withoutAbsent(value: Described): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject & JsonValue;
+}
+
+/**
+ * Returns the SHA-256 of what a directory contains: the paths, kinds and permissions of all entries, the contents of files
+ * and the targets of links. `null` if it cannot be read.
+ */
+function digestOfDirectory(directory: string): string | null {
+  const { createHash } = process.getBuiltinModule("node:crypto");
+  const hash = createHash("sha256");
+  try {
+    addBelow(hash, directory, "");
+    return hash.digest("hex");
+  } catch {
+    return null;
+  }
+}
+
+function addBelow(hash: Hash, directory: string, parent: string): void {
+  const { lstatSync, readdirSync, readFileSync, readlinkSync } = process.getBuiltinModule("node:fs");
+  for (const name of readdirSync(`${directory}/${parent}`).sort()) {
+    const path = `${parent}${name}`;
+    const file = `${directory}/${path}`;
+    const status = lstatSync(file);
+    let content: string | Uint8Array = "";
+    if (status.isFile()) content = readFileSync(file);
+    else if (status.isSymbolicLink()) content = readlinkSync(file);
+    // Lengths keep the parts of different entries apart.
+    hash.update(JSON.stringify([path, status.mode, Buffer.byteLength(content)]));
+    hash.update(content);
+    if (status.isDirectory()) addBelow(hash, directory, `${path}/`);
+  }
 }

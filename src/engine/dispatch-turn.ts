@@ -2,8 +2,8 @@ import type { ToolCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import { type DispatchAllOptions, dispatchEach, receiveCalls } from "./dispatch-all.ts";
-import { Refusal } from "./failure/refusal.ts";
 import { refuseCall } from "./pipeline.ts";
+import { Refusal } from "./refusal.ts";
 
 /** The calls of one assistant message, such as a protocol's `read` returns. */
 export interface DispatchableTurn {

@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { receiveCall, type ToolCall } from "./call/call.ts";
 import { checkContext, type DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
@@ -5,6 +6,9 @@ import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from
 import { checkConcurrency, type DispatchAllOptions, dispatchEach, receiveCalls } from "./dispatch-all.ts";
 import { type DispatchableTurn, type DispatchTurnOptions, dispatchCalls } from "./dispatch-turn.ts";
 import { dispatchCall } from "./pipeline.ts";
+
+const ALL_NAMES: OptionNames<DispatchAllOptions> = { concurrency: true };
+const TURN_NAMES: OptionNames<DispatchTurnOptions> = { concurrency: true, cutOff: true };
 
 /**
  * Dispatches tool calls. It keeps no state between calls, since everything comes with the context: one engine can
@@ -36,9 +40,11 @@ export class ToolDispatchEngine {
   async dispatchAll<Embedder = unknown>(
     calls: readonly ToolCall[],
     ctx: DispatchContext<Embedder>,
-    { concurrency }: DispatchAllOptions = {},
+    options: DispatchAllOptions = {},
   ): Promise<(ToolExecution | null)[]> {
     const context = checkContext(ctx as DispatchContext);
+    refuseUnknown(options, ALL_NAMES, "dispatchAll");
+    const { concurrency } = options;
     checkConcurrency(concurrency);
     // A copy: calls that are added to the list meanwhile are not dispatched.
     return dispatchEach(receiveCalls([...calls]), context, concurrency);
@@ -58,6 +64,7 @@ export class ToolDispatchEngine {
     options: DispatchTurnOptions = {},
   ): Promise<(ToolExecution | null)[]> {
     const context = checkContext(ctx as DispatchContext);
+    refuseUnknown(options, TURN_NAMES, "dispatchTurn");
     checkConcurrency(options.concurrency);
     return dispatchCalls(turn, context, options);
   }

@@ -1,22 +1,20 @@
 import { performance } from "node:perf_hooks";
 import type { OneShotThenable } from "../base/promises.ts";
+import { describeThrown } from "../base/thrown.ts";
+import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import type { ReceivedCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import { type CallEnd, conclude, fail } from "./ending/result.ts";
-import type { Refusal } from "./failure/refusal.ts";
-import { CallState } from "./in-flight/state.ts";
-import type { Caller } from "./nested/nested.ts";
+import { CallState, shownName } from "./in-flight/state.ts";
+import type { Caller } from "./nested.ts";
+import { denial, type Refusal } from "./refusal.ts";
 import type { ProgressPhase } from "./reporting/progress.ts";
-import { readArguments } from "./steps/arguments.ts";
-import { authorise } from "./steps/authorise.ts";
+import { checkDeclared, readArguments } from "./steps/arguments.ts";
+import { authorise, narrow } from "./steps/authorise.ts";
 import { confirm } from "./steps/confirm.ts";
-import { checkDeclared } from "./steps/declared.ts";
-import { passGate } from "./steps/gate.ts";
-import { identify } from "./steps/identify.ts";
-import { passLastHook } from "./steps/last-hook.ts";
+import { passGate, passLastHook } from "./steps/gate.ts";
 import { lookUp } from "./steps/lookup.ts";
-import { narrow } from "./steps/narrow.ts";
 import { place } from "./steps/place.ts";
 import { preflight } from "./steps/preflight.ts";
 import { record } from "./steps/record.ts";
@@ -128,4 +126,24 @@ function wait(call: CallState, later: OneShotThenable<StepResult>, steps: readon
   // Only a true promise can reject.
   if (!(later instanceof Promise)) return later.then(resume);
   return later.then(resume, (thrown: unknown) => fail(call, thrown));
+}
+
+/**
+ * Refuses a call whose context has a principal that is not valid: `principal` was not set for it.
+ *
+ * @throws {Refusal} `permission_denied`.
+ */
+function identify(call: CallState): undefined {
+  const { ctx, principal } = call;
+  if (ctx.principal === undefined || principal !== undefined) return;
+  throw denial(shownName(call), "principal", flawOf(ctx.principal));
+}
+
+function flawOf(principal: Principal): string {
+  try {
+    checkPrincipal(principal);
+    return "the context's principal was invalid when the call arrived";
+  } catch (thrown) {
+    return describeThrown(thrown).message;
+  }
 }

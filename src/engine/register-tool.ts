@@ -47,7 +47,11 @@ export function registeredTool<Embedder>(
   const kept = Object.freeze({ ...tool, inputSchema, ...(output && { outputSchema: output.schema }) });
   const definition = new ToolDefinitionDigest(kept);
   const subject: PolicySubject = Object.freeze({
-    ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema, definition },
+    name,
+    sideEffects,
+    sandboxes: sandboxesOf(tool),
+    inputSchema,
+    definition,
     ...(output && { outputSchema: output.schema }),
     tags: Object.freeze([...tags]),
     ...accessTo(tool),

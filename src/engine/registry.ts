@@ -1,12 +1,17 @@
 import type { JsonValue } from "../json/value.ts";
 import type { PolicySubject } from "../policy/policy.ts";
 import type { ArgumentProblem } from "../schema/argument-problem.ts";
-import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/check-arguments.ts";
-import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";
-import type { DefinitionPins } from "./definition-pins.ts";
+import {
+  type CheckedArguments,
+  checkArguments,
+  onlyProblem,
+  receiveArguments,
+  unreadableText,
+} from "./arguments/check-arguments.ts";
 import { registeredTool } from "./register-tool.ts";
 import { type RegisteredTool, type ToolDefinition, toToolDefinition } from "./registered-tool.ts";
 import { ToolNotFoundError } from "./registry-errors.ts";
+import type { DefinitionPins } from "./registry-options.ts";
 import { checkRegistryOptions, type ToolRegistryOptions } from "./registry-options.ts";
 import type { Tool } from "./tool.ts";
 

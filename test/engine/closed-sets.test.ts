@@ -11,7 +11,7 @@ import {
   ERROR_CODES,
   type ErrorCode,
   type ToolError,
-} from "../../src/engine/failure/errors.ts";
+} from "../../src/engine/errors.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { allow, ask, deny } from "../../src/policy/decision.ts";
@@ -310,8 +310,15 @@ describe("A failed call has its code, text and effect, and says who may see the 
   test("the table has every cause of a denial", () => {
     // A record, so that the compiler reports a cause that is missing.
     const texts: Record<DenialCause, true> = {
-      ...{ policy: true, "policy-failed": true, hook: true, "hook-failed": true },
-      ...{ "no-approver": true, principal: true, secret: true, caller: true, workspace: true },
+      policy: true,
+      "policy-failed": true,
+      hook: true,
+      "hook-failed": true,
+      "no-approver": true,
+      principal: true,
+      secret: true,
+      caller: true,
+      workspace: true,
       definition: true,
     };
     // Only a tool that calls others meets this one: test/engine/rules-of-callers.test.ts.

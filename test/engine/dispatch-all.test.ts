@@ -68,11 +68,15 @@ describe("dispatchAll", () => {
         ? await engine.dispatchAll(calls, ctx)
         : await engine.dispatchTurn({ calls }, ctx);
     const refused = {
-      ...{ code: "validation_error", effect: "none" },
+      code: "validation_error",
+      effect: "none",
       message: 'Invalid tool call: several calls of the message have the id "0"',
     };
     expect(executions.map((execution) => execution?.error ?? execution?.output)).toMatchObject([
-      ...[refused, "1", "2", refused],
+      refused,
+      "1",
+      "2",
+      refused,
     ]);
     expect(log).toEqual(["start 1", "end 1", "start 2", "end 2"]);
   });
@@ -80,10 +84,7 @@ describe("dispatchAll", () => {
   test("a call that may change something waits for earlier reads, and later reads wait for it", async () => {
     const { log, tools } = new Recorder();
     await engine.dispatchAll(callsOf("read", "read", "write", "read"), await contextFor(tools));
-    expect(log).toEqual([
-      ...["start 0", "start 1", "end 0", "end 1"],
-      ...["start 2", "end 2", "start 3", "end 3"],
-    ]);
+    expect(log).toEqual(["start 0", "start 1", "end 0", "end 1", "start 2", "end 2", "start 3", "end 3"]);
   });
 
   test("a concurrency of one runs all calls one after the other", async () => {

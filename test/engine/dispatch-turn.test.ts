@@ -5,7 +5,9 @@ import { contextFor, hostTool, recordEvents } from "./helpers.ts";
 
 const engine = new ToolDispatchEngine();
 const call = (id: string, more: Partial<ToolCall> = {}): ToolCall => ({
-  ...{ id, name: "tool", arguments: {} },
+  id,
+  name: "tool",
+  arguments: {},
   ...more,
 });
 
@@ -38,7 +40,10 @@ test("the results keep the order of the calls, even if a hook aborts one", async
   const executions = await engine.dispatchTurn({ calls }, ctx);
   expect(executions.map((execution) => execution?.callId)).toEqual(["1", undefined, "3", "4"]);
   expect(executions.map((execution) => execution?.error?.code)).toEqual([
-    ...["cancelled", undefined, undefined, "cancelled"],
+    "cancelled",
+    undefined,
+    undefined,
+    "cancelled",
   ]);
 });
 

@@ -27,7 +27,10 @@ test("an idempotent module in a thread gets the key", async () => {
   const sandboxes = await openSandboxes({ workers: { threads: 1 } });
   const module = new URL("../fixtures/worker/contract.ts", import.meta.url);
   const tool = defineTool({
-    ...{ name: "tool", description: "", inputSchema: {}, idempotent: true },
+    name: "tool",
+    description: "",
+    inputSchema: {},
+    idempotent: true,
     host: { module, export: "keyOf" },
   });
   expect(await outputOf([tool], { sandboxes, idempotencyKey: "key" })).toBe("key");
@@ -46,7 +49,7 @@ test("an idempotent HTTP tool sends the key as a header, unless it has a header 
   const policy = { check: () => allow({ sandbox: "remote", capabilities: { net } }) };
   const sent = (headers: Record<string, string>, idempotent: boolean) => {
     const http = { method: "POST", url: `${origin}/`, headers } as const;
-    const tool = { ...{ name: "tool", description: "", inputSchema: {}, idempotent }, remote: { http } };
+    const tool = { name: "tool", description: "", inputSchema: {}, idempotent, remote: { http } };
     return outputOf([defineTool(tool)], { sandboxes, policy, idempotencyKey: 'a"b' });
   };
   expect(await sent({}, true)).toBe('"a\\"b"');
@@ -63,7 +66,10 @@ describe("a call that a tool makes", () => {
     const inner = { ...hostTool(keyOf, { idempotent: true }), name: "inner" };
     const other = { ...hostTool(keyOf), name: "other" };
     const outer = defineTool({
-      ...{ name: "tool", description: "", inputSchema: {}, idempotent: true },
+      name: "tool",
+      description: "",
+      inputSchema: {},
+      idempotent: true,
       quickjs: { source: `export default async (input, { tools }) => ${code}` },
     });
     const policy = {

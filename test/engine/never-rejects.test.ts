@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ERROR_CODES } from "../../src/engine/failure/errors.ts";
+import { ERROR_CODES } from "../../src/engine/errors.ts";
 import { allow } from "../../src/policy/decision.ts";
 import { contextFor, hostTool, recordEvents } from "./helpers.ts";
 

@@ -1,13 +1,18 @@
 import { adopt, isThenable } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { ARGUMENT_BOUNDS } from "../../json/bounds.ts";
+import { copyJson } from "../../json/copy.ts";
 import type { DuplicateKeys } from "../../json/duplicate-keys.ts";
-import type { JsonValue } from "../../json/value.ts";
+import { parseJson } from "../../json/parse.ts";
+import { type JsonValue, JsonValueError } from "../../json/value.ts";
 import { type ArgumentProblem, problemText, readProblem } from "../../schema/argument-problem.ts";
 import type { ArgumentRules } from "../../schema/argument-rules.ts";
 import type { CompiledSchema } from "../../schema/compiled-schema.ts";
 import type { InputValidator } from "../../schema/standard-schema.ts";
-import { executionErrorText, invalidArgumentsText, notValidatedText } from "../failure/errors.ts";
-import { doubleEncodingHint, parseArguments, readText } from "./parse-arguments.ts";
+import { executionErrorText, invalidArgumentsText, notValidatedText } from "../errors.ts";
+
+/** Arguments to validate, or a text that tells the model why they cannot be parsed. */
+type ParsedArguments = { readonly value: JsonValue } | { readonly problem: string };
 
 /** What the arguments of a tool are checked against. */
 export interface ArgumentChecks {
@@ -78,4 +83,54 @@ function readProblems(returned: unknown): readonly string[] {
   // An asynchronous validation is not waited for, but its rejection must not end the process.
   if (isThenable(returned)) adopt(returned).catch(() => {});
   throw new TypeError("the tool's validate did not return a list of strings");
+}
+
+/** Parses arguments that are text, and returns others unchanged. The value is deeply frozen. */
+export function parseArguments(args: JsonValue, duplicateKeys?: DuplicateKeys): ParsedArguments {
+  if (typeof args !== "string") return { value: args };
+  const parsed = parseJson(args, ARGUMENT_BOUNDS, duplicateKeys);
+  if ("value" in parsed) return parsed;
+  const { kind, reason, position } = parsed;
+  const what = kind === "syntax" ? "Invalid JSON" : "Invalid arguments";
+  return { problem: `${what}: ${reason} at position ${position}` };
+}
+
+/** Reads the input of a free-form tool: text is the input itself, not JSON. */
+function readText(input: JsonValue): ParsedArguments {
+  try {
+    // Checks its bounds, and that it has no unpaired surrogates.
+    return { value: copyJson(input) };
+  } catch (error) {
+    return { problem: unreadableText(error) };
+  }
+}
+
+/** Returns a hint for the model if arguments were encoded as JSON twice, and otherwise `undefined`. */
+function doubleEncodingHint(value: JsonValue): string | undefined {
+  if (typeof value !== "string" || !/^\s*[{[]/.test(value)) return undefined;
+  return "the arguments are a string that holds JSON: send the object itself";
+}
+
+/**
+ * Reads arguments from an unchecked value. Text is checked when it is parsed, which gives positions; any other value is
+ * checked as it is copied here.
+ *
+ * @throws {JsonValueError} and anything that reading the value throws.
+ */
+export function receiveArguments(given: unknown): JsonValue {
+  return typeof given === "string" ? given : copyJson(given);
+}
+
+/** The text for the model if arguments, or the call that they belong to, cannot be read. */
+export function unreadableText(thrown: unknown): string {
+  return `Invalid arguments: ${isJsonValueError(thrown) ? thrown.message : "it cannot be read"}`;
+}
+
+/** Whether a value is that error. A thrown proxy may throw when it is asked. */
+function isJsonValueError(thrown: unknown): thrown is JsonValueError {
+  try {
+    return thrown instanceof JsonValueError;
+  } catch {
+    return false;
+  }
 }

@@ -5,8 +5,8 @@ import { type ArgumentProblem, problemText } from "../../schema/argument-problem
 import { ESCAPE_TEXT, escapeDetail } from "../../tool/file-failure.ts";
 import type { ArgumentPath, PathArgument } from "../../tool/tool-traits.ts";
 import type { PathResolver, ResolvedPath } from "../../workspace/resolve-path.ts";
-import { invalidArgumentsText } from "../failure/errors.ts";
-import { denial, invalid, Refusal } from "../failure/refusal.ts";
+import { invalidArgumentsText } from "../errors.ts";
+import { denial, invalid, Refusal } from "../refusal.ts";
 import { type DeclaredArguments, urlProblems, valuesOf } from "./declared-arguments.ts";
 
 /** A path in the arguments of a call, as its tool declares it. */

@@ -1,5 +1,6 @@
+import { CanonicalJson } from "../../json/canonical.ts";
 import { isJsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
-import { receiveArguments, unreadableText } from "../arguments/receive-arguments.ts";
+import { receiveArguments, unreadableText } from "../arguments/check-arguments.ts";
 
 /** A tool call, as a model makes it. */
 export interface ToolCall {
@@ -46,4 +47,9 @@ export function receiveCall(candidate: unknown): ReceivedCall {
     problem ??= unreadableText(error);
   }
   return { id, name, arguments: args, problem };
+}
+
+/** Returns the digest by which a call of this tool with these arguments is known. */
+export function callDigest({ name, arguments: args }: ReceivedCall): string {
+  return new CanonicalJson({ name, arguments: args }).digest;
 }

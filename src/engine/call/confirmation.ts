@@ -55,10 +55,14 @@ export type ConfirmationAnswer =
       readonly by: string;
       /** Other arguments, under which the call is to run. They are validated and decided on like the call's own. */
       readonly arguments?: JsonValue;
+      /** Milliseconds from the question to the answer, for the journal. Default: it is not known. */
+      readonly afterMs?: number;
     }
   | {
       readonly decision: "deny";
       readonly by: string;
+      /** Milliseconds from the question to the answer, for the journal. Default: it is not known. */
+      readonly afterMs?: number;
       /** Why, which the model reads: at most 1,000 characters of it. Default: no reason. */
       readonly reason?: string;
     }
@@ -76,4 +80,12 @@ export interface Confirmation {
   readonly digest: string;
   /** The digest of the request with the arguments that the person wrote; absent if they were not changed. */
   readonly editedDigest?: string;
+}
+
+/** What a person answered who was asked about a call, as it is recorded. */
+export interface RecordedAnswer {
+  readonly by: string;
+  readonly decision: "allow" | "deny";
+  /** Milliseconds from the question to the answer. Absent if it is not known. */
+  readonly afterMs?: number;
 }

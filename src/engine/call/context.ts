@@ -1,24 +1,37 @@
 import { isAbsolute, resolve } from "node:path";
-import { suggest } from "../../base/suggest.ts";
+import { enterWorkspace } from "../../base/guarded-files.ts";
+import { expectedInstead } from "../../base/options.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
+import { guardRedaction } from "../../redaction/guarded-redaction.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
+import type { StageChanges } from "../../sandboxes/contract/staged-changes.ts";
 import type { TurnObserver } from "../../sandboxes/contract/task.ts";
+import { isHostModule } from "../../tool/implementations/host-implementation.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { CallingAgent } from "../../tool/supervised-agent.ts";
 import { checkResultBudget, type ResultBudget } from "../bounds/result-budget.ts";
 import { type ClassTimeouts, checkTimeouts } from "../bounds/timeouts.ts";
 import type { UpperBound } from "../bounds/upper-bound.ts";
 import type { ToolRegistry } from "../registry.ts";
+import type { Tool } from "../tool.ts";
 import type { Confirm } from "./confirmation.ts";
 import type { EventStream } from "./events.ts";
-import type { Holding } from "./holding.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { CallJournal } from "./journal.ts";
 import type { AskUser } from "./question.ts";
 import type { CallSuspensions } from "./suspension.ts";
 import type { CallTracer } from "./trace.ts";
+
+/** How the changes of a call are staged. */
+export interface Holding {
+  /** Opens the files in which they are. `undefined` if they cannot be staged now. */
+  readonly open: StageChanges | undefined;
+  /** Whether the call must not run unless its changes are staged. */
+  readonly isRequired: boolean;
+}
 
 /**
  * Everything that a dispatch needs besides its call, as an engine keeps no state.
@@ -58,7 +71,7 @@ export type DispatchContext<Embedder = unknown> = {
   readonly redaction?: Redaction;
   /**
    * Has the execution of a call that was cancelled or timed out keep what its tool had streamed (`partialOutput`), without
-   * these secrets. Default: it is not kept.
+   * these secrets. Default: it is not retained.
    */
   readonly partialOutput?: Redaction;
   /** Asks a person about the calls that the policy asks about. Default: these calls are denied. */
@@ -66,10 +79,10 @@ export type DispatchContext<Embedder = unknown> = {
   /** Asks a person what a tool wants to know. Default: nobody can be asked. */
   readonly ask?: AskUser;
   /**
-   * Returns how the changes of a call are held: what its tool, if it is a host function, changes through `context.files`
-   * does not reach the disk then. Default: no changes are held.
+   * Returns how the changes of a call are staged: what its tool, if it is a host function, changes through `context.files`
+   * does not reach the disk then. Default: no changes are staged.
    */
-  readonly holdChanges?: (callId: string) => Holding | undefined;
+  readonly stageChanges?: (callId: string) => Holding | undefined;
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
   readonly journal?: CallJournal;
   /**
@@ -147,18 +160,22 @@ const MEMBERS: Readonly<Record<Member, MemberCheck>> = {
   agent: ["a supervised agent", isObject],
   toolAlias: ["a function", isFunction],
   hooks: ["an object with hooks", isObject],
-  events: ["an EventStream", hasMethod("emit")],
-  redaction: ["a Redaction", hasMethod("text")],
-  partialOutput: ["a Redaction", hasMethod("text")],
+  // An emitter of Node.js has `emit`, too, and would get no event.
+  events: [
+    "an EventStream",
+    (value) => isObject(value) && typeof (value as EventStream).listening === "boolean",
+  ],
+  redaction: ["a Redaction", hasMethod("text", "json", "narrow", "finds")],
+  partialOutput: ["a Redaction", hasMethod("text", "json", "narrow", "finds")],
   confirm: ["a function", isFunction],
   ask: ["a function", isFunction],
-  holdChanges: ["a function", isFunction],
-  journal: ["a journal", isObject],
-  suspensions: ["what openSuspensions returns", isObject],
-  tracer: ["a tracer", isObject],
+  stageChanges: ["a function", isFunction],
+  journal: ["a journal", hasMethod("begin")],
+  suspensions: ["what openSuspensions returns", hasMethod("begin")],
+  tracer: ["a tracer", hasMethod("begin")],
   idempotencyKey: ["a text", isText],
   signal: ["an AbortSignal", (value) => value instanceof AbortSignal],
-  waitedMs: ["a number", (value) => typeof value === "number"],
+  waitedMs: ["a number of at least 0", (value) => typeof value === "number" && value >= 0],
   turn: ["an observer", hasMethod("waits")],
   decisionTimeoutMs: ["a number", () => true],
   unhandledErrors: ['"message" or "redacted"', (value) => value === "message" || value === "redacted"],
@@ -168,10 +185,21 @@ const MEMBERS: Readonly<Record<Member, MemberCheck>> = {
   embedder: ["anything", () => true],
 };
 
+/** The members of members. A hook under a wrong name would decide nothing. */
+const NESTED_MEMBERS = {
+  hooks: ["onToolCall", "onToolStart"],
+  resultBudget: ["chars", "head"],
+  timeouts: ["quick", "slow"],
+  upperBound: ["limits", "capabilities", "sandboxes"],
+} as const satisfies Partial<Record<Member, readonly string[]>>;
+
 const REQUIRED = ["registry", "policy", "sandboxes", "sessionId"] as const satisfies readonly Member[];
 
-/** The contexts that passed, as they are used: most calls come with one that did. */
-const passed = new WeakMap<DispatchContext, DispatchContext>();
+/**
+ * The last context that passed as it is. Most calls come with that of the call before, or with one that has the same objects: only
+ * what differs is checked, which takes a tenth of the time. A weak map of all would cost each new context more than its check.
+ */
+let lastPassed: Partial<DispatchContext> = {};
 
 /**
  * Checks what a dispatch throws for: a context that is a mistake of the program. Everything else that can go wrong, such as a
@@ -182,33 +210,75 @@ const passed = new WeakMap<DispatchContext, DispatchContext>();
  *   a number that is not valid.
  */
 export function checkContext(ctx: DispatchContext): DispatchContext {
-  const known = passed.get(ctx);
-  if (known !== undefined) return known;
+  if (ctx === lastPassed) return ctx;
   if (!isObject(ctx)) throw new TypeError("the context must be an object");
   for (const name of REQUIRED) if (ctx[name] === undefined) throw wrongMember(name);
-  checkMembers(ctx);
+  checkMembers(ctx, lastPassed);
+  const guarded = guardRedactions(ctx, lastPassed);
   const { workspace } = ctx;
-  const plain = workspace !== undefined && isAbsolute(workspace) ? resolve(workspace) : workspace;
-  const used = plain === workspace ? ctx : { ...ctx, workspace: plain };
-  passed.set(ctx, used as DispatchContext);
-  return used as DispatchContext;
+  if (workspace !== undefined && workspace !== lastPassed.workspace && isAbsolute(workspace)) {
+    const plain = resolve(workspace);
+    enterWorkspace(plain);
+    if (plain !== workspace) return { ...guarded, workspace: plain };
+  }
+  if (guarded === ctx) lastPassed = ctx;
+  return guarded;
+}
+
+/**
+ * Has redactions that are not Sandgate's own hide everything where they fail: no call fails because of them.
+ *
+ * @param checked Redactions that are guarded, or need not be.
+ */
+export function guardRedactions<Some extends Partial<DispatchContext>>(
+  ctx: Some,
+  checked: Partial<DispatchContext> = {},
+): Some {
+  let guarded = ctx;
+  for (const name of ["redaction", "partialOutput"] as const) {
+    const given = ctx[name];
+    if (given === undefined || given === checked[name]) continue;
+    const guard = guardRedaction(given);
+    if (guard !== given) guarded = { ...guarded, [name]: guard };
+  }
+  return guarded;
 }
 
 /**
  * Checks the members of a context that are there.
  *
+ * @param checked Members that passed before, and are not checked again.
  * @throws {TypeError} if one is unknown or of a wrong type, or a number that is not valid.
  */
-export function checkMembers(ctx: Partial<DispatchContext>): void {
+export function checkMembers(ctx: Partial<DispatchContext>, checked: Partial<DispatchContext> = {}): void {
   for (const name in ctx) {
     const value: unknown = ctx[name as Member];
-    if (!Object.hasOwn(MEMBERS, name)) throw unknownMember(name);
-    if (value !== undefined && !MEMBERS[name as Member][1](value)) throw wrongMember(name as Member);
+    if (value !== undefined && value === checked[name as Member]) continue;
+    if (!Object.hasOwn(MEMBERS, name)) throw unknownMember("the context", name, Object.keys(MEMBERS));
+    if (value === undefined) continue;
+    if (!MEMBERS[name as Member][1](value)) throw wrongMember(name as Member);
+    if (Object.hasOwn(NESTED_MEMBERS, name)) checkNestedMembers(name as keyof typeof NESTED_MEMBERS, value);
   }
   const { decisionTimeoutMs, resultBudget, timeouts } = ctx;
-  if (decisionTimeoutMs !== undefined) checkDecisionTimeout(decisionTimeoutMs);
-  if (resultBudget !== undefined) checkResultBudget(resultBudget);
-  if (timeouts !== undefined) checkTimeouts(timeouts);
+  if (decisionTimeoutMs !== undefined && decisionTimeoutMs !== checked.decisionTimeoutMs)
+    checkDecisionTimeout(decisionTimeoutMs);
+  if (resultBudget !== undefined && resultBudget !== checked.resultBudget) checkResultBudget(resultBudget);
+  if (timeouts !== undefined && timeouts !== checked.timeouts) checkTimeouts(timeouts);
+}
+
+function checkNestedMembers(name: keyof typeof NESTED_MEMBERS, value: unknown): void {
+  if (!isObject(value)) return;
+  const names: readonly string[] = NESTED_MEMBERS[name];
+  const isHooks = name === "hooks";
+  for (const nested in value as object) {
+    const member: unknown = Reflect.get(value as object, nested);
+    const isKnown = names.includes(nested);
+    // An object with hooks can have a state of its own.
+    if (!isKnown && (!isHooks || isFunction(member)))
+      throw unknownMember(`${name} of the context`, nested, names);
+    if (isKnown && isHooks && member !== undefined && !isFunction(member))
+      throw new TypeError(`${name}.${nested} of the context must be a function`);
+  }
 }
 
 function isObject(value: unknown): boolean {
@@ -223,22 +293,40 @@ function isText(value: unknown): boolean {
   return typeof value === "string";
 }
 
-function hasMethod(name: string): (value: unknown) => boolean {
-  return (value) => isObject(value) && typeof Reflect.get(value as object, name) === "function";
+function hasMethod(...names: readonly string[]): (value: unknown) => boolean {
+  return (value) =>
+    isObject(value) && names.every((name) => typeof Reflect.get(value as object, name) === "function");
 }
 
 function wrongMember(name: Member): TypeError {
   return new TypeError(`${name} of the context must be ${MEMBERS[name][0]}`);
 }
 
-function unknownMember(name: string): TypeError {
-  const meant = suggest(name, Object.keys(MEMBERS));
-  const hint =
-    meant === undefined ? `expected ${Object.keys(MEMBERS).join(", ")}` : `did you mean '${meant}'?`;
-  return new TypeError(`the context has an unknown member '${name}': ${hint}`);
+function unknownMember(place: string, name: string, names: readonly string[]): TypeError {
+  return new TypeError(`${place} has an unknown member '${name}': ${expectedInstead(name, names)}`);
 }
 
 function checkDecisionTimeout(value: number): void {
   if (typeof value === "number" && value >= 1 && value <= MAX_DELAY_MS) return;
   throw new TypeError(`decisionTimeoutMs must be a number from 1 to ${MAX_DELAY_MS}, not ${String(value)}`);
+}
+
+/**
+ * Whether everything that a tool changes in a sandbox can be staged: it is a function or factory on the host that says so.
+ */
+export function canHold(
+  {
+    host,
+    usesFiles,
+    writesThroughFiles,
+  }: Pick<Tool<never, never>, "host" | "usesFiles" | "writesThroughFiles">,
+  sandbox: SandboxMode | undefined,
+): boolean {
+  return (
+    sandbox === "host" &&
+    host !== undefined &&
+    !isHostModule(host) &&
+    usesFiles === true &&
+    writesThroughFiles === true
+  );
 }

@@ -7,8 +7,8 @@ import type { Changes } from "../../tool/changes.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ResultBudget } from "../bounds/result-budget.ts";
-import type { ToolError } from "../failure/errors.ts";
-import type { Work } from "../work/work.ts";
+import type { ToolError } from "../errors.ts";
+import type { Work } from "../work.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { AnsweredQuestion } from "./question.ts";
 
@@ -49,6 +49,8 @@ export interface ToolExecution {
   readonly questions?: readonly AnsweredQuestion[];
   /** What the tool did, for the model. Absent unless the tool declares `reportsWork`, and if it did nothing. */
   readonly work?: Work;
+  /** How the model reads the output, if the tool says so: see `ToolTraits.modelText`. Absent for a nested call. */
+  readonly modelText?: string;
   /** How much of the result the model reads, if the context says so; `output` itself is whole. */
   readonly resultBudget?: ResultBudget;
 }
@@ -85,31 +87,37 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
   used: Object.freeze({ wallTimeMs: 0 }),
 });
 
+/** What only some executions have. */
+interface AddedParts {
+  readonly error?: ToolError | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly confirmation?: Confirmation | undefined;
+  readonly resultBudget?: ResultBudget | undefined;
+  readonly partialOutput?: string | undefined;
+  readonly changes?: Changes | undefined;
+  readonly questions?: readonly AnsweredQuestion[] | undefined;
+  readonly work?: Work | undefined;
+  readonly modelText?: string | undefined;
+}
+
 /**
  * Freezes a call's result, with its metadata and the parts of a failure that the model may see.
  *
  * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
  */
 export function sealExecution(
-  execution: Omit<
-    ToolExecution,
-    | "error"
-    | "metadata"
-    | "confirmation"
-    | "resultBudget"
-    | "partialOutput"
-    | "changes"
-    | "questions"
-    | "work"
-  >,
-  error?: ToolError,
-  metadata?: JsonObject,
-  confirmation?: Confirmation,
-  resultBudget?: ResultBudget,
-  partialOutput?: string,
-  changes?: Changes,
-  questions?: readonly AnsweredQuestion[],
-  work?: Work,
+  execution: Omit<ToolExecution, keyof AddedParts>,
+  {
+    error,
+    metadata,
+    confirmation,
+    resultBudget,
+    partialOutput,
+    changes,
+    questions,
+    work,
+    modelText,
+  }: AddedParts,
 ): ToolExecution {
   if (
     error === undefined &&
@@ -118,7 +126,8 @@ export function sealExecution(
     resultBudget === undefined &&
     changes === undefined &&
     questions === undefined &&
-    work === undefined
+    work === undefined &&
+    modelText === undefined
   ) {
     return Object.freeze(execution);
   }
@@ -139,6 +148,7 @@ export function sealExecution(
     ...(confirmation !== undefined && { confirmation: Object.freeze(confirmation) }),
     ...(questions !== undefined && { questions: Object.freeze(questions) }),
     ...(work !== undefined && { work: Object.freeze(work) }),
+    ...(modelText !== undefined && { modelText: wellFormed(modelText) }),
     ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),
   });
 }

@@ -11,7 +11,7 @@ import type { ToolCall } from "./call.ts";
 export interface AgentHooks {
   /**
    * Called first, before lookup and parsing. `"abort"` ends the call without a result: nothing runs, and `dispatch`
-   * returns `null`. `{ deny }` fails the call with `permission_denied`.
+   * returns `null`; a suspended call that goes on fails like a denied one. `{ deny }` fails the call with `permission_denied`.
    */
   onToolCall?(call: ToolCall): CallVerdict | Promise<CallVerdict>;
   /** Called last, after the policy's grant and right before the sandbox. */

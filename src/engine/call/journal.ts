@@ -1,13 +1,14 @@
 import type { CanonicalJson } from "../../json/canonical.ts";
+import type { KernelChange } from "../../policy/capability-kernel.ts";
 import type { NearMiss } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import type { KernelChange } from "../../policy/kernel/capability-kernel.ts";
+import type { LimitName } from "../../policy/grant/limits.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { Changes } from "../../tool/changes.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
-import type { ErrorCode } from "../failure/errors.ts";
-import type { Confirmation } from "./confirmation.ts";
+import type { ErrorCode } from "../errors.ts";
+import type { Confirmation, RecordedAnswer } from "./confirmation.ts";
 import type { ExecutionReceipt } from "./execution.ts";
 import type { AnsweredQuestion } from "./question.ts";
 
@@ -22,13 +23,14 @@ export interface CallJournal {
    */
   begin(record: DispatchedRecord): undefined | Promise<void>;
   /**
-   * Records how a call ended that `begin` has recorded. The engine does not wait for the record to be written.
+   * Records how a call ended that `begin` has recorded. The engine does not wait for the record to be written: a promise that is
+   * returned is not awaited, and its rejection is ignored.
    *
    * @throws if the record cannot be written: the receipt of the call then has `recorded: false`.
    */
-  end(record: EndedRecord): void;
-  /** Records a call that does not run. Errors are ignored: no effect lacks its record. */
-  deny(record: DeniedRecord): void;
+  end(record: EndedRecord): unknown;
+  /** Records a call that does not run. Errors and rejections are ignored: no effect lacks its record. */
+  deny(record: DeniedRecord): unknown;
   /**
    * Returns what earlier processes recorded of calls of sessions, in the order of the calls; `undefined` for a call that is
    * not recorded as begun. What it returns holds, whatever a store of sessions has. Default: nothing is recorded.
@@ -48,6 +50,8 @@ export interface CallJournal {
   readonly problem?: string | undefined;
   /** What is not written yet, for metrics: the number of records and the age of the oldest. Default: it is not known. */
   readonly backlog?: { readonly records: number; readonly oldestMs: number };
+  /** How many records could neither be written nor buffered, for metrics. Default: it is not known. */
+  readonly lost?: number;
 }
 
 /** Identifies a call of a session. Its `callId` is unique in its message only. */
@@ -101,6 +105,8 @@ export interface DecidedRecord extends CallRecord {
   /** The version of the policy that decided, if it says so. */
   readonly policyRevision?: string;
   readonly confirmation?: Confirmation;
+  /** What a person answered who was asked about the call. Absent if nobody answered. */
+  readonly answer?: RecordedAnswer;
   readonly grant?: ExecutionGrant;
 }
 
@@ -120,6 +126,8 @@ export interface EndedRecord extends CallRecord {
   readonly code?: ErrorCode;
   /** Absent on success. */
   readonly effect?: CallEffect;
+  /** The limit that was exceeded, with `limit_exceeded`. */
+  readonly limit?: LimitName;
   readonly receipt: ExecutionReceipt;
   /** The whole output, whose digest is computed when it is first read. */
   readonly output: CanonicalJson;

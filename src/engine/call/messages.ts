@@ -1,7 +1,8 @@
+import { plainText } from "../../base/terminal-text.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import { type ContentBlock, contentText, isContentOutput } from "../../tool/content.ts";
 import { withinBudget } from "../bounds/result-budget.ts";
-import { workText } from "../work/work.ts";
+import { workText } from "../work.ts";
 import type { ToolCall } from "./call.ts";
 import type { ToolExecution } from "./execution.ts";
 
@@ -106,7 +107,19 @@ function workDone({ work }: ToolExecution): readonly ContentBlock[] {
   return work === undefined ? [] : [{ type: "text", text: workText(work) }];
 }
 
-function resultContent({ output, error, partialOutput }: ToolExecution): readonly ContentBlock[] {
+function resultContent({ sandbox, ...execution }: ToolExecution): readonly ContentBlock[] {
+  const content = contentOf(execution);
+  // Programs write for terminals.
+  if (sandbox !== "process" && sandbox !== "microvm") return content;
+  return content.map((block) => (block.type === "text" ? { ...block, text: plainText(block.text) } : block));
+}
+
+function contentOf({
+  output,
+  error,
+  partialOutput,
+  modelText,
+}: Omit<ToolExecution, "sandbox">): readonly ContentBlock[] {
   if (isContentOutput(output)) {
     const { content } = output;
     // A failure without any text would tell the model nothing.
@@ -117,5 +130,6 @@ function resultContent({ output, error, partialOutput }: ToolExecution): readonl
     const text = partialOutput === undefined ? error.message : `${error.message}\n${partialOutput}`;
     return [{ type: "text", text }];
   }
+  if (modelText !== undefined) return [{ type: "text", text: modelText }];
   return [{ type: "text", text: typeof output === "string" ? output : JSON.stringify(output) }];
 }

@@ -3,7 +3,7 @@ import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { OpenCall, TaskSuspension } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
-import type { Work } from "../work/work.ts";
+import type { Work } from "../work.ts";
 import type { Confirmation } from "./confirmation.ts";
 
 /** Keeps calls that wait, so that they outlive their process. `openSuspensions` of `sandgate/programs` opens one. */
@@ -29,11 +29,11 @@ export interface CallSuspensions {
    *
    * @param isLost Whether no process goes on with a call.
    */
-  clean(isLost: (call: KeptCall) => boolean): MaybePromise<void>;
+  clean(isLost: (call: SuspendedCall) => boolean): MaybePromise<void>;
 }
 
-/** A call that is kept. */
-export interface KeptCall extends CallPlace {
+/** A call that is retained. */
+export interface SuspendedCall extends CallPlace {
   /** Whether a process has resumed it, and not suspended it again. */
   readonly isResumed: boolean;
 }
@@ -100,6 +100,8 @@ export interface ReopenedSuspension extends CallSuspension {
 
 /** Keeps one call. */
 export interface CallSuspension extends TaskSuspension {
+  /** Whether another process has the call, so that what comes of it here is worth nothing. */
+  readonly isLost: boolean;
   /** What held for the call when an earlier process suspended it; `undefined` if the call is new. */
   readonly kept: EngineState | undefined;
   /**

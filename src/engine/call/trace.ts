@@ -25,11 +25,11 @@ export interface TracedCall {
   readonly redaction: Redaction | undefined;
 }
 
-/** Follows one call until {@link CallTrace.ended}. Errors that its methods throw are ignored, except those of `run`. */
+/** Follows one call until {@link CallTrace.ended}. Errors that its methods throw are ignored. */
 export interface CallTrace extends TaskTrace {
   /** A policy decided on the call: called again after a person has confirmed it. */
   decided(decision: TracedDecision): void;
-  /** Runs the call's work, such that what the work traces belongs to the call. Returns what `work` returns. */
+  /** Runs the call's work, such that what the work traces belongs to the call. Returns what `work` returns. The work runs once, also if this method does not run it. */
   run<Result>(work: () => Result): Result;
   /** The last call: the call has its result. */
   ended(end: TracedEnd): void;

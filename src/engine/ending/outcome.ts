@@ -10,10 +10,11 @@ import {
   executionErrorText,
   invalidOutputText,
   limitExceededText,
+  lostSandboxText,
   neverBeganText,
   timeoutText,
   unavailableText,
-} from "../failure/errors.ts";
+} from "../errors.ts";
 
 /** A sandbox's outcome, converted for the conversation. */
 export interface ReadOutcome {
@@ -59,7 +60,11 @@ function readFailure(
     message: string,
     { userVisible = true, ...more }: Partial<DispatchFailure> = {},
   ): DispatchFailure => ({
-    ...{ code, message, effect, userVisible, ...more },
+    code,
+    message,
+    effect,
+    userVisible,
+    ...more,
     ...(detail !== undefined && { detail }),
     // Another process or the tool itself refused the arguments, in its own words.
     ...(code === "validation_error" && { problems: [{ path: "", message }] }),
@@ -83,16 +88,22 @@ function readFailure(
         limit: outcome.limit,
       });
     case "unavailable":
-      return fail(
-        "sandbox_unavailable",
-        outcome.hasWaited ? neverBeganText(tool, outcome.used.waitedMs ?? 0) : unavailableText(tool, sandbox),
-      );
+      return fail("sandbox_unavailable", textOfUnavailable(outcome, tool, sandbox));
     case "refused":
       return fail(outcome.reason, executionErrorText(outcome.message));
     default:
       // An embedder's sandbox may break its contract; without this, the call would count as a success.
       throw new TypeError("the sandbox returned no outcome");
   }
+}
+
+function textOfUnavailable(
+  { hasWaited, effect, used }: Extract<SandboxOutcome, { readonly status: "unavailable" }>,
+  tool: string,
+  sandbox: SandboxMode,
+): string {
+  if (hasWaited) return neverBeganText(tool, used.waitedMs ?? 0);
+  return effect === "none" ? unavailableText(tool, sandbox) : lostSandboxText(tool, sandbox);
 }
 
 /** Fails a call whose output is not what the tool declares. */
@@ -118,7 +129,9 @@ function readOutput(output: JsonValue, effect: CallEffect): ReadOutcome {
     ...(metadata !== undefined && { metadata }),
     ...(!success && {
       failure: {
-        ...{ code: "execution_error", effect, userVisible: true },
+        code: "execution_error",
+        effect,
+        userVisible: true,
         message: executionErrorText(contentText(content)),
       },
     }),

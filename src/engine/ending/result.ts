@@ -1,7 +1,11 @@
+import { adopt, isThenable } from "../../base/promises.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import { type Changes, withPaths } from "../../tool/changes.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
+import { charsOf } from "../bounds/result-budget.ts";
 import {
   type ExecutionReceipt,
   elapsedMs,
@@ -9,16 +13,18 @@ import {
   sealExecution,
   type ToolExecution,
 } from "../call/execution.ts";
-import { redactedText } from "../failure/errors.ts";
-import { newReference } from "../failure/reference.ts";
-import { failureOf } from "../failure/refusal.ts";
-import { shownName } from "../in-flight/shown-name.ts";
-import type { CallState, StartedCall } from "../in-flight/state.ts";
+import type { DeniedRecord } from "../call/journal.ts";
+import { type DispatchFailure, redactedText } from "../errors.ts";
+import { type CallState, type StartedCall, shownName } from "../in-flight/state.ts";
 import { placeOf } from "../in-flight/suspendable.ts";
-import type { Work } from "../work/work.ts";
-import type { WorkReport } from "../work/work-report.ts";
+import { failureOf } from "../refusal.ts";
+import { callRecord, decidedRecord } from "../steps/record.ts";
+import type { Work } from "../work.ts";
+import type { WorkReport } from "../work-report.ts";
+import { modelTextOf } from "./model-text.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";
-import { recordDenial, recordEnd } from "./record-end.ts";
+
+let random: typeof import("node:crypto").randomBytes | undefined;
 
 /** How a step ends a call: a hook aborted it, or its sandbox returned an outcome. */
 export type CallEnd = "abort" | SandboxOutcome;
@@ -50,7 +56,10 @@ function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
     isolation === undefined && !wasStopped(outcome)
       ? { enforced, used, grant }
       : {
-          ...{ enforced, used, ...(wasStopped(outcome) && endOf(outcome)), grant },
+          enforced,
+          used,
+          ...(wasStopped(outcome) && endOf(outcome)),
+          grant,
           ...(hasRun && isolation !== undefined && { isolation }),
         },
   );
@@ -60,8 +69,7 @@ function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
     outcome,
     readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema),
   );
-  const { changes, endedAt } = outcome;
-  return seal(call, receipt, redact(call, outcome, read), endedAt, changes);
+  return seal(call, receipt, redact(call, outcome, read), outcome);
 }
 
 /** Adds how long the call waited before it was dispatched. */
@@ -145,14 +153,14 @@ function seal(
   call: CallState,
   receipt: ExecutionReceipt,
   read: ReadOutcome,
-  endedAt?: number,
-  seen?: Changes,
+  outcome?: SandboxOutcome,
 ): ToolExecution {
   const { id: callId, name: toolName } = call.received;
   const { redaction, resultBudget } = call.ctx;
   const { output, failure, metadata } = redaction === undefined ? read : withoutSecrets(read, redaction);
   const { confirmation, questions } = call;
-  const changes = seen && frozenChanges(seen, redaction);
+  const changes = outcome?.changes && frozenChanges(outcome.changes, redaction);
+  const writtenElsewhere = outcome?.status === "completed" ? outcome.modelText : undefined;
   const execution = sealExecution(
     {
       callId,
@@ -160,22 +168,47 @@ function seal(
       arguments: call.input,
       success: failure === undefined,
       output,
-      durationMs: elapsedMs(call.startedAt, endedAt),
+      durationMs: elapsedMs(call.startedAt, outcome?.endedAt),
       sandbox: call.grant?.sandbox ?? null,
       receipt: recordEnd(call, receipt, output, failure, changes),
     },
-    failure,
-    metadata,
-    confirmation,
-    resultBudget,
-    failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
-    changes,
-    questions,
-    call.workReport && workOf(call.workReport, redaction),
+    {
+      error: failure,
+      metadata,
+      confirmation,
+      resultBudget,
+      partialOutput:
+        failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
+      changes,
+      questions,
+      work: call.workReport && workOf(call.workReport, redaction),
+      modelText:
+        failure === undefined && call.caller === undefined
+          ? readByModel(call, output, writtenElsewhere)
+          : undefined,
+    },
   );
   forget(call);
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;
+}
+
+/**
+ * Returns how the model reads an output, if its tool says so.
+ *
+ * @param elsewhere What it said where it ran. Where a tool declares what its output is, the model reads nothing beside that.
+ */
+function readByModel(
+  { registered, received, input, ctx }: CallState,
+  output: JsonValue,
+  elsewhere: string | undefined,
+): string | undefined {
+  if (registered?.tool.modelText === undefined) {
+    if (elsewhere === undefined || registered?.outputSchema !== undefined) return undefined;
+    return ctx.redaction?.results ? ctx.redaction.text(elsewhere) : elsewhere;
+  }
+  const { name: toolName } = received;
+  return modelTextOf(registered.tool, output, { chars: charsOf(ctx.resultBudget), input, toolName });
 }
 
 /** Changes arrive as a copy of a thread or an executor, or from a sandbox of the embedder. */
@@ -201,4 +234,63 @@ function withoutSecrets(read: ReadOutcome, redaction: Redaction): ReadOutcome {
     ...(failure && { failure: { ...failure, message: redaction.text(failure.message) } }),
     ...(metadata && { metadata: redaction.results ? redaction.json(metadata) : metadata }),
   };
+}
+
+/** Returns a reference by which an operator finds what the model must not read: six hexadecimal digits. */
+function newReference(): string {
+  // Loaded on first use: that takes half as long as loading this whole package.
+  random ??= process.getBuiltinModule("node:crypto").randomBytes;
+  return random(3).toString("hex");
+}
+
+/**
+ * Records how a call ended, or that it did not run. Never throws.
+ *
+ * @returns The receipt, which says so if the end of a call that ran could not be recorded.
+ */
+function recordEnd(
+  call: CallState,
+  receipt: ExecutionReceipt,
+  output: JsonValue,
+  failure: DispatchFailure | undefined,
+  changes?: Changes,
+): ExecutionReceipt {
+  const { journal } = call.ctx;
+  if (journal === undefined) return receipt;
+  try {
+    if (!call.isRecorded) {
+      const { code, detail: reason } = failure as DispatchFailure;
+      recordDenial(call, { code, ...(reason !== undefined && { reason }) });
+      return receipt;
+    }
+    ignoreRejection(
+      journal.end({
+        ...callRecord(call),
+        success: failure === undefined,
+        receipt,
+        ...(failure !== undefined && { code: failure.code, effect: failure.effect }),
+        ...(failure?.limit !== undefined && { limit: failure.limit }),
+        output: new CanonicalJson(output),
+        ...(changes !== undefined && { changes }),
+        ...(call.questions !== undefined && { questions: call.questions }),
+      }),
+    );
+    return receipt;
+  } catch {
+    return Object.freeze({ ...receipt, recorded: false });
+  }
+}
+
+/** Records a call that does not run. Never throws. */
+function recordDenial(call: CallState, why: Pick<DeniedRecord, "code" | "reason">): void {
+  try {
+    ignoreRejection(call.ctx.journal?.deny({ ...decidedRecord(call), ...why }));
+  } catch {
+    // Nothing ran, so no effect lacks its record.
+  }
+}
+
+/** A journal of the embedder's may return a promise where none is awaited: an unhandled rejection would end the process. */
+function ignoreRejection(returned: unknown): void {
+  if (isThenable(returned)) adopt(returned).catch(() => {});
 }

@@ -9,18 +9,18 @@ import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { DeclaredPath } from "../arguments/declared-paths.ts";
 import type { ReceivedCall } from "../call/call.ts";
-import type { Confirmation } from "../call/confirmation.ts";
+import type { Confirmation, RecordedAnswer } from "../call/confirmation.ts";
 import type { DispatchContext } from "../call/context.ts";
 import type { AnsweredQuestion } from "../call/question.ts";
 import type { CallSuspension } from "../call/suspension.ts";
 import type { CallTrace } from "../call/trace.ts";
-import type { Caller, DispatchNested } from "../nested/nested.ts";
-import type { NestedBudget } from "../nested/nested-budget.ts";
+import type { Caller, DispatchNested } from "../nested.ts";
+import type { NestedBudget } from "../nested-budget.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
 import { beginTrace } from "../reporting/follow.ts";
 import { CallProgress } from "../reporting/progress.ts";
 import { Reporter } from "../reporting/reporter.ts";
-import type { WorkReport } from "../work/work-report.ts";
+import type { WorkReport } from "../work-report.ts";
 import type { PartialOutput } from "./partial-output.ts";
 
 /**
@@ -60,6 +60,8 @@ export class CallState {
   granted: ExecutionGrant | undefined = undefined;
   /** How a person confirmed the call; `undefined` until one does. */
   confirmation: Confirmation | undefined = undefined;
+  /** What a person answered last; `undefined` until one does. */
+  answer: RecordedAnswer | undefined = undefined;
   /** Who answered the questions that the tool asked; `undefined` until it has asked one. */
   questions: readonly AnsweredQuestion[] | undefined = undefined;
   grant: ExecutionGrant | undefined = undefined;
@@ -139,4 +141,22 @@ export interface PlacedCall extends GrantedCall {
 /** A call that its sandbox was given. */
 export interface StartedCall extends PlacedCall {
   task: SandboxTask;
+}
+
+/**
+ * The name of a call's tool for texts that its maker reads: the alias under which the model was offered it, or the
+ * tool's own name if another tool makes the call.
+ */
+export function shownName({ caller, ctx, received }: CallState): string {
+  const { toolAlias } = ctx;
+  return toolAlias === undefined || caller !== undefined ? received.name : aliasOf(received.name, toolAlias);
+}
+
+/** Applies an embedder's mapping. A name for which it fails stays as it is. */
+export function aliasOf(name: string, toolAlias: (name: string) => string): string {
+  try {
+    return String(toolAlias(name));
+  } catch {
+    return name;
+  }
 }

@@ -1,6 +1,6 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import { callDigest } from "../call/call-digest.ts";
+import { callDigest } from "../call/call.ts";
 import type { CallPlace, SuspendableCall } from "../call/suspension.ts";
 import type { CallState, PlacedCall } from "./state.ts";
 
@@ -21,7 +21,10 @@ export function suspendable(call: PlacedCall): SuspendableCall {
     describe: (open) => {
       const { grant, limits, confirmation, policyRevision, nestedBudget, workReport } = call;
       return {
-        ...{ grant, limits, definitions: definitionsOf(call), nestedCalls: nestedBudget?.used ?? 0 },
+        grant,
+        limits,
+        definitions: definitionsOf(call),
+        nestedCalls: nestedBudget?.used ?? 0,
         ...(confirmation !== undefined && { confirmation }),
         ...(policyRevision !== undefined && { policyRevision }),
         ...(workReport !== undefined && { work: workReport.workWithout(open.map(({ number }) => number)) }),

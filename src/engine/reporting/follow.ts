@@ -1,3 +1,4 @@
+import { adopt, isThenable } from "../../base/promises.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ReceivedCall } from "../call/call.ts";
 import type { DispatchContext } from "../call/context.ts";
@@ -30,10 +31,38 @@ export function continueTrace(tracer: CallTracer, headers: TraceHeaders): CallTr
 }
 
 /** Tells a trace something. Never throws. */
-export function follow(trace: CallTrace, tell: (trace: CallTrace) => void): void {
+export function follow(trace: CallTrace, tell: (trace: CallTrace) => unknown): void {
   try {
-    tell(trace);
+    const told = tell(trace);
+    // An unhandled rejection would end the process.
+    if (isThenable(told)) adopt(told).catch(() => {});
   } catch {
     // Tracing must not affect the call.
   }
+}
+
+/**
+ * Runs a call's work as a part of its trace: once, whatever the trace does. What the work returns later belongs to the trace,
+ * too.
+ *
+ * @throws what the work throws.
+ */
+export function runTraced<Result>(trace: CallTrace, work: () => Result): Result {
+  let end: { readonly result: Result } | { readonly thrown: unknown } | undefined;
+  const runOnce = (): Result => {
+    if (end === undefined) {
+      try {
+        end = { result: work() };
+      } catch (thrown) {
+        end = { thrown };
+      }
+    }
+    if ("thrown" in end) throw end.thrown;
+    return end.result;
+  };
+  follow(trace, () => {
+    const returned = trace.run(runOnce);
+    return end !== undefined && "result" in end && returned === end.result ? undefined : returned;
+  });
+  return runOnce();
 }

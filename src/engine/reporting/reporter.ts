@@ -12,7 +12,7 @@ import type { DispatchContext } from "../call/context.ts";
 import type { DispatchEvent, DispatchEventBody, EventStream } from "../call/events.ts";
 import type { ToolExecution } from "../call/execution.ts";
 import type { CallTrace, TracedDecision } from "../call/trace.ts";
-import type { DispatchFailure } from "../failure/errors.ts";
+import type { DispatchFailure } from "../errors.ts";
 import { follow } from "./follow.ts";
 import { type CallProgress, linkProgress } from "./progress.ts";
 import { redactEvent } from "./redacted.ts";
@@ -81,7 +81,9 @@ export class Reporter implements TaskObserver {
     const { rules = NO_RULES } = decision;
     const reason = reasonOf(decision);
     const decided: TracedDecision = {
-      ...{ type: "tool.decided", decision: decision.decision, rules },
+      type: "tool.decided",
+      decision: decision.decision,
+      rules,
       ...(reason !== undefined && { reason: describeThrown(reason).detail }),
       ...(decision.decision === "deny" && decision.near !== undefined && { near: decision.near }),
       ...(policyRevision !== undefined && { policyRevision }),
@@ -151,7 +153,9 @@ export class Reporter implements TaskObserver {
     if (failure !== undefined) {
       const { detail, problems, reference } = failure;
       this.#emit({
-        ...{ type: "tool.failed", execution, rules },
+        type: "tool.failed",
+        execution,
+        rules,
         ...(detail !== undefined && { detail }),
         ...(problems !== undefined && { problems: Object.freeze(problems) }),
         ...(reference !== undefined && { reference, level: "error" }),
@@ -178,9 +182,13 @@ export class Reporter implements TaskObserver {
     if (this.#parent !== undefined) event.parent = this.#parent;
     const { redaction } = this.#ctx;
     if (this.#progress !== undefined) linkProgress(event, this.#progress);
-    events.emit(
-      redaction === undefined ? (event as DispatchEvent) : redactEvent(event as DispatchEvent, redaction),
-    );
+    try {
+      events.emit(
+        redaction === undefined ? (event as DispatchEvent) : redactEvent(event as DispatchEvent, redaction),
+      );
+    } catch {
+      // A stream of the embedder's own must not affect the call.
+    }
   }
 
   /** The stream, if it has a listener. */

@@ -1,9 +1,10 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import { checkArguments } from "../arguments/check-arguments.ts";
-import { ofTool } from "../failure/errors.ts";
-import { denial, invalid } from "../failure/refusal.ts";
-import { shownName } from "../in-flight/shown-name.ts";
-import type { FoundCall } from "../in-flight/state.ts";
+import { checkDeclaredArguments, type DeclaredPath } from "../arguments/declared-paths.ts";
+import { ofTool } from "../errors.ts";
+import type { FoundCall, ParsedCall } from "../in-flight/state.ts";
+import { shownName } from "../in-flight/state.ts";
+import { denial, invalid } from "../refusal.ts";
 
 /**
  * Sets `input` to the arguments as the tool's schema and its own validation accept them, deeply frozen, and `canonical`.
@@ -37,4 +38,23 @@ function readInput(call: FoundCall, isJson: boolean): void {
   if (redaction?.onSecretArgument === "deny" && redaction.finds(checked.value)) {
     throw denial(shownName(call), "secret", "the redaction denies calls with secrets in their arguments");
   }
+}
+
+/**
+ * Checks the paths and URLs that the tool declares, and sets `declaredPaths`. Nobody is asked about a call whose paths lead
+ * out of the session's workspace. What is there can change until the call runs, so whatever opens the paths checks them
+ * again.
+ *
+ * @throws {Refusal} `permission_denied`, `validation_error`.
+ */
+export function checkDeclared(call: ParsedCall): undefined | Promise<undefined> {
+  const { registered, input, ctx } = call;
+  const { declared } = registered;
+  if (declared === undefined) return undefined;
+  const checked = checkDeclaredArguments(declared, input, ctx.workspace, shownName(call));
+  return checked instanceof Promise ? checked.then((paths) => set(call, paths)) : set(call, checked);
+}
+
+function set(call: ParsedCall, paths: readonly DeclaredPath[]): undefined {
+  call.declaredPaths = paths;
 }

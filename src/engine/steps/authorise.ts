@@ -1,19 +1,37 @@
 import { describeThrown } from "../../base/thrown.ts";
 import {
+  type AllowDecision,
   type AskDecision,
   checkDecision,
   type DenyDecision,
   type NearMiss,
   type PolicyDecision,
 } from "../../policy/decision.ts";
+import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
-import { argumentPaths } from "../arguments/declared-paths.ts";
-import { decide, type Question } from "../asking/decide.ts";
+import { shownPath } from "../../tool/file-failure.ts";
+import { argumentPaths, type DeclaredPath } from "../arguments/declared-paths.ts";
+import { boundGrant, boundSandbox } from "../bounds/upper-bound.ts";
 import { elapsedMs } from "../call/execution.ts";
-import { denial, type Refusal } from "../failure/refusal.ts";
-import { shownName } from "../in-flight/shown-name.ts";
-import type { CallState, ParsedCall } from "../in-flight/state.ts";
+import { decide, type Question } from "../decide.ts";
+import { protectedPlaceText, protectedQuestion } from "../errors.ts";
+import {
+  type AuthorisedCall,
+  type CallState,
+  type GrantedCall,
+  type ParsedCall,
+  shownName,
+} from "../in-flight/state.ts";
+import { narrowGrant } from "../nested.ts";
+import { denial, Refusal } from "../refusal.ts";
 import { linkProgress } from "../reporting/progress.ts";
+
+/** A declared path in a place that a person is asked about. */
+interface AskedPath {
+  readonly declared: DeclaredPath;
+  readonly reason: string;
+}
 
 /**
  * Asks the policy, and sets `decision`, `policyRevision` and `granted`. A decision to ask a person passes with the grant that it has, if
@@ -104,4 +122,113 @@ function readDecision(decision: PolicyDecision, tool: string): PolicyDecision {
     default:
       throw denial(tool, "policy-failed", "the policy returned an invalid decision");
   }
+}
+
+/**
+ * Sets `grant` to the policy's grant, narrowed to the caller's, or else to the upper bound of the context. The sandboxes
+ * of the upper bound hold for every call.
+ *
+ * @throws {Refusal} `permission_denied` if the upper bound allows none of the sandboxes that the policy accepts, or a
+ *   declared path is in a protected place that the grant does not open, and there is no person to ask.
+ */
+export function narrow(call: AuthorisedCall): undefined {
+  const { caller, granted, decision } = call;
+  const { upperBound } = call.ctx;
+  const bound = upperBound === undefined ? granted : boundSandbox(granted, upperBound, decision.sandboxes);
+  if (bound === undefined) {
+    const reason = "the upper bound allows none of the sandboxes that the policy accepts";
+    throw denial(shownName(call), "policy", reason);
+  }
+  // The limits and capabilities of a caller's grant are already within the upper bound.
+  if (caller !== undefined) call.grant = narrowGrant(bound, caller);
+  else call.grant = upperBound === undefined ? bound : boundGrant(bound, upperBound);
+  if (call.declaredPaths !== undefined) openProtected(call as GrantedCall);
+}
+
+/**
+ * Looks at the paths that a call would write in protected places which its grant does not open. A call of a host tool has a
+ * person asked, who opens those of the list `asked` for this call; everything else is refused: the sandbox would refuse it,
+ * too late for the person who was asked.
+ *
+ * @throws {Refusal} `permission_denied`.
+ */
+function openProtected(call: GrantedCall): void {
+  const asked = (call.declaredPaths ?? []).flatMap((declared) => askedPath(call, declared));
+  if (asked.length === 0) return;
+  const [{ declared, reason }] = asked as [AskedPath, ...AskedPath[]];
+  const isForHost = asked.some((each) => !each.declared.opensProtected);
+  if ((isForHost && call.grant.sandbox !== "host") || !canAsk(call)) throw refusal(declared, reason);
+  const grant = opened(call.grant, asked);
+  call.grant = grant;
+  if (call.confirmation === undefined) call.decision = question(call.decision, call.granted, asked);
+}
+
+function askedPath({ ctx, grant }: GrantedCall, declared: DeclaredPath): readonly AskedPath[] {
+  const { access, resolved } = declared;
+  const { workspace } = ctx;
+  if (access !== "write" || resolved === undefined || workspace === undefined) return [];
+  const holding = (grant.capabilities.fs ?? []).filter((each) => each.write && resolved.isIn(placeOf(each)));
+  const opening = [{ named: namesIn(workspace), writesProtected: undefined }, ...holding.map(protectionOf)];
+  const found = opening.map((each) => resolved.protectedPlaces(each));
+  // Each grant can open it, and the workspace can name it.
+  const least = found.reduce((a, b) => (b.length < a.length ? b : a));
+  const denied = least.find(
+    ({ list, isOwn, path }) =>
+      list === "denied" && (!declared.opensProtected || isOwn || path.startsWith(".git/")),
+  );
+  if (denied !== undefined) throw refusal(declared, denied.reason);
+  const [place] = least;
+  return place === undefined ? [] : [{ declared, reason: place.reason }];
+}
+
+function refusal({ path }: DeclaredPath, reason: string): Refusal {
+  return new Refusal("permission_denied", protectedPlaceText(shownPath(path), reason), {
+    detail: "a declared path is in a protected place that no grant opens",
+  });
+}
+
+/** Nothing that was allowed earlier in the session answers it. */
+function question(
+  decision: AllowDecision | AskDecision,
+  grant: ExecutionGrant,
+  asked: readonly AskedPath[],
+): AskDecision {
+  const paths = asked.map(({ declared, reason }) => `'${shownPath(declared.path)}', which ${reason}`);
+  const also = protectedQuestion(paths);
+  const { rules, sandboxes, policyDecision = decision.decision } = decision;
+  return Object.freeze({
+    decision: "ask",
+    question: decision.decision === "ask" ? `${decision.question} ${also}` : also,
+    grant,
+    policyDecision,
+    ...(rules !== undefined && { rules }),
+    ...(sandboxes !== undefined && { sandboxes }),
+  });
+}
+
+/** Returns a grant that opens the paths, wherever it lets the tool write. */
+function opened(grant: ExecutionGrant, asked: readonly AskedPath[]): ExecutionGrant {
+  const fs = (grant.capabilities.fs ?? []).map((each): FsGrant => {
+    if (!each.write || each.writesProtected === true) return each;
+    const paths = asked.flatMap(({ declared }) => declared.resolved?.pathsIn(placeOf(each)) ?? []);
+    const open = [...(each.writesProtected ?? []), ...paths.filter((path) => path !== "")];
+    return open.length === 0 ? each : { ...each, writesProtected: open };
+  });
+  return fs.length === 0 ? grant : checkGrant({ ...grant, capabilities: { ...grant.capabilities, fs } });
+}
+
+function protectionOf(grant: FsGrant): {
+  named: readonly string[];
+  writesProtected: FsGrant["writesProtected"];
+} {
+  return { named: namesIn(placeOf(grant)), writesProtected: grant.writesProtected };
+}
+
+/** The place that a grant names. */
+function placeOf(grant: FsGrant): string {
+  return isFileGrant(grant) ? (grant.within ?? grant.file) : grant.directory;
+}
+
+function namesIn(path: string): readonly string[] {
+  return path.split("/").filter((name) => name !== "");
 }

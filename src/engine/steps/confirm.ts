@@ -2,21 +2,24 @@ import { isThenable, toPromise } from "../../base/promises.ts";
 import { beginning } from "../../base/text.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
 import { copyJson } from "../../json/copy.ts";
-import { type JsonValue, JsonValueError } from "../../json/value.ts";
+import { type JsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
 import type { AskDecision } from "../../policy/decision.ts";
 import { isWithinGrant } from "../../policy/grant/within.ts";
-import { confirmationRequest } from "../asking/confirmation-request.ts";
-import type { Confirm, ConfirmationAnswer, ConfirmationRequest } from "../call/confirmation.ts";
-import { confirmationTimeoutText, MAX_REASON_CHARS, userDeniedText } from "../failure/errors.ts";
-import { cancelled, denial, invalid, Refusal } from "../failure/refusal.ts";
-import { shownName } from "../in-flight/shown-name.ts";
+import type {
+  Confirm,
+  ConfirmationAnswer,
+  ConfirmationRequest,
+  RecordedAnswer,
+} from "../call/confirmation.ts";
+import { confirmationTimeoutText, MAX_REASON_CHARS, userDeniedText } from "../errors.ts";
 import type { PlacedCall } from "../in-flight/state.ts";
-import { readArguments, readEditedArguments } from "./arguments.ts";
-import { authorise } from "./authorise.ts";
-import { checkDeclared } from "./declared.ts";
+import { shownName } from "../in-flight/state.ts";
+import { cancelled, denial, invalid, Refusal } from "../refusal.ts";
+import { checkDeclared, readArguments, readEditedArguments } from "./arguments.ts";
+import { authorise, narrow } from "./authorise.ts";
 import { lookUp } from "./lookup.ts";
-import { narrow } from "./narrow.ts";
 import { place } from "./place.ts";
 import { preflight } from "./preflight.ts";
 
@@ -160,10 +163,13 @@ function readAnswer(answer: ConfirmationAnswer, call: PlacedCall, question: stri
   const { decision, by, afterMs, arguments: edited, reason } = members;
   switch (decision) {
     case "allow":
-      if (typeof by === "string")
+      if (typeof by === "string") {
+        call.answer = recordedAnswer(by, decision, afterMs);
         return { by, edited: edited === undefined ? edited : copyArguments(edited) };
+      }
       break;
     case "deny": {
+      if (typeof by === "string") call.answer = recordedAnswer(by, decision, afterMs);
       const denied = typeof by === "string" ? `denied by ${by}` : "denied";
       if (typeof reason !== "string" || reason === "")
         throw new Refusal("user_denied", userDeniedText(), { detail: denied });
@@ -178,6 +184,11 @@ function readAnswer(answer: ConfirmationAnswer, call: PlacedCall, question: stri
   throw denial(shownName(call), "no-approver", "the context's confirm returned an invalid answer");
 }
 
+function recordedAnswer(by: string, decision: "allow" | "deny", afterMs: unknown): RecordedAnswer {
+  const isKnown = typeof afterMs === "number" && Number.isFinite(afterMs) && afterMs >= 0;
+  return { by, decision, ...(isKnown && { afterMs }) };
+}
+
 function copyArguments(edited: unknown): JsonValue {
   try {
     return copyJson(edited);
@@ -186,4 +197,46 @@ function copyArguments(edited: unknown): JsonValue {
     const message = `Invalid arguments: ${reason}`;
     throw invalid(message, [{ path: "", message }]);
   }
+}
+
+/** Returns what a person is asked about a call, frozen. */
+function confirmationRequest(call: PlacedCall, question: string, remember?: "session"): ConfirmationRequest {
+  const { received, ctx, principal, caller, registered, input, canonical, declaredPaths, grant, decision } =
+    call;
+  const { id: callId } = received;
+  const { sessionId, turnId, messageId } = ctx;
+  return Object.freeze({
+    callId,
+    sessionId,
+    tool: registered.subject,
+    input,
+    canonical,
+    grant,
+    question,
+    rules: decision.rules ?? [],
+    ...(declaredPaths !== undefined && {
+      paths: Object.freeze(declaredPaths.map(({ path, access }) => Object.freeze({ path, access }))),
+    }),
+    ...(turnId !== undefined && { turnId }),
+    ...(messageId !== undefined && { messageId }),
+    ...(principal !== undefined && { principal }),
+    ...(remember !== undefined && { remember }),
+    ...(caller !== undefined && { parent: caller.callId }),
+    digest: digestOf(call),
+  });
+}
+
+/** The arguments themselves are in it by their digest, which is that of their canonical text. */
+function digestOf({ received, ctx, registered, canonical, grant }: PlacedCall): string {
+  const { sessionId, turnId = null, messageId = null } = ctx;
+  const identity: JsonObject = {
+    sessionId,
+    turnId,
+    messageId,
+    callId: received.id,
+    argumentDigest: canonical.digest,
+    definitionDigest: registered.definition.digest,
+    grant: grant as unknown as JsonObject,
+  };
+  return new CanonicalJson(identity).digest;
 }

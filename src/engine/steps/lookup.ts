@@ -1,10 +1,10 @@
 import { suggest } from "../../base/suggest.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import { deniedText, MAX_NAMES_LISTED, notFoundText } from "../failure/errors.ts";
-import { denial, invalid, Refusal } from "../failure/refusal.ts";
-import { aliasOf } from "../in-flight/shown-name.ts";
+import { deniedText, MAX_NAMES_LISTED, notFoundText } from "../errors.ts";
 import type { CallState } from "../in-flight/state.ts";
-import { type Caller, mayCall } from "../nested/nested.ts";
+import { aliasOf } from "../in-flight/state.ts";
+import { type Caller, mayCall } from "../nested.ts";
+import { denial, invalid, Refusal } from "../refusal.ts";
 import type { ToolRegistry } from "../registry.ts";
 
 /**

@@ -5,11 +5,11 @@ import { checkLimits, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import { type ClassTimeouts, DEFAULT_TIMEOUTS, limitsOf } from "../bounds/timeouts.ts";
 import { boundLimits } from "../bounds/upper-bound.ts";
-import { inheritedCapabilityText, limitUnenforceableText, ungrantedText } from "../failure/errors.ts";
-import { Refusal, unavailable } from "../failure/refusal.ts";
-import { shownName } from "../in-flight/shown-name.ts";
+import { inheritedCapabilityText, limitUnenforceableText, ungrantedText } from "../errors.ts";
 import type { GrantedCall } from "../in-flight/state.ts";
-import { narrowLimits } from "../nested/nested.ts";
+import { shownName } from "../in-flight/state.ts";
+import { narrowLimits } from "../nested.ts";
+import { Refusal, unavailable } from "../refusal.ts";
 import type { Placement, RegisteredTool } from "../registered-tool.ts";
 
 /**

@@ -2,9 +2,9 @@ import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import { problemText, readProblem } from "../../schema/argument-problem.ts";
 import type { PreflightContext } from "../../tool/preflight.ts";
-import { executionErrorText, invalidArgumentsText, notValidatedText } from "../failure/errors.ts";
-import { cancelled, invalid } from "../failure/refusal.ts";
+import { executionErrorText, invalidArgumentsText, notValidatedText } from "../errors.ts";
 import type { PlacedCall } from "../in-flight/state.ts";
+import { cancelled, invalid } from "../refusal.ts";
 import { refusalOf } from "./lookup.ts";
 
 /** The most problems that the model reads. */

@@ -1,12 +1,12 @@
 import { toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
-import { callDigest } from "../call/call-digest.ts";
+import { callDigest } from "../call/call.ts";
 import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
-import { notRecordedText } from "../failure/errors.ts";
-import { cancelled, Refusal } from "../failure/refusal.ts";
-import { shownName } from "../in-flight/shown-name.ts";
+import { notRecordedText } from "../errors.ts";
 import type { CallState, PlacedCall } from "../in-flight/state.ts";
+import { shownName } from "../in-flight/state.ts";
+import { cancelled, Refusal } from "../refusal.ts";
 
 /**
  * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares that it
@@ -76,7 +76,9 @@ function notRecorded(call: PlacedCall, thrown: unknown): Refusal {
 export function callRecord({ received, ctx, principal, caller }: CallState): CallRecord {
   const { sessionId, turnId, messageId } = ctx;
   return {
-    ...{ callId: received.id, sessionId, toolName: received.name },
+    callId: received.id,
+    sessionId,
+    toolName: received.name,
     ...(turnId !== undefined && { turnId }),
     ...(messageId !== undefined && { messageId }),
     ...(principal !== undefined && { principal }),
@@ -86,7 +88,7 @@ export function callRecord({ received, ctx, principal, caller }: CallState): Cal
 
 /** What is known of the call after its last step. */
 export function decidedRecord(call: CallState): DecidedRecord {
-  const { registered, canonical, decision, policyRevision, confirmation, grant } = call;
+  const { registered, canonical, decision, policyRevision, confirmation, answer, grant } = call;
   return {
     ...callRecord(call),
     rules: decision?.rules ?? [],
@@ -100,6 +102,7 @@ export function decidedRecord(call: CallState): DecidedRecord {
     ...(decision?.decision === "deny" && decision.near !== undefined && { near: decision.near }),
     ...(decision !== undefined && policyRevision !== undefined && { policyRevision }),
     ...(confirmation !== undefined && { confirmation }),
+    ...(answer !== undefined && { answer }),
     ...(grant !== undefined && { grant }),
   };
 }

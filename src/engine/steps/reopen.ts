@@ -2,10 +2,10 @@ import { describeThrown } from "../../base/thrown.ts";
 import { isWithinGrant } from "../../policy/grant/within.ts";
 import { suspensionProblem } from "../../sandboxes/contract/suspension-problem.ts";
 import type { EngineState, ReopenedSuspension } from "../call/suspension.ts";
-import { suspensionRefusedText } from "../failure/errors.ts";
-import { Refusal } from "../failure/refusal.ts";
+import { suspensionRefusedText } from "../errors.ts";
 import type { PlacedCall } from "../in-flight/state.ts";
 import { definitionsOf, suspendable } from "../in-flight/suspendable.ts";
+import { Refusal } from "../refusal.ts";
 import { decideAgain } from "./confirm.ts";
 
 /**

@@ -1,29 +1,51 @@
-import type { OneShotThenable } from "../../base/promises.ts";
+import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
+import { race } from "../../base/timers/race.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonObject } from "../../json/value.ts";
+import type { PolicySubject } from "../../policy/policy.ts";
 import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
-import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import type { SandboxTask } from "../../sandboxes/contract/task.ts";
-import { questionAsker } from "../asking/ask.ts";
+import type { AskForTask, AskForTaskOptions, SandboxTask } from "../../sandboxes/contract/task.ts";
+import { answerProblem, checkQuestion, copyAnswer } from "../../tool/questions/check-question.ts";
+import type { Question, QuestionAnswer } from "../../tool/questions/question.ts";
+import {
+  declinedToAnswer,
+  nobodyAnswered,
+  nobodyToAsk,
+  questionCancelled,
+} from "../../tool/questions/question-failures.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
 import { charsOf } from "../bounds/result-budget.ts";
 import type { DispatchContext } from "../call/context.ts";
-import { canHold, type Holding } from "../call/holding.ts";
+import { canHold, type Holding } from "../call/context.ts";
 import { idempotencyKeyOf } from "../call/idempotency.ts";
-import type { CallTrace } from "../call/trace.ts";
-import { cancelled, denial } from "../failure/refusal.ts";
+import type { AskUser, QuestionReply, QuestionRequest } from "../call/question.ts";
 import { PartialOutput } from "../in-flight/partial-output.ts";
-import { shownName } from "../in-flight/shown-name.ts";
 import type { PlacedCall } from "../in-flight/state.ts";
+import { shownName } from "../in-flight/state.ts";
 import { suspendable } from "../in-flight/suspendable.ts";
-import { toolCaller } from "../nested/nested.ts";
-import { NestedBudget } from "../nested/nested-budget.ts";
-import { WorkReport } from "../work/work-report.ts";
+import { toolCaller } from "../nested.ts";
+import { NestedBudget } from "../nested-budget.ts";
+import { cancelled, denial } from "../refusal.ts";
+import { runTraced } from "../reporting/follow.ts";
+import { WorkReport } from "../work-report.ts";
 import { callableNames, canCall } from "./lookup.ts";
+
+/** The most answers of a call that its execution names. */
+const MAX_ANSWERS = 100;
+
+/** Shared by all calls for which nobody can be asked: a function for each would slow down calls that never ask. */
+const NOBODY: Readonly<Record<"none" | "unknown", AskForTask>> = {
+  none: () => Promise.reject(nobodyToAsk("none")),
+  unknown: () => Promise.reject(nobodyToAsk("unknown")),
+};
 
 /**
  * Sets `task`, and has the sandbox run it.
  *
  * @returns What became of it, which ends the call.
- * @throws {Refusal} `cancelled`; `permission_denied` if the changes of the call have to be held and cannot be.
+ * @throws {Refusal} `cancelled`; `permission_denied` if the changes of the call have to be staged and cannot be.
  */
 export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {
   const { ctx, principal, caller, grant, canonical, limits, reporter } = call;
@@ -31,7 +53,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   if (signal?.aborted) throw cancelled();
   const { id: callId, name: toolName } = call.received;
   const { capabilities } = grant;
-  const holding = ctx.holdChanges === undefined ? undefined : holdingOf(call, ctx.holdChanges);
+  const holding = ctx.stageChanges === undefined ? undefined : holdingOf(call, ctx.stageChanges);
   const nesting = caller === undefined ? 0 : caller.depth + 1;
   const implementations = call.registered.tool;
   const { definition, subject } = call.registered;
@@ -63,7 +85,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     embedder,
     agent,
     nesting,
-    holdChanges: holding?.open,
+    stageChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
     idempotencyKey: idempotencyKeyOf(implementations, call),
@@ -71,32 +93,24 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     resultChars: caller === undefined ? charsOf(ctx.resultBudget) : undefined,
     canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
-  call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
+  const given = capabilities.tools === undefined ? task : withCallTool(call, task);
+  call.task = given;
   task.turn?.begins();
   reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, call.policyRevision);
   return call.trace === undefined
-    ? call.sandbox.run(call.task)
-    : runTraced(call.trace, call.sandbox, call.task);
+    ? call.sandbox.run(given)
+    : runTraced(call.trace, () => call.sandbox.run(given));
 }
 
-/** A call that runs unasked since its changes are held must not change anything at once. */
+/** A call that runs unasked since its changes are staged must not change anything at once. */
 function holdingOf(
   call: PlacedCall,
-  holdChanges: NonNullable<DispatchContext["holdChanges"]>,
+  stageChanges: NonNullable<DispatchContext["stageChanges"]>,
 ): Holding | undefined {
-  const holding = holdChanges(call.received.id);
+  const holding = stageChanges(call.received.id);
   if (holding?.isRequired !== true) return holding;
   if (holding.open !== undefined && canHold(call.registered.tool, call.grant.sandbox)) return holding;
   throw denial(shownName(call), "policy", "the changes of the call have to be held, and cannot be");
-}
-
-/** Runs a task as a part of its call's trace. What the sandbox returns later belongs to the trace, too. */
-function runTraced(
-  trace: CallTrace,
-  sandbox: Sandbox,
-  task: SandboxTask,
-): SandboxOutcome | OneShotThenable<SandboxOutcome> {
-  return trace.run(() => sandbox.run(task));
 }
 
 function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
@@ -119,4 +133,129 @@ function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
   const { searchesTools } = call.registered.tool;
   const toolNames = searchesTools ? () => callableNames(ctx.registry, { grant }) : undefined;
   return { ...task, callTool, suspension, toolNames };
+}
+
+/**
+ * Returns the function through which the tool of a call asks a person. Nobody is asked for a nested call unless the wall
+ * time of its callers can stand still while a person thinks.
+ */
+function questionAsker(call: PlacedCall): AskForTask {
+  const { ctx, caller } = call;
+  const { ask } = ctx;
+  if (ask === undefined || (caller !== undefined && caller.pause === undefined)) {
+    return NOBODY[effectOf(call.registered.subject)];
+  }
+  let count = 0;
+  return async (given, options) => {
+    const request = questionRequest(call, ++count, checkQuestion(given));
+    const effect = effectOf(request.tool);
+    if (options.signal.aborted) throw questionCancelled(effect);
+    const resumeCallers = caller?.pause?.();
+    const resume = options.pause();
+    ctx.turn?.waits();
+    try {
+      return await answerTo(call, ask, request, options);
+    } catch (thrown) {
+      // What else the context's function throws is not for the model.
+      throw thrown instanceof ToolFailure ? thrown : nobodyToAsk(effect);
+    } finally {
+      ctx.turn?.begins();
+      resume();
+      resumeCallers?.();
+    }
+  };
+}
+
+async function answerTo(
+  call: PlacedCall,
+  ask: AskUser,
+  request: QuestionRequest,
+  { signal }: AskForTaskOptions,
+): Promise<QuestionAnswer> {
+  const asked: unknown = ask(request, signal);
+  const reading = (isThenable(asked) ? toPromise(asked) : Promise.resolve(asked)).then((reply) =>
+    readReply(reply as QuestionReply, request, call),
+  );
+  const answer = await race(
+    reading.then((value) => ({ value })),
+    { signals: [signal] },
+  );
+  if (answer === "aborted") throw questionCancelled(effectOf(request.tool));
+  return answer.value;
+}
+
+/** Reads each member once: an answer of foreign code may be another one the next time. */
+function readReply(reply: QuestionReply, request: QuestionRequest, call: PlacedCall): QuestionAnswer {
+  const { decision, answer: given, by, afterMs } = (reply ?? {}) as Partial<Record<string, unknown>>;
+  const effect = effectOf(request.tool);
+  switch (decision) {
+    case "answer": {
+      const answer = copyAnswer(given);
+      if (answerProblem(request, answer) !== undefined) break;
+      keepAnswer(call, request, decision, by);
+      return answer;
+    }
+    case "deny":
+      keepAnswer(call, request, decision, by);
+      throw declinedToAnswer(effect);
+    case "timeout":
+      throw nobodyAnswered(afterMs, effect);
+    case "cancelled":
+      throw questionCancelled(effect);
+  }
+  throw nobodyToAsk(effect);
+}
+
+/** Keeps who answered, for the execution. What comes after the end of the call is dropped. */
+function keepAnswer(
+  call: PlacedCall,
+  { digest }: QuestionRequest,
+  decision: "answer" | "deny",
+  by: unknown,
+): void {
+  const kept = call.questions ?? [];
+  if (typeof by !== "string" || kept.length >= MAX_ANSWERS) return;
+  call.questions = [...kept, Object.freeze({ by, decision, digest })];
+}
+
+/** Asking changes nothing. What else the tool did before it asked is not known, unless it changes nothing at all. */
+function effectOf({ sideEffects }: PolicySubject): "none" | "unknown" {
+  return changesNothing(sideEffects) ? "none" : "unknown";
+}
+
+/**
+ * Returns what a person is asked for a tool, frozen.
+ *
+ * @param number Which question of the call it is, from 1 on.
+ */
+function questionRequest(call: PlacedCall, number: number, given: Question): QuestionRequest {
+  const { received, ctx, principal, caller, registered } = call;
+  const { id: callId } = received;
+  const { sessionId, turnId, messageId } = ctx;
+  const { question, choices, multiple = false, timeoutMs } = given;
+  const shown: JsonObject = {
+    sessionId,
+    turnId: turnId ?? null,
+    messageId: messageId ?? null,
+    callId,
+    number,
+    definitionDigest: registered.definition.digest,
+    question,
+    choices: choices ?? null,
+    multiple,
+  };
+  return Object.freeze({
+    callId,
+    sessionId,
+    tool: registered.subject,
+    question,
+    multiple,
+    ...(turnId !== undefined && { turnId }),
+    ...(messageId !== undefined && { messageId }),
+    ...(principal !== undefined && { principal }),
+    ...(caller !== undefined && { parent: caller.callId }),
+    ...(choices !== undefined && { choices }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    digest: new CanonicalJson(shown).digest,
+  });
 }

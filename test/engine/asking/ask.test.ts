@@ -36,8 +36,14 @@ describe("A tool that asks", () => {
     expect(Object.isFrozen(execution.questions)).toBe(true);
     expect(requests).toEqual([
       {
-        ...{ callId: "call", sessionId: "session", turnId: "t", messageId: "m", principal },
-        ...{ ...question, multiple: false, tool: expect.objectContaining({ name: "tool" }) },
+        callId: "call",
+        sessionId: "session",
+        turnId: "t",
+        messageId: "m",
+        principal,
+        ...question,
+        multiple: false,
+        tool: expect.objectContaining({ name: "tool" }),
         digest: expect.stringMatching(/^[\da-f]{64}$/),
       },
     ]);
@@ -135,7 +141,9 @@ describe("A tool that asks", () => {
 
 describe("The question of a nested call", () => {
   const outer = (body: string): Tool => ({
-    ...{ name: "outer", description: "", inputSchema: { type: "object" } },
+    name: "outer",
+    description: "",
+    inputSchema: { type: "object" },
     quickjs: { source: `export default async (input, { tools }) => { ${body} }` },
   });
 
@@ -195,7 +203,9 @@ describe("The question of a nested call", () => {
     const { quickjs: _, ...plain } = outer("");
     const component = { ...plain, wasm: { component: new URL("file:///outer.wasm") } } as Tool;
     const ctx = await contextFor([component, asking({ question: "?" })], {
-      ...{ policy, ask, sandboxes },
+      policy,
+      ask,
+      sandboxes,
     });
     const execution = await new ToolDispatchEngine().dispatch({ id: "c", name: "outer", arguments: {} }, ctx);
     expect(execution?.output).toContain(NOBODY);

@@ -86,7 +86,9 @@ describe.skipIf(!workspaceIsSupported())("The changes in an execution", () => {
 
   test("of a guest are followed over the steps of its call", async () => {
     const tool: Tool = {
-      ...{ name: "tool", description: "", inputSchema: { type: "object" } },
+      name: "tool",
+      description: "",
+      inputSchema: { type: "object" },
       quickjs: {
         source: `export default async (_, { fs, tools }) => {
           fs.writeFile("/new.txt", "1");

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
@@ -37,8 +38,24 @@ describe("an invalid context is a TypeError of the dispatch, and runs nothing:",
       "the context has an unknown member 'engine': expected registry, policy",
     ],
     [{ events: () => {} }, "events of the context must be an EventStream"],
+    [{ events: new EventEmitter() }, "events of the context must be an EventStream"],
     [{ redaction: true }, "redaction of the context must be a Redaction"],
     [{ hooks: () => "abort" }, "hooks of the context must be an object with hooks"],
+    [
+      { hooks: { onToolcall: () => "abort" } },
+      "hooks of the context has an unknown member 'onToolcall': did you mean 'onToolCall'?",
+    ],
+    [
+      { hooks: { beforeTool: () => "abort" } },
+      "hooks of the context has an unknown member 'beforeTool': expected onToolCall, onToolStart",
+    ],
+    [{ hooks: { onToolStart: "deny" } }, "hooks.onToolStart of the context must be a function"],
+    [{ resultBudget: { char: 10 } }, "resultBudget of the context has an unknown member 'char'"],
+    [{ timeouts: { quick: 1, slow: 1, slwo: 1 } }, "timeouts of the context has an unknown member 'slwo'"],
+    [{ tracer: {} }, "tracer of the context must be a tracer"],
+    [{ journal: {} }, "journal of the context must be a journal"],
+    [{ suspensions: {} }, "suspensions of the context must be what openSuspensions returns"],
+    [{ waitedMs: Number.NaN }, "waitedMs of the context must be a number of at least 0"],
     [{ confirm: true }, "confirm of the context must be a function"],
     [{ signal: new AbortController() }, "signal of the context must be an AbortSignal"],
     [{ unhandledErrors: "hidden" }, 'unhandledErrors of the context must be "message" or "redacted"'],

@@ -97,7 +97,9 @@ describe("A ToolFailure", () => {
 
 describe("An object with a code that a QuickJS tool throws", () => {
   const quickjs = (thrown: string): Tool => ({
-    ...{ name: "tool", description: "", inputSchema: {} },
+    name: "tool",
+    description: "",
+    inputSchema: {},
     quickjs: { source: `export default () => { throw ${thrown} }` },
   });
   const policy = { check: () => allow({ sandbox: "quickjs" }) };
@@ -202,7 +204,9 @@ describe("unhandledErrors", () => {
     const redacted = { unhandledErrors: "redacted" } as const;
     const report = { content: [{ type: "text", text: "reported" }], success: false };
     const guest: Tool = {
-      ...{ name: "tool", description: "", inputSchema: {} },
+      name: "tool",
+      description: "",
+      inputSchema: {},
       quickjs: { source: "export default () => { throw new Error('guest') }" },
     };
     const messages = [

@@ -41,7 +41,9 @@ test("An endpoint's number beyond a double fails the call, or arrives as its dig
   const net = [{ origin, addresses: ["127.0.0.1/32"] }];
   const policy = { check: () => allow({ sandbox: "remote", capabilities: { net } }) };
   const tool = (response?: object) => ({
-    ...{ name: "tool", description: "", inputSchema: {} },
+    name: "tool",
+    description: "",
+    inputSchema: {},
     remote: { http: { url: `${origin}/`, ...(response && { response }) } },
   });
   try {

@@ -37,7 +37,9 @@ class Setting {
   register(description: string): void {
     this.registry.register(
       {
-        ...{ name: "send", description, sideEffects: "network" },
+        name: "send",
+        description,
+        sideEffects: "network",
         inputSchema: { type: "object", properties: { to: { type: "string" } }, required: ["to"] },
         host: (input: JsonObject) => {
           this.ran.push(input);
@@ -50,7 +52,11 @@ class Setting {
 
   async send(confirm: Confirm | undefined, more: Partial<DispatchContext> = {}): Promise<ToolExecution> {
     const ctx: DispatchContext = {
-      ...{ registry: this.registry, sandboxes, sessionId: "s1", turnId: "t1", messageId: "m1" },
+      registry: this.registry,
+      sandboxes,
+      sessionId: "s1",
+      turnId: "t1",
+      messageId: "m1",
       policy: {
         check: (request) => {
           this.requests.push(request);
@@ -84,8 +90,14 @@ describe("a call that the policy asks about", () => {
     expect(execution).toMatchObject({ success: true, output: "sent" });
     const [request] = setting.asked;
     expect(request).toMatchObject({
-      ...{ callId: "c1", sessionId: "s1", turnId: "t1", messageId: "m1", question: "Send it?" },
-      ...{ input: { to: "ann" }, grant: HOST, tool: { name: "send", sideEffects: "network" } },
+      callId: "c1",
+      sessionId: "s1",
+      turnId: "t1",
+      messageId: "m1",
+      question: "Send it?",
+      input: { to: "ann" },
+      grant: HOST,
+      tool: { name: "send", sideEffects: "network" },
     });
     expect(execution.confirmation).toEqual({ by: "eve", digest: request?.digest });
     expect(Object.isFrozen(request)).toBe(true);
@@ -95,7 +107,9 @@ describe("a call that the policy asks about", () => {
     const setting = new Setting();
     const { error } = await setting.send(answering({ decision: "deny", by: "eve" }));
     expect(error).toMatchObject({
-      ...{ code: "user_denied", effect: "none", message: "User denied this operation." },
+      code: "user_denied",
+      effect: "none",
+      message: "User denied this operation.",
     });
     expect(setting.ran).toEqual([]);
   });
@@ -411,7 +425,10 @@ describe("an answer of foreign code", () => {
 describe("a nested call that the policy asks about", () => {
   const source = "export default async (input, { tools }) => { return await tools.call('send', input); }";
   const outer = (name: string, quickjs: string) => ({
-    ...{ name, description: "", inputSchema: { type: "object" }, quickjs: { source: quickjs } },
+    name,
+    description: "",
+    inputSchema: { type: "object" },
+    quickjs: { source: quickjs },
   });
   const decide = ({ tool }: PolicyRequest): PolicyDecision =>
     tool.name === "send"
@@ -426,7 +443,11 @@ describe("a nested call that the policy asks about", () => {
     setting.registry.register(outer("outer", source));
     setting.registry.register(outer("outermost", source.replace("'send'", "'outer'")));
     const ctx = {
-      ...{ registry: setting.registry, sandboxes, sessionId: "s1", policy: { check: decide }, confirm },
+      registry: setting.registry,
+      sandboxes,
+      sessionId: "s1",
+      policy: { check: decide },
+      confirm,
     };
     return (await engine.dispatch({ id: "c1", name, arguments: { to: "ann" } }, ctx)) as ToolExecution;
   };
@@ -440,7 +461,8 @@ describe("a nested call that the policy asks about", () => {
       new Promise((resolve) => setTimeout(resolve, 900, { decision: "allow", by: "eve" }));
     const execution = await dispatchOuter(setting, slow, name);
     expect(execution).toMatchObject({ success: true, output: "sent" });
-    expect(execution.receipt.used.wallTimeMs).toBeLessThan(400);
+    // Of all the time since the dispatch, the person's is not in the wall time.
+    expect(execution.durationMs - execution.receipt.used.wallTimeMs).toBeGreaterThan(800);
     expect(setting.ran).toEqual([{ to: "ann" }]);
   });
 
@@ -451,7 +473,11 @@ describe("a nested call that the policy asks about", () => {
     setting.registry.register(outer("outer", source));
     let isAborted: Promise<unknown> | undefined;
     const ctx: DispatchContext = {
-      ...{ registry: setting.registry, sandboxes, sessionId: "s1", policy: { check: decide }, events },
+      registry: setting.registry,
+      sandboxes,
+      sessionId: "s1",
+      policy: { check: decide },
+      events,
       signal: cancel.signal,
       confirm: (_request, signal) => {
         isAborted = new Promise((resolve) => signal.addEventListener("abort", resolve));

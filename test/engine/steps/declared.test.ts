@@ -324,9 +324,21 @@ describe("A declared URL", () => {
   });
 
   test.each([
-    ...["file:///etc/passwd", "javascript:alert(1)", "ftp://example.com", "example.com", "//example.com", ""],
-    ...["http:example.com", "https:///example.com", "https:\\\\example.com", "https://exa mple.com"],
-    ...["ht\ntps://example.com", " https://example.com", "https://example.com/\t", "http://[::1", 7],
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "ftp://example.com",
+    "example.com",
+    "//example.com",
+    "",
+    "http:example.com",
+    "https:///example.com",
+    "https:\\\\example.com",
+    "https://exa mple.com",
+    "ht\ntps://example.com",
+    " https://example.com",
+    "https://example.com/\t",
+    "http://[::1",
+    7,
   ])("of another kind is refused before the policy is asked: %j", async (url) => {
     const probe = new Probe(urls, {});
     const { error } = await probe.dispatch({ url });

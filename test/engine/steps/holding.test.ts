@@ -5,7 +5,7 @@ import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { allow } from "../../../src/policy/decision.ts";
-import type { GrantedFiles, HoldChanges } from "../../../src/sandboxes/contract/held-changes.ts";
+import type { GrantedFiles, StageChanges } from "../../../src/sandboxes/contract/staged-changes.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { toChanges } from "../../../src/tool/changes.ts";
 import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 /** Keeps texts that are written in memory, and reads the others from the disk. */
-const inMemory: HoldChanges = (given) => {
+const inMemory: StageChanges = (given) => {
   granted = given;
   const files: Pick<WorkspaceFiles, "read" | "write"> = {
     read: async (path) => held.get(path) ?? given.files.read(path),
@@ -53,11 +53,11 @@ const host = async (_: object, { files }: HostContext): Promise<string | undefin
 const writer = (more: Partial<Tool> = {}): Tool =>
   hostTool(host, { sideEffects: "write", usesFiles: true, writesThroughFiles: true, ...more });
 
-async function dispatch(tool: Tool, holdChanges: DispatchContext["holdChanges"]): Promise<ToolExecution> {
+async function dispatch(tool: Tool, stageChanges: DispatchContext["stageChanges"]): Promise<ToolExecution> {
   const policy = {
     check: () => allow({ sandbox: "host", capabilities: { fs: [{ directory: tree.root, write: true }] } }),
   };
-  return dispatchTool(await contextFor([tool], { policy, sandboxes, ...(holdChanges && { holdChanges }) }));
+  return dispatchTool(await contextFor([tool], { policy, sandboxes, ...(stageChanges && { stageChanges }) }));
 }
 
 const onDisk = (): boolean => existsSync(join(tree.root, "a.txt"));
@@ -110,7 +110,7 @@ test("the changes of a call reach the disk unless the context holds them", async
   expect(readFileSync(join(tree.root, "a.txt"), "utf8")).toBe("new");
 });
 
-test("holdChanges is asked about each call by its id", async () => {
+test("stageChanges is asked about each call by its id", async () => {
   const asked: string[] = [];
   await dispatch(writer(), (callId) => {
     asked.push(callId);

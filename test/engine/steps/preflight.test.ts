@@ -24,7 +24,9 @@ async function learned<T>(
 ): Promise<T | undefined> {
   let answer: T | undefined;
   const tool: Tool = {
-    ...{ name: "tool", description: "", inputSchema: { type: "object" } },
+    name: "tool",
+    description: "",
+    inputSchema: { type: "object" },
     quickjs: { source: "export default () => 1;" },
     preflight: (_, context) => {
       answer = ask(context);

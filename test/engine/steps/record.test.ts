@@ -66,14 +66,21 @@ async function dispatch(
   }: Setting = {},
 ) {
   const registry = new ToolRegistry().register({
-    ...{ name: "tool", description: "", inputSchema: { type: "object" }, sideEffects },
+    name: "tool",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects,
     host: () => {
       log.entries.push("ran");
       return { done: true };
     },
   });
   const ctx: DispatchContext = {
-    ...{ registry, sandboxes, sessionId: "s", turnId: "t", journal: log },
+    registry,
+    sandboxes,
+    sessionId: "s",
+    turnId: "t",
+    journal: log,
     principal: { id: "ann", kind: "user" },
     policy: { check: () => decision, revision: "r7" },
     ...more,
@@ -91,7 +98,10 @@ describe("a context with a journal", () => {
       {
         begin: {
           ...identity,
-          ...{ sideEffects: "write", decision: "allow", rules: ["r"], policyRevision: "r7" },
+          sideEffects: "write",
+          decision: "allow",
+          rules: ["r"],
+          policyRevision: "r7",
           grant: { sandbox: "host" },
           definitionDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
         },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FirstAndLast } from "../../../src/engine/work/first-and-last.ts";
+import { FirstAndLast } from "../../../src/engine/work-report.ts";
 
 const lengthOf = (text: string): number => text.length;
 

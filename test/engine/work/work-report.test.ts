@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { NestedWork } from "../../../src/engine/work/work.ts";
-import { WorkReport } from "../../../src/engine/work/work-report.ts";
+import type { NestedWork } from "../../../src/engine/work.ts";
+import { WorkReport } from "../../../src/engine/work-report.ts";
 import type { TaskObserver } from "../../../src/sandboxes/contract/task.ts";
 
 function callOf(tool: string): NestedWork {
@@ -42,8 +42,10 @@ describe("A report of what a tool does", () => {
     report.log("info", "plain");
     report.log("error", "broken");
     expect(report.work).toEqual({
-      ...{ calls: [callOf("b"), callOf("a")], omittedCalls: 0 },
-      ...{ log: ["plain", "[error] broken"], omittedLines: 0 },
+      calls: [callOf("b"), callOf("a")],
+      omittedCalls: 0,
+      log: ["plain", "[error] broken"],
+      omittedLines: 0,
     });
   });
 

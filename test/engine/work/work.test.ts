@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { type NestedWork, type Work, workText } from "../../../src/engine/work/work.ts";
+import { type NestedWork, type Work, workText } from "../../../src/engine/work.ts";
 
 const NOTHING: Work = { calls: [], omittedCalls: 0, log: [], omittedLines: 0 };
 
 function callsOf(count: number): readonly NestedWork[] {
   return Array.from({ length: count }, (_, index) => ({
-    ...{ tool: `t${index}`, decision: "allowed", effect: "none" },
+    tool: `t${index}`,
+    decision: "allowed",
+    effect: "none",
   })) as readonly NestedWork[];
 }
 

@@ -1,12 +1,12 @@
-import { systemErrorText } from "../../base/system-error.ts";
-import { beginning } from "../../base/text.ts";
-import { formatDuration, formatMinutes } from "../../base/units.ts";
-import { UNPRINTABLE } from "../../base/unprintable.ts";
-import type { CapabilityName } from "../../policy/grant/capabilities.ts";
-import { formatLimit, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
-import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
-import type { ArgumentProblem } from "../../schema/argument-problem.ts";
-import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import { systemErrorText } from "../base/system-error.ts";
+import { beginning } from "../base/text.ts";
+import { formatDuration, formatMinutes } from "../base/units.ts";
+import { UNPRINTABLE } from "../base/unprintable.ts";
+import type { CapabilityName } from "../policy/grant/capabilities.ts";
+import { formatLimit, type LimitName, type ResourceLimits } from "../policy/grant/limits.ts";
+import type { CallEffect } from "../sandboxes/contract/outcome.ts";
+import type { ArgumentProblem } from "../schema/argument-problem.ts";
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
 
 /** The closed set of codes of failed calls. */
 export type ErrorCode =
@@ -226,6 +226,11 @@ export function executionErrorText(message: string): string {
 /** The text of a call that the granted sandbox cannot run. */
 export function unavailableText(tool: string, sandbox: SandboxMode): string {
   return `Tool ${quote(tool)} cannot run now: its '${sandbox}' sandbox is not available`;
+}
+
+/** The text of a call whose sandbox was lost after the call could have begun, so that it is not simply called again. */
+export function lostSandboxText(tool: string, sandbox: SandboxMode): string {
+  return `The '${sandbox}' sandbox of tool ${quote(tool)} was lost during the call; whether it took effect is not known`;
 }
 
 /** `Tool 'X' never began: it waited 30s for its turn, and had no effect. Call it again later`. */

@@ -1,8 +1,8 @@
-import { adopt, isThenable, type MaybePromise } from "../../base/promises.ts";
-import { describeThrown } from "../../base/thrown.ts";
-import { race } from "../../base/timers/race.ts";
-import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "../call/context.ts";
-import { cancelled, denial, Refusal } from "../failure/refusal.ts";
+import { adopt, isThenable, type MaybePromise } from "../base/promises.ts";
+import { describeThrown } from "../base/thrown.ts";
+import { race } from "../base/timers/race.ts";
+import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "./call/context.ts";
+import { cancelled, denial, Refusal } from "./refusal.ts";
 
 /** A question to a hook or the policy, which are foreign code. One object serves all calls. */
 export interface Question<About, Answer> {

@@ -1,8 +1,7 @@
-import { beginning } from "../../base/text.ts";
-import type { TaskObserver } from "../../sandboxes/contract/task.ts";
-import type { Display } from "../../tool/display.ts";
-import type { LogLevel } from "../../tool/log-level.ts";
-import { FirstAndLast } from "./first-and-last.ts";
+import { beginning } from "../base/text.ts";
+import type { TaskObserver } from "../sandboxes/contract/task.ts";
+import type { Display } from "../tool/display.ts";
+import type { LogLevel } from "../tool/log-level.ts";
 import {
   MAX_FIRST_CALLS,
   MAX_LAST_CALLS,
@@ -12,7 +11,53 @@ import {
   type Work,
 } from "./work.ts";
 
-/** The longest line that is kept. */
+/** Keeps the first items and the last ones, up to a size of each, and counts the others. */
+export class FirstAndLast<Item> {
+  readonly #maxFirst: number;
+  readonly #maxLast: number;
+  readonly #sizeOf: (item: Item) => number;
+  readonly #first: Item[] = [];
+  #last: Item[] = [];
+  #firstSize = 0;
+  #lastSize = 0;
+  omitted = 0;
+
+  constructor(maxFirst: number, maxLast: number, sizeOf: (item: Item) => number) {
+    this.#maxFirst = maxFirst;
+    this.#maxLast = maxLast;
+    this.#sizeOf = sizeOf;
+  }
+
+  get items(): readonly Item[] {
+    return [...this.#first, ...this.#last];
+  }
+
+  /** Adds items of an earlier report, some of which were omitted. */
+  addAll(items: readonly Item[], omitted: number): void {
+    for (const item of items) this.add(item);
+    this.omitted += omitted;
+  }
+
+  add(item: Item): void {
+    const size = this.#sizeOf(item);
+    if (this.#last.length === 0 && this.#firstSize + size <= this.#maxFirst) {
+      this.#first.push(item);
+      this.#firstSize += size;
+      return;
+    }
+    this.#last.push(item);
+    this.#lastSize += size;
+    let dropped = 0;
+    while (this.#lastSize > this.#maxLast && dropped < this.#last.length - 1) {
+      this.#lastSize -= this.#sizeOf(this.#last[dropped++] as Item);
+    }
+    if (dropped === 0) return;
+    this.#last = this.#last.slice(dropped);
+    this.omitted += dropped;
+  }
+}
+
+/** The longest line that is retained. */
 const MAX_LINE = 1_000;
 
 /** Keeps what a tool does, besides passing it on: for the model, which reads it with the result. */

@@ -1,27 +1,45 @@
-import { commonCapabilities } from "../../policy/grant/capabilities.ts";
-import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import {
-  LIMIT_NAMES,
-  type LimitName,
-  type ResourceLimits,
-  strictestLimits,
-} from "../../policy/grant/limits.ts";
-import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import type { CallTool, NestedCallOptions, NestedResult } from "../../sandboxes/contract/task.ts";
-import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
-import { type ReceivedCall, receiveCall } from "../call/call.ts";
-import { callDigest } from "../call/call-digest.ts";
-import type { DispatchContext } from "../call/context.ts";
-import type { ToolExecution } from "../call/execution.ts";
-import type { CallSuspension } from "../call/suspension.ts";
-import type { CallTrace } from "../call/trace.ts";
-import { abortedByHookText } from "../failure/errors.ts";
-import type { RegisteredTool } from "../registered-tool.ts";
-import type { WorkReport } from "../work/work-report.ts";
-import { nestedAgain } from "./nested-again.ts";
+import { commonCapabilities } from "../policy/grant/capabilities.ts";
+import { checkGrant, type ExecutionGrant } from "../policy/grant/execution-grant.ts";
+import { LIMIT_NAMES, type LimitName, type ResourceLimits, strictestLimits } from "../policy/grant/limits.ts";
+import { compileNamePattern } from "../policy/match/name-pattern.ts";
+import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
+import type { CallTool, NestedCallOptions, NestedResult } from "../sandboxes/contract/task.ts";
+import { changesNothing, type SideEffects } from "../tool/side-effects.ts";
+import { type PauseWallTime, pauseBoth } from "../tool/wall-time.ts";
+import { callDigest, type ReceivedCall, receiveCall } from "./call/call.ts";
+import type { DispatchContext } from "./call/context.ts";
+import type { ToolExecution } from "./call/execution.ts";
+import { isRepeatableNested } from "./call/idempotency.ts";
+import type { CallSuspension } from "./call/suspension.ts";
+import type { CallTrace } from "./call/trace.ts";
+import { abortedByHookText, type ErrorCode, interruptedText } from "./errors.ts";
 import type { NestedBudget } from "./nested-budget.ts";
-import { earlierWork, nestedWork } from "./nested-work.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import type { NestedWork } from "./work.ts";
+import type { WorkReport } from "./work-report.ts";
+
+const DENIALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "permission_denied",
+  "user_denied",
+  "confirmation_timeout",
+]);
+
+const NOT_RUN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "not_found",
+  "validation_error",
+  "sandbox_unavailable",
+  "limit_unenforceable",
+]);
+
+/** How a call that an earlier process made goes on: with the result that it had, or by a dispatch. */
+type Again =
+  | { readonly result: NestedResult }
+  | {
+      /** Whether it runs again after it was begun. */
+      readonly isAgain: boolean;
+      /** Whether its own tool was suspended. */
+      readonly isSuspended: boolean;
+    };
 
 /** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
 export const MAX_NESTING = 3;
@@ -102,7 +120,10 @@ export function toolCaller(
       ...(Number.isFinite(left) && { nestedCalls: left }),
     };
     const nestedCaller: Caller = {
-      ...{ ...caller, limits, pause: pauseAll(pause, caller.parent), keep: keepAll(options, caller.parent) },
+      ...caller,
+      limits,
+      pause: pauseAll(pause, caller.parent),
+      keep: keepAll(options, caller.parent),
       claim: { number, isAgain: again.isAgain },
     };
     const execution = await dispatch(call, { ...ctx, signal: signals }, nestedCaller);
@@ -178,4 +199,67 @@ export function narrowLimits(
     if (sandbox.unenforceable({ [name]: value }, tool) === undefined) shared[name] = value;
   }
   return Object.freeze(strictestLimits(own, shared));
+}
+
+/**
+ * Returns how a call goes on that a tool made before it was suspended. A call that had not begun is dispatched, and a person
+ * who was asked about it is not asked anew. One that was begun and has not ended runs again only if that has no further
+ * effect: it reads, or its tool is `idempotent` and gets the key that it got before.
+ */
+async function nestedAgain(
+  { id, name }: ReceivedCall,
+  number: number,
+  suspension: CallSuspension | undefined,
+  ctx: DispatchContext,
+): Promise<Again> {
+  const { registry, suspensions, sessionId, turnId = "", messageId = "" } = ctx;
+  const known = await suspension?.known(number);
+  if (known === undefined) return { isAgain: false, isSuspended: false };
+  if (known !== "begun") return { result: known };
+  const isSuspended = (await suspensions?.isSuspended({ sessionId, turnId, messageId, callId: id })) === true;
+  if (isSuspended) return { isAgain: true, isSuspended };
+  const registered = registry.find(name);
+  if (registered !== undefined && isRepeatableNested(registered.tool, registered.subject.sideEffects, ctx))
+    return { isAgain: true, isSuspended };
+  return {
+    result: { error: { code: "execution_error", message: interruptedText(name), effect: "unknown" } },
+  };
+}
+
+/**
+ * Returns what became of a call.
+ *
+ * @param execution `null` if a hook aborted the call.
+ * @param sideEffects The class of the tool; `undefined` if there is no such tool.
+ */
+function nestedWork(
+  tool: string,
+  execution: ToolExecution | null,
+  sideEffects: SideEffects | undefined,
+): NestedWork {
+  if (execution === null) return { tool, decision: "denied", effect: "none", code: "permission_denied" };
+  const { error, confirmation } = execution;
+  const allowed = confirmation === undefined ? "allowed" : { allowedBy: confirmation.by };
+  if (error === undefined) {
+    const isHarmless = sideEffects !== undefined && changesNothing(sideEffects);
+    return { tool, decision: allowed, effect: isHarmless ? "none" : "committed" };
+  }
+  const { code, effect } = error;
+  return {
+    tool,
+    decision: DENIALS.has(code) ? "denied" : NOT_RUN.has(code) ? "not run" : allowed,
+    effect,
+    code,
+  };
+}
+
+/** Returns what became of a call that an earlier process made. */
+function earlierWork(tool: string, result: NestedResult, sideEffects: SideEffects | undefined): NestedWork {
+  if (!("error" in result)) {
+    const isHarmless = sideEffects !== undefined && changesNothing(sideEffects);
+    return { tool, decision: "allowed", effect: isHarmless ? "none" : "committed" };
+  }
+  const { code, effect } = result.error;
+  const isDenied = (DENIALS as ReadonlySet<string>).has(code);
+  return { tool, decision: isDenied ? "denied" : "allowed", effect, code: code as ErrorCode };
 }

@@ -1,13 +1,13 @@
-import { beginning } from "../../base/text.ts";
-import { UNPRINTABLE } from "../../base/unprintable.ts";
-import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
-import type { ErrorCode } from "../failure/errors.ts";
+import { beginning } from "../base/text.ts";
+import { UNPRINTABLE } from "../base/unprintable.ts";
+import type { CallEffect } from "../sandboxes/contract/outcome.ts";
+import type { ErrorCode } from "./errors.ts";
 
-/** How many calls are kept of the first ones, and of the last ones. */
+/** How many calls are retained of the first ones, and of the last ones. */
 export const MAX_FIRST_CALLS = 50;
 export const MAX_LAST_CALLS = 50;
 
-/** How many characters of the log are kept of its beginning, and of its end. */
+/** How many characters of the log are retained of its beginning, and of its end. */
 export const MAX_LOG_HEAD = 2_000;
 export const MAX_LOG_TAIL = 2_000;
 
