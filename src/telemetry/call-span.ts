@@ -1,14 +1,59 @@
-import { type Attributes, type Context, context, type Span, SpanStatusCode } from "@opentelemetry/api";
+import {
+  type AnyValue,
+  type Attributes,
+  type Context,
+  context,
+  createTraceState,
+  isSpanContextValid,
+  type Span,
+  type SpanContext,
+  SpanStatusCode,
+} from "@opentelemetry/api";
 import { beginning } from "../base/text.ts";
-import type { TraceHeaders } from "../base/trace-headers.ts";
+import { readTraceParent, type TraceHeaders } from "../base/trace-headers.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { CallTrace, TracedDecision, TracedEnd } from "../engine/call/trace.ts";
+import type { JsonValue } from "../json/value.ts";
+import type { LimitName } from "../policy/grant/limits.ts";
 import type { Redaction } from "../redaction/redaction.ts";
-import { setDecision, setResult } from "./attributes.ts";
-import { contentValue } from "./content.ts";
-import type { Instruments } from "./instruments.ts";
+import type { ResourceUse } from "../sandboxes/contract/outcome.ts";
+import { HAS_LOGS, type Instruments } from "./instruments.ts";
 import * as names from "./names.ts";
-import { headersOf } from "./trace-context.ts";
+
+/** The attributes of the limits that were enforced. */
+const ENFORCED: Readonly<Record<LimitName, string>> = {
+  wallTimeMs: "sandgate.receipt.enforced.wall_time_ms",
+  cpuMs: "sandgate.receipt.enforced.cpu_ms",
+  memoryBytes: "sandgate.receipt.enforced.memory_bytes",
+  outputBytes: "sandgate.receipt.enforced.output_bytes",
+  stackBytes: "sandgate.receipt.enforced.stack_bytes",
+  logLines: "sandgate.receipt.enforced.log_lines",
+  nestedCalls: "sandgate.receipt.enforced.nested_calls",
+  fileBytes: "sandgate.receipt.enforced.file_bytes",
+  netBytes: "sandgate.receipt.enforced.net_bytes",
+  processes: "sandgate.receipt.enforced.processes",
+  processMemoryBytes: "sandgate.receipt.enforced.process_memory_bytes",
+  waitTimeMs: "sandgate.receipt.enforced.wait_time_ms",
+};
+
+/** The attributes of what the call used. The connections have none: there can be any number of them. */
+const USED: Readonly<Record<Exclude<keyof ResourceUse, "contacted">, string>> = {
+  wallTimeMs: "sandgate.receipt.used.wall_time_ms",
+  waitedMs: "sandgate.receipt.used.waited_ms",
+  outputBytes: "sandgate.receipt.used.output_bytes",
+  memoryBytes: "sandgate.receipt.used.memory_bytes",
+  logLines: "sandgate.receipt.used.log_lines",
+  nestedCalls: "sandgate.receipt.used.nested_calls",
+  fileBytes: "sandgate.receipt.used.file_bytes",
+  bytesUp: "sandgate.receipt.used.bytes_up",
+  bytesDown: "sandgate.receipt.used.bytes_down",
+  attempts: "sandgate.receipt.used.attempts",
+  instance: "sandgate.receipt.used.instance",
+  engine: "sandgate.receipt.used.engine",
+};
+
+/** The longest content of an attribute, as JSON text in UTF-16 code units. */
+const MAX_CONTENT_LENGTH = 16_384;
 
 /** The longest texts of failures, in UTF-16 code units. */
 const MAX_TEXT_LENGTH = 4_096;
@@ -113,4 +158,83 @@ export class CallSpan implements CallTrace {
 
 function isStack(detail: string): boolean {
   return /\n\s+at /.test(detail);
+}
+
+/**
+ * Returns a value without its secrets for an attribute. Of one that is too long, it is the beginning of its JSON text; with an API
+ * without structured attributes, the whole text.
+ */
+function contentValue(value: JsonValue, redaction: Redaction): AnyValue {
+  const shown = redaction.json(value);
+  const text = JSON.stringify(shown);
+  if (text.length > MAX_CONTENT_LENGTH) return `${beginning(text, MAX_CONTENT_LENGTH)}…`;
+  return HAS_LOGS || typeof shown === "string" ? (shown as AnyValue) : text;
+}
+
+/** Sets the attributes of a policy's decision on the call. */
+function setDecision(span: Span, decided: TracedDecision, redaction: Redaction): void {
+  const { decision, rules, reason, near, policyRevision, durationMs } = decided;
+  span.setAttribute("sandgate.policy.decision", decision);
+  span.setAttribute("sandgate.policy.duration", durationMs / 1_000);
+  if (rules.length > 0) span.setAttribute("sandgate.policy.rules", [...rules]);
+  if (reason !== undefined) span.setAttribute("sandgate.policy.reason", redaction.text(reason));
+  if (near !== undefined && near.length > 0) {
+    const missed = near.map((miss) => `${miss.rule}: ${miss.missed}`);
+    span.setAttribute("sandgate.policy.near", missed);
+  }
+  if (policyRevision !== undefined) span.setAttribute("sandgate.policy.revision", policyRevision);
+}
+
+/** Sets the attributes of how the call was confirmed, where it ran, and what its receipt says. */
+function setResult(span: Span, { sandbox, error, confirmation, receipt }: ToolExecution): void {
+  if (sandbox !== null) span.setAttribute("sandgate.sandbox", sandbox);
+  if (error !== undefined) {
+    span.setAttribute("sandgate.effect", error.effect);
+    if (error.limit !== undefined) span.setAttribute("sandgate.limit", error.limit);
+  }
+  if (confirmation !== undefined) {
+    span.setAttribute("sandgate.confirmation.by", confirmation.by);
+    span.setAttribute("sandgate.confirmation.edited", confirmation.editedDigest !== undefined);
+  }
+  const { enforced, used, mayStillRun, ended, recorded, isolation } = receipt;
+  setFigures(span, enforced, ENFORCED);
+  setFigures(span, used, USED);
+  if (mayStillRun !== undefined) span.setAttribute("sandgate.receipt.may_still_run", mayStillRun);
+  if (ended !== undefined) span.setAttribute("sandgate.receipt.ended", ended);
+  if (isolation !== undefined) span.setAttribute("sandgate.receipt.isolation", isolation);
+  if (recorded !== undefined) span.setAttribute("sandgate.receipt.recorded", recorded);
+}
+
+/** Sets an attribute for each figure that has a name. */
+function setFigures<Name extends string>(
+  span: Span,
+  figures: { readonly [Figure in Name]?: number | string },
+  names: Readonly<Record<Name, string>>,
+): void {
+  for (const figure in figures) {
+    const name = names[figure];
+    const value = figures[figure];
+    if (name !== undefined && value !== undefined) span.setAttribute(name, value);
+  }
+}
+
+/** Returns the headers that continue the trace of a span; `undefined` if it belongs to none. */
+function headersOf(span: Span): TraceHeaders | undefined {
+  const context = span.spanContext();
+  if (!isSpanContextValid(context)) return undefined;
+  const { traceId, spanId, traceFlags, traceState } = context;
+  const traceparent = `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, "0")}`;
+  const tracestate = traceState?.serialize();
+  return tracestate ? { traceparent, tracestate } : { traceparent };
+}
+
+/** Returns the span that headers name; `undefined` if they name none. */
+export function spanContextOf({ traceparent, tracestate }: TraceHeaders): SpanContext | undefined {
+  const parent = readTraceParent(traceparent);
+  if (parent === undefined) return undefined;
+  return {
+    ...parent,
+    isRemote: true,
+    ...(tracestate !== undefined && { traceState: createTraceState(tracestate) }),
+  };
 }

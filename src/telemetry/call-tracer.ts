@@ -2,10 +2,9 @@ import { type Attributes, type Context, context, SpanKind, trace } from "@opente
 import { beginning } from "../base/text.ts";
 import type { TraceHeaders } from "../base/trace-headers.ts";
 import type { CallTrace, CallTracer, TracedCall } from "../engine/call/trace.ts";
-import { CallSpan } from "./call-span.ts";
+import { CallSpan, spanContextOf } from "./call-span.ts";
 import { type Instruments, openInstruments, type TelemetryOptions } from "./instruments.ts";
 import * as names from "./names.ts";
-import { spanContextOf } from "./trace-context.ts";
 
 /** The longest names and ids of calls in spans, in UTF-16 code units: the model chooses them. */
 const MAX_NAME_LENGTH = 128;

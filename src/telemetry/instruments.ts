@@ -1,7 +1,17 @@
 import type { Attributes, Context, Histogram, Meter, Tracer } from "@opentelemetry/api";
 import * as api from "@opentelemetry/api";
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { DURATION_BUCKETS, DURATION_METRIC } from "./names.ts";
+
+const NAMES: OptionNames<TelemetryOptions> = {
+  tracer: true,
+  meter: true,
+  logger: true,
+  recordArguments: true,
+  recordResults: true,
+  redaction: true,
+};
 
 /** The name of the instrumentation scope. */
 const SCOPE = "sandgate";
@@ -53,6 +63,7 @@ export interface Instruments {
 
 /** Completes options. */
 export function openInstruments(options: TelemetryOptions): Instruments {
+  refuseUnknown(options, NAMES, "telemetry");
   const meter = options.meter ?? api.metrics.getMeter(SCOPE);
   return {
     tracer: options.tracer ?? api.trace.getTracer(SCOPE),

@@ -251,7 +251,7 @@ describe("The span of a call that is refused before it runs", () => {
 
   test("is there for a call of a message that was cut off", async () => {
     const sdk = await openSdk();
-    const engine = instrument(new ToolDispatchEngine(), sdk);
+    const engine = instrument(new ToolDispatchEngine(), sdk.telemetry);
     const calls = [{ id: "1", name: "tool", arguments: "{", cutOff: true as const }];
     await engine.dispatchTurn({ calls }, contextOf([echo]));
     expect((await sdk.spans()).map(({ attributes }) => attributes["error.type"])).toEqual(["cancelled"]);
@@ -260,7 +260,9 @@ describe("The span of a call that is refused before it runs", () => {
 
 describe("Spans of several calls", () => {
   const quickjs = (name: string, body: string): Tool => ({
-    ...{ name, description: "", inputSchema: { type: "object" } },
+    name,
+    description: "",
+    inputSchema: { type: "object" },
     quickjs: { source: `export default async (input, { tools }) => { ${body} }` },
   });
   const nestedPolicy = {
@@ -282,7 +284,10 @@ describe("Spans of several calls", () => {
     const inner = quickjs("inner", 'return tools.call("tool", {});');
     const denied = hostTool((input) => input, { name: "denied" });
     const ctx = contextOf([outer, inner, echo, denied], { more: { policy: nestedPolicy } });
-    await instrument(new ToolDispatchEngine(), sdk).dispatch({ id: "c", name: "outer", arguments: {} }, ctx);
+    await instrument(new ToolDispatchEngine(), sdk.telemetry).dispatch(
+      { id: "c", name: "outer", arguments: {} },
+      ctx,
+    );
     const spans = await sdk.spans();
     const nameOf = (id: string | undefined): string | undefined =>
       spans.find(({ spanId }) => spanId === id)?.name;
@@ -302,7 +307,7 @@ describe("Spans of several calls", () => {
       sdk.tracer.startSpan("query").end();
       return null;
     });
-    const engine = instrument(new ToolDispatchEngine(), sdk);
+    const engine = instrument(new ToolDispatchEngine(), sdk.telemetry);
     const agent = sdk.tracer.startSpan("invoke_agent");
     const calls = ["1", "2"].map((id) => ({ id, name: "tool", arguments: {} }));
     await context.with(trace.setSpan(context.active(), agent), () =>
@@ -318,7 +323,7 @@ describe("Spans of several calls", () => {
 
   test("are not written twice if an engine is instrumented twice", async () => {
     const sdk = await openSdk();
-    const engine = instrument(instrument(new ToolDispatchEngine(), sdk), sdk);
+    const engine = instrument(instrument(new ToolDispatchEngine(), sdk.telemetry), sdk.telemetry);
     await engine.dispatch({ id: "c", name: "tool", arguments: {} }, contextOf([echo]));
     expect(await sdk.spans()).toHaveLength(1);
   });
@@ -327,7 +332,7 @@ describe("Spans of several calls", () => {
 describe("The histogram gen_ai.execute_tool.duration", () => {
   test("counts calls in seconds, by tool and error, with the recommended buckets", async () => {
     const sdk = await openSdk();
-    const engine = instrument(new ToolDispatchEngine(), sdk);
+    const engine = instrument(new ToolDispatchEngine(), sdk.telemetry);
     const ctx = contextOf([echo]);
     const executions = [
       await engine.dispatch({ id: "1", name: "tool", arguments: {} }, ctx),
@@ -354,7 +359,7 @@ describe("The histogram gen_ai.execute_tool.duration", () => {
 
   test("has one series for all names that no tool has", async () => {
     const sdk = await openSdk();
-    const engine = instrument(new ToolDispatchEngine(), sdk);
+    const engine = instrument(new ToolDispatchEngine(), sdk.telemetry);
     for (const name of ["a", "b", "c"]) {
       await engine.dispatch({ id: name, name, arguments: {} }, contextOf([echo]));
     }
@@ -370,7 +375,7 @@ describe("An instrumented engine", () => {
     const types: string[] = [];
     const events = new EventStream();
     events.on(({ type }) => types.push(type));
-    const engine = instrument(new ToolDispatchEngine(), await openSdk());
+    const engine = instrument(new ToolDispatchEngine(), (await openSdk()).telemetry);
     const calls = [{ id: "c", name: "tool", arguments: { a: 1 } }];
     const executions = await engine.dispatchAll(calls, contextOf([echo], { more: { events } }));
     expect(executions.map((execution) => execution?.output)).toEqual([{ a: 1 }]);
@@ -411,7 +416,7 @@ describe("An instrumented engine", () => {
   });
 
   test("throws synchronously if the context is invalid, as the engine does", async () => {
-    const engine = instrument(new ToolDispatchEngine(), await openSdk());
+    const engine = instrument(new ToolDispatchEngine(), (await openSdk()).telemetry);
     const ctx = contextOf([echo], { more: { decisionTimeoutMs: 0 } });
     expect(() => engine.dispatch({ id: "c", name: "tool", arguments: {} }, ctx)).toThrow(TypeError);
   });

@@ -124,7 +124,10 @@ function readSpan({ parentSpanId, attributes, events, ...span }: OtlpSpan): Rece
 
 function readPoints({ name: metric, unit, histogram }: OtlpMetric): readonly ReceivedPoint[] {
   return (histogram?.dataPoints ?? []).map(({ attributes, count, sum, explicitBounds: bounds }) => ({
-    ...{ metric, unit, sum, bounds },
+    metric,
+    unit,
+    sum,
+    bounds,
     attributes: readAttributes(attributes),
     count: Number(count),
   }));

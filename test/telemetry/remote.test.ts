@@ -27,7 +27,7 @@ function startTraced(
   tools: readonly Tool[],
   options: Partial<ExecutorOptions> = {},
 ): Promise<Executor> {
-  return startExecutor(tools, { tracer: callTracer(sdk), ...options });
+  return startExecutor(tools, { tracer: callTracer(sdk.telemetry), ...options });
 }
 
 /** Creates a context with a tool that runs on an executor, until the test finishes. */
@@ -51,7 +51,7 @@ async function contextOf(
 
 /** Dispatches a call of the tool, and returns the span of the executor and that of the client. */
 async function spansOf(sdk: Sdk, ctx: DispatchContext): Promise<readonly ReceivedSpan[]> {
-  const engine = instrument(new ToolDispatchEngine(), sdk);
+  const engine = instrument(new ToolDispatchEngine(), sdk.telemetry);
   const execution = await engine.dispatch({ id: "call", name: "tool", arguments: { a: 1 } }, ctx);
   expect(execution?.output).toEqual({ a: 1 });
   return sdk.spans();
@@ -92,7 +92,9 @@ describe("A call on an executor", () => {
     });
     const ctx = await contextOf(await startTraced(sdk, [looks]));
     const parent = {
-      ...{ traceId: TRACE, spanId: SPAN, traceFlags: 1 },
+      traceId: TRACE,
+      spanId: SPAN,
+      traceFlags: 1,
       traceState: createTraceState("vendor=1"),
     };
     await context.with(trace.setSpanContext(context.active(), parent), () => spansOf(sdk, ctx));

@@ -15,7 +15,12 @@ test("the calls of sessions that were opened with a tracer have spans", async ()
   const sdk = await openSdk();
   const registry = new ToolRegistry().register(hostTool((input) => input, { sideEffects: "read" }));
   const policy = { check: () => allow({ sandbox: "host" }) };
-  await using sessions = await openSessions({ registry, policy, sandboxes, tracer: callTracer(sdk) });
+  await using sessions = await openSessions({
+    registry,
+    policy,
+    sandboxes,
+    tracer: callTracer(sdk.telemetry),
+  });
   const session = await sessions.open();
   await session.turn().dispatch({ id: "c1", name: "tool", arguments: {} });
   const spans = await sdk.spans();
@@ -25,7 +30,7 @@ test("the calls of sessions that were opened with a tracer have spans", async ()
 test("the calls of a message belong to the trace of its request", async () => {
   const sdk = await openSdk();
   const writing = new WritingTool("read_note", { sideEffects: "read" });
-  const server = await startServer([writing.tool], { tracer: callTracer(sdk) });
+  const server = await startServer([writing.tool], { tracer: callTracer(sdk.telemetry) });
   const alice = new TestClient(server, "alice");
   const id = await alice.open();
   const traceId = "0af7651916cd43dd8448eb211c80319c";

@@ -12,6 +12,8 @@ import { OtlpReceiver, type ReceivedPoint, type ReceivedSpan } from "./otlp-rece
 export interface Sdk {
   readonly tracer: Tracer;
   readonly meter: Meter;
+  /** Both, as options. */
+  readonly telemetry: { readonly tracer: Tracer; readonly meter: Meter };
   /** Exports what there is, and returns all spans so far, in the order in which they ended. */
   spans(): Promise<readonly ReceivedSpan[]>;
   /** Exports the metrics, and returns all points of this export. */
@@ -36,9 +38,10 @@ export async function openSdk(): Promise<Sdk> {
     await metrics.shutdown();
     receiver.close();
   });
+  const telemetry = { tracer: traces.getTracer("test"), meter: metrics.getMeter("test") };
   return {
-    tracer: traces.getTracer("test"),
-    meter: metrics.getMeter("test"),
+    ...telemetry,
+    telemetry,
     spans: async () => {
       await traces.forceFlush();
       return receiver.spans;
