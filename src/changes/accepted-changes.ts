@@ -22,6 +22,6 @@ export interface AcceptedChanges {
 
 /** Options of accepting changes. */
 export interface AcceptOptions {
-  /** The digest of what was shown. Default: what is held now is accepted, whatever it is. */
+  /** The digest of what was shown. Default: what is staged now is accepted, whatever it is. */
   readonly digest?: string;
 }

@@ -12,7 +12,7 @@ import {
 import { promisify } from "node:util";
 import { isOfThisUser } from "../workspace/entry-stat.ts";
 import { syscallLater, syscallUnless, WorkspaceError } from "../workspace/error.ts";
-import type { HeldRecord } from "../workspace/held/held-record.ts";
+import type { StagedRecord } from "../workspace/staged/staged-record.ts";
 import type { WorkspacePlaces } from "./workspace-places.ts";
 
 const readLater = promisify(read);
@@ -86,7 +86,7 @@ export async function hashOf(fd: number, take: (chunk: Buffer) => unknown): Prom
   }
 }
 
-/** Why a held change cannot be accepted. */
+/** Why a staged change cannot be accepted. */
 export type ConflictReason =
   | "changed"
   | "created"
@@ -98,10 +98,10 @@ export type ConflictReason =
   | "not-shown"
   | "unsupported";
 
-/** Returns why a held change cannot be accepted now; `undefined` if it can. */
+/** Returns why a staged change cannot be accepted now; `undefined` if it can. */
 export async function conflictOf(
   places: WorkspacePlaces,
-  { path, was, now }: HeldRecord,
+  { path, was, now }: StagedRecord,
 ): Promise<ConflictReason | undefined> {
   if (places.isProtected(path)) return "protected";
   let found: FoundEntry;

@@ -4,7 +4,7 @@ import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
-import type { HeldFd } from "./handles/held-fd.ts";
+import type { SharedFd } from "./handles/shared-fd.ts";
 import { OpenedDirectory, type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { entryPath } from "./paths/fd-path.ts";
 import { type Aliases, PathWalk, readLink } from "./paths/walk.ts";
@@ -14,11 +14,11 @@ import type { ToolDirectory } from "./tool-directory.ts";
 /** A granted directory, or one below it. */
 export class WorkspaceDirectory implements ToolDirectory {
   readonly #root: WorkspaceRoot;
-  readonly #fd: HeldFd;
+  readonly #fd: SharedFd;
   readonly #aliases: Aliases;
 
   /** @param aliases Other paths by which the directory was reached. Default: none. */
-  constructor(root: WorkspaceRoot, fd: HeldFd, aliases: Aliases = []) {
+  constructor(root: WorkspaceRoot, fd: SharedFd, aliases: Aliases = []) {
     this.#root = root;
     this.#fd = fd;
     this.#aliases = aliases;

@@ -13,7 +13,7 @@ import { loadCrypto } from "../base/load-crypto.ts";
 import { checkRegularFile } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { WorkspaceFile } from "./file.ts";
-import { HeldFd } from "./handles/held-fd.ts";
+import { SharedFd } from "./handles/shared-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
 import { type Aliases, type LinkRule, PathWalk } from "./paths/walk.ts";
 import { OWN_PREFIX } from "./protected-places.ts";
@@ -36,7 +36,7 @@ export interface ReplaceOptions {
  */
 export class FileReplacement implements Disposable {
   readonly #root: WorkspaceRoot;
-  readonly #directory: HeldFd;
+  readonly #directory: SharedFd;
   readonly #name: string;
   readonly #temporaryName: string;
   readonly #file: WorkspaceFile;
@@ -65,7 +65,7 @@ export class FileReplacement implements Disposable {
       this.#name = walk.lastName;
       this.#temporaryName = `${OWN_PREFIX}-${loadCrypto().randomBytes(8).toString("hex")}.tmp`;
       const here = fdPath(walk.directory);
-      this.#directory = new HeldFd(root.handles, () => syscall(() => openSync(here, O_PATH)));
+      this.#directory = new SharedFd(root.handles, () => syscall(() => openSync(here, O_PATH)));
       this.#file = this.#create(old);
     } finally {
       if (typeof found === "number") closeSync(found);
@@ -86,7 +86,7 @@ export class FileReplacement implements Disposable {
       }
     };
     try {
-      const fd = new HeldFd(this.#root.handles, open);
+      const fd = new SharedFd(this.#root.handles, open);
       return new WorkspaceFile(this.#root, fd, { read: false, write: true });
     } catch (error) {
       this.#directory.release();

@@ -14,7 +14,7 @@ import {
 import { promisify } from "node:util";
 import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallLater, WorkspaceError } from "./error.ts";
-import { HeldFd } from "./handles/held-fd.ts";
+import { SharedFd } from "./handles/shared-fd.ts";
 import { fdPath } from "./paths/fd-path.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
@@ -35,18 +35,18 @@ export interface FileAccess {
 export class WorkspaceFile {
   readonly access: FileAccess;
   readonly #root: WorkspaceRoot;
-  readonly #fd: HeldFd;
-  /** `undefined` once a change has been kept, or if none has to be. */
+  readonly #fd: SharedFd;
+  /** `undefined` once a change has been retained, or if none has to be. */
   #path: string | undefined;
   /** A lower bound of the file's size in bytes. */
   #end = 0;
   readonly #sizeAtOpen: number | undefined;
 
   /**
-   * @param path Under which its changes are kept. Default: they are not.
+   * @param path Under which its changes are retained. Default: they are not.
    * @param size The size in bytes when it was opened. Default: it is asked for when it is needed.
    */
-  constructor(root: WorkspaceRoot, fd: HeldFd, access: FileAccess, path?: string, size?: number) {
+  constructor(root: WorkspaceRoot, fd: SharedFd, access: FileAccess, path?: string, size?: number) {
     this.#sizeAtOpen = size;
     this.#path = path;
     this.#root = root;
@@ -125,7 +125,7 @@ export class WorkspaceFile {
     const flags = constants.O_WRONLY | constants.O_APPEND;
     const path = fdPath(this.#writable());
     const open = (): number => syscall(() => openSync(path, flags));
-    return new WorkspaceAppender(new HeldFd(this.#root.handles, open), (bytes) => this.#change(bytes));
+    return new WorkspaceAppender(new SharedFd(this.#root.handles, open), (bytes) => this.#change(bytes));
   }
 
   stat(): EntryStat {
@@ -180,11 +180,11 @@ export class WorkspaceFile {
 
 /** A file that can only be appended to. */
 export class WorkspaceAppender {
-  readonly #fd: HeldFd;
+  readonly #fd: SharedFd;
   readonly #change: (bytes: number) => void;
 
   /** @param change Called before bytes are written. May throw. */
-  constructor(fd: HeldFd, change: (bytes: number) => void) {
+  constructor(fd: SharedFd, change: (bytes: number) => void) {
     this.#fd = fd;
     this.#change = change;
   }

@@ -4,21 +4,22 @@ import { SlicedWork, Turnstile } from "../base/turns.ts";
 import { isGone } from "./error.ts";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
-import { isNewVersion, isRepositoryFolder } from "./protected-places.ts";
+import { isNewVersion, isRepositoryFolder, isRunByGit } from "./protected-places.ts";
 import { DirectoryGrantError } from "./root.ts";
+import { SearchOrder, type WaitingDirectory } from "./search-order.ts";
 
-/** How many directories are searched at most, and how many places found. */
+/** How many directories are searched at most, besides those that are beginnings of places. */
 const MAX_DIRECTORIES = 200;
-const MAX_PLACES = 200;
+
+/** How many places are found at most, and how many beginnings of places: those that stay open, and others. */
+const MAX_OPEN = { places: 200, beginnings: 200 };
+const MAX_CLOSED = { places: 10_000, beginnings: 1_000 };
 
 /** How many entries are read, and looked at, before others may have a turn. */
 const ENTRIES_AT_ONCE = 64;
 
 /** Directories of packages, which can be many; what is in them is not the user's. */
 const UNSEARCHED = "node_modules";
-
-/** What makes a folder a repository that git takes for one, and tells git what to run. */
-const RUN_BY_GIT = ["HEAD", "config", "config.worktree", "hooks", "commondir", "modules", "worktrees"];
 
 /** Folders of a repository which can be many, and which hold no work tree. */
 const OF_GIT = ["objects", "refs", "logs", "lfs"];
@@ -27,8 +28,6 @@ const OF_GIT = ["objects", "refs", "logs", "lfs"];
 export interface FoundPlace {
   /** Relative to the granted directory. */
   readonly path: string;
-  /** The open entry. Who searched closes it. */
-  readonly fd: number;
   readonly kind: "file" | "directory" | "link";
   /** Whether it is only the beginning of protected places, such as `.git`. Its other contents may be changed. */
   readonly isBeginning: boolean;
@@ -36,13 +35,21 @@ export interface FoundPlace {
   readonly identity: string;
   /** Identifies the directory that the entry is in. */
   readonly parent: string;
-  /** When its contents or its name were last changed, in nanoseconds since the epoch. */
+  /**
+   * When its contents or its name were last changed, in nanoseconds since the epoch; or those of the directories that make it a
+   * protected place, of which one can have got its name from another one.
+   */
   readonly changedAt: bigint;
 }
 
+/** A place that is open. Who searched closes it. */
+export interface OpenPlace extends FoundPlace {
+  readonly fd: number;
+}
+
 /** What a search found. */
-export interface FoundPlaces {
-  readonly places: readonly FoundPlace[];
+export interface FoundPlaces<Place extends FoundPlace = FoundPlace> {
+  readonly places: readonly Place[];
   /** Whether everything was searched: there were neither too many directories nor too many places. */
   readonly isComplete: boolean;
   /** When the search began, in ms since the epoch. */
@@ -50,30 +57,65 @@ export interface FoundPlaces {
 }
 
 /**
- * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level by level. No
- * link is followed. New versions of files that are being written are left out: a mount at a place that is gone by then would
+ * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level by level; see
+ * {@link SearchOrder}. No link is followed. New versions of files that are being written are left out: a mount at a place that is gone by then would
  * leave an empty file there. A long search takes turns with other work of this process.
  *
  * @param fd The open granted directory.
  * @param grant Its names are those of the open directory.
  * @param options.owner For whom it is searched. Default: it is not known.
- * @param options.maxDirectories How many directories are searched. Default: 200.
- * @param options.onUnsearched Receives the path of each entry that cannot be searched, although programs of this user can
- *   change it or what is in it. Default: an error is thrown, since it could have protected places.
- * @throws {DirectoryGrantError} if an entry cannot be searched.
+ * @throws {DirectoryGrantError} if an entry cannot be searched, although programs of this user can change it or what is in it: it
+ *   could have protected places.
  */
-export function findProtected(
+export async function findProtected(
   fd: number,
   grant: ProtectionGrant,
-  options: SearchOptions = {},
-): Promise<FoundPlaces> {
-  return searches.run(options.owner ?? {}, () => search(fd, grant, options));
+  { owner = {}, maxDirectories = MAX_DIRECTORIES }: FindOptions = {},
+): Promise<FoundPlaces<OpenPlace>> {
+  const opened: OpenPlace[] = [];
+  const onFound = (place: OpenPlace): void => void opened.push(place);
+  const settings = { owner, maxDirectories, most: MAX_OPEN, onFound, onUnsearched: refuseUnsearched };
+  try {
+    const found = await searches.run(owner, () => search(fd, grant, settings));
+    return { ...found, places: opened };
+  } catch (error) {
+    for (const place of opened) closeSync(place.fd);
+    throw error;
+  }
 }
 
-interface SearchOptions {
+/**
+ * Finds protected places as {@link findProtected} does, and opens none of them.
+ *
+ * @param options.onUnsearched Receives the path of each entry that cannot be searched.
+ */
+export async function listProtected(
+  fd: number,
+  grant: ProtectionGrant,
+  { owner = {}, maxDirectories = MAX_DIRECTORIES, onUnsearched }: ListOptions,
+): Promise<FoundPlaces> {
+  const places: FoundPlace[] = [];
+  const onFound = ({ fd: opened, ...place }: OpenPlace): void => {
+    closeSync(opened);
+    places.push(place);
+  };
+  const settings = { owner, maxDirectories, most: MAX_CLOSED, onFound, onUnsearched };
+  const found = await searches.run(owner, () => search(fd, grant, settings));
+  return { ...found, places };
+}
+
+interface FindOptions {
   readonly owner?: QueueOwner;
   readonly maxDirectories?: number;
-  readonly onUnsearched?: (path: string, error: unknown) => void;
+}
+
+interface ListOptions extends FindOptions {
+  readonly onUnsearched: (path: string, error: unknown) => void;
+}
+
+interface SearchSettings extends Required<ListOptions> {
+  readonly most: typeof MAX_OPEN;
+  readonly onFound: (place: OpenPlace) => void;
 }
 
 /** A search has many open directories, so there is one at a time. */
@@ -82,14 +124,13 @@ const searches = new Turnstile();
 async function search(
   fd: number,
   grant: ProtectionGrant,
-  { owner = {}, maxDirectories = MAX_DIRECTORIES, onUnsearched = refuseUnsearched }: SearchOptions,
-): Promise<FoundPlaces> {
+  { owner, maxDirectories, most, onFound, onUnsearched }: SearchSettings,
+): Promise<Omit<FoundPlaces, "places">> {
   const since = Date.now();
   const { named } = grant;
   const work = new SlicedWork(owner);
-  const found: FoundPlace[] = [];
-  let isComplete = true;
-  const waiting: { readonly fd: number; readonly names: readonly string[] }[] = [{ fd, names: [] }];
+  const left = { ...most };
+  using order = new SearchOrder({ fd, names: [], changedAt: 0n }, maxDirectories);
   const tried = <Value>(names: readonly string[], look: () => Value | undefined): Value | undefined => {
     try {
       return look();
@@ -98,50 +139,48 @@ async function search(
       return undefined;
     }
   };
-  try {
-    await work.next();
-    for (let searched = 0; searched < waiting.length && searched < maxDirectories; searched++) {
-      const { fd: parent, names } = waiting[searched] as (typeof waiting)[number];
-      const entries = await entriesOf(parent, work).catch((error: unknown) => {
-        onUnsearched(names.join("/"), error);
-        return [];
-      });
-      const isRepository =
-        grant.writesProtected !== true && isRepositoryFolder(entries.map(({ name }) => name));
-      for (const [index, entry] of entries.entries()) {
-        if (index % ENTRIES_AT_ONCE === 0) await work.next();
-        if (isNewVersion(entry.name)) continue;
-        const path = [...names, entry.name];
-        const whole = [...named, ...path];
-        const isPlace =
-          unopenedPlace(whole, grant, false) !== undefined ||
-          (isRepository && names.at(-1) !== ".git" && RUN_BY_GIT.includes(entry.name));
-        if (isPlace || unopenedPlace(whole, grant, true) !== undefined) {
-          if (found.length === MAX_PLACES) {
-            isComplete = false;
-            break;
-          }
-          const isBeginning = !isPlace && entry.isDirectory();
-          const place = tried(path, () => open(parent, entry, path.join("/"), isBeginning));
-          if (place !== undefined) found.push(place);
-        }
-        if (isPlace || !entry.isDirectory() || entry.name === UNSEARCHED) continue;
-        if (isRepository && OF_GIT.includes(entry.name)) continue;
-        if (waiting.length >= maxDirectories) {
-          isComplete = false;
-          continue;
-        }
-        const next = tried(path, () => openIfThere(parent, entry.name, DIRECTORY_FLAGS));
-        if (next !== undefined) waiting.push({ fd: next, names: path });
+  await work.next();
+  for (let next = order.next(); next !== undefined; next = order.next()) {
+    const { fd: parent, names, changedAt } = next;
+    const entries = await entriesOf(parent, work).catch((error: unknown) => {
+      onUnsearched(names.join("/"), error);
+      return [];
+    });
+    const isRepository =
+      grant.writesProtected !== true &&
+      isRepositoryFolder((name) => entries.some((entry) => entry.name === name));
+    const madeSince = isRepository ? latest(changedAt, statOf(parent).ctimeNs) : changedAt;
+    const children: string[] = [];
+    const openChild = (name: string, beganAt = 0n): WaitingDirectory | undefined => {
+      const path = [...names, name];
+      const opened = tried(path, () => openIfThere(parent, name, DIRECTORY_FLAGS));
+      return opened === undefined ? undefined : { fd: opened, names: path, changedAt: beganAt };
+    };
+    for (const [index, entry] of entries.entries()) {
+      if (index % ENTRIES_AT_ONCE === 0) await work.next();
+      if (isNewVersion(entry.name)) continue;
+      const path = [...names, entry.name];
+      const whole = [...named, ...path];
+      const isPlace =
+        unopenedPlace(whole, grant, false) !== undefined ||
+        (isRepository && isRunByGit(entry.name, names.at(-1)));
+      let place: OpenPlace | undefined;
+      if (isPlace || unopenedPlace(whole, grant, true) !== undefined) {
+        const isBeginning = !isPlace && entry.isDirectory();
+        if (left[isBeginning ? "beginnings" : "places"]-- > 0)
+          place = tried(path, () => open(parent, entry, path.join("/"), isBeginning, madeSince));
+        else order.isComplete = false;
+        if (place !== undefined) onFound(place);
       }
+      if (isPlace || !entry.isDirectory() || entry.name === UNSEARCHED) continue;
+      if (isRepository && OF_GIT.includes(entry.name)) continue;
+      const beginning = place && openChild(entry.name, place.changedAt);
+      if (beginning !== undefined) order.addBeginning(beginning);
+      else if (place === undefined) children.push(entry.name);
     }
-    return { places: found, isComplete, since };
-  } catch (error) {
-    for (const place of found) closeSync(place.fd);
-    throw error;
-  } finally {
-    for (const { fd: opened } of waiting.slice(1)) closeSync(opened);
+    order.add(parent, children, openChild);
   }
+  return { isComplete: order.isComplete, since };
 }
 
 function refuseUnsearched(path: string, error: unknown): never {
@@ -159,7 +198,11 @@ async function entriesOf(directory: number, work: SlicedWork): Promise<readonly 
         entries.push(entry);
         if (entries.length % ENTRIES_AT_ONCE === 0) await work.next();
       }
-      return entries;
+      // Of names that differ in their case only, one in small letters is what programs look for.
+      return [
+        ...entries.filter(({ name }) => isSmall(name)),
+        ...entries.filter(({ name }) => !isSmall(name)),
+      ];
     } finally {
       reader.closeSync();
     }
@@ -167,6 +210,10 @@ async function entriesOf(directory: number, work: SlicedWork): Promise<readonly 
     if (isGone(error) || isClosedToPrograms(directory)) return [];
     throw error;
   }
+}
+
+function isSmall(name: string): boolean {
+  return !/[A-Z]/.test(name);
 }
 
 /** Whether a directory is another user's, and nothing in it can be reached. A program could open its own user's again. */
@@ -180,7 +227,18 @@ function isClosedToPrograms(directory: number): boolean {
   }
 }
 
-function open(parent: number, entry: Dirent, path: string, isBeginning: boolean): FoundPlace | undefined {
+function latest(first: bigint, second: bigint): bigint {
+  return first > second ? first : second;
+}
+
+/** @param since When the directories were changed that make it a place. */
+function open(
+  parent: number,
+  entry: Dirent,
+  path: string,
+  isBeginning: boolean,
+  since: bigint,
+): OpenPlace | undefined {
   const fd = openIfThere(parent, entry.name, ENTRY_FLAGS);
   if (fd === undefined) return undefined;
   const stat = statOf(fd);
@@ -192,7 +250,7 @@ function open(parent: number, entry: Dirent, path: string, isBeginning: boolean)
     isBeginning,
     identity: identityOf(stat),
     parent: identityOf(statOf(parent)),
-    changedAt: stat.ctimeNs,
+    changedAt: latest(stat.ctimeNs, since),
   };
 }
 

@@ -2,10 +2,10 @@ import type { EntryStat } from "./entry-stat.ts";
 import { EscapeError, WorkspaceError } from "./error.ts";
 import { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
-import type { HeldDirectory } from "./held/held-directory.ts";
 import { OpenedDirectory, type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { pathSegments } from "./paths/segments.ts";
 import type { WorkspaceRoot } from "./root.ts";
+import type { StagedDirectory } from "./staged/staged-directory.ts";
 import type { NewVersion, ToolDirectory } from "./tool-directory.ts";
 
 /** A granted file, and the open directory from which it is reached. */
@@ -13,8 +13,8 @@ interface GrantedFile {
   readonly root: WorkspaceRoot;
   /** Relative to the root. */
   readonly path: string;
-  /** The root's directory with the held changes; `undefined` if changes are not held. */
-  readonly held: HeldDirectory | undefined;
+  /** The root's directory with the staged changes; `undefined` if changes are not staged. */
+  readonly held: StagedDirectory | undefined;
 }
 
 /**
@@ -27,9 +27,9 @@ export class GrantedFiles implements ToolDirectory {
   /**
    * @param name The name that the tool sees.
    * @param path Relative to the root.
-   * @param held The root's directory with the held changes. Default: changes are not held.
+   * @param staged The root's directory with the staged changes. Default: changes are not staged.
    */
-  add(name: string, root: WorkspaceRoot, path: string, held?: HeldDirectory): void {
+  add(name: string, root: WorkspaceRoot, path: string, held?: StagedDirectory): void {
     this.#files.set(name, { root, path, held });
   }
 
@@ -44,7 +44,7 @@ export class GrantedFiles implements ToolDirectory {
       return this;
     }
     const { root, held } = file;
-    if (held !== undefined) return openHeld(held, file.path, options);
+    if (held !== undefined) return openStaged(held, file.path, options);
     const opened = openPath(root, root.fd.number, file.path, { ...options, follow: false, links: "refused" });
     if (!(opened instanceof OpenedDirectory)) return opened;
     opened.fd.release();
@@ -120,7 +120,7 @@ export class GrantedFiles implements ToolDirectory {
   }
 }
 
-function openHeld(held: HeldDirectory, path: string, options: OpenOptions): WorkspaceFile {
+function openStaged(held: StagedDirectory, path: string, options: OpenOptions): WorkspaceFile {
   const opened = held.open(path, { ...options, follow: false });
   if (opened instanceof WorkspaceFile) return opened;
   opened.close();

@@ -1,7 +1,14 @@
 import { type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
 import type { WritesProtected } from "../policy/grant/fs-members.ts";
 import { namesIn } from "./paths/real-path.ts";
-import { type ProtectedPlace, protectedPlace } from "./protected-places.ts";
+import {
+  completesRepository,
+  isRepositoryFolder,
+  isRunByGit,
+  type ProtectedPlace,
+  protectedPlace,
+  REPOSITORY_PLACE,
+} from "./protected-places.ts";
 
 /** How much of a path a grant names, and which protected places it opens. */
 export interface ProtectionGrant {
@@ -22,13 +29,44 @@ export function unopenedPlace(
   isReplaced: boolean,
 ): ProtectedPlace | undefined {
   const place = protectedPlace(path, named.length, isReplaced);
-  if (place === undefined || writesProtected === undefined || place.isOwn) return place;
-  if (writesProtected === true) return undefined;
+  if (place === undefined || place.isOwn) return place;
+  return opens({ named, writesProtected }, path, isReplaced) ? undefined : place;
+}
+
+/**
+ * Returns the place that an entry is if it makes its folder a repository, or tells git what to run in a folder that is one.
+ *
+ * @param path The names from the root of the file system to the entry.
+ * @param exists Whether there is something at a path.
+ */
+export function repositoryPlace(
+  path: readonly string[],
+  grant: ProtectionGrant,
+  exists: (path: readonly string[]) => boolean,
+): ProtectedPlace | undefined {
+  if (opens(grant, path, true)) return undefined;
+  const existsIn = (folder: readonly string[]) => (name: string) => exists([...folder, name]);
+  const beside = path.slice(0, -1);
+  if (completesRepository(path.at(-1) ?? "", existsIn(beside)) && !exists(path)) return REPOSITORY_PLACE;
+  for (const [index, name] of path.entries()) {
+    const folder = path.slice(0, index);
+    if (index < grant.named.length || !isRunByGit(name, folder.at(-1))) continue;
+    if (isRepositoryFolder(existsIn(folder))) return REPOSITORY_PLACE;
+  }
+  return undefined;
+}
+
+/** Whether a grant opens what is at a path. */
+function opens(
+  { named, writesProtected = [] }: ProtectionGrant,
+  path: readonly string[],
+  isReplaced: boolean,
+): boolean {
+  if (writesProtected === true) return true;
   const below = path.slice(named.length).join("/");
-  const isOpen = writesProtected.some(
+  return writesProtected.some(
     (open) => below === open || below.startsWith(`${open}/`) || (!isReplaced && open.startsWith(`${below}/`)),
   );
-  return isOpen ? undefined : place;
 }
 
 /** Returns what a grant names, and which protected places it opens. */

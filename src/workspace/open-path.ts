@@ -3,17 +3,17 @@ import { checkRegularFile, type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { FileReplacement } from "./file-replacement.ts";
-import { HeldFd } from "./handles/held-fd.ts";
+import { SharedFd } from "./handles/shared-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
 import { type Aliases, type LinkRule, PathWalk } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
 /** An open directory, and the other paths by which it was reached. */
 export class OpenedDirectory {
-  readonly fd: HeldFd;
+  readonly fd: SharedFd;
   readonly aliases: Aliases;
 
-  constructor(fd: HeldFd, aliases: Aliases) {
+  constructor(fd: SharedFd, aliases: Aliases) {
     this.fd = fd;
     this.aliases = aliases;
   }
@@ -165,7 +165,7 @@ function openPlace(
   if (syscall(() => fstatSync(place)).isDirectory()) {
     if (options.write || options.create) throw new WorkspaceError("is-directory");
     const flags = constants.O_DIRECTORY | O_PATH;
-    const fd = new HeldFd(root.handles, () => syscall(() => openSync(fdPath(place), flags)));
+    const fd = new SharedFd(root.handles, () => syscall(() => openSync(fdPath(place), flags)));
     return new OpenedDirectory(fd, options.aliases ?? []);
   }
   if (options.directory) throw new WorkspaceError("not-directory");
@@ -182,7 +182,7 @@ function fileOf(
   path?: string,
   size?: number,
 ): WorkspaceFile {
-  const fd = new HeldFd(root.handles, () => syscall(open));
+  const fd = new SharedFd(root.handles, () => syscall(open));
   return new WorkspaceFile(root, fd, { read, write }, path, size);
 }
 

@@ -21,80 +21,125 @@ export const PROTECTED_PLACES: readonly ProtectedPlace[] = [
   ...places(
     "denied",
     "tells git which programs to run, or where to find a repository",
-    ".git/hooks .git/config .git/config.worktree .git/commondir .git/modules .git/worktrees .git/info/attributes " +
-      ".gitconfig .gitmodules .githooks .husky .config/git .config/husky .git-credentials",
+    ".git/hooks .git/config .git/config.worktree .git/commondir .git/modules .git/worktrees .git/info/attributes .gitconfig " +
+      ".gitmodules .githooks .git-hooks .husky .config/git .config/husky .git-credentials",
+  ),
+  ...places(
+    "denied",
+    "tells other programs for version control what to run",
+    ".hg/hgrc* .hg/sharedpath .hgrc .config/hg .jj/repo .jjconfig.toml .config/jj .sl/config .p4config .tigrc .config/tig .config/lazygit " +
+      ".config/gh",
   ),
   ...places(
     "denied",
     "holds keys, or commands that give credentials or run at a login",
-    ".ssh .gnupg .aws .kube .docker .pam_environment .netrc .pgpass",
+    ".ssh .gnupg .aws .azure .boto .kube .docker .config/gcloud .config/rclone .pam_environment .netrc .pgpass .rhosts " +
+      ".shosts .k5login",
   ),
   ...places(
     "denied",
     "is read by shells and sessions when they start, or when they enter the directory",
-    ".profile .login .logout .kshrc .mkshrc .cshrc .tcshrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases " +
-      ".bash_completion .bashrc.d .shrc .zsh .oh-my-zsh .xonshrc .rvmrc .autoenv* .config/nushell .config/powershell .config/xonsh " +
-      ".zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .envrc .direnvrc .xprofile .xinitrc .xsession .xsessionrc " +
-      ".config/direnv .config/fish .config/zsh .config/autostart .config/environment.d .config/systemd .local/bin " +
-      ".local/share/applications .local/share/systemd .local/share/dbus-1 .config/autostart-scripts .config/plasma-workspace " +
-      ".config/i3 .config/sway .config/hypr library/launchagents .forward .mailcap .lessfilter .curlrc .wgetrc",
+    ".profile .login .logout .kshrc .mkshrc .cshrc .tcshrc .bashrc .bash_* .bashrc.d .shrc .config/bash " +
+      ".local/share/bash-completion .zsh .zshrc .zshenv .zprofile .zlogin .zlogout .zimrc .zpreztorc .zprezto .p10k.zsh " +
+      ".oh-my-zsh .oh-my-bash .fzf.bash .fzf.zsh .config/zsh .config/fish .local/share/fish .xonshrc .config/xonsh .elvish " +
+      ".config/elvish .config/nushell .config/powershell .config/starship.toml .inputrc .envrc* .direnvrc .config/direnv " +
+      ".autoenv* .rvmrc .nvm .asdf .pyenv .rbenv .sdkman .volta .local/bin .local/lib",
+  ),
+  ...places(
+    "denied",
+    "is run when a desktop or a service starts, or a mail arrives",
+    ".xprofile .xinitrc .xserverrc .xsession .xsessionrc .xbindkeysrc .config/autostart .config/autostart-scripts " +
+      ".config/environment.d .config/systemd .config/plasma-workspace .config/user-dirs.dirs .config/pipewire .config/awesome " +
+      ".config/bspwm .config/hypr .config/i3 .config/niri .config/openbox .config/polybar .config/qtile .config/river " +
+      ".config/sway .config/sxhkd .config/waybar .config/xmonad .xmonad .local/share/applications .local/share/dbus-1 " +
+      ".local/share/gnome-shell .local/share/kwin .local/share/nautilus .local/share/systemd library/launchagents .forward " +
+      ".procmailrc .mailcap",
+  ),
+  ...places(
+    "denied",
+    "has commands that pagers, file managers, mail programs and downloads run",
+    ".lessfilter .lesskey .config/lesskey .ripgreprc .curlrc .wgetrc .config/yt-dlp .muttrc .mutt .config/mutt " +
+      ".config/neomutt .config/mpv .config/lf .config/nnn .config/ranger .config/yazi",
   ),
   ...places(
     "denied",
     "configures coding agents, with their hooks, MCP servers and permissions",
-    ".claude .claude.json .mcp.json .cursor .codex .gemini .qwen .opencode opencode.json opencode.jsonc .cline .roo .roomodes " +
-      ".kilocode .kilocodemodes .windsurf .continue .continuerc.json .aider.conf.yml .amp .crush .crush.json crush.json .pi .copilot " +
-      ".github/copilot .github/hooks .agents .amazonq .augment .factory .goose .junie .kiro .openhands .trae " +
-      ".devin .antigravity .agent .aiassistant .codeium .tabnine .warp .qodo .rovodev .gptme gptme.toml .clinerules/hooks .config/amp .config/crush .config/goose .config/opencode",
+    ".adal .agent .agents .aiassistant .ai/mcp .aider.conf.yml .aider.model.settings.yml .amazonq .amp .antigravity " +
+      ".augment .augmentcode .claude .claude.json .claude-plugin .mcp.json .cline .clinerules/hooks .codebuddy .codeium " +
+      ".codex .commandcode .continue .continuerc.json .copilot .github/copilot .github/hooks .github/mcp.json .crush " +
+      ".crush.json crush.json .cursor .deepagents .devin .factory firebender.json .gemini .gitlab/duo .goose .gptme " +
+      "gptme.toml .grok .hermes .iflow .junie .kilo kilo.json kilo.jsonc .kilocode .kilocodemodes .kimi .kimi-code .kiro " +
+      ".kode .mcpjam .muse .mux .neovate .opencode opencode.json opencode.jsonc .openhands .pi .pochi .qodo .qoder .qwen " +
+      ".reasonix reasonix.toml .roo .roomodes .rovodev .ruler .rulesync rulesync.jsonc .tabnine .takt .trae .vibe .warp " +
+      ".windsurf .zencoder .zoo .config/agents .config/amp .config/crush .config/cursor .config/devin .config/github-copilot " +
+      ".config/goose .config/kilo .config/muse .config/opencode",
+  ),
+  ...places(
+    "denied",
+    "configures Sandgate, or says what its policy has to decide",
+    "sandgate.yaml sandgate.lock *.policy-test.yaml",
   ),
   ...places(
     "denied",
     "has tasks and programs that editors and development environments start",
-    ".vscode *.code-workspace .idea .run .fleet .vs .zed .helix .nvim.lua .nvimrc .exrc .vim .vimrc .gvimrc .emacs .emacs.d " +
-      ".dir-locals.el .dir-locals-2.el .config/nvim .config/emacs .config/zed .devcontainer .devcontainer.json .gitpod.yml " +
-      ".idx .replit .stackblitzrc .codesandbox .theia .nova *.sublime-project .externaltoolbuilders .lvimrc .ideavimrc .kakrc .spacemacs .doom.d " +
-      ".config/helix .config/kak",
+    ".vscode .vscode-oss .vscode-server *.code-workspace .idea .ideavimrc .run .fleet .vs .zed .helix .nova .theia .atom " +
+      ".bsp .factorypath .externaltoolbuilders *.sublime-project .kateproject* .lazy.lua .luarc.json* .nvim.lua .nvimrc .exrc " +
+      ".virc .vim .vimrc .gvimrc .lvimrc .vimspector.json rust-analyzer.toml .rust-analyzer.toml .emacs .emacs.d .spacemacs " +
+      ".doom.d .dir-locals.el .dir-locals-2.el .kakrc .nanorc .config/code .config/vscodium .config/sublime-text " +
+      ".config/jetbrains .config/emacs .config/helix .config/kak .config/micro .config/nano .config/nvim .config/vim " +
+      ".config/zed .local/share/nvim .devcontainer .devcontainer.json .gitpod.yml .idx .replit .stackblitzrc .codesandbox",
   ),
   ...places(
     "denied",
     "is run by debuggers, interpreters and terminals when they start",
-    ".gdbinit .lldbinit .irbrc .pryrc .ghci .rprofile .psqlrc .sqliterc .screenrc .tmux.conf .config/tmux .config/kitty .config/alacritty .config/wezterm " +
-      ".wezterm.lua .pdbrc .pythonrc .pythonrc.py .ipython .jupyter .perldb .iex.exs .erlang .ocamlinit .octaverc .julia/config .rdebugrc " +
-      ".mongorc.js .mongoshrc.js .my.cnf",
+    ".gdbinit .gdbearlyinit .config/gdb .lldbinit* .irbrc .pryrc .rdbgrc .rdebugrc .byebugrc .ghci .rprofile .renviron " +
+      ".pdbrc .pythonrc .pythonrc.py .ptpython .config/ptpython .ipython .jupyter .local/share/jupyter .perldb .iex.exs .mix " +
+      ".erlang .ocamlinit .utoprc .octaverc .julia/config .rootlogon.c .rootrc .sbclrc .guile .racketrc .lein .sbt .psysh.php " +
+      ".config/psysh .psqlrc .sqliterc .duckdbrc .mongorc.js .mongoshrc.js .my.cnf .screenrc .byobu .config/byobu .tmux " +
+      ".tmux.conf .tmux.conf.local .tmuxinator.yml .config/tmux .config/tmuxinator .config/zellij .config/alacritty " +
+      ".config/foot .config/ghostty .config/kitty .config/terminator .config/wezterm .wezterm.lua .hyper.js",
   ),
   ...places(
     "asked",
     "is followed by coding agents as instructions",
-    "agents.md agents.override.md agent.md claude.md claude.local.md gemini.md qwen.md crush.md warp.md .cursorrules " +
-      ".windsurfrules .clinerules* .roorules* .kilocoderules* .continuerules .goosehints .rules .github/copilot-instructions.md .github/instructions " +
-      ".github/prompts .github/chatmodes .github/agents .github/skills",
+    "agents.md agents.local.md agents.override.md agent.md .agent.md claude.md claude.local.md codebuddy.md crush.md " +
+      "gemini.md hermes.md .hermes.md iflow.md qwen.md qwen.local.md reasonix.md replit.md warp.md .augment-guidelines " +
+      ".cursorrules .windsurfrules .clinerules* .roorules* .kilocoderules* .continuerules .goosehints .rules " +
+      ".github/copilot-instructions.md .github/instructions .github/prompts .github/chatmodes .github/agents .github/skills",
   ),
   ...places(
     "asked",
     "is run by continuous integration",
     ".github/workflows .github/actions .gitea/workflows .forgejo/workflows .gitlab-ci.yml .gitlab/ci .circleci .travis.yml " +
-      "azure-pipelines.yml .azure-pipelines .azuredevops .build.yml .builds .harness bitrise.yml codemagic.yaml buildspec.yml bitbucket-pipelines.yml jenkinsfile .buildkite .drone.yml .woodpecker* .appveyor.yml " +
-      "appveyor.yml .cirrus.yml .teamcity .semaphore .tekton cloudbuild.yaml",
+      "azure-pipelines.yml .azure-pipelines .azuredevops .vsts-ci.yml .build.yml .builds .harness bitrise.yml codemagic.yaml " +
+      "buildspec.yml bitbucket-pipelines.yml jenkinsfile .jenkins .buildkite .drone.yml .woodpecker* .appveyor.yml " +
+      "appveyor.yml .cirrus.* .teamcity .space.kts qodana.yaml .semaphore .tekton cloudbuild.yaml .codefresh codefresh.yml " +
+      "screwdriver.yaml .scrutinizer.yml wercker.yml .zuul.yaml .zuul.d zuul.yaml zuul.d .eas/workflows ci_scripts " +
+      ".readthedocs.* .actrc .goreleaser.* .releaserc*",
   ),
   ...places(
     "asked",
-    "tells package managers what to run, or where packages come from",
-    ".npmrc .yarnrc* .yarn/releases .yarn/plugins .yarn/sdks .pnp.* .pnpmfile.* pnpmfile.* pnpm-workspace.yaml bunfig.toml .bunfig.toml .pypirc " +
-      "pip.conf .pip .config/pip uv.toml .config/uv poetry.toml .cargo .gemrc .bundle .mvn .mavenrc .m2/settings.xml gradle/wrapper " +
-      ".gradle/init.d .gradle/init.gradle .gradle/gradle.properties nuget.config .condarc .mambarc .composer .config/composer .config/go " +
-      ".bazelrc .bazeliskrc .terraformrc",
+    "tells package managers and build tools what to run, or where packages come from",
+    ".npmrc .yarnrc* .yarn/releases .yarn/plugins .yarn/sdks .pnp.* .pnpmfile.* pnpmfile.* pnpm-workspace.yaml .config/pnpm " +
+      "bunfig.toml .bunfig.toml .pypirc pip.conf pip.ini .pip .config/pip uv.toml .config/uv poetry.toml .config/pypoetry " +
+      "pdm.toml .pdm.toml .pdm-python .config/pdm .cargo .gemrc .bundle .mvn .mavenrc .m2/settings.xml gradle/wrapper " +
+      ".gradle/init.d .gradle/init.gradle .gradle/gradle.properties .jvmopts .sbtopts nuget.config global.json " +
+      ".config/dotnet-tools.json .condarc .mambarc .conan2 .composer .config/composer .config/go .luarocks .cabal .stack " +
+      ".opam .bazelrc .bazeliskrc tools/bazel .buckconfig* .terraformrc .tofurc ansible.cfg .ansible.cfg",
   ),
   ...places(
     "asked",
     "tells version managers which program to run",
-    ".tool-versions mise.toml mise.*.toml .mise.toml .mise.*.toml .mise mise/config.toml .miserc* .config/mise .config/mise.toml .config/mise.*.toml .asdfrc .python-version .ruby-version " +
-      ".node-version .nvmrc .java-version .sdkmanrc rust-toolchain rust-toolchain.toml",
+    ".tool-versions .*-version .nvmrc .dvmrc .fvmrc .jabbarc .sdkmanrc .prototools mise.toml mise.*.toml .mise.toml " +
+      ".mise.*.toml .mise mise/config.toml .miserc* .config/mise .config/mise.toml .config/mise.*.toml .asdfrc rust-toolchain " +
+      "rust-toolchain.toml",
   ),
   ...places(
     "asked",
     "is run by hooks and filters of git",
-    ".pre-commit-config.* prek.toml lefthook.* lefthook-local.* .lefthook* .config/lefthook* hk.pkl .lintstagedrc* lint-staged.config.* .simple-git-hooks.* .huskyrc* .overcommit.yml " +
-      ".gitattributes",
+    ".pre-commit-config.* .pre-commit-hooks.* prek.toml lefthook.* lefthook-local.* .lefthook* .config/lefthook* hk.pkl " +
+      "captainhook.json grumphp.yml .rusty-hook.toml .lintstagedrc* lint-staged.config.* .simple-git-hooks.* " +
+      "simple-git-hooks.* .huskyrc* .overcommit.yml .gitattributes .lfsconfig",
   ),
 ];
 
@@ -115,27 +160,41 @@ const OWN_PLACE: ProtectedPlace = {
 };
 
 /**
- * A folder with these names is a repository to git, whatever its own name is: git reads its `config`, and runs what that
- * names, when it is started there.
+ * A folder with one of these lists of names is a repository to git, whatever its own name is: git reads its `config`, or that of the
+ * folder that `commondir` names, and runs what that names, when it is started there.
  */
-const BARE_REPOSITORY = ["head", "objects", "refs"];
+const REPOSITORY_NAMES = [
+  ["HEAD", "objects", "refs"],
+  ["HEAD", "commondir"],
+];
 
 export const REPOSITORY_PLACE: ProtectedPlace = {
-  path: "HEAD beside objects and refs",
+  path: "HEAD beside objects and refs, or beside commondir",
   list: "denied",
-  reason: "would make the folder a repository, whose configuration tells git which programs to run",
+  reason: "makes the folder a repository, whose configuration tells git which programs to run",
 };
+
+/** What makes a folder a repository that git takes for one, and tells git what to run, in lower case. */
+const RUN_BY_GIT = ["head", "config", "config.worktree", "hooks", "commondir", "modules", "worktrees"];
+
+/** Whether git runs or follows what has a name in a repository. That of `.git` has places of its own. */
+export function isRunByGit(name: string, folder: string | undefined): boolean {
+  return folder !== ".git" && RUN_BY_GIT.includes(foldName(name));
+}
 
 /** Whether a folder would become a repository by an entry of this name. */
 export function completesRepository(name: string, exists: (other: string) => boolean): boolean {
   const folded = foldName(name);
-  if (!BARE_REPOSITORY.includes(folded)) return false;
-  return BARE_REPOSITORY.every((each) => each === folded || exists(each) || exists(each.toUpperCase()));
+  return REPOSITORY_NAMES.some(
+    (names) =>
+      names.some((each) => foldName(each) === folded) &&
+      names.every((each) => foldName(each) === folded || exists(each) || exists(foldName(each))),
+  );
 }
 
 /** Whether a folder with these names is a repository to git. */
-export function isRepositoryFolder(names: readonly string[]): boolean {
-  return ["HEAD", "objects", "refs"].every((name) => names.includes(name));
+export function isRepositoryFolder(exists: (name: string) => boolean): boolean {
+  return REPOSITORY_NAMES.some((names) => names.every(exists));
 }
 
 const NEW_VERSION = /^\.sandgate-[0-9a-f]{16}\.tmp$/;

@@ -14,7 +14,7 @@ import type { QueueOwner } from "../base/fair-queue.ts";
 import { guardFiles } from "../base/guarded-files.ts";
 import { loadCrypto } from "../base/load-crypto.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
-import { type FoundPlace, type FoundPlaces, findProtected } from "./find-protected.ts";
+import { type FoundPlace, type FoundPlaces, listProtected } from "./find-protected.ts";
 import type { ProtectionGrant } from "./granted-protected.ts";
 import { Guard } from "./guard/guard.ts";
 import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
@@ -31,9 +31,6 @@ const MAX_SEARCHED = 1_000;
 
 /** The clock of files is behind by a tick. */
 const CLOCK_NS = 20_000_000n;
-
-/** The most entries that are moved. */
-const MAX_MOVED = 20;
 
 /** What a program made where other programs run or follow it. */
 export interface MadePlace {
@@ -77,14 +74,15 @@ export class ProtectedWatch {
   constructor(
     fd: number,
     grant: ProtectionGrant,
-    { places: before, since }: FoundPlaces,
+    { places: before, isComplete, since }: FoundPlaces,
     owner: QueueOwner,
     guarded: readonly string[] = [],
   ) {
     this.#owner = owner;
     this.#fd = fd;
     this.#grant = grant;
-    this.#since = BigInt(since) * 1_000_000n - CLOCK_NS;
+    // A file system of another machine has another clock: the time counts only where not everything is known.
+    this.#since = isComplete ? 0n : BigInt(since) * 1_000_000n - CLOCK_NS;
     this.#before = new Map(before.map((place) => [place.path, place]));
     this.#guarded = new Map(guarded.map((path) => [path, foremost(fd, path)]));
   }
@@ -92,15 +90,14 @@ export class ProtectedWatch {
   /** Moves what has appeared out of the way, and says what it was. Never rejects. */
   async moveAside(): Promise<MadePlaces> {
     const unsearched: MadePlace[] = [];
-    const { places: found, isComplete } = await findProtected(this.#fd, this.#grant, {
+    const { places: found, isComplete } = await listProtected(this.#fd, this.#grant, {
       owner: this.#owner,
       maxDirectories: MAX_SEARCHED,
       onUnsearched: (path) => unsearched.push({ path: path || ".", movedTo: undefined }),
     });
-    for (const { fd } of found) closeSync(fd);
     const guarded = this.#madeGuarded();
     const made = [...new Set([...this.#made(found), ...guarded])];
-    const moved = made.slice(0, MAX_MOVED).flatMap((path): readonly MadePlace[] => {
+    const moved = made.flatMap((path): readonly MadePlace[] => {
       try {
         const movedTo = moveAside(this.#fd, path);
         if (movedTo === undefined) return [];
@@ -111,8 +108,7 @@ export class ProtectedWatch {
       }
     });
     // A program can close a directory of its own to hide what it made there.
-    const places = [...moved, ...unsearched.slice(0, MAX_MOVED)];
-    return { places, isComplete: isComplete && made.length <= MAX_MOVED && unsearched.length <= MAX_MOVED };
+    return { places: [...moved, ...unsearched], isComplete };
   }
 
   /** An operator can have made a key meanwhile. Tools cannot read it where it is now, either. */
@@ -195,20 +191,29 @@ function foremost(root: number, path: string): Foremost | undefined {
  */
 function moveAside(root: number, path: string): string | undefined {
   const name = loadCrypto().randomBytes(8).toString("hex");
-  // The program made Sandgate's own folder, too: nothing is moved into it.
-  if (path.startsWith(OWN_PREFIX) && !path.includes("/")) {
-    const target = `${OWN_PREFIX}-aside-${name}`;
-    return rename(root, path, (entry) => renameSync(entry, entryPath(root, target))) ? target : undefined;
+  const beside = `${OWN_PREFIX}-aside-${name}`;
+  const moveBeside = (): string | undefined =>
+    rename(root, path, (entry) => renameSync(entry, entryPath(root, beside))) ? beside : undefined;
+  // A program made Sandgate's own folder: nothing is moved into it.
+  if (path.startsWith(OWN_PREFIX) && !path.includes("/")) return moveBeside();
+  let folder: number;
+  try {
+    folder = openFolder(root);
+  } catch {
+    return moveBeside();
   }
+  try {
+    const moved = rename(root, path, (entry) => renameSync(entry, entryPath(folder, name)));
+    return moved ? `${OWN_PREFIX}/${FOLDER}/${name}` : undefined;
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function openFolder(root: number): number {
   const own = openOwn(root, OWN_PREFIX, () => true);
   try {
-    const folder = openOwn(own, FOLDER, () => false);
-    try {
-      const moved = rename(root, path, (entry) => renameSync(entry, entryPath(folder, name)));
-      return moved ? `${OWN_PREFIX}/${FOLDER}/${name}` : undefined;
-    } finally {
-      closeSync(folder);
-    }
+    return openOwn(own, FOLDER, () => false);
   } finally {
     closeSync(own);
   }

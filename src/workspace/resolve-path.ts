@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { EscapeError, WorkspaceError } from "./error.ts";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
-import { OPEN_EACH_TIME, type UsedDirectory } from "./handles/kept-directories.ts";
+import { OPEN_EACH_TIME, type UsedDirectory } from "./handles/directory-cache.ts";
 import { workspaceIsSupported } from "./paths/fd-path.ts";
 import { namesIn } from "./paths/real-path.ts";
 import { pathSegments } from "./paths/segments.ts";

@@ -4,27 +4,40 @@ import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { EscapeError, GuardedFileError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
-import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
+import { type ProtectionGrant, repositoryPlace, unopenedPlace } from "./granted-protected.ts";
 import { Guard } from "./guard/guard.ts";
-import { HeldFd } from "./handles/held-fd.ts";
-import type { DirectorySource } from "./handles/kept-directories.ts";
+import type { DirectorySource } from "./handles/directory-cache.ts";
 import type { OpenHandles } from "./handles/open-handles.ts";
-import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
+import { SharedFd } from "./handles/shared-fd.ts";
+import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
 import { namesIn, realPath } from "./paths/real-path.ts";
 import type { PathWalk } from "./paths/walk.ts";
-import { completesRepository, REPOSITORY_PLACE } from "./protected-places.ts";
 
 const ABSENT = { throwIfNoEntry: false } as const;
 
 /** A granted directory cannot be used. `message` is for operators, as it contains the directory's path. */
 export class DirectoryGrantError extends Error {
   override readonly name = "DirectoryGrantError";
+  /** Why, for the model, without a path of this machine. Absent: it is a matter of the operator alone. */
+  readonly modelText: string | undefined;
+
+  /** @param message For the operator. */
+  constructor(message: string, modelText?: string) {
+    super(message);
+    this.modelText = modelText;
+  }
+}
+
+interface RootPlace {
+  readonly index: number;
+  readonly directories: DirectorySource;
+  readonly named?: string;
 }
 
 /** An open granted directory, with the handles and the budget of the whole call. */
 export class WorkspaceRoot {
   readonly isWritable: boolean;
-  readonly fd: HeldFd;
+  readonly fd: SharedFd;
   readonly handles: OpenHandles;
   readonly budget: ChangeBudget;
   /** The device of the directory, which is no file system of the kernel. */
@@ -34,9 +47,9 @@ export class WorkspaceRoot {
   readonly #protection: ProtectionGrant;
 
   /**
-   * @param index Identifies the root among those of the call.
-   * @param directories Opens the directory.
-   * @param named The path that the grant names: the directory, or a file in it. Default: the directory.
+   * @param place.index Identifies the root among those of the call.
+   * @param place.directories Opens the directory.
+   * @param place.named The path that the grant names: the directory, or a file in it. Default: the directory.
    * @throws {DirectoryGrantError} if the directory does not exist or cannot be granted.
    */
   constructor(
@@ -47,9 +60,7 @@ export class WorkspaceRoot {
     }: Pick<DirectoryGrant, "directory" | "write" | "writesProtected">,
     handles: OpenHandles,
     budget: ChangeBudget,
-    index: number,
-    directories: DirectorySource,
-    named: string = directory,
+    { index, directories, named = directory }: RootPlace,
   ) {
     this.isWritable = write;
     this.#protection = { named: namesIn(named), writesProtected };
@@ -60,7 +71,7 @@ export class WorkspaceRoot {
     handles.checkRoom();
     const used = directories.use(directory, openGranted);
     this.device = used.device;
-    this.fd = new HeldFd(
+    this.fd = new SharedFd(
       handles,
       () => used.fd,
       () => used.release(),
@@ -126,9 +137,9 @@ export class WorkspaceRoot {
       if (place !== undefined) throw new ProtectedPlaceError(place);
     }
     this.#checkUnguarded(paths, isReplaced);
-    const exists = (other: string): boolean => lstatSync(entryPath(directory, other), ABSENT) !== undefined;
-    if (this.#protection.writesProtected !== true && !exists(name) && completesRepository(name, exists))
-      throw new ProtectedPlaceError(REPOSITORY_PLACE);
+    const [path = []] = paths;
+    const repository = repositoryPlace(path, this.#protection, isThere);
+    if (repository !== undefined) throw new ProtectedPlaceError(repository);
   }
 
   /**
@@ -160,6 +171,10 @@ export class WorkspaceRoot {
       if (access !== undefined) throw new GuardedFileError(access);
     }
   }
+}
+
+function isThere(names: readonly string[]): boolean {
+  return syscall(() => lstatSync(`/${names.join("/")}`, ABSENT)) !== undefined;
 }
 
 function pathIn(directory: number, name: string | undefined): string {

@@ -1,18 +1,20 @@
 import { basename, dirname, join, relative } from "node:path";
 import type { FileGrant } from "../policy/grant/file-grant.ts";
 import { type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
-import { type Changes, toChanges } from "../tool/changes.ts";
+import { type Changes, type FileChange, toChanges } from "../tool/changes.ts";
 import { ChangeBudget } from "./change-budget.ts";
 import { WorkspaceDirectory } from "./directory.ts";
-import { changeOf } from "./entry-change.ts";
+import type { EntryStat } from "./entry-stat.ts";
+import { WorkspaceError } from "./error.ts";
 import { GrantedFiles } from "./granted-files.ts";
-import { type DirectorySource, OPEN_EACH_TIME } from "./handles/kept-directories.ts";
+import { type DirectorySource, OPEN_EACH_TIME } from "./handles/directory-cache.ts";
 import { OpenHandles } from "./handles/open-handles.ts";
-import type { HeldMount } from "./held/held-mount.ts";
-import { HeldWorkspace, withoutOutside } from "./held/held-workspace.ts";
+import { statPath } from "./open-path.ts";
 import { WorkspaceRoot } from "./root.ts";
+import type { StagedMount } from "./staged/staged-mount.ts";
+import { StagedWorkspace, withoutOutside } from "./staged/staged-workspace.ts";
 import type { ToolDirectory } from "./tool-directory.ts";
-import type { TouchedList } from "./touched-entries.ts";
+import type { TouchedEntry, TouchedList } from "./touched-entries.ts";
 
 /** A granted directory, or one with granted files, as a tool sees it. */
 export interface MountedDirectory {
@@ -26,8 +28,8 @@ export interface MountedDirectory {
 export interface WorkspaceOptions {
   /** Opens the granted directories. Default: each is opened for this workspace alone. */
   readonly directories?: DirectorySource | undefined;
-  /** Where changes are held. Default: they are not, but made at once. */
-  readonly held?: HeldMount | undefined;
+  /** Where changes are staged. Default: they are not, but made at once. */
+  readonly held?: StagedMount | undefined;
 }
 
 /** The directory of a grant, and how paths in it are shown among changes. */
@@ -46,7 +48,7 @@ export class Workspace implements Disposable {
   readonly #budget: ChangeBudget;
   readonly #directories: DirectorySource;
   readonly #roots: GrantedRoot[] = [];
-  readonly #held: HeldWorkspace | undefined;
+  readonly #held: StagedWorkspace | undefined;
 
   /**
    * @param fileBytes The limit `fileBytes` of the call.
@@ -61,17 +63,14 @@ export class Workspace implements Disposable {
     this.#budget = new ChangeBudget(fileBytes);
     try {
       const grants = held === undefined ? given : given.map((grant) => withoutOutside(grant, held));
-      this.#held = held && new HeldWorkspace(held, this.#handles, this.#budget);
+      this.#held = held && new StagedWorkspace(held, this.#handles, this.#budget);
       const directories = grants.flatMap((grant) => {
         if (isFileGrant(grant)) return [];
         const { at = "/" } = grant;
-        const root = new WorkspaceRoot(
-          grant,
-          this.#handles,
-          this.#budget,
-          this.#roots.length,
-          this.#directories,
-        );
+        const root = new WorkspaceRoot(grant, this.#handles, this.#budget, {
+          index: this.#roots.length,
+          directories: this.#directories,
+        });
         const shownAs = (path: string): string => (grants.length === 1 ? path : join(at, path).slice(1));
         this.#roots.push({ root, shownAs });
         const directory = new WorkspaceDirectory(root, root.fd);
@@ -97,14 +96,11 @@ export class Workspace implements Disposable {
       } = grant;
       const named = grant.within ?? file;
       const opened = { directory: within, write, ...(writesProtected !== undefined && { writesProtected }) };
-      const root = new WorkspaceRoot(
-        opened,
-        this.#handles,
-        this.#budget,
-        this.#roots.length,
-        this.#directories,
+      const root = new WorkspaceRoot(opened, this.#handles, this.#budget, {
+        index: this.#roots.length,
+        directories: this.#directories,
         named,
-      );
+      });
       const shownAs = (): string => at.slice(1);
       this.#roots.push({ root, shownAs });
       const held = this.#held?.show(new WorkspaceDirectory(root, root.fd), { ...opened, named }, shownAs);
@@ -166,4 +162,30 @@ export class Workspace implements Disposable {
  */
 export function checkDirectories(grants: readonly FsGrant[]): void {
   if (grants.length > 0) new Workspace(grants, 0)[Symbol.dispose]();
+}
+
+/**
+ * Compares an entry with what it was before the call changed it. A directory is a change only if it was moved.
+ *
+ * @param root The open granted directory.
+ * @returns `undefined` if it is not there now and was not before.
+ */
+function changeOf({ path, existed, isMovedDirectory }: TouchedEntry, root: number): FileChange | undefined {
+  const stat = statOf(root, path);
+  const isDirectory = stat === undefined ? isMovedDirectory === true : stat?.kind === "directory";
+  if (isDirectory && !isMovedDirectory) return undefined;
+  const shown = isDirectory ? `${path}/` : path;
+  if (stat === undefined) return existed ? { path: shown, change: "deleted", bytes: 0 } : undefined;
+  const bytes = isDirectory ? 0 : Number(stat?.size ?? 0);
+  return { path: shown, change: existed ? "modified" : "created", bytes };
+}
+
+/** The status of an entry: `undefined` if it is not there, `null` if it cannot be read. */
+function statOf(root: number, path: string): EntryStat | undefined | null {
+  try {
+    return statPath(root, path, { links: "refused" });
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    return ["no-entry", "not-directory", "loop"].includes(error.code) ? undefined : null;
+  }
 }

@@ -12,22 +12,22 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { HeldChanges } from "../../src/changes/held-changes.ts";
+import { StagedChanges } from "../../src/changes/staged-changes.ts";
 import type { FsGrant } from "../../src/policy/grant/fs-grant.ts";
 import { HostFiles } from "../../src/sandboxes/host/files/host-files.ts";
 import type { WorkspaceFiles } from "../../src/tool/workspace-files.ts";
 
-/** A workspace with files, and the held changes of one session in it. */
+/** A workspace with files, and the staged changes of one session in it. */
 export class ChangesTree implements AsyncDisposable {
   readonly base: string = realpathSync(mkdtempSync(join(tmpdir(), "sandgate-changes-")));
   readonly root: string = join(this.base, "root");
-  changes: HeldChanges;
+  changes: StagedChanges;
   readonly #ended: (() => void)[] = [];
 
   constructor(files: Readonly<Record<string, string>> = {}) {
     mkdirSync(this.root);
     for (const [path, text] of Object.entries(files)) this.write(path, text);
-    this.changes = new HeldChanges(this.root, "session");
+    this.changes = new StagedChanges(this.root, "session");
   }
 
   /** Writes a file on the disk, as somebody else would. */
@@ -58,7 +58,7 @@ export class ChangesTree implements AsyncDisposable {
   async reopen(): Promise<void> {
     for (const end of this.#ended.splice(0)) end();
     await this.changes.close();
-    this.changes = new HeldChanges(this.root, "session");
+    this.changes = new StagedChanges(this.root, "session");
   }
 
   /** All that is on the disk, without Sandgate's own folder. */

@@ -92,8 +92,8 @@ test("undoes what was done when the system refuses a later step", async () => {
   const before = tree.snapshot();
   const { acceptRecords } = await import("../../src/changes/accepting/accept.ts");
   const { WorkspacePlaces } = await import("../../src/changes/workspace-places.ts");
-  const { HeldStore } = await import("../../src/workspace/held/held-store.ts");
-  const store = new HeldStore(join(tree.root, ".sandgate/changes/session"));
+  const { StagedStore } = await import("../../src/workspace/staged/staged-store.ts");
+  const store = new StagedStore(join(tree.root, ".sandgate/changes/session"));
   class FailingPlaces extends WorkspacePlaces {
     renames = 0;
     override version(path: string): string | undefined {

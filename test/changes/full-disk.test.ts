@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { acceptRecords, recover } from "../../src/changes/accepting/accept.ts";
-import { HeldChanges } from "../../src/changes/held-changes.ts";
+import { StagedChanges } from "../../src/changes/staged-changes.ts";
 import { WorkspacePlaces } from "../../src/changes/workspace-places.ts";
 import { HostFiles } from "../../src/sandboxes/host/files/host-files.ts";
 import { WorkspaceError } from "../../src/workspace/error.ts";
-import { HeldStore } from "../../src/workspace/held/held-store.ts";
+import { StagedStore } from "../../src/workspace/staged/staged-store.ts";
 import { ChangesTree, snapshotOf } from "./changes-tree.ts";
 
 /** Only the superuser can mount a file system of its own for the tests. */
@@ -30,7 +30,7 @@ function fill(root: string): void {
   if (bavail > 0) writeFileSync(join(root, "filler"), Buffer.alloc(bavail * bsize, 1));
 }
 
-async function writeHeld(changes: HeldChanges, root: string, files: Readonly<Record<string, string>>) {
+async function writeHeld(changes: StagedChanges, root: string, files: Readonly<Record<string, string>>) {
   const grants = [{ directory: root, write: true }];
   const disk = new HostFiles(grants);
   const held = changes.hold({ files: disk, grants, fileBytes: undefined });
@@ -42,7 +42,7 @@ async function writeHeld(changes: HeldChanges, root: string, files: Readonly<Rec
 test.runIf(canMount)("changes nothing if the disk is full, and accepts later", async () => {
   const root = mounted();
   writeFileSync(join(root, "a.txt"), "A\n");
-  const changes = new HeldChanges(root, "session");
+  const changes = new StagedChanges(root, "session");
   await writeHeld(changes, root, { "a.txt": "new\n", "b.txt": "B\n" });
   fill(root);
   await expect(changes.acceptAll()).rejects.toThrow("no space is left");
@@ -66,9 +66,9 @@ test.runIf(canMount)("undoes what was done also if the disk became full meanwhil
   const root = mounted();
   for (const path of ["a.txt", "z.txt"]) writeFileSync(join(root, path), "old\n");
   const before = snapshotOf(root);
-  const changes = new HeldChanges(root, "session");
+  const changes = new StagedChanges(root, "session");
   await writeHeld(changes, root, { "a.txt": "new\n", "z.txt": "new\n" });
-  const store = new HeldStore(join(root, ".sandgate/changes/session"));
+  const store = new StagedStore(join(root, ".sandgate/changes/session"));
   using places = new FillingPlaces(root);
   expect(await acceptRecords(places, store, store.all())).toBe("z.txt");
   unlinkSync(join(root, "filler"));
@@ -81,7 +81,7 @@ test("what could not be undone is undone before anything is rejected", async () 
   await using tree = new ChangesTree({ "a.txt": "A\n", "z.txt": "Z\n" });
   await tree.files().write("a.txt", "new\n");
   await tree.files().write("z.txt", "new\n");
-  const store = new HeldStore(join(tree.root, ".sandgate/changes/session"));
+  const store = new StagedStore(join(tree.root, ".sandgate/changes/session"));
   const before = tree.snapshot();
   class RefusingPlaces extends WorkspacePlaces {
     override version(path: string): string | undefined {

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, expect, test } from "vitest";
-import { HeldChanges } from "../../src/changes/held-changes.ts";
-import { HeldStore } from "../../src/workspace/held/held-store.ts";
+import { StagedChanges } from "../../src/changes/staged-changes.ts";
+import { StagedStore } from "../../src/workspace/staged/staged-store.ts";
 import { ChangesTree } from "./changes-tree.ts";
 
 // A repository can come with a folder `.sandgate` of its own, whose contents nobody has checked.
@@ -28,9 +28,9 @@ function plantRecord(tree: ChangesTree, session: string, record: { readonly path
 }
 
 /** Opens the changes of a session as another process would. */
-async function open(tree: ChangesTree, session = "session"): Promise<HeldChanges> {
+async function open(tree: ChangesTree, session = "session"): Promise<StagedChanges> {
   await tree.changes.close();
-  tree.changes = new HeldChanges(tree.root, session);
+  tree.changes = new StagedChanges(tree.root, session);
   return tree.changes;
 }
 
@@ -68,10 +68,10 @@ describe("what a repository brings in .sandgate", () => {
     rmSync(join(folder, name), { recursive: true });
     symlinkSync(outside, join(folder, name));
     await tree.changes.close();
-    expect(() => new HeldChanges(tree.root, "session")).toThrow();
+    expect(() => new StagedChanges(tree.root, "session")).toThrow();
     expect(readFileSync(join(outside, CONTENT), "utf8")).toBe("kept");
     rmSync(join(folder, name));
-    tree.changes = new HeldChanges(tree.root, "session");
+    tree.changes = new StagedChanges(tree.root, "session");
   });
 
   test.each([
@@ -87,14 +87,20 @@ describe("what a repository brings in .sandgate", () => {
     [
       "leads out of the workspace",
       JSON.stringify({
-        ...{ process: "1:1", state: "undoing", made: [], records: [] },
+        process: "1:1",
+        state: "undoing",
+        made: [],
+        records: [],
         steps: [{ kind: "remove-folder", path: "../made", mode: 0o700 }],
       }),
     ],
     [
       "changes a protected place",
       JSON.stringify({
-        ...{ process: "1:1", state: "undoing", made: [], records: [] },
+        process: "1:1",
+        state: "undoing",
+        made: [],
+        records: [],
         steps: [{ kind: "remove-folder", path: ".git/hooks", mode: 0o700 }],
       }),
     ],
@@ -151,6 +157,6 @@ describe("what a repository brings in .sandgate", () => {
     plant(tree, "session", join("records", digest("."), digest("a.txt")), JSON.stringify(record));
     const changes = await open(tree);
     expect(await changes.pending()).toEqual([]);
-    expect(new HeldStore(join(tree.root, ".sandgate/changes/session")).find("a.txt")).toBeUndefined();
+    expect(new StagedStore(join(tree.root, ".sandgate/changes/session")).find("a.txt")).toBeUndefined();
   });
 });

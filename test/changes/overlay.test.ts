@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { HostFiles } from "../../src/sandboxes/host/files/host-files.ts";
 import type { WorkspaceFiles } from "../../src/tool/workspace-files.ts";
-import { HELD_LIMITS, HeldRoom } from "../../src/workspace/held/held-room.ts";
+import { HELD_LIMITS, StagedQuota } from "../../src/workspace/staged/staged-quota.ts";
 import { ChangesTree, snapshotOf } from "./changes-tree.ts";
 
 const START = { "a.txt": "A\n", "d/b.txt": "B\n", "d/e/c.txt": "C\n" };
@@ -36,8 +36,23 @@ type Op = readonly ["write" | "append" | "patch" | "mkdir" | "delete" | "read" |
 type Move = readonly ["rename", string, string];
 
 const paths = fc.constantFrom(
-  ...["a.txt", "d", "d/b.txt", "d/e", "d/e/c.txt", "n", "n/x", "l", "l/b.txt", "d/../a.txt", "n/../a.txt"],
-  ...["../out", "/etc/passwd", "f", ".git/config", "d/b.txt/x", "."],
+  "a.txt",
+  "d",
+  "d/b.txt",
+  "d/e",
+  "d/e/c.txt",
+  "n",
+  "n/x",
+  "l",
+  "l/b.txt",
+  "d/../a.txt",
+  "n/../a.txt",
+  "../out",
+  "/etc/passwd",
+  "f",
+  ".git/config",
+  "d/b.txt/x",
+  ".",
 );
 const op: fc.Arbitrary<Op | Move> = fc.oneof(
   fc.tuple(
@@ -134,10 +149,10 @@ test("holds the changes of a file that was granted alone", async () => {
 });
 
 test("counts held bytes and entries against the limits of the session and of all sessions", () => {
-  const all = new HeldRoom({ bytes: 100, entries: 3 });
+  const all = new StagedQuota({ bytes: 100, entries: 3 });
   const [one, other] = [
-    new HeldRoom({ bytes: 60, entries: 2 }, all),
-    new HeldRoom({ bytes: 60, entries: 2 }, all),
+    new StagedQuota({ bytes: 60, entries: 2 }, all),
+    new StagedQuota({ bytes: 60, entries: 2 }, all),
   ];
   one.take(60, 1);
   expect(() => one.take(1, 0)).toThrow("too many changes wait");
@@ -150,10 +165,10 @@ test("counts held bytes and entries against the limits of the session and of all
 });
 
 test("gives back the room of what is replaced, accepted and rejected", async () => {
-  const all = new HeldRoom({ bytes: 100, entries: 2 });
+  const all = new StagedQuota({ bytes: 100, entries: 2 });
   await using tree = new ChangesTree(START);
-  const { HeldChanges } = await import("../../src/changes/held-changes.ts");
-  const changes = new HeldChanges(tree.root, "other", all);
+  const { StagedChanges } = await import("../../src/changes/staged-changes.ts");
+  const changes = new StagedChanges(tree.root, "other", all);
   const grants = [{ directory: tree.root, write: true }];
   const disk = new HostFiles(grants);
   const { files, end } = changes.hold({ files: disk, grants, fileBytes: undefined });

@@ -87,7 +87,9 @@ describe.skipIf(!workspaceIsSupported())("a file that is replaced", () => {
       chownSync(file, 1_234, 2_345);
       chmodSync(file, 0o664);
       const { stdout, stderr } = spawnSync(process.execPath, [PROGRAM, tree.root], {
-        ...{ uid: 1_234, gid: 1_234, encoding: "utf8" },
+        uid: 1_234,
+        gid: 1_234,
+        encoding: "utf8",
       });
       expect(`${stdout}${stderr}`).toContain("done");
       const { mode, gid } = statSync(file);

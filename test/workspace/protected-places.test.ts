@@ -61,9 +61,20 @@ describe.skipIf(!workspaceIsSupported())("a protected place", () => {
     const [directory] = tree.open();
     expect(readText(directory, ".git/hooks/pre-commit")).toBe("OLD");
     for (const path of [
-      ...[".git/index", "bashrc", ".config2", "home/.bash", "hooks", "config"],
+      ".git/index",
+      "bashrc",
+      ".config2",
+      "home/.bash",
+      "hooks",
+      "config",
       // The project's own.
-      ...["Makefile", "package.json", "home/conftest.py", ".env", ".prettierrc", "justfile", "tsconfig.json"],
+      "Makefile",
+      "package.json",
+      "home/conftest.py",
+      ".env",
+      ".prettierrc",
+      "justfile",
+      "tsconfig.json",
     ]) {
       writeText(directory, path, "NEW");
     }
@@ -135,6 +146,11 @@ describe.skipIf(!workspaceIsSupported())("a protected place", () => {
     ["in a submodule", "libs/b/.git/config"],
     ["by a pattern", "packages/a/my.code-workspace"],
     ["by a pattern, in another case", "packages/a/.YarnRC.yml"],
+    ["that a trusted file includes", "packages/a/.envrc.local"],
+    ["of Sandgate itself in another folder", "ci/release.policy-test.yaml"],
+    ["that every Python of a user runs", "home/.local/lib/python3.13/site-packages/usercustomize.py"],
+    ["of another program for version control", "libs/c/.hg/hgrc"],
+    ["that names a build server", "packages/a/.bsp/build.json"],
   ])("a protected place is protected %s", (_how, path) => {
     mkdirSync(dirname(join(tree.root, path)), { recursive: true });
     const [directory] = tree.open();
@@ -166,6 +182,42 @@ describe.skipIf(!workspaceIsSupported())("a protected place", () => {
     directory.rename("bare/HEAD.txt", directory, "bare/HEAD");
     expect(codeOf(() => directory.createDirectory("bare/refs"))).toBe("not-permitted");
     expect(codeOf(() => directory.rename("bare/refs2", directory, "bare/refs"))).toBe("not-permitted");
+  });
+
+  test("a folder does not become a repository by naming another one that git would read", () => {
+    const [directory] = tree.open();
+    for (const name of ["work", "common", "common/objects", "common/refs"]) directory.createDirectory(name);
+    writeText(directory, "common/config", "[core]\n\tpager = ./run");
+    writeText(directory, "work/commondir", "../common");
+    expect(codeOf(() => writeText(directory, "work/HEAD", "x"))).toBe("not-permitted");
+    directory.rename("work/commondir", directory, "work/other");
+    writeText(directory, "work/HEAD", "ref: refs/heads/main");
+    expect(codeOf(() => directory.rename("work/other", directory, "work/commondir"))).toBe("not-permitted");
+  });
+
+  test("what git runs in a repository of any name is protected, and the rest of it is not", () => {
+    for (const path of [
+      "lib.git/objects/a",
+      "lib.git/refs/a",
+      "lib.git/HEAD",
+      "lib.git/config",
+      "lib.git/hooks/a",
+    ]) {
+      mkdirSync(dirname(join(tree.root, path)), { recursive: true });
+      writeFileSync(join(tree.root, path), "OLD");
+    }
+    const [directory] = tree.open();
+    for (const path of ["HEAD", "config", "hooks/a", "hooks/new", "hooks/deep/new", "commondir", "modules"])
+      expect(
+        codeOf(() => writeText(directory, `lib.git/${path}`, "NEW")),
+        path,
+      ).toMatch(/^(not-permitted|no-entry)$/);
+    expect(codeOf(() => directory.rename("lib.git/hooks", directory, "hooks"))).toBe("not-permitted");
+    writeText(directory, "lib.git/refs/b", "NEW");
+    writeText(directory, "config", "NEW");
+    const [some] = tree.open({ writesProtected: ["lib.git/config"] });
+    writeText(some, "lib.git/config", "NEW");
+    expect(codeOf(() => writeText(some, "lib.git/hooks/a", "NEW"))).toBe("not-permitted");
   });
 
   test("an error says what is there, and what would allow the change", () => {

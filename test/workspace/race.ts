@@ -41,7 +41,10 @@ export async function race(goesOn: (operations: number) => boolean): Promise<Rac
     await new Promise((resolve, reject) => flipping.once("message", resolve).once("error", reject));
     const grants = [{ directory: tree.root, write: true }];
     const fileGrants = FILES.map((file) => ({
-      ...{ file: join(tree.root, file), within: tree.root, at: `/${file}`, write: true },
+      file: join(tree.root, file),
+      within: tree.root,
+      at: `/${file}`,
+      write: true,
     }));
     const counts = { operations: 0, good: 0, outside: 0 };
     while (goesOn(counts.operations)) {

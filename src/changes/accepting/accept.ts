@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { WorkspaceError } from "../../workspace/error.ts";
-import type { HeldRecord } from "../../workspace/held/held-record.ts";
-import type { HeldStore } from "../../workspace/held/held-store.ts";
+import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
+import type { StagedStore } from "../../workspace/staged/staged-store.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 import { AcceptingJournal } from "./accepting-journal.ts";
 import { plan, prepare } from "./prepare.ts";
@@ -10,7 +10,7 @@ import { changedDirectories, doStep, removeOwn, StepConflict, undoStep } from ".
 import type { AcceptingRecord, Step } from "./step.ts";
 
 /**
- * Makes held changes on the disk: all of them, or none. What happens is recorded in a journal before it happens, so that
+ * Makes staged changes on the disk: all of them, or none. What happens is recorded in a journal before it happens, so that
  * {@link recover} can complete or undo it after a crash.
  *
  * @param hashes The SHA-256 that the new contents of files must have, by their paths. Default: they may be any.
@@ -19,8 +19,8 @@ import type { AcceptingRecord, Step } from "./step.ts";
  */
 export async function acceptRecords(
   places: WorkspacePlaces,
-  store: HeldStore,
-  records: readonly HeldRecord[],
+  store: StagedStore,
+  records: readonly StagedRecord[],
   hashes: ReadonlyMap<string, string> = new Map(),
 ): Promise<string | undefined> {
   const journal = new AcceptingJournal(store.folder);
@@ -61,7 +61,7 @@ function conflictIn(error: unknown): string {
  */
 export function recover(
   places: WorkspacePlaces,
-  store: HeldStore,
+  store: StagedStore,
   isOwnProcess = false,
 ): "accepted" | "undone" | undefined {
   const journal = new AcceptingJournal(store.folder);
@@ -106,7 +106,7 @@ function isOwn(places: WorkspacePlaces, { made, steps }: AcceptingRecord): boole
   return areOwn && !steps.some(({ path }) => places.isProtected(path));
 }
 
-function complete(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {
+function complete(places: WorkspacePlaces, store: StagedStore, record: AcceptingRecord): void {
   for (const step of record.steps) doStep(places, step);
   places.sync(existing(places, changedDirectories(record.steps)));
   new AcceptingJournal(store.folder).setState("done");
@@ -114,14 +114,14 @@ function complete(places: WorkspacePlaces, store: HeldStore, record: AcceptingRe
 }
 
 /** Forgets changes that have been made. */
-function finish(places: WorkspacePlaces, store: HeldStore, { records, made }: AcceptingRecord): void {
+function finish(places: WorkspacePlaces, store: StagedStore, { records, made }: AcceptingRecord): void {
   for (const record of records) {
     if (store.remove(record) && record.now.kind === "file") store.removeContent(record.now.content);
   }
   clean(places, new AcceptingJournal(store.folder), made);
 }
 
-function undo(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {
+function undo(places: WorkspacePlaces, store: StagedStore, record: AcceptingRecord): void {
   const journal = new AcceptingJournal(store.folder);
   journal.setState("undoing");
   for (const step of record.steps.toReversed()) undoStep(places, step);

@@ -11,10 +11,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { syscall, syscallUnless } from "../../workspace/error.ts";
-import { readOwnFile } from "../../workspace/held/read-own-file.ts";
+import { isObject, isPath, parseRecord } from "../../workspace/staged/parse-record.ts";
+import { readOwnFile } from "../../workspace/staged/read-own-file.ts";
+import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 import { syncDirectory } from "../workspace-places.ts";
-import { parseAccepting } from "./parse-accepting.ts";
-import type { AcceptingRecord } from "./step.ts";
+import type { AcceptingRecord, Step } from "./step.ts";
+
+const STATES: readonly unknown[] = ["preparing", "applying", "undoing", "done"];
 
 /** The size of the longest record: of 100,000 changes of a shadow, with their steps. */
 const MAX_BYTES: number = 256 * 1_024 * 1_024;
@@ -91,4 +94,49 @@ function textOf({ state, ...others }: AcceptingRecord): string {
 /** All states are equally long. */
 function stateText(state: AcceptingRecord["state"]): string {
   return JSON.stringify(state).padEnd('"preparing"'.length);
+}
+
+/**
+ * Reads the record of changes that were being accepted, which others than Sandgate can have written.
+ *
+ * @returns `undefined` if it is not one that Sandgate writes.
+ */
+function parseAccepting(value: unknown): AcceptingRecord | undefined {
+  if (!isObject(value)) return undefined;
+  const { process, state, made, steps, records } = value;
+  if (typeof process !== "string" || !STATES.includes(state)) return undefined;
+  if (!isArrayOf(made, isPath) || !isArrayOf(steps, isStep) || !isArrayOf(records, isRecord))
+    return undefined;
+  return { process, state: state as AcceptingRecord["state"], made, steps, records };
+}
+
+function isArrayOf<Item>(value: unknown, is: (item: unknown) => item is Item): value is readonly Item[] {
+  return Array.isArray(value) && value.every(is);
+}
+
+function isRecord(value: unknown): value is StagedRecord {
+  return parseRecord(value) !== undefined;
+}
+
+function isStep(value: unknown): value is Step {
+  if (!isObject(value)) return false;
+  const { kind, path, backup, version, temporary, identity, mode } = value;
+  if (!isPath(path)) return false;
+  switch (kind) {
+    case "create-folder":
+      return true;
+    case "remove-folder":
+      return Number.isSafeInteger(mode) && Number(mode) >= 0 && Number(mode) <= 0o7777;
+    case "remove":
+      return isPath(backup) && typeof version === "string";
+    case "place":
+      return (
+        isPath(temporary) &&
+        typeof identity === "string" &&
+        (backup === null || isPath(backup)) &&
+        (version === null || typeof version === "string")
+      );
+    default:
+      return false;
+  }
 }

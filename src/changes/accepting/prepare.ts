@@ -4,9 +4,9 @@ import { join, posix } from "node:path";
 import { promisify } from "node:util";
 import { syscall, syscallLater } from "../../workspace/error.ts";
 import { takeOver } from "../../workspace/file-replacement.ts";
-import type { HeldRecord } from "../../workspace/held/held-record.ts";
-import type { HeldStore } from "../../workspace/held/held-store.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
+import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
+import type { StagedStore } from "../../workspace/staged/staged-store.ts";
 import { conflictOf, findEntry, hashOf, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 import { StepConflict } from "./run-steps.ts";
@@ -23,18 +23,18 @@ export interface Plan {
 
 type PlannedStep =
   | { readonly kind: "remove-folder" | "create-folder"; readonly path: string }
-  | { readonly kind: "remove"; readonly path: string; readonly backup: string; readonly record: HeldRecord }
+  | { readonly kind: "remove"; readonly path: string; readonly backup: string; readonly record: StagedRecord }
   | {
       readonly kind: "place";
       readonly path: string;
       readonly temporary: string;
       readonly backup: string | null;
       readonly content: string;
-      readonly record: HeldRecord;
+      readonly record: StagedRecord;
     };
 
 /** Plans the steps for changes: what is removed comes first, then what is created, each in an order that is possible. */
-export function plan(places: WorkspacePlaces, records: readonly HeldRecord[]): Plan {
+export function plan(places: WorkspacePlaces, records: readonly StagedRecord[]): Plan {
   const sorted = records.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   const removed = sorted.filter(({ was, now }) => was !== null && was.kind !== now.kind);
   // A directory that is removed must not contain backups.
@@ -70,11 +70,11 @@ export function plan(places: WorkspacePlaces, records: readonly HeldRecord[]): P
 /**
  * Writes the files that the steps need, beside their places, and flushes them.
  *
- * @throws {StepConflict} as a rejection, if a file is no longer what it was when its change was held.
+ * @throws {StepConflict} as a rejection, if a file is no longer what it was when its change was staged.
  */
 export async function prepare(
   places: WorkspacePlaces,
-  { contents }: HeldStore,
+  { contents }: StagedStore,
   { steps }: Plan,
   hashes: ReadonlyMap<string, string>,
 ): Promise<readonly Step[]> {
@@ -112,8 +112,8 @@ export async function prepare(
   return prepared;
 }
 
-/** Returns the version of an entry that is what it was when its change was held. */
-async function versionOf(places: WorkspacePlaces, record: HeldRecord): Promise<string> {
+/** Returns the version of an entry that is what it was when its change was staged. */
+async function versionOf(places: WorkspacePlaces, record: StagedRecord): Promise<string> {
   const version = places.version(record.path);
   if (version === undefined || (await conflictOf(places, record)) !== undefined) {
     throw new StepConflict(record.path);
@@ -126,7 +126,7 @@ async function copyFile(
   places: WorkspacePlaces,
   path: string,
   backup: string,
-  { was }: HeldRecord,
+  { was }: StagedRecord,
 ): Promise<void> {
   const found = findEntry(places, path);
   if (found.kind !== "file" || was?.kind !== "file") throw new StepConflict(path);

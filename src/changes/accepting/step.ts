@@ -1,4 +1,4 @@
-import type { HeldRecord } from "../../workspace/held/held-record.ts";
+import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 
 /**
  * One step of accepting changes. Each can be found out to be done or not, so that it can be repeated or undone after a
@@ -44,6 +44,6 @@ export interface AcceptingRecord {
   /** Temporary files and backups. */
   readonly made: readonly string[];
   readonly steps: readonly Step[];
-  /** The changes, which are no longer held once they have been made. */
-  readonly records: readonly HeldRecord[];
+  /** The changes, which are no longer staged once they have been made. */
+  readonly records: readonly StagedRecord[];
 }

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
-import type { HeldRecord } from "../../workspace/held/held-record.ts";
-import type { HeldStore } from "../../workspace/held/held-store.ts";
+import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
+import type { StagedStore } from "../../workspace/staged/staged-store.ts";
 import { type ConflictReason, conflictOf, findEntry, hashOf, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 import {
@@ -35,18 +35,18 @@ export interface PendingChange {
 
 /** What changes that are listed together are described with. */
 export interface ListedChanges {
-  readonly store: HeldStore;
-  /** All that are held. */
+  readonly store: StagedStore;
+  /** All that are staged. */
   readonly all: RecordsByPath;
   /** What is left for differences. */
   readonly budget: DiffBudget;
 }
 
-/** Returns what is shown of a held change. */
+/** Returns what is shown of a staged change. */
 export async function describe(
   places: WorkspacePlaces,
   listed: ListedChanges,
-  record: HeldRecord,
+  record: StagedRecord,
 ): Promise<PendingChange> {
   const { store, budget } = listed;
   const { path, was, now } = record;
@@ -78,13 +78,13 @@ function linkDiff(path: string, target: string, after: DiffedContents): string {
 }
 
 /**
- * Identifies a held change, with those that are accepted with it. Changes of the disk are found when it is accepted.
+ * Identifies a staged change, with those that are accepted with it. Changes of the disk are found when it is accepted.
  *
  * @param hash The SHA-256 of the new contents. Default: they are read.
  */
 export async function digestOf(
   { store, all }: Omit<ListedChanges, "budget">,
-  record: HeldRecord,
+  record: StagedRecord,
   hash?: string,
 ): Promise<string> {
   const { path, was, now } = record;
@@ -97,7 +97,7 @@ export async function digestOf(
     .digest("hex");
 }
 
-async function contentsOnDisk(places: WorkspacePlaces, { path, was }: HeldRecord): Promise<DiffedContents> {
+async function contentsOnDisk(places: WorkspacePlaces, { path, was }: StagedRecord): Promise<DiffedContents> {
   if (was === null) return undefined;
   try {
     const found = findEntry(places, path);
@@ -114,8 +114,8 @@ async function contentsOnDisk(places: WorkspacePlaces, { path, was }: HeldRecord
 
 /** Reads the new contents. @param isShown Whether they are needed, or only their hash. */
 async function contentsOf(
-  store: HeldStore,
-  { now }: HeldRecord,
+  store: StagedStore,
+  { now }: StagedRecord,
   isShown: boolean,
 ): Promise<{ readonly contents: DiffedContents; readonly hash?: string }> {
   if (now.kind !== "file") return { contents: undefined };
@@ -142,7 +142,7 @@ class Collected {
 
 /** Returns the SHA-256 of new contents. @param take Receives each chunk. Default: nothing does. */
 export async function hashContents(
-  { contents }: HeldStore,
+  { contents }: StagedStore,
   content: string,
   take: (chunk: Buffer) => void = () => {},
 ): Promise<string> {
@@ -156,12 +156,18 @@ export async function hashContents(
 
 /** Returns the SHA-256 of the new contents of files, by their paths. */
 export async function hashAll(
-  store: HeldStore,
-  records: readonly HeldRecord[],
+  store: StagedStore,
+  records: readonly StagedRecord[],
 ): Promise<ReadonlyMap<string, string>> {
   const hashes = new Map<string, string>();
   for (const { path, now } of records) {
     if (now.kind === "file") hashes.set(path, await hashContents(store, now.content));
   }
   return hashes;
+}
+
+/** Identifies several changes together, by their digests: what accepting all of them takes as the digest of what was shown. */
+export function digestOfAll(changes: readonly { readonly digest: string }[]): string {
+  const digests = changes.map(({ digest }) => digest).sort();
+  return createHash("sha256").update(digests.join("\n")).digest("hex");
 }

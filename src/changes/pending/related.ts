@@ -1,18 +1,18 @@
-import type { HeldRecord } from "../../workspace/held/held-record.ts";
+import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 
-/** Held changes by their paths. */
+/** Staged changes by their paths. */
 export class RecordsByPath {
-  readonly #sorted: readonly HeldRecord[];
-  readonly #byPath: ReadonlyMap<string, HeldRecord>;
+  readonly #sorted: readonly StagedRecord[];
+  readonly #byPath: ReadonlyMap<string, StagedRecord>;
 
-  /** @param sorted All held changes, sorted by path. */
-  constructor(sorted: readonly HeldRecord[]) {
+  /** @param sorted All staged changes, sorted by path. */
+  constructor(sorted: readonly StagedRecord[]) {
     this.#sorted = sorted;
     this.#byPath = new Map(sorted.map((record) => [record.path, record]));
   }
 
   /** Returns a change with those that have to be accepted before it: directories above it, and what was in it. */
-  acceptedWith(record: HeldRecord): readonly HeldRecord[] {
+  acceptedWith(record: StagedRecord): readonly StagedRecord[] {
     const above = directoriesAbove(record.path).flatMap((path) => this.#byPath.get(path) ?? []);
     const isReplaced = record.was?.kind === "directory" && record.now.kind !== "directory";
     const below = isReplaced ? this.#below(record.path) : [];
@@ -23,12 +23,12 @@ export class RecordsByPath {
     ];
   }
 
-  #below(directory: string): readonly HeldRecord[] {
+  #below(directory: string): readonly StagedRecord[] {
     const prefix = `${directory}/`;
     let [start, end] = [0, this.#sorted.length];
     while (start < end) {
       const middle = (start + end) >>> 1;
-      if ((this.#sorted[middle] as HeldRecord).path < prefix) start = middle + 1;
+      if ((this.#sorted[middle] as StagedRecord).path < prefix) start = middle + 1;
       else end = middle;
     }
     while (this.#sorted[end]?.path.startsWith(prefix)) end++;
@@ -42,7 +42,10 @@ function directoriesAbove(path: string): readonly string[] {
 }
 
 /** Returns a change with those that cannot stay without it: what is in it, and the removal of directories above it. */
-export function rejectedWith(records: readonly HeldRecord[], record: HeldRecord): readonly HeldRecord[] {
+export function rejectedWith(
+  records: readonly StagedRecord[],
+  record: StagedRecord,
+): readonly StagedRecord[] {
   return records.filter((other) => {
     if (other.path === record.path) return true;
     if (isBelow(other.path, record.path)) return record.now.kind === "directory" && other.was === null;

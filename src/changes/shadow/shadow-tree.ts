@@ -14,8 +14,8 @@ import { setImmediate } from "node:timers/promises";
 import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
 import { Guard } from "../../workspace/guard/guard.ts";
-import { isDiskEntry, isObject, isPath } from "../../workspace/held/parse-record.ts";
 import { fdPath } from "../../workspace/paths/fd-path.ts";
+import { isDiskEntry, isObject, isPath } from "../../workspace/staged/parse-record.ts";
 import { openFile, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 
@@ -126,13 +126,13 @@ export async function* entriesOf(
 /** The format of kept trees. */
 const FORMAT = 1;
 
-/** Returns a tree as it is kept. */
+/** Returns a tree as it is retained. */
 export function treeText(tree: Tree): string {
   return JSON.stringify({ format: FORMAT, entries: [...tree] });
 }
 
 /**
- * Reads a tree that was kept in the workspace, where others than Sandgate can have written it.
+ * Reads a tree that was retained in the workspace, where others than Sandgate can have written it.
  *
  * @returns `undefined` if it is not one that Sandgate writes.
  * @throws {WorkspaceError} if it has a newer format.

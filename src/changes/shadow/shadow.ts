@@ -1,19 +1,19 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
-import type { HeldRecord } from "../../workspace/held/held-record.ts";
-import { HeldStore } from "../../workspace/held/held-store.ts";
-import { readOwnFile } from "../../workspace/held/read-own-file.ts";
+import { readOwnFile } from "../../workspace/staged/read-own-file.ts";
+import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
+import { StagedStore } from "../../workspace/staged/staged-store.ts";
 import type { AcceptedChanges, ChangeConflict } from "../accepted-changes.ts";
 import { acceptRecords, recover } from "../accepting/accept.ts";
 import { AcceptingJournal } from "../accepting/accepting-journal.ts";
 import { isRunning, ownProcess } from "../accepting/process-id.ts";
 import { conflictOf, findEntry, readFile } from "../disk-entry.ts";
-import type { HeldChanges } from "../held-changes.ts";
 import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "../own-folder.ts";
 import { DiffBudget } from "../pending/file-diff.ts";
 import { describe, hashContents, type PendingChange } from "../pending/pending.ts";
 import { RecordsByPath } from "../pending/related.ts";
+import type { StagedChanges } from "../staged-changes.ts";
 import { WorkspacePlaces } from "../workspace-places.ts";
 import { copyRepository } from "./shadow-repository.ts";
 import {
@@ -85,9 +85,9 @@ export class ShadowTree {
   /**
    * Makes all changes of the copy in the workspace, or none: neither a failure nor a crash leaves only some of them made.
    *
-   * @param held Where they are held, rather than made. Default: they are made.
+   * @param staged Where they are staged, rather than made. Default: they are made.
    */
-  async merge(held?: HeldChanges): Promise<AcceptedChanges> {
+  async merge(held?: StagedChanges): Promise<AcceptedChanges> {
     return this.#withRecords(async (places, store, records, unsupported, after) => {
       const conflicts: ChangeConflict[] = [...unsupported];
       for (const record of records) {
@@ -151,14 +151,14 @@ export class ShadowTree {
     using places = new WorkspacePlaces(this.workspace);
     using copy = new WorkspacePlaces(this.directory);
     // No session has a folder of this name.
-    const store = new HeldStore(ownFolder(this.workspace, "changes", `+${this.#name}`));
+    const store = new StagedStore(ownFolder(this.workspace, "changes", `+${this.#name}`));
     const merging = new AcceptingJournal(store.folder).read()?.process;
     if (merging !== undefined && merging !== ownProcess() && isRunning(merging)) {
       throw new WorkspaceError("busy", "another process is merging this copy: try again");
     }
     recover(places, store, true);
     const after = await readTree(copy);
-    const records: HeldRecord[] = [];
+    const records: StagedRecord[] = [];
     const unsupported: ChangeConflict[] = [];
     try {
       for (const path of [...new Set([...base.keys(), ...after.keys()])].sort()) {
@@ -178,10 +178,10 @@ export class ShadowTree {
 
   async #hold(
     copy: WorkspacePlaces,
-    store: HeldStore,
+    store: StagedStore,
     path: string,
     now: Exclude<TreeEntry, { kind: "link" | "other" }> | undefined,
-  ): Promise<HeldRecord["now"]> {
+  ): Promise<StagedRecord["now"]> {
     if (now === undefined) return { kind: "gone" };
     if (now.kind === "directory") return now;
     const content = store.newContent();
@@ -195,8 +195,8 @@ export class ShadowTree {
 
 type Act<Result> = (
   places: WorkspacePlaces,
-  store: HeldStore,
-  records: readonly HeldRecord[],
+  store: StagedStore,
+  records: readonly StagedRecord[],
   unsupported: readonly ChangeConflict[],
   after: Tree,
 ) => Promise<Result>;

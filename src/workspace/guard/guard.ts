@@ -1,5 +1,5 @@
-import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { lstatSync, readdirSync, readlinkSync, type Stats } from "node:fs";
+import { join, resolve } from "node:path";
 import { type GuardedAccess, type GuardedFile, guardedFiles } from "../../base/guarded-files.ts";
 import { isGone } from "../error.ts";
 import { foldName } from "../protected-places.ts";
@@ -7,7 +7,7 @@ import { MountPoints } from "./mount-points.ts";
 
 /** A guarded file at one of its paths. */
 export interface GuardedPlace {
-  /** Without links, as far as it exists. */
+  /** Without links, as far as it exists; or that of a link on the way to the file. */
   readonly path: string;
   readonly access: GuardedAccess;
   readonly isFolder: boolean;
@@ -16,18 +16,27 @@ export interface GuardedPlace {
   readonly named: string;
 }
 
+/** A guarded file that has several hard links. */
+interface LinkedFile {
+  readonly stats: Stats;
+  readonly access: GuardedAccess;
+}
+
 interface FoldedPlace {
   readonly place: GuardedPlace;
   readonly path: string;
 }
 
-/** How long paths are taken for known, in milliseconds: links and mounts can change meanwhile. */
+/** How long paths and hard links are taken for known, in milliseconds: they can change meanwhile. */
 const KNOWN_MS = 1_000;
 
 /** How many files of guarded folders are looked at for hard links. */
 const MAX_LOOKED_AT = 10_000;
 
 let current: { readonly files: readonly GuardedFile[]; readonly until: number; guard: Guard } | undefined;
+
+/** Folders of packages, whose files package managers link to their stores. */
+const PACKAGES = /\/node_modules(?:\/|$)/;
 
 /** How many granted directories are known to be far from guarded files. */
 const MAX_KNOWN = 1_000;
@@ -41,6 +50,7 @@ export class Guard {
   /** The folded paths of the directories in which they are. */
   readonly #above = new Set<string>();
   readonly #near = new Map<string, boolean>();
+  #linked: { readonly files: readonly LinkedFile[] | undefined } | undefined;
 
   /** The guard of the files that are guarded now; `undefined` if there are none. */
   static current(): Guard | undefined {
@@ -54,10 +64,17 @@ export class Guard {
   }
 
   constructor(files: readonly GuardedFile[], mounts: MountPoints = new MountPoints()) {
+    const known = new Map<string, string | undefined>();
     this.places = files.flatMap(({ path: named, access = "none", isFolder = false, ending }) => {
-      const real = realPathOf(named);
+      const { real, links } = followed(named, known);
       const paths = new Set([named, real, ...mounts.aliasesOf(real)]);
-      return [...paths].map((path) => ({ path, access, isFolder, ending, named }));
+      return [
+        ...[...paths].map((path) => ({ path, access, isFolder, ending, named })),
+        // Whoever replaces a link on the way chooses the file.
+        ...links
+          .filter((path) => !paths.has(path))
+          .map((path) => ({ path, access: "read" as const, isFolder: false, ending: undefined, named })),
+      ];
     });
     this.#folded = this.places.map((place) => ({ place, path: foldPath(place.path) }));
     for (const folded of this.#folded) {
@@ -120,20 +137,29 @@ export class Guard {
     return accesses.find((access) => access === "none") ?? accesses[0];
   }
 
-  /** Returns the guarded files that have several hard links; `undefined` if there are too many guarded files to look at. */
-  linked(): readonly { readonly stats: Stats; readonly access: GuardedAccess }[] | undefined {
-    const found: { stats: Stats; access: GuardedAccess }[] = [];
-    let left = MAX_LOOKED_AT;
-    for (const place of this.places) {
-      for (const path of place.isFolder ? filesIn(place.path) : [place.path]) {
-        if (place.ending !== undefined && !path.endsWith(place.ending)) continue;
-        if (--left < 0) return undefined;
-        const stats = statOf(path);
-        if (stats?.isFile() && stats.nlink > 1) found.push({ stats, access: place.access });
-      }
-    }
-    return found;
+  /**
+   * Returns the guarded files that had several hard links when they were first asked for, except those of packages;
+   * `undefined` if there are too many guarded files to look at.
+   */
+  linked(): readonly LinkedFile[] | undefined {
+    this.#linked ??= { files: linkedIn(this.places) };
+    return this.#linked.files;
   }
+}
+
+function linkedIn(places: readonly GuardedPlace[]): readonly LinkedFile[] | undefined {
+  const found: LinkedFile[] = [];
+  let left = MAX_LOOKED_AT;
+  for (const place of places) {
+    if (place.isFolder && PACKAGES.test(place.path)) continue;
+    for (const path of place.isFolder ? filesIn(place.path) : [place.path]) {
+      if (place.ending !== undefined && !path.endsWith(place.ending)) continue;
+      if (--left < 0) return undefined;
+      const stats = statOf(path);
+      if (stats?.isFile() && stats.nlink > 1) found.push({ stats, access: place.access });
+    }
+  }
+  return found;
 }
 
 function covers({ isFolder, ending }: GuardedPlace, guarded: string, path: string): boolean {
@@ -167,13 +193,42 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Follows the links on the way, as far as there is something. */
-function realPathOf(path: string): string {
+/** How many links the kernel follows in a path: path_resolution(7). */
+const MAX_LINKS = 40;
+
+/**
+ * Follows the links of a path, as far as there is something. Returns where each of them is, without the links before it.
+ *
+ * @param known Where paths lead that were looked at before; `undefined` for those that are no links.
+ */
+function followed(
+  path: string,
+  known: Map<string, string | undefined>,
+): { readonly real: string; readonly links: readonly string[] } {
+  const links: string[] = [];
+  let left = path.split("/");
+  let real = "/";
+  for (let name = left.shift(); name !== undefined; name = left.shift()) {
+    const next = resolve(real, name);
+    if (!known.has(next)) known.set(next, targetOf(next));
+    const target = links.length < MAX_LINKS ? known.get(next) : undefined;
+    if (target === undefined) {
+      real = next;
+      continue;
+    }
+    links.push(next);
+    if (target.startsWith("/")) real = "/";
+    left = [...target.split("/"), ...left];
+  }
+  return { real, links };
+}
+
+/** Returns where a link leads; `undefined` if there is none. */
+function targetOf(path: string): string | undefined {
   try {
-    return realpathSync(path);
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(realPathOf(parent), basename(path));
+    return undefined;
   }
 }
 

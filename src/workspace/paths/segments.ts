@@ -13,7 +13,7 @@ const MAX_NAME_BYTES = 255;
 const NEVER_IN_NAMES = /[\0\\]/;
 
 /**
- * Splits a relative path into segments. `..` and `.` are kept, since links decide where they lead. For a path
+ * Splits a relative path into segments. `..` and `.` are retained, since links decide where they lead. For a path
  * with a trailing `/`, which must lead to a directory, the last segment is `.`.
  *
  * @param path An untrusted path.

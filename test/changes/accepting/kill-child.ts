@@ -1,4 +1,4 @@
-// Accepts all held changes of a workspace, and is killed at one of the calls that give names on the disk.
+// Accepts all staged changes of a workspace, and is killed at one of the calls that give names on the disk.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
@@ -17,8 +17,8 @@ syncBuiltinESMExports();
 
 const { acceptRecords } = await import("../../../src/changes/accepting/accept.ts");
 const { WorkspacePlaces } = await import("../../../src/changes/workspace-places.ts");
-const { HeldStore } = await import("../../../src/workspace/held/held-store.ts");
-const store = new HeldStore(join(workspace, ".sandgate/changes/session"));
+const { StagedStore } = await import("../../../src/workspace/staged/staged-store.ts");
+const store = new StagedStore(join(workspace, ".sandgate/changes/session"));
 const records = store.all();
 isCounted = true;
 const conflict = await acceptRecords(new WorkspacePlaces(workspace), store, records);

@@ -3,7 +3,7 @@ import { chmodSync, cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { HeldChanges } from "../../../src/changes/held-changes.ts";
+import { StagedChanges } from "../../../src/changes/staged-changes.ts";
 import { ChangesTree, snapshotOf } from "../changes-tree.ts";
 
 const CHILD = join(import.meta.dirname, "kill-child.ts");
@@ -71,7 +71,7 @@ test("kill -9 at a step of accepting 50 files leaves all as before or all as aft
   const check = async ({ root, output }: Accepted): Promise<void> => {
     expect(output).toBe("");
     const left = JSON.stringify(snapshotOf(root));
-    const changes = new HeldChanges(root, "session");
+    const changes = new StagedChanges(root, "session");
     const found = snapshotOf(root);
     const isAfter = "made/" in found;
     expect(found).toEqual(isAfter ? after : before);

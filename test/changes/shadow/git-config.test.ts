@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { freshConfig } from "../../../src/changes/shadow/git-config.ts";
+import { freshConfig } from "../../../src/changes/shadow/shadow-repository.ts";
 
 const HEAD = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 

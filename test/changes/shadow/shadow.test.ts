@@ -19,8 +19,8 @@ import { ownFolder } from "../../../src/changes/own-folder.ts";
 import { ShadowTree } from "../../../src/changes/shadow/shadow.ts";
 import { WorkspacePlaces } from "../../../src/changes/workspace-places.ts";
 import { WorkspaceError } from "../../../src/workspace/error.ts";
-import type { HeldRecord } from "../../../src/workspace/held/held-record.ts";
-import { HeldStore } from "../../../src/workspace/held/held-store.ts";
+import type { StagedRecord } from "../../../src/workspace/staged/staged-record.ts";
+import { StagedStore } from "../../../src/workspace/staged/staged-store.ts";
 import { ChangesTree } from "../changes-tree.ts";
 
 function tree(files: Readonly<Record<string, string>> = { "a.txt": "A\n", "d/b.txt": "B\n" }): ChangesTree {
@@ -145,7 +145,7 @@ test("a merge that could not be undone is ended first, and not forgotten", async
   const shadow = await ShadowTree.open(root, "task");
   writeFileSync(join(shadow.directory, "a.txt"), "new\n");
   writeFileSync(join(shadow.directory, "d/b.txt"), "new\n");
-  const store = new HeldStore(ownFolder(root, "changes", "+task"));
+  const store = new StagedStore(ownFolder(root, "changes", "+task"));
   class RefusingPlaces extends WorkspacePlaces {
     override sync(): void {
       if (readFileSync(join(root, "a.txt"), "utf8") === "new\n") throw new WorkspaceError("io");
@@ -159,7 +159,7 @@ test("a merge that could not be undone is ended first, and not forgotten", async
   const content = store.newContent();
   writeFileSync(join(store.contents, content), "new\n");
   const sha256 = createHash("sha256").update("A\n").digest("hex");
-  const record: HeldRecord = {
+  const record: StagedRecord = {
     path: "a.txt",
     was: { kind: "file", sha256, bytes: 2 },
     now: { kind: "file", content },

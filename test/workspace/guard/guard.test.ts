@@ -40,7 +40,7 @@ let tree: GrantedTree;
 const at = (path: string): string => join(tree.root, path);
 
 /** What a server's folder holds: what tools may read, and what they may not. */
-const READABLE = ["conf/sandgate.yaml", "conf/sandgate.lock", "conf/journal/journal-1.jsonl"];
+const READABLE = ["conf/config.yaml", "conf/config.lock", "conf/journal/journal-1.jsonl"];
 const SECRET = ["conf/token", "conf/sessions.db", "conf/journal/journal-1.sealed", "conf/journal/keys/s1"];
 
 beforeEach(() => {
@@ -51,8 +51,8 @@ beforeEach(() => {
     writeFileSync(at(path), "OWN");
   }
   guard([
-    { path: at("conf/sandgate.yaml"), access: "read" },
-    { path: at("conf/sandgate.lock"), access: "read" },
+    { path: at("conf/config.yaml"), access: "read" },
+    { path: at("conf/config.lock"), access: "read" },
     { path: at("conf/policy.yaml"), access: "read" },
     { path: at("conf/journal"), access: "read", isFolder: true },
     { path: at("conf/journal"), isFolder: true, ending: ".sealed" },
@@ -71,9 +71,9 @@ function guard(files: readonly GuardedFile[]): void {
 function expectUntouched(): void {
   for (const path of [...READABLE, ...SECRET]) expect(readFileSync(at(path), "utf8"), path).toBe("OWN");
   expect(readdirSync(at("conf")).sort()).toEqual([
+    "config.lock",
+    "config.yaml",
     "journal",
-    "sandgate.lock",
-    "sandgate.yaml",
     "sessions.db",
     "token",
   ]);
@@ -118,9 +118,9 @@ describe.skipIf(!workspaceIsSupported())("A guarded file", () => {
 
   test("cannot be reached by a hard link or a symbolic link", () => {
     linkSync(at("conf/token"), at("linked"));
-    linkSync(at("conf/sandgate.yaml"), at("config"));
+    linkSync(at("conf/config.yaml"), at("config"));
     symlinkSync("conf/token", at("symbolic"));
-    symlinkSync("conf/sandgate.yaml", at("symbolic-config"));
+    symlinkSync("conf/config.yaml", at("symbolic-config"));
     const [directory] = tree.open();
     expect(codeOf(() => readText(directory, "linked"))).toBe("not-permitted");
     expect(codeOf(() => readText(directory, "symbolic"))).toBe("not-permitted");
@@ -183,7 +183,9 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
     used: Sandboxes = sandboxes,
   ): Promise<ToolExecution> => {
     const tool: Tool = {
-      ...{ name: "t", description: "", inputSchema: { type: "object" } },
+      name: "t",
+      description: "",
+      inputSchema: { type: "object" },
       ...implementation,
     };
     const execution = await engine.dispatch(
@@ -191,7 +193,8 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
       {
         registry: new ToolRegistry().register(tool),
         policy: { check: () => allow({ sandbox, capabilities: { fs } }) },
-        ...{ sandboxes: used, sessionId: "s1" },
+        sandboxes: used,
+        sessionId: "s1",
       },
     );
     return execution as ToolExecution;
@@ -204,7 +207,7 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
       host: async (_, { files }) => {
         for (const act of [
           () => files?.read("/workspace/conf/token"),
-          () => files?.write("/workspace/conf/sandgate.yaml", "NEW"),
+          () => files?.write("/workspace/conf/config.yaml", "NEW"),
           () => files?.rename("/workspace/conf", "/workspace/conf2"),
         ])
           outcomes.push(
@@ -225,8 +228,8 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
     const { output } = await run("quickjs", {
       quickjs: {
         source: `export default (_, { fs }) => [
-          () => fs.readFile("/workspace/conf/token"), () => fs.writeFile("/workspace/conf/sandgate.yaml", "NEW"),
-          () => fs.rename("/workspace/conf", "/workspace/conf2"), () => fs.readFile("/workspace/conf/sandgate.yaml"),
+          () => fs.readFile("/workspace/conf/token"), () => fs.writeFile("/workspace/conf/config.yaml", "NEW"),
+          () => fs.rename("/workspace/conf", "/workspace/conf2"), () => fs.readFile("/workspace/conf/config.yaml"),
         ].map((act) => { try { act(); return "done"; } catch (error) { return "refused"; } });`,
       },
     });
@@ -246,11 +249,11 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
       const outcome = await (await wasm)?.run(task);
       return outcome?.status === "completed" ? outcome.output : outcome;
     };
-    expect(await call("read", "conf/sandgate.yaml")).toBe("OWN");
+    expect(await call("read", "conf/config.yaml")).toBe("OWN");
     for (const path of ["conf/token", "linked", "conf/journal/keys/s1", "conf/journal/journal-1.sealed"])
       expect(await call("read", path), path).toEqual({ error: "not-permitted" });
     for (const tool of ["write", "append", "unlink", "rename", "set_size"]) {
-      expect(await call(tool, "conf/sandgate.yaml"), tool).toEqual({ error: "read-only" });
+      expect(await call(tool, "conf/config.yaml"), tool).toEqual({ error: "read-only" });
       expect(await call(tool, "conf/token"), tool).toEqual({ error: "not-permitted" });
     }
     expect(await call("rename", "conf")).toEqual({ error: "read-only" });
@@ -264,7 +267,7 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
     async () => {
       linkSync(at("conf/token"), at("linked"));
       const script = [
-        "cat conf/sandgate.yaml conf/journal/journal-1.jsonl",
+        "cat conf/config.yaml conf/journal/journal-1.jsonl",
         "cat conf/token",
         "cat linked",
         "cat conf/journal/keys/s1",
@@ -272,16 +275,16 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
         "cat conf/sessions.db",
         "cat /proc/self/cwd/conf/token",
         "cat /proc/1/root/workspace/conf/token",
-        "echo NEW > conf/sandgate.yaml",
+        "echo NEW > conf/config.yaml",
         "echo NEW > conf/journal/journal-1.jsonl",
         "echo NEW > conf/journal/journal-2.jsonl",
-        "rm -f conf/sandgate.lock",
+        "rm -f conf/config.lock",
         "mv conf conf2",
         "mv conf/journal j",
-        "ln conf/sandgate.yaml mine",
+        "ln conf/config.yaml mine",
         "cp -al conf copied/",
         "mkdir -p x && mv -T x conf",
-        "tar cf t.tar -C / etc/hostname && tar xf t.tar --transform 's,.*,conf/sandgate.yaml,'",
+        "tar cf t.tar -C / etc/hostname && tar xf t.tar --transform 's,.*,conf/config.yaml,'",
         "mount --bind x conf",
         'python3 -c \'import ctypes; import sys; sys.exit(ctypes.CDLL(None).renameat2(-100, b"x", -100, b"conf", 2) != 0)\'',
       ];
@@ -328,7 +331,8 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
       const connect = (name: string) =>
         run("process", { process: { command: "perl", args: () => args(name), output: "text" } });
       await using executor = await startExecutor({
-        ...{ registry: new ToolRegistry(), sandboxes },
+        registry: new ToolRegistry(),
+        sandboxes,
         policy: { check: () => allow({ sandbox: "process" }) },
         listen: `unix:${at("conf/server.sock")}`,
       });
@@ -352,7 +356,7 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
         );
       }
       expect(
-        (await run("process", cat, [{ file: at("conf/sandgate.yaml"), at: "/f", write: true }])).output,
+        (await run("process", cat, [{ file: at("conf/config.yaml"), at: "/f", write: true }])).output,
       ).toBe("OWN");
       const keys = [{ directory: at("conf/journal/keys") }];
       expect((await run("process", cat, keys)).error?.code).toBe("sandbox_unavailable");
@@ -377,12 +381,15 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
         [{ directory: at("other") }],
         [{ file: at("conf/token"), at: at("conf/token") }],
         [{ file: at("linked"), at: at("linked") }],
-        [{ file: at("conf/sandgate.yaml"), at: at("conf/sandgate.yaml"), write: true }],
+        [{ file: at("conf/config.yaml"), at: at("conf/config.yaml"), write: true }],
       ]) {
         const { error } = await run("process", cat(at("conf/token")), fs, landlock);
-        expect(error?.code, JSON.stringify(fs)).toBe("sandbox_unavailable");
+        expect(error?.code, JSON.stringify(fs)).toBe("permission_denied");
+        expect(error?.message).toContain(
+          "has a file of Sandgate itself, which cannot be hidden from programs here",
+        );
       }
-      const config = at("conf/sandgate.yaml");
+      const config = at("conf/config.yaml");
       expect((await run("process", cat(config), [{ file: config, at: config }], landlock)).output).toBe(
         "OWN",
       );
@@ -421,12 +428,13 @@ describe.skipIf(!workspaceIsSupported())("In every sandbox with files, a tool", 
           {
             registry,
             policy: { check: () => allow({ sandbox, capabilities: { fs: [{ directory: tree.root }] } }) },
-            ...{ sandboxes, sessionId: "s1" },
+            sandboxes,
+            sessionId: "s1",
           },
         )) as ToolExecution;
         const found = JSON.stringify((output as { matches: unknown }).matches);
         expect(found).toContain("mine");
-        expect(found).toContain("conf/sandgate.yaml");
+        expect(found).toContain("conf/config.yaml");
         for (const path of [...SECRET, "linked"]) expect(found, `${sandbox}: ${path}`).not.toContain(path);
       }
       rmSync(at("linked"));

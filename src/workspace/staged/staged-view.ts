@@ -4,24 +4,23 @@ import { openDirectory, openFile } from "../entries.ts";
 import type { EntryStat } from "../entry-stat.ts";
 import { GuardedFileError, ProtectedPlaceError, WorkspaceError } from "../error.ts";
 import type { WorkspaceFile } from "../file.ts";
-import { unopenedPlace } from "../granted-protected.ts";
+import { repositoryPlace, unopenedPlace } from "../granted-protected.ts";
 import { Guard } from "../guard/guard.ts";
 import type { OpenOptions } from "../open-path.ts";
 import { namesIn } from "../paths/real-path.ts";
-import { completesRepository, REPOSITORY_PLACE } from "../protected-places.ts";
 import type { NewVersion, ToolDirectory } from "../tool-directory.ts";
-import { type HeldContents, readDisk } from "./held-contents.ts";
-import type { HeldLookup, HeldPlace } from "./held-path.ts";
+import { readDisk, type StagedContents } from "./staged-contents.ts";
+import type { StagedLookup, StagedPlace } from "./staged-path.ts";
 import {
   type DiskEntry,
-  type HeldEntry,
-  type HeldRecord,
   type SeenVersions,
+  type StagedEntry,
+  type StagedRecord,
   versionOf,
-} from "./held-record.ts";
+} from "./staged-record.ts";
 
 /** A granted directory of the workspace. */
-export interface HeldViewOptions {
+export interface StagedViewOptions {
   /** The granted directory as it is on the disk. */
   readonly disk: ToolDirectory;
   /** Its absolute path. */
@@ -32,17 +31,17 @@ export interface HeldViewOptions {
   /** Its path in the workspace: empty for the workspace itself. */
   readonly prefix: string;
   readonly isWritable: boolean;
-  readonly contents: HeldContents;
+  readonly contents: StagedContents;
   readonly seen: SeenVersions;
   /** Told of each path in the workspace that is changed, and whether there was something. */
   readonly touch: (path: string, existed: boolean) => void;
 }
 
 /** The changes in a granted directory: what is done with one place at a time. */
-export class HeldView implements HeldLookup {
-  readonly #options: HeldViewOptions;
+export class StagedView implements StagedLookup {
+  readonly #options: StagedViewOptions;
 
-  constructor(options: HeldViewOptions) {
+  constructor(options: StagedViewOptions) {
     this.#options = options;
   }
 
@@ -64,17 +63,17 @@ export class HeldView implements HeldLookup {
     if (this.#contents.store.isLocked) throw new WorkspaceError("busy", LOCKED);
   }
 
-  find(path: string): HeldRecord | undefined {
+  find(path: string): StagedRecord | undefined {
     return this.#contents.store.find(this.#inWorkspace(path));
   }
 
   /** The path of a place in the workspace. */
-  pathOf({ path }: HeldPlace): string {
+  pathOf({ path }: StagedPlace): string {
     return this.#inWorkspace(path);
   }
 
-  /** Returns what is held of the entries of a directory. */
-  heldIn(path: string): readonly { readonly name: string; readonly kind: HeldEntry["kind"] }[] {
+  /** Returns what is staged of the entries of a directory. */
+  stagedIn(path: string): readonly { readonly name: string; readonly kind: StagedEntry["kind"] }[] {
     const records = this.#contents.store.in(this.#inWorkspace(path) || ".");
     return records.map(({ path: entry, now }) => ({ name: posix.basename(entry), kind: now.kind }));
   }
@@ -89,7 +88,7 @@ export class HeldView implements HeldLookup {
     }
   }
 
-  statOf({ kind, record, disk }: HeldPlace): EntryStat {
+  statOf({ kind, record, disk }: StagedPlace): EntryStat {
     if (kind === "missing") throw new WorkspaceError("no-entry");
     if (record?.now.kind !== "file") return disk ?? NEW_DIRECTORY;
     const file = this.#contents.open(record.now.content, { read: true });
@@ -101,7 +100,7 @@ export class HeldView implements HeldLookup {
   }
 
   /** Opens a file for reading only. */
-  read({ path, record }: HeldPlace, { read }: OpenOptions): WorkspaceFile {
+  read({ path, record }: StagedPlace, { read }: OpenOptions): WorkspaceFile {
     if (record?.now.kind === "file") return this.#contents.open(record.now.content, { read: read ?? false });
     const file = openFile(this.disk, path, { read: read ?? false, links: "refused" });
     this.#options.seen.add(this.#inWorkspace(path), versionOf(file.stat()));
@@ -109,14 +108,14 @@ export class HeldView implements HeldLookup {
   }
 
   /** Opens a file for writing: of one on the disk, a copy. */
-  change(place: HeldPlace, { read = false }: OpenOptions): WorkspaceFile {
+  change(place: StagedPlace, { read = false }: OpenOptions): WorkspaceFile {
     this.#checkUnprotected(place);
     const held = place.record?.now.kind === "file" ? place.record.now.content : this.#copy(place);
     this.#options.touch(this.pathOf(place), true);
     return this.#contents.open(held, { read, write: true });
   }
 
-  createFile(place: HeldPlace, { read = false }: OpenOptions): WorkspaceFile {
+  createFile(place: StagedPlace, { read = false }: OpenOptions): WorkspaceFile {
     this.#checkUnprotected(place);
     const { content, file } = this.#contents.create();
     file.close();
@@ -130,7 +129,7 @@ export class HeldView implements HeldLookup {
   }
 
   /** Begins a new version of a file. */
-  replace(place: HeldPlace): NewVersion {
+  replace(place: StagedPlace): NewVersion {
     this.#checkUnprotected(place);
     const { content, file } = this.#contents.create();
     let isPending = true;
@@ -148,18 +147,18 @@ export class HeldView implements HeldLookup {
     };
   }
 
-  createDirectory(place: HeldPlace): void {
+  createDirectory(place: StagedPlace): void {
     this.#checkUnprotected(place);
     this.#hold(place, { kind: "directory" });
   }
 
-  remove(place: HeldPlace): void {
+  remove(place: StagedPlace): void {
     this.#checkUnprotected(place);
     this.#hold(place, { kind: "gone" });
   }
 
   /** Moves a file, which may replace another one. */
-  move(place: HeldPlace, to: HeldView, target: HeldPlace): void {
+  move(place: StagedPlace, to: StagedView, target: StagedPlace): void {
     this.#checkUnprotected(place);
     to.#checkUnprotected(target);
     const source = this.read(place, { read: true });
@@ -173,7 +172,7 @@ export class HeldView implements HeldLookup {
     this.#hold(place, { kind: "gone" });
   }
 
-  get #contents(): HeldContents {
+  get #contents(): StagedContents {
     return this.#options.contents;
   }
 
@@ -182,7 +181,7 @@ export class HeldView implements HeldLookup {
   }
 
   /** @throws {ProtectedPlaceError} as for a place on the disk: see `WorkspaceRoot`. */
-  #checkUnprotected({ path, aliases }: HeldPlace): void {
+  #checkUnprotected({ path, aliases }: StagedPlace): void {
     const own = namesIn(this.#options.directory);
     const { writesProtected } = this.#options;
     const grant = { named: namesIn(this.#options.named), writesProtected };
@@ -194,13 +193,10 @@ export class HeldView implements HeldLookup {
     const whole = posix.join(this.#options.directory, path);
     const access = guard?.accessTo(whole) ?? (guard?.isAbove(whole) ? "read" : undefined);
     if (access !== undefined) throw new GuardedFileError(access);
-    const exists = (other: string): boolean => this.#exists(posix.join(posix.dirname(path), other));
-    if (
-      writesProtected !== true &&
-      !exists(posix.basename(path)) &&
-      completesRepository(posix.basename(path), exists)
-    )
-      throw new ProtectedPlaceError(REPOSITORY_PLACE);
+    const repository = repositoryPlace([...own, ...namesIn(path)], grant, (names) =>
+      this.#exists(names.slice(own.length).join("/")),
+    );
+    if (repository !== undefined) throw new ProtectedPlaceError(repository);
   }
 
   #exists(path: string): boolean {
@@ -216,7 +212,7 @@ export class HeldView implements HeldLookup {
   }
 
   /** Holds a copy of a file, to be changed. Returns the name of its contents. */
-  #copy(place: HeldPlace): string {
+  #copy(place: StagedPlace): string {
     const { content, file } = this.#contents.create();
     try {
       const was = this.#readDisk(place, file);
@@ -231,8 +227,8 @@ export class HeldView implements HeldLookup {
     }
   }
 
-  /** Holds a change. What was on the disk is what it was when the first change was held. */
-  #hold(place: HeldPlace, now: HeldEntry): void {
+  /** Holds a change. What was on the disk is what it was when the first change was staged. */
+  #hold(place: StagedPlace, now: StagedEntry): void {
     this.#checkUnlocked();
     const path = this.pathOf(place);
     // Another call of the session can have changed it since the path was resolved.
@@ -240,7 +236,7 @@ export class HeldView implements HeldLookup {
     if (before === undefined) this.#contents.room.take(0, 1);
     try {
       const was = before === undefined ? this.#onDisk(place) : before.was;
-      const record: HeldRecord = { path, was, now };
+      const record: StagedRecord = { path, was, now };
       this.#contents.store.put(record);
       this.#options.touch(path, place.kind !== "missing");
       if (isNoChange(record) && this.#contents.store.remove(record)) this.#contents.room.giveBack(0, 1);
@@ -251,7 +247,7 @@ export class HeldView implements HeldLookup {
     if (before?.now.kind === "file") this.#contents.remove(before.now.content);
   }
 
-  #onDisk(place: HeldPlace): DiskEntry | null {
+  #onDisk(place: StagedPlace): DiskEntry | null {
     switch (place.kind) {
       case "missing":
         return null;
@@ -264,7 +260,7 @@ export class HeldView implements HeldLookup {
     }
   }
 
-  #readDisk({ path }: HeldPlace, copy?: WorkspaceFile): DiskEntry {
+  #readDisk({ path }: StagedPlace, copy?: WorkspaceFile): DiskEntry {
     const file = openFile(this.disk, path, { read: true, links: "refused" });
     try {
       const version = versionOf(file.stat());
@@ -280,12 +276,12 @@ export class HeldView implements HeldLookup {
 const LOCKED = "the user is accepting or rejecting changes: try again";
 
 /** Whether a change and a later one of the same place have undone each other. */
-function isNoChange({ was, now }: HeldRecord): boolean {
+function isNoChange({ was, now }: StagedRecord): boolean {
   if (now.kind === "gone") return was === null;
   return now.kind === "directory" && was?.kind === "directory";
 }
 
-/** A directory that is only held has no times. */
+/** A directory that is only staged has no times. */
 const NEW_DIRECTORY: EntryStat = Object.freeze({
   kind: "directory",
   size: 0n,

@@ -14,17 +14,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openFile } from "../../../src/workspace/entries.ts";
-import { KeptDirectories } from "../../../src/workspace/handles/kept-directories.ts";
+import { DirectoryCache } from "../../../src/workspace/handles/directory-cache.ts";
 import { PathResolver } from "../../../src/workspace/resolve-path.ts";
 import { DirectoryGrantError } from "../../../src/workspace/root.ts";
 import { Workspace } from "../../../src/workspace/workspace.ts";
 
 let base: string;
 let root: string;
-let kept: KeptDirectories;
+let kept: DirectoryCache;
 
 beforeEach(() => {
-  kept = new KeptDirectories();
+  kept = new DirectoryCache();
   base = realpathSync(mkdtempSync(join(tmpdir(), "kept-")));
   root = join(base, "root");
   mkdirSync(root);

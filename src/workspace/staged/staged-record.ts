@@ -1,6 +1,6 @@
 import type { EntryStat } from "../entry-stat.ts";
 
-/** What was on the disk when a change was first held. */
+/** What was on the disk when a change was first staged. */
 export type DiskEntry =
   | {
       readonly kind: "file";
@@ -14,22 +14,22 @@ export type DiskEntry =
   | { readonly kind: "link"; readonly target: string };
 
 /** What the session sees instead. */
-export type HeldEntry =
+export type StagedEntry =
   | {
       readonly kind: "file";
-      /** The name of the file among the held contents. */
+      /** The name of the file among the staged contents. */
       readonly content: string;
     }
   | { readonly kind: "directory" }
   | { readonly kind: "gone" };
 
-/** A held change of one file, directory or link. */
-export interface HeldRecord {
+/** A staged change of one file, directory or link. */
+export interface StagedRecord {
   /** Relative to the workspace, without `.`, `..` and links. */
   readonly path: string;
   /** `null` if there was nothing. */
   readonly was: DiskEntry | null;
-  readonly now: HeldEntry;
+  readonly now: StagedEntry;
 }
 
 /** Returns what distinguishes versions of a file without reading them. */

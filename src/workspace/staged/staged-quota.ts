@@ -1,26 +1,26 @@
 import { WorkspaceError } from "../error.ts";
 
-/** An amount of held changes. */
-export interface HeldAmount {
+/** An amount of staged changes. */
+export interface StagedAmount {
   readonly bytes: number;
   readonly entries: number;
 }
 
-/** How much the held changes of a session may take up, and those of all sessions together. */
-export const HELD_LIMITS: { readonly session: HeldAmount; readonly all: HeldAmount } = Object.freeze({
+/** How much the staged changes of a session may take up, and those of all sessions together. */
+export const HELD_LIMITS: { readonly session: StagedAmount; readonly all: StagedAmount } = Object.freeze({
   session: { bytes: 256 * 1_024 * 1_024, entries: 10_000 },
   all: { bytes: 1_024 * 1_024 * 1_024, entries: 100_000 },
 });
 
-/** Counts held changes against a limit, and against another one of more sessions. */
-export class HeldRoom {
-  readonly #limits: HeldAmount;
-  readonly #all: HeldRoom | undefined;
+/** Counts staged changes against a limit, and against another one of more sessions. */
+export class StagedQuota {
+  readonly #limits: StagedAmount;
+  readonly #all: StagedQuota | undefined;
   #bytes = 0;
   #entries = 0;
 
   /** @param all The room that this one is part of. Default: none. */
-  constructor(limits: HeldAmount, all?: HeldRoom) {
+  constructor(limits: StagedAmount, all?: StagedQuota) {
     this.#limits = limits;
     this.#all = all;
   }
@@ -46,7 +46,7 @@ export class HeldRoom {
   }
 
   /** Counts what is there already, whatever the limits are. */
-  add({ bytes, entries }: HeldAmount): void {
+  add({ bytes, entries }: StagedAmount): void {
     this.giveBack(-bytes, -entries);
   }
 

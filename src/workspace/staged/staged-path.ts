@@ -3,18 +3,18 @@ import { EscapeError, WorkspaceError } from "../error.ts";
 import { pathSegments } from "../paths/segments.ts";
 import { OWN_PREFIX } from "../protected-places.ts";
 import type { ToolDirectory } from "../tool-directory.ts";
-import type { HeldRecord } from "./held-record.ts";
+import type { StagedRecord } from "./staged-record.ts";
 
 /** As for paths on the disk: see `PathWalk`. */
 const MAX_LINKS = 40;
 const MAX_DEPTH = 128;
 
 /** What a session sees at a path. */
-export interface HeldPlace {
+export interface StagedPlace {
   /** Relative to the granted directory, without `.`, `..` and links; empty for the directory itself. */
   readonly path: string;
-  /** The change that is held of it; `undefined` if there is none. */
-  readonly record: HeldRecord | undefined;
+  /** The change that is staged of it; `undefined` if there is none. */
+  readonly record: StagedRecord | undefined;
   /** What is on the disk, unless a change hides it. */
   readonly disk: EntryStat | undefined;
   readonly kind: "file" | "directory" | "link" | "other" | "missing";
@@ -23,22 +23,27 @@ export interface HeldPlace {
 }
 
 /** Where a path is looked up. */
-export interface HeldLookup {
+export interface StagedLookup {
   /** The granted directory as it is on the disk. */
   readonly disk: ToolDirectory;
-  /** Returns the change that is held of a path. */
-  find(path: string): HeldRecord | undefined;
+  /** Returns the change that is staged of a path. */
+  find(path: string): StagedRecord | undefined;
 }
 
 /**
- * Resolves a path in a granted directory with held changes, name by name: what is held comes first, and only links of the
+ * Resolves a path in a granted directory with staged changes, name by name: what is staged comes first, and only links of the
  * disk are followed. The disk can change meanwhile; whatever is opened afterwards is checked again, as for any other path.
  *
- * @param from The path that `path` is relative to, as {@link HeldPlace} has it.
+ * @param from The path that `path` is relative to, as {@link StagedPlace} has it.
  * @param follow Whether a link at the end is followed.
  * @throws {WorkspaceError}
  */
-export function resolveHeld(lookup: HeldLookup, from: string, path: string, follow: boolean): HeldPlace {
+export function resolveStaged(
+  lookup: StagedLookup,
+  from: string,
+  path: string,
+  follow: boolean,
+): StagedPlace {
   const names: string[] = [];
   const aliases: string[][] = [];
   const left = [...namesOf(from), ...pathSegments(path)].reverse();
@@ -72,12 +77,16 @@ function namesOf(path: string): readonly string[] {
 }
 
 /** A path that ends in `.` or `..` leads to a directory that was entered before. */
-function rootOrLast(lookup: HeldLookup, names: readonly string[], aliases: readonly string[][]): HeldPlace {
+function rootOrLast(
+  lookup: StagedLookup,
+  names: readonly string[],
+  aliases: readonly string[][],
+): StagedPlace {
   if (names.length > 0) return look(lookup, names.join("/"), aliases);
   return { path: "", record: undefined, disk: lookup.disk.statSelf(), kind: "directory", aliases };
 }
 
-function look(lookup: HeldLookup, path: string, aliases: readonly string[][]): HeldPlace {
+function look(lookup: StagedLookup, path: string, aliases: readonly string[][]): StagedPlace {
   const record = lookup.find(path);
   if (record !== undefined) {
     const { kind } = record.now;
@@ -87,7 +96,7 @@ function look(lookup: HeldLookup, path: string, aliases: readonly string[][]): H
   return { path, record, disk, kind: disk === undefined ? "missing" : kindOf(disk), aliases };
 }
 
-/** Sandgate's own folder, in which changes are held, is not shown. */
+/** Sandgate's own folder, in which changes are staged, is not shown. */
 export function isOwn(path: string): boolean {
   return path === OWN_PREFIX || path.startsWith(`${OWN_PREFIX}/`);
 }
@@ -102,7 +111,7 @@ function statOnDisk(disk: ToolDirectory, path: string): EntryStat | undefined {
   }
 }
 
-function kindOf({ kind }: EntryStat): HeldPlace["kind"] {
+function kindOf({ kind }: EntryStat): StagedPlace["kind"] {
   if (kind === "regular-file") return "file";
   if (kind === "symbolic-link") return "link";
   return kind === "directory" ? kind : "other";

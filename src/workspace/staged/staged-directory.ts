@@ -5,16 +5,16 @@ import type { ReplaceOptions } from "../file-replacement.ts";
 import type { OpenOptions } from "../open-path.ts";
 import { pathSegments } from "../paths/segments.ts";
 import type { Listing, NewVersion, ToolDirectory } from "../tool-directory.ts";
-import { type HeldPlace, isOwn, resolveHeld } from "./held-path.ts";
-import type { HeldView } from "./held-view.ts";
+import { isOwn, resolveStaged, type StagedPlace } from "./staged-path.ts";
+import type { StagedView } from "./staged-view.ts";
 
-/** A granted directory, or one below it, as it is with the held changes. What is changed in it is held, too. */
-export class HeldDirectory implements ToolDirectory {
-  readonly #view: HeldView;
+/** A granted directory, or one below it, as it is with the staged changes. What is changed in it is staged, too. */
+export class StagedDirectory implements ToolDirectory {
+  readonly #view: StagedView;
   /** Relative to the granted directory; empty for the directory itself. */
   readonly #path: string;
 
-  constructor(view: HeldView, path = "") {
+  constructor(view: StagedView, path = "") {
     this.#view = view;
     this.#path = path;
   }
@@ -35,7 +35,7 @@ export class HeldDirectory implements ToolDirectory {
         return this.#view.createFile(place, options);
       case "directory":
         if (write || create) throw new WorkspaceError("is-directory");
-        return new HeldDirectory(this.#view, place.path);
+        return new StagedDirectory(this.#view, place.path);
       case "file": {
         if (directory) throw new WorkspaceError("not-directory");
         const file = write ? this.#view.change(place, options) : this.#view.read(place, options);
@@ -68,7 +68,7 @@ export class HeldDirectory implements ToolDirectory {
   }
 
   list(): Listing {
-    return listHeld(this.#view, this.#self());
+    return listStaged(this.#view, this.#self());
   }
 
   replace(path: string, { create = false }: Pick<ReplaceOptions, "create"> = {}): NewVersion {
@@ -93,7 +93,7 @@ export class HeldDirectory implements ToolDirectory {
     if (place.kind === "missing") throw new WorkspaceError("no-entry");
     if (place.kind !== "directory") throw new WorkspaceError("not-directory");
     if (place.path === "" || isDots(path)) throw new WorkspaceError("invalid");
-    const listing = listHeld(this.#view, place);
+    const listing = listStaged(this.#view, place);
     try {
       if (listing.next() !== undefined) throw new WorkspaceError("not-empty");
     } finally {
@@ -113,7 +113,7 @@ export class HeldDirectory implements ToolDirectory {
 
   rename(path: string, to: ToolDirectory, toPath: string): void {
     this.#view.checkWritable();
-    if (!(to instanceof HeldDirectory)) throw new WorkspaceError("not-permitted");
+    if (!(to instanceof StagedDirectory)) throw new WorkspaceError("not-permitted");
     to.#view.checkWritable();
     const from = this.#resolve(path, false);
     const target = to.#resolve(toPath, false);
@@ -132,12 +132,12 @@ export class HeldDirectory implements ToolDirectory {
   /** The granted directory is closed with the workspace. */
   close(): void {}
 
-  #resolve(path: string, follow: boolean): HeldPlace {
-    return resolveHeld(this.#view, this.#path, path, follow);
+  #resolve(path: string, follow: boolean): StagedPlace {
+    return resolveStaged(this.#view, this.#path, path, follow);
   }
 
   /** @throws {WorkspaceError} if it has been removed. */
-  #self(): HeldPlace {
+  #self(): StagedPlace {
     const place = this.#resolve(".", true);
     if (place.kind === "directory") return place;
     throw new WorkspaceError(place.kind === "missing" ? "no-entry" : "not-directory");
@@ -163,9 +163,9 @@ const KINDS: Readonly<Record<"file" | "directory", EntryKind>> = {
   directory: "directory",
 };
 
-/** Lists what is on the disk without what is hidden, and then what is held. */
-function listHeld(view: HeldView, { path, disk }: HeldPlace): Listing {
-  const records = new Map(view.heldIn(path).map((record) => [record.name, record]));
+/** Lists what is on the disk without what is hidden, and then what is staged. */
+function listStaged(view: StagedView, { path, disk }: StagedPlace): Listing {
+  const records = new Map(view.stagedIn(path).map((record) => [record.name, record]));
   const held = [...records.values()];
   const opened =
     disk === undefined && view.find(path)?.was?.kind !== "directory" ? undefined : view.openDisk(path);

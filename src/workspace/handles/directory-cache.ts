@@ -46,7 +46,7 @@ interface Entry {
  * Keeps directories open for later calls, up to four seconds. The calls of an agent have the same workspace, and to check
  * that an open directory is still the one at its path takes less than to open and check it.
  */
-export class KeptDirectories implements DirectorySource, Disposable {
+export class DirectoryCache implements DirectorySource, Disposable {
   /** By their paths. */
   readonly #entries = new Map<string, Entry>();
   #timer: NodeJS.Timeout | undefined;

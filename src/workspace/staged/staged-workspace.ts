@@ -6,10 +6,10 @@ import type { ChangeBudget } from "../change-budget.ts";
 import { WorkspaceError } from "../error.ts";
 import type { OpenHandles } from "../handles/open-handles.ts";
 import type { ToolDirectory } from "../tool-directory.ts";
-import { HeldContents } from "./held-contents.ts";
-import { HeldDirectory } from "./held-directory.ts";
-import type { HeldMount } from "./held-mount.ts";
-import { HeldView } from "./held-view.ts";
+import { StagedContents } from "./staged-contents.ts";
+import { StagedDirectory } from "./staged-directory.ts";
+import type { StagedMount } from "./staged-mount.ts";
+import { StagedView } from "./staged-view.ts";
 
 /** How a directory is granted. */
 interface GrantedDirectory {
@@ -21,27 +21,27 @@ interface GrantedDirectory {
 }
 
 /** A path that the call has changed. */
-interface HeldTouch {
-  readonly view: HeldView;
+interface StagedTouch {
+  readonly view: StagedView;
   /** Relative to the granted directory. */
   readonly path: string;
   readonly shownAs: string;
   readonly existed: boolean;
 }
 
-/** The granted directories of a call whose changes are held. */
-export class HeldWorkspace {
-  readonly #mount: HeldMount;
-  readonly #contents: HeldContents;
-  readonly #touched = new Map<string, HeldTouch>();
+/** The granted directories of a call whose changes are staged. */
+export class StagedWorkspace {
+  readonly #mount: StagedMount;
+  readonly #contents: StagedContents;
+  readonly #touched = new Map<string, StagedTouch>();
 
-  constructor(mount: HeldMount, handles: OpenHandles, budget: ChangeBudget) {
+  constructor(mount: StagedMount, handles: OpenHandles, budget: ChangeBudget) {
     this.#mount = mount;
-    this.#contents = new HeldContents(mount, handles, budget);
+    this.#contents = new StagedContents(mount, handles, budget);
   }
 
   /**
-   * Returns a granted directory with the held changes; `undefined` if it is outside of the workspace.
+   * Returns a granted directory with the staged changes; `undefined` if it is outside of the workspace.
    *
    * @param disk The directory as it is on the disk.
    * @param shownAs Returns how a path in it is shown among changes.
@@ -50,13 +50,18 @@ export class HeldWorkspace {
     disk: ToolDirectory,
     { directory, write = false, writesProtected, named = directory }: GrantedDirectory,
     shownAs: (path: string) => string,
-  ): HeldDirectory | undefined {
+  ): StagedDirectory | undefined {
     const { workspace, seen } = this.#mount;
     const prefix = pathIn(workspace, directory);
     if (prefix === undefined) return undefined;
     const start = prefix === "" ? 0 : prefix.length + 1;
-    const view: HeldView = new HeldView({
-      ...{ disk, directory, named, writesProtected, prefix, seen },
+    const view: StagedView = new StagedView({
+      disk,
+      directory,
+      named,
+      writesProtected,
+      prefix,
+      seen,
       isWritable: write,
       contents: this.#contents,
       touch: (whole, existed) => {
@@ -65,13 +70,13 @@ export class HeldWorkspace {
         this.#touched.set(whole, { view, path, shownAs: shownAs(path), existed });
       },
     });
-    return new HeldDirectory(view);
+    return new StagedDirectory(view);
   }
 
   /** What the call has changed, as the session sees it. */
   changes(): readonly FileChange[] {
     return [...this.#touched.values()].flatMap(({ view, path, shownAs, existed }): FileChange[] => {
-      const stat = statIn(new HeldDirectory(view), path);
+      const stat = statIn(new StagedDirectory(view), path);
       if (stat === undefined) return existed ? [{ path: shownAs, change: "deleted", bytes: 0 }] : [];
       if (stat.kind === "directory") return [];
       const change = existed ? "modified" : "created";
@@ -80,7 +85,7 @@ export class HeldWorkspace {
   }
 }
 
-function statIn(directory: HeldDirectory, path: string): ReturnType<HeldDirectory["stat"]> | undefined {
+function statIn(directory: StagedDirectory, path: string): ReturnType<StagedDirectory["stat"]> | undefined {
   try {
     return directory.stat(path);
   } catch (error) {
@@ -90,7 +95,7 @@ function statIn(directory: HeldDirectory, path: string): ReturnType<HeldDirector
 }
 
 /** Takes the right to change anything outside of the workspace out of a grant. */
-export function withoutOutside(grant: FsGrant, { workspace }: HeldMount): FsGrant {
+export function withoutOutside(grant: FsGrant, { workspace }: StagedMount): FsGrant {
   if (!grant.write) return grant;
   const directory = isFileGrant(grant) ? (grant.within ?? grant.file) : grant.directory;
   return pathIn(workspace, directory) === undefined ? { ...grant, write: false } : grant;

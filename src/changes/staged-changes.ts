@@ -1,52 +1,59 @@
 import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
+import type { StageChanges } from "../sandboxes/contract/staged-changes.ts";
 import { HostFiles } from "../sandboxes/host/files/host-files.ts";
 import { syscallUnless } from "../workspace/error.ts";
-import type { HeldMount } from "../workspace/held/held-mount.ts";
-import { type HeldRecord, SeenVersions } from "../workspace/held/held-record.ts";
-import { HELD_LIMITS, HeldRoom } from "../workspace/held/held-room.ts";
-import { HeldStore } from "../workspace/held/held-store.ts";
+import type { StagedMount } from "../workspace/staged/staged-mount.ts";
+import { HELD_LIMITS, StagedQuota } from "../workspace/staged/staged-quota.ts";
+import { SeenVersions, type StagedRecord } from "../workspace/staged/staged-record.ts";
+import { StagedStore } from "../workspace/staged/staged-store.ts";
 import type { AcceptedChanges, AcceptOptions, ChangeConflict } from "./accepted-changes.ts";
 import { acceptRecords, recover } from "./accepting/accept.ts";
-import { conflictAt, conflictsOf } from "./accepting/conflicts.ts";
+import { conflictOf } from "./disk-entry.ts";
 import { folderName, OWN_FOLDER, otherFolders, ownFolder, removeOwnFolder } from "./own-folder.ts";
-import { digestOfAll } from "./pending/digest-of-all.ts";
 import { DiffBudget } from "./pending/file-diff.ts";
-import { describe, digestOf, hashAll, type ListedChanges, type PendingChange } from "./pending/pending.ts";
+import {
+  describe,
+  digestOf,
+  digestOfAll,
+  hashAll,
+  hashContents,
+  type ListedChanges,
+  type PendingChange,
+} from "./pending/pending.ts";
 import { RecordsByPath, rejectedWith } from "./pending/related.ts";
 import { WorkspacePlaces } from "./workspace-places.ts";
 
 const FOLDER = "changes";
 
 /**
- * The held changes of a session. They are kept in `.sandgate/changes/` of the workspace, and survive this process. All
+ * The staged changes of a session. They are retained in `.sandgate/changes/` of the workspace, and survive this process. All
  * methods run one after the other; while changes are being accepted or rejected, no call can change anything.
  */
-export class HeldChanges {
+export class StagedChanges {
   readonly #places: WorkspacePlaces;
-  readonly #mount: HeldMount;
+  readonly #mount: StagedMount;
   #last: Promise<unknown> = Promise.resolve();
 
   /**
-   * Opens the held changes of a session, and completes or undoes what an earlier process was accepting in the workspace.
+   * Opens the staged changes of a session, and completes or undoes what an earlier process was accepting in the workspace.
    *
    * @param workspace An absolute path without links.
    * @param all Counts the changes of all sessions.
    * @throws {DirectoryGrantError} if the workspace does not exist, or is reached through a link.
-   * @throws {WorkspaceError} if the changes cannot be kept, or what was being accepted can neither be completed nor undone.
+   * @throws {WorkspaceError} if the changes cannot be retained, or what was being accepted can neither be completed nor undone.
    */
-  constructor(workspace: string, sessionId: string, all: HeldRoom = new HeldRoom(HELD_LIMITS.all)) {
+  constructor(workspace: string, sessionId: string, all: StagedQuota = new StagedQuota(HELD_LIMITS.all)) {
     const name = folderName(sessionId);
-    const store = new HeldStore(ownFolder(workspace, FOLDER, name));
+    const store = new StagedStore(ownFolder(workspace, FOLDER, name));
     this.#places = new WorkspacePlaces(workspace);
     try {
       recover(this.#places, store, true);
       for (const folder of otherFolders(workspace, FOLDER, name)) {
-        recover(this.#places, new HeldStore(ownFolder(workspace, FOLDER, folder)));
+        recover(this.#places, new StagedStore(ownFolder(workspace, FOLDER, folder)));
       }
       store.sweep();
-      const room = new HeldRoom(HELD_LIMITS.session, all);
+      const room = new StagedQuota(HELD_LIMITS.session, all);
       room.add(store.amount());
       this.#mount = { workspace, store, room, seen: new SeenVersions() };
     } catch (error) {
@@ -55,14 +62,14 @@ export class HeldChanges {
     }
   }
 
-  /** Whether a session has held changes, as far as can be told without opening them. */
+  /** Whether a session has staged changes, as far as is known without opening them. */
   static exist(workspace: string, sessionId: string): boolean {
     const records = join(workspace, OWN_FOLDER, FOLDER, folderName(sessionId), "records");
     return (syscallUnless(["no-entry", "not-directory"], () => readdirSync(records)) ?? []).length > 0;
   }
 
-  /** Opens the files of a call, so that its changes are held. */
-  readonly hold: HoldChanges = ({ grants, fileBytes }) => {
+  /** Opens the files of a call, so that its changes are staged. */
+  readonly hold: StageChanges = ({ grants, fileBytes }) => {
     const files = new HostFiles(grants, fileBytes, { held: this.#mount });
     return {
       files,
@@ -76,7 +83,7 @@ export class HeldChanges {
     };
   };
 
-  /** How many changes are held, without reading them. */
+  /** How many changes are staged, without reading them. */
   get count(): number {
     return this.#mount.room.entries;
   }
@@ -86,7 +93,7 @@ export class HeldChanges {
   }
 
   /**
-   * Returns the held changes, sorted by path.
+   * Returns the staged changes, sorted by path.
    *
    * @param path Only the change of this path. Default: all.
    */
@@ -104,7 +111,7 @@ export class HeldChanges {
   /**
    * Makes one change on the disk, with those of directories that it needs.
    *
-   * @returns `undefined` if no change of this path is held.
+   * @returns `undefined` if no change of this path is staged.
    */
   accept(path: string, { digest }: AcceptOptions = {}): Promise<AcceptedChanges | undefined> {
     return this.#locked(async () => {
@@ -146,7 +153,7 @@ export class HeldChanges {
   /**
    * Forgets a change, with those that cannot be made without it.
    *
-   * @returns the paths of the changes; empty if no change of this path is held.
+   * @returns the paths of the changes; empty if no change of this path is staged.
    */
   reject(path: string): Promise<readonly string[]> {
     return this.#locked(async () => {
@@ -158,9 +165,9 @@ export class HeldChanges {
   /**
    * Holds changes that another store has, such as those of a shadow.
    *
-   * @returns conflicts with changes that are held already: then none was taken.
+   * @returns conflicts with changes that are staged already: then none was taken.
    */
-  adopt(from: HeldStore, records: readonly HeldRecord[]): Promise<readonly ChangeConflict[]> {
+  adopt(from: StagedStore, records: readonly StagedRecord[]): Promise<readonly ChangeConflict[]> {
     return this.#locked(async () => {
       const taken = records.filter(({ path }) => this.#find(path) !== undefined);
       if (taken.length > 0) return taken.map(({ path }) => ({ path, reason: "changed" as const }));
@@ -181,7 +188,7 @@ export class HeldChanges {
     return this.#locked(async () => this.#forget(this.#store.all()));
   }
 
-  /** Closes the workspace. What is held stays. */
+  /** Closes the workspace. What is staged stays. */
   close(): Promise<void> {
     return this.#next(async () => {
       this.#mount.room.clear();
@@ -189,15 +196,15 @@ export class HeldChanges {
     });
   }
 
-  /** Closes the workspace, and removes all that is held. */
+  /** Closes the workspace, and removes all that is staged. */
   async remove(): Promise<void> {
     await this.close();
     removeOwnFolder(this.#store.folder);
   }
 
   /** Returns nothing for a change that a call has undone meanwhile. */
-  async #describe(first: HeldRecord, listed: ListedChanges): Promise<readonly PendingChange[]> {
-    for (let record: HeldRecord | undefined = first; record !== undefined; ) {
+  async #describe(first: StagedRecord, listed: ListedChanges): Promise<readonly PendingChange[]> {
+    for (let record: StagedRecord | undefined = first; record !== undefined; ) {
       try {
         return [await describe(this.#places, listed, record)];
       } catch (error) {
@@ -210,17 +217,17 @@ export class HeldChanges {
     return [];
   }
 
-  get #store(): HeldStore {
+  get #store(): StagedStore {
     return this.#mount.store;
   }
 
-  #find(path: string): HeldRecord | undefined {
+  #find(path: string): StagedRecord | undefined {
     return this.#store.find(path.replace(/\/$/, ""));
   }
 
   /** @param hashes What the new contents must be: a call can still be writing to a file that it opened before. */
   async #accept(
-    records: readonly HeldRecord[],
+    records: readonly StagedRecord[],
     hashes: ReadonlyMap<string, string>,
   ): Promise<AcceptedChanges> {
     const conflicts = await conflictsOf(this.#places, records);
@@ -238,7 +245,7 @@ export class HeldChanges {
     return { accepted: records.map(({ path }) => path).sort(), conflicts: [] };
   }
 
-  #forget(records: readonly HeldRecord[]): readonly string[] {
+  #forget(records: readonly StagedRecord[]): readonly string[] {
     const before = this.#store.amount();
     for (const record of records) {
       if (this.#store.remove(record) && record.now.kind === "file")
@@ -248,7 +255,7 @@ export class HeldChanges {
     return records.map(({ path }) => path).sort();
   }
 
-  #recount(before: ReturnType<HeldStore["amount"]>): void {
+  #recount(before: ReturnType<StagedStore["amount"]>): void {
     const { bytes, entries } = this.#store.amount();
     this.#mount.room.giveBack(before.bytes - bytes, before.entries - entries);
   }
@@ -277,4 +284,38 @@ export class HeldChanges {
     this.#last = result.catch(() => {});
     return result;
   }
+}
+
+/** Returns why changes cannot be made on the disk as it is now; empty if they can. */
+async function conflictsOf(
+  places: WorkspacePlaces,
+  records: readonly StagedRecord[],
+): Promise<readonly ChangeConflict[]> {
+  const conflicts: ChangeConflict[] = [];
+  for (const record of records) {
+    const reason = await conflictOf(places, record);
+    if (reason !== undefined) conflicts.push({ path: record.path, reason });
+  }
+  return conflicts;
+}
+
+/**
+ * Names what was found out only while changes were being made.
+ *
+ * @param path The path of one of them, which could not be made.
+ * @param hashes The SHA-256 that the new contents had to have, by their paths.
+ */
+async function conflictAt(
+  path: string,
+  places: WorkspacePlaces,
+  store: StagedStore,
+  records: readonly StagedRecord[],
+  hashes: ReadonlyMap<string, string>,
+): Promise<ChangeConflict> {
+  const record = records.find((each) => each.path === path) as StagedRecord;
+  const reason = await conflictOf(places, record);
+  const { now, was } = record;
+  const isWritten = now.kind === "file" && (await hashContents(store, now.content)) !== hashes.get(path);
+  const otherwise = isWritten ? "not-shown" : was?.kind === "directory" ? "not-empty" : "changed";
+  return { path, reason: reason ?? otherwise };
 }

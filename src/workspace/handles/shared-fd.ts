@@ -6,7 +6,7 @@ import type { OpenHandles } from "./open-handles.ts";
  * An open descriptor that is closed exactly once, when its last holder releases it: its number may be reused
  * then.
  */
-export class HeldFd {
+export class SharedFd {
   readonly #handles: OpenHandles;
   readonly #number: number;
   readonly #closeNumber: (number: number) => void;

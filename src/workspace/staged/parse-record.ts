@@ -1,23 +1,23 @@
-import type { DiskEntry, HeldEntry, HeldRecord } from "./held-record.ts";
+import type { DiskEntry, StagedEntry, StagedRecord } from "./staged-record.ts";
 
 /** The longest path of a change, as of any path on Linux (`PATH_MAX`). */
 const MAX_PATH_CHARS = 4_096;
 
-/** The name of held contents, and of what belongs to a path. */
+/** The name of staged contents, and of what belongs to a path. */
 export const HELD_NAME: RegExp = /^[0-9a-f]{32}$/;
 
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /**
- * Reads a held change from the workspace, where others than Sandgate can have written it: a repository can come with a
+ * Reads a staged change from the workspace, where others than Sandgate can have written it: a repository can come with a
  * folder of its name.
  *
  * @returns `undefined` if it is not one that Sandgate writes.
  */
-export function parseRecord(value: unknown): HeldRecord | undefined {
+export function parseRecord(value: unknown): StagedRecord | undefined {
   if (!isObject(value)) return undefined;
   const { path, was, now } = value;
-  return isPath(path) && (was === null || isDiskEntry(was)) && isHeldEntry(now)
+  return isPath(path) && (was === null || isDiskEntry(was)) && isStagedEntry(now)
     ? { path, was, now }
     : undefined;
 }
@@ -43,7 +43,7 @@ export function isDiskEntry(value: unknown): value is DiskEntry {
   );
 }
 
-function isHeldEntry(value: unknown): value is HeldEntry {
+function isStagedEntry(value: unknown): value is StagedEntry {
   if (!isObject(value)) return false;
   const { kind, content } = value;
   if (kind === "file") return typeof content === "string" && HELD_NAME.test(content);

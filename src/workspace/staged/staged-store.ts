@@ -14,10 +14,10 @@ import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import { syscall, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS } from "../paths/fd-path.ts";
-import type { HeldRecord } from "./held-record.ts";
-import type { HeldAmount } from "./held-room.ts";
 import { HELD_NAME, parseRecord } from "./parse-record.ts";
 import { readOwnFile } from "./read-own-file.ts";
+import type { StagedAmount } from "./staged-quota.ts";
+import type { StagedRecord } from "./staged-record.ts";
 
 /** The format of the folder with all that is in it. Before it was written down, it was the first one, too. */
 const FORMAT = 1;
@@ -27,13 +27,13 @@ const MAX_FORMAT_BYTES = 100;
 const MAX_RECORD_BYTES = 65_536;
 
 /**
- * The held changes of a session, in a folder of its own. `contents/` has the new versions of files, and `records/` has a
+ * The staged changes of a session, in a folder of its own. `contents/` has the new versions of files, and `records/` has a
  * file for each change, in a folder for each directory of the workspace. No name in it comes from a tool.
  *
- * Nothing is kept in memory, so that what is held survives the process: a record replaces another one as a whole, after the
+ * Nothing is retained in memory, so that what is staged survives the process: a record replaces another one as a whole, after the
  * contents that it names have been written. It need not survive a power failure.
  */
-export class HeldStore {
+export class StagedStore {
   readonly folder: string;
   /** The folder of the new versions of files. */
   readonly contents: string;
@@ -54,26 +54,26 @@ export class HeldStore {
     ensureDirectory(this.#records);
   }
 
-  /** Returns the change that is held of a path; `undefined` if there is none. */
-  find(path: string): HeldRecord | undefined {
+  /** Returns the change that is staged of a path; `undefined` if there is none. */
+  find(path: string): StagedRecord | undefined {
     const record = readRecord(this.#fileOf(path));
     return record?.path === path ? record : undefined;
   }
 
-  /** Returns the changes that are held of the entries of a directory. */
-  in(directory: string): readonly HeldRecord[] {
+  /** Returns the changes that are staged of the entries of a directory. */
+  in(directory: string): readonly StagedRecord[] {
     return this.#readAll(join(this.#records, digest(directory)));
   }
 
   /** Returns all changes, sorted by path. */
-  all(): readonly HeldRecord[] {
+  all(): readonly StagedRecord[] {
     const folders = syscall(() => readdirSync(this.#records)).filter((name) => HELD_NAME.test(name));
     const records = folders.flatMap((name) => this.#readAll(join(this.#records, name)));
     return records.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
   /** Keeps a change, in place of one of the same path. */
-  put(record: HeldRecord): void {
+  put(record: StagedRecord): void {
     const file = this.#fileOf(record.path);
     const temporary = join(this.#records, `.${this.newContent()}`);
     syscall(() => {
@@ -84,7 +84,7 @@ export class HeldStore {
   }
 
   /** Removes a change, if it is still the same. Returns whether it was. */
-  remove(record: HeldRecord): boolean {
+  remove(record: StagedRecord): boolean {
     const found = this.find(record.path);
     if (JSON.stringify(found) !== JSON.stringify(record)) return false;
     const file = this.#fileOf(record.path);
@@ -106,8 +106,8 @@ export class HeldStore {
     return bytes;
   }
 
-  /** Returns how much is held. */
-  amount(): HeldAmount {
+  /** Returns how much is staged. */
+  amount(): StagedAmount {
     const sizes = syscall(() => readdirSync(this.contents)).map((name) => this.#size(name));
     return { bytes: sizes.reduce((sum, size) => sum + size, 0), entries: this.all().length };
   }
@@ -128,7 +128,7 @@ export class HeldStore {
     return join(this.#records, digest(posix.dirname(path)), digest(path));
   }
 
-  #readAll(folder: string): HeldRecord[] {
+  #readAll(folder: string): StagedRecord[] {
     if (syscallUnless(["no-entry"], () => lstatSync(folder).isDirectory()) !== true) return [];
     const names = syscallUnless(["no-entry"], () => readdirSync(folder)) ?? [];
     return names.flatMap((name) => {
@@ -151,7 +151,7 @@ function digest(path: string): string {
   return loadCrypto().createHash("sha256").update(path).digest("hex").slice(0, 32);
 }
 
-function readRecord(file: string): HeldRecord | undefined {
+function readRecord(file: string): StagedRecord | undefined {
   return parseRecord(readOwnFile(file, MAX_RECORD_BYTES));
 }
 
