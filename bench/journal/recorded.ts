@@ -1,4 +1,5 @@
-import { allow, CanonicalJson, type DispatchedRecord, defineTool, ToolRegistry } from "sandgate";
+import { allow, CanonicalJson, defineTool, ToolRegistry } from "sandgate";
+import type { DispatchedRecord } from "sandgate/journal";
 import { openJournal, verifyJournal } from "sandgate/journal";
 import type { OpenCase } from "../harness/case.ts";
 import { openDispatch, rulePolicy } from "../host/dispatch.ts";
@@ -16,15 +17,16 @@ let count = 0;
 
 function newRecord(): DispatchedRecord {
   return {
-    ...{
-      callId: `call_${count++ % IDS}`,
-      sessionId: "bench",
-      toolName: "write_file",
-      rules: RULES,
-      decision: "allow",
-    },
-    ...{ canonical: new CanonicalJson(Object.freeze({ ...INPUT, path: `src/${count}.ts` })), grant },
-    ...{ definitionDigest: DEFINITION_DIGEST, policyRevision: POLICY_REVISION, sideEffects: "write" },
+    callId: `call_${count++ % IDS}`,
+    sessionId: "bench",
+    toolName: "write_file",
+    rules: RULES,
+    decision: "allow",
+    canonical: new CanonicalJson(Object.freeze({ ...INPUT, path: `src/${count}.ts` })),
+    grant,
+    definitionDigest: DEFINITION_DIGEST,
+    policyRevision: POLICY_REVISION,
+    sideEffects: "write",
   };
 }
 
@@ -53,7 +55,10 @@ export async function openRecordedRead(isRecorded: boolean): Promise<OpenCase> {
   const directory = new NewDirectory();
   const journal = isRecorded ? await openJournal({ directory: directory.path, sync: "none" }) : undefined;
   const tool = defineTool({
-    ...{ name: "read", description: "", inputSchema: INPUT_SCHEMA, sideEffects: "read" },
+    name: "read",
+    description: "",
+    inputSchema: INPUT_SCHEMA,
+    sideEffects: "read",
     host: async (input: unknown) => input,
   });
   const registry = new ToolRegistry().register(tool);

@@ -1,15 +1,69 @@
+import { loadCrypto } from "../base/load-crypto.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
 import { Anchors } from "./checkpoints/anchors.ts";
 import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
 import { PeerCheckpoints } from "./checkpoints/peers.ts";
-import type { ShownArguments } from "./line/call-parts.ts";
+import { withRemedy } from "./journal-error.ts";
+import { recordedName, type ShownArguments } from "./line/call-parts.ts";
 import type { ChainHead } from "./line/entry.ts";
 import type { JournalNotice } from "./notice.ts";
 import type { CheckedOptions } from "./options.ts";
-import { SealedArguments } from "./sealed/sealed-arguments.ts";
+import { seal } from "./sealed/seal.ts";
 import type { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { besideFile } from "./storage/file-names.ts";
+
+/** What a record shows in place of sealed arguments. */
+const HIDDEN = '"[redacted: sealed]"';
+
+/** Writes the sealed arguments of calls to a file beside the journal, one per line. */
+class SealedArguments implements AsyncDisposable {
+  readonly #keys: SessionKeys;
+  #file: AppendFile;
+
+  constructor(keys: SessionKeys, file: AppendFile) {
+    this.#keys = keys;
+    this.#file = file;
+  }
+
+  /** Why nothing can be written to the file; `undefined` if it can. */
+  get problem(): string | undefined {
+    return this.#file.problem;
+  }
+
+  /** Seals the arguments of a call, which must be written before its record. */
+  seal(canonical: CanonicalJson, sessionId: string): ShownArguments & { readonly line: string } {
+    const line = seal(canonical.text, canonical.digest, this.#keys.keyOf(recordedName(sessionId)));
+    return { text: HIDDEN, digest: canonical.digest, sealed: loadCrypto().hash("sha256", line), line };
+  }
+
+  /**
+   * Writes sealed arguments, and before that the keys.
+   *
+   * @param isDurable Whether they must be on the disk then.
+   */
+  async write(sealed: readonly string[], isDurable: boolean): Promise<void> {
+    await this.#keys.save();
+    await this.#file.append(Buffer.from(sealed.map((line) => `${line}\n`).join("")));
+    if (isDurable) await this.sync();
+  }
+
+  sync(): Promise<void> {
+    return this.#file.sync();
+  }
+
+  /** Puts the following arguments in a file beside the journal's next file. */
+  async continueIn(path: string): Promise<void> {
+    const before = this.#file;
+    this.#file = await AppendFile.open(path);
+    await before.sync();
+    await before[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]();
+  }
+}
 
 /** What the files beside a journal need of it. */
 export interface BesideSurroundings {
@@ -30,8 +84,7 @@ export class BesideFiles implements AsyncDisposable {
    *
    * @param path The journal's last file.
    * @param head The end of the journal.
-   * @throws {JournalError} as a rejection, if the journal has fewer records than its last checkpoint. What was opened is
-   *   closed with the object.
+   * @throws what the file system throws, as a rejection. What was opened is closed with the object.
    */
   async open(
     path: string,
@@ -55,7 +108,7 @@ export class BesideFiles implements AsyncDisposable {
           peers:
             peers && new PeerCheckpoints(peers.directory, key, peers.keys, (reason) => tell("peer", reason)),
           sync,
-          onFailed: (reason) => tell("checkpoint", `a checkpoint could not be kept: ${reason}`),
+          onFailed: (reason) => tell("checkpoint", `a checkpoint could not be kept: ${withRemedy(reason)}`),
         }),
       );
     }

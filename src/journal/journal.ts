@@ -9,14 +9,14 @@ import type {
   SessionCall,
 } from "../engine/call/journal.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
-import type { KernelChange } from "../policy/kernel/capability-kernel.ts";
+import type { KernelChange } from "../policy/capability-kernel.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { withPaths } from "../tool/changes.ts";
 import { changesNothing } from "../tool/side-effects.ts";
 import { BesideFiles } from "./beside-files.ts";
-import { readArchived } from "./checkpoints/archived.ts";
-import { JournalError } from "./journal-error.ts";
-import { KeptInputs } from "./kept-inputs.ts";
+import { readArchived, reserveArchived } from "./checkpoints/archived.ts";
+import { publishedHeads } from "./checkpoints/peers.ts";
+import { JournalError, withRemedy } from "./journal-error.ts";
 import {
   deniedParts,
   dispatchedParts,
@@ -31,6 +31,7 @@ import type { RecordParts } from "./line/record-parts.ts";
 import type { JournalNotice } from "./notice.ts";
 import { type CheckedOptions, checkOptions, type JournalOptions } from "./options.ts";
 import { findCalls } from "./read/find-calls.ts";
+import { RecordedInputs } from "./recorded-inputs.ts";
 import { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { DirectoryLock } from "./storage/directory-lock.ts";
@@ -60,7 +61,7 @@ export function openJournal(options: JournalOptions): Promise<Journal> {
 export class Journal implements CallJournal, AsyncDisposable {
   readonly #options: CheckedOptions;
   readonly #lock: DirectoryLock;
-  readonly #kept: KeptInputs;
+  readonly #kept: RecordedInputs;
   readonly #keys: SessionKeys;
   readonly #writer: GroupWriter;
   readonly #beside = new BesideFiles();
@@ -75,7 +76,7 @@ export class Journal implements CallJournal, AsyncDisposable {
   ) {
     this.#options = options;
     this.#lock = lock;
-    this.#kept = new KeptInputs(options.directory);
+    this.#kept = new RecordedInputs(options.directory);
     this.#keys = new SessionKeys(options.directory);
     this.#writer = new GroupWriter(file, head, open, options.sync === "group", {
       problem: () => lock.problem ?? this.#beside.problem,
@@ -92,7 +93,10 @@ export class Journal implements CallJournal, AsyncDisposable {
             : `the clock is ${Math.ceil(behindMs / 1_000)} s behind the last record: until it has reached it, all records have the time of that one`,
         ),
       onUnhealthy: (reason) =>
-        this.#tell("unhealthy", `the journal cannot write, so no call runs: ${reason}`),
+        this.#tell(
+          "unhealthy",
+          `the journal in '${options.directory}' cannot write, so no call runs: ${withRemedy(reason)}`,
+        ),
       onHealthy: (lost) =>
         this.#tell("healthy", `the journal can write again${lost > 0 ? `; ${lost} records were lost` : ""}`),
     });
@@ -109,10 +113,13 @@ export class Journal implements CallJournal, AsyncDisposable {
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       lock = new DirectoryLock(directory);
-      const recovered = await recover(directory);
+      const { key, peers } = options;
+      const published = key && peers && (await publishedHeads(peers.directory, key, peers.keys));
+      const recovered = await recover(directory, published ?? []);
       const journal = new Journal(options, lock, recovered);
       try {
         await journal.#begin(recovered);
+        await reserveArchived(directory);
       } catch (error) {
         await journal.close().catch(() => {});
         throw error;
@@ -121,7 +128,9 @@ export class Journal implements CallJournal, AsyncDisposable {
     } catch (error) {
       lock?.[Symbol.dispose]();
       if (error instanceof JournalError) throw error;
-      throw new JournalError(`the journal in '${directory}' cannot be opened: ${(error as Error).message}`);
+      throw new JournalError(
+        `the journal in '${directory}' cannot be opened: ${withRemedy((error as Error).message)}`,
+      );
     }
   }
 
@@ -135,7 +144,7 @@ export class Journal implements CallJournal, AsyncDisposable {
     return this.#writer.problem;
   }
 
-  /** The number of records of ends and denials that could not be written, nor kept until they could be. */
+  /** The number of records of ends and denials that could not be written, nor stored until they could be. */
   get lost(): number {
     return this.#writer.lost;
   }
@@ -197,7 +206,7 @@ export class Journal implements CallJournal, AsyncDisposable {
 
   /**
    * Keeps a policy and the tools that it decides on beside the journal, so that its decisions can be made again. A policy
-   * in code is not kept.
+   * in code is not stored.
    */
   async keep(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {
     await this.#kept.keep(policy, tools);
@@ -294,6 +303,7 @@ export class Journal implements CallJournal, AsyncDisposable {
 
   /** Notices what another process does to the files, also while no call is recorded. */
   #look(): void {
+    this.#lock.renew();
     this.#writer.look();
     const problems = this.#earlier.look();
     if (problems.length > 0) void this.#report(problems);

@@ -7,7 +7,7 @@ export interface JournalNotice {
    * - `healthy`: the journal can write again
    * - `changed`: another process removed or changed a file that was written before
    * - `clock`: the clock was set back, so that records have the time of an earlier one; or it has reached that time again
-   * - `checkpoint`: a checkpoint could not be signed or kept
+   * - `checkpoint`: a checkpoint could not be signed or stored
    * - `anchor`: an anchor did not take a checkpoint
    * - `peer`: the checkpoint of another machine cannot be read or trusted, or shows that its journal was cut
    */

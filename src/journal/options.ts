@@ -1,3 +1,5 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { guardRedaction } from "../redaction/guarded-redaction.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { type Anchor, checkAnchors } from "./checkpoints/anchors.ts";
 import { MAX_PEERS } from "./checkpoints/checkpoint.ts";
@@ -8,6 +10,19 @@ import {
   type VerifierKey,
 } from "./checkpoints/note-keys.ts";
 import type { JournalNotice } from "./notice.ts";
+
+const NAMES: OptionNames<JournalOptions> = {
+  directory: true,
+  sync: true,
+  redaction: true,
+  maxBytes: true,
+  key: true,
+  anchors: true,
+  peers: true,
+  arguments: true,
+  onNotice: true,
+};
+const PEER_NAMES: OptionNames<JournalPeers> = { directory: true, keys: true };
 
 /** The options of `openJournal`. */
 export interface JournalOptions {
@@ -29,7 +44,7 @@ export interface JournalOptions {
   /** The journals of other machines, which checkpoints name. Requires `key`. Default: none. */
   readonly peers?: JournalPeers;
   /**
-   * With `sealed`, the arguments of calls are kept encrypted in a file beside the journal, under a key for each session,
+   * With `sealed`, the arguments of calls are stored encrypted in a file beside the journal, under a key for each session,
    * and the records have only their digests. Default: `"redacted"`: the records have the arguments.
    */
   readonly arguments?: "redacted" | "sealed";
@@ -57,6 +72,8 @@ const MIN_MAX_BYTES = 1_024;
 
 /** @throws {TypeError} if an option is unknown or not valid. */
 export function checkOptions(options: JournalOptions): CheckedOptions {
+  refuseUnknown(options, NAMES, "a journal");
+  if (options.peers !== undefined) refuseUnknown(options.peers, PEER_NAMES, "peers of a journal");
   const {
     directory,
     sync = "group",
@@ -67,9 +84,7 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
     peers,
     arguments: kept = "redacted",
     onNotice = () => {},
-    ...unknown
   } = options;
-  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option '${name}' of a journal`);
   if (typeof directory !== "string" || directory === "") throw new TypeError("directory must be a path");
   if (sync !== "group" && sync !== "none") throw new TypeError('sync must be "group" or "none"');
   if (kept !== "redacted" && kept !== "sealed")
@@ -81,7 +96,12 @@ export function checkOptions(options: JournalOptions): CheckedOptions {
     throw new TypeError("anchors require a key, which signs checkpoints");
   const signingKey = key === undefined ? undefined : readSigningKey(key);
   return {
-    ...{ directory, sync, redaction, maxBytes, arguments: kept, onNotice },
+    directory,
+    sync,
+    redaction: guardRedaction(redaction),
+    maxBytes,
+    arguments: kept,
+    onNotice,
     key: signingKey,
     anchors: checkAnchors(anchors),
     peers: peers && checkPeers(peers, signingKey),

@@ -2,24 +2,15 @@ import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { archiveJournal } from "../../src/journal/archive-journal.ts";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys, readSigningKey } from "../../src/journal/checkpoints/note-keys.ts";
+import { signNote } from "../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import type { JournalNotice } from "../../src/journal/notice.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
-import { recordCalls, TemporaryDirectory } from "./records.ts";
+import { recordCalls, recordsIn, TemporaryDirectory, writeRecords } from "./records.ts";
 
 const { signer, verifier } = createJournalKeys("example.com/journal");
 const LATER = 10_000_000_000_000;
-
-async function write(directory: string, key: string | undefined, calls = 20): Promise<void> {
-  await using journal = await openJournal({ directory, maxBytes: 4_096, ...(key && { key }) });
-  await recordCalls(journal, calls);
-}
-
-const recordsIn = (directory: string): string[] =>
-  readdirSync(directory)
-    .filter((name) => name.endsWith(".jsonl"))
-    .map((name) => join(directory, name));
 
 test.each([
   undefined,
@@ -30,7 +21,7 @@ test.each([
   const to = join(temporary.path, "archive");
   const key = text === undefined ? {} : { key: text };
   const keys = text === undefined ? [] : [verifier];
-  await write(directory, text);
+  await writeRecords(directory, text);
   const before = recordsIn(directory).length;
   expect(before).toBeGreaterThan(3);
   expect(await archiveJournal({ directory, to, before: 0, ...key })).toBeUndefined();
@@ -40,7 +31,7 @@ test.each([
   const report = await verifyJournal({ directory, keys });
   expect(report).toMatchObject({ first: (first?.records ?? 0) + 1, archived: first?.records });
   expect(report).not.toHaveProperty("contradiction");
-  await write(directory, text);
+  await writeRecords(directory, text);
   await archiveJournal({ directory, to, before: LATER, ...key });
   expect(await verifyJournal({ directory, keys })).not.toHaveProperty("contradiction");
   const all = await verifyJournal({ files: [...recordsIn(directory), ...recordsIn(to)], keys });
@@ -53,7 +44,9 @@ test("A journal in use can be archived, without a notice", async () => {
   const directory = join(temporary.path, "records");
   const notices: JournalNotice[] = [];
   await using journal = await openJournal({
-    ...{ directory, maxBytes: 4_096, key: signer },
+    directory,
+    maxBytes: 4_096,
+    key: signer,
     onNotice: (notice) => notices.push(notice),
   });
   await recordCalls(journal, 20);
@@ -78,7 +71,7 @@ test.each([
   const directory = join(temporary.path, "records");
   const key = text === undefined ? {} : { key: text };
   const keys = text === undefined ? [] : [verifier];
-  await write(directory, text);
+  await writeRecords(directory, text);
   const archived = await archiveJournal({
     directory,
     to: join(temporary.path, "archive"),
@@ -91,11 +84,11 @@ test.each([
     seq: (archived?.records ?? 0) + 1,
     message: expect.stringContaining("are missing"),
   });
-  await expect(write(directory, text)).rejects.toThrow("the last records of the journal are missing");
+  await expect(writeRecords(directory, text)).rejects.toThrow("the last records of the journal are missing");
   expect(recordsIn(directory)).toEqual([]);
   // As a version wrote it that did not compare.
   const other = join(temporary.path, "other");
-  await write(other, text, 1);
+  await writeRecords(other, text, 1);
   for (const path of recordsIn(other)) copyFileSync(path, join(directory, basename(path)));
   expect((await verifyJournal({ directory, keys })).contradiction?.kind).toBe("cut");
 });
@@ -104,7 +97,7 @@ test("What an archive hides is found", async () => {
   using temporary = new TemporaryDirectory();
   const directory = join(temporary.path, "records");
   const to = join(temporary.path, "archive");
-  await write(directory, signer, 40);
+  await writeRecords(directory, signer, 40);
   await expect(archiveJournal({ directory, to, before: LATER })).rejects.toThrow("has a key");
   const [, second = ""] = recordsIn(directory);
   const middle = readFileSync(second);
@@ -114,7 +107,7 @@ test("What an archive hides is found", async () => {
   );
   writeFileSync(second, middle);
   const archived = await archiveJournal({ directory, to, before: LATER, key: signer });
-  await write(directory, signer, 40);
+  await writeRecords(directory, signer, 40);
   const anchor = join(directory, "archived");
   const signed = readFileSync(anchor, "utf8");
   const kindOf = async (): Promise<string | undefined> =>
@@ -136,10 +129,57 @@ test("What an archive hides is found", async () => {
 test("The key of an archived journal is checked, and its name is not repeated", async () => {
   using temporary = new TemporaryDirectory();
   const directory = join(temporary.path, "records");
-  await write(directory, signer);
+  await writeRecords(directory, signer);
   const options = { directory, to: join(temporary.path, "archive"), before: LATER };
   for (const key of [verifier, "", "PRIVATE+KEY+secret"])
     await expect(archiveJournal({ ...options, key })).rejects.toThrow(
       new TypeError("the journal's key must be a signing key, as sandgate journal keygen writes it"),
     );
+});
+
+const other = createJournalKeys("example.com/journal");
+
+test("A journal that another key signed is archived only if that key is given", async () => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  const options = { directory, to: join(temporary.path, "archive"), before: LATER, key: signer };
+  await writeRecords(directory, other.signer);
+  await writeRecords(directory, signer);
+  const before = recordsIn(directory);
+  await expect(archiveJournal(options)).rejects.toThrow(
+    /contradicts itself: .*another key: .*; if the key was replaced, give the earlier ones as earlierKeys/,
+  );
+  expect(recordsIn(directory)).toEqual(before);
+  await archiveJournal({ ...options, earlierKeys: [other.verifier] });
+  expect(recordsIn(directory)).toEqual(before.slice(-1));
+  await expect(archiveJournal({ directory, to: options.to, before: LATER, earlierKeys: [] })).rejects.toThrow(
+    new TypeError("earlierKeys require a key"),
+  );
+});
+
+test("A journal of which somebody else says that its oldest records were archived is not archived", async () => {
+  using temporary = new TemporaryDirectory();
+  const directory = join(temporary.path, "records");
+  const options = { directory, to: join(temporary.path, "archive"), before: LATER, key: signer };
+  await writeRecords(directory, signer, 40);
+  const [oldest = "", second = ""] = recordsIn(directory).sort();
+  const [line = ""] = readFileSync(second, "utf8").split("\n");
+  const { seq, prev } = JSON.parse(line) as { readonly seq: number; readonly prev: string };
+  for (const name of readdirSync(directory))
+    if (name.startsWith(basename(oldest, ".jsonl"))) rmSync(join(directory, name));
+  const digest = Buffer.from(prev, "hex").toString("base64");
+  // The second says that moving the files away was interrupted.
+  for (const records of [seq - 1, seq]) {
+    for (const key of [undefined, other.signer]) {
+      const text = `example.com/journal\n${records}\n${digest}\narchived\n`;
+      writeFileSync(
+        join(directory, "archived"),
+        key === undefined ? text : signNote(text, readSigningKey(key)),
+      );
+      await expect(archiveJournal(options)).rejects.toThrow(
+        `no given key signed that records 1 to ${records} were archived`,
+      );
+      expect(recordsIn(directory).sort()[0]).toBe(second);
+    }
+  }
 });

@@ -56,7 +56,8 @@ test("checkpoints are copied to programs and URLs, and find a tail that was cut 
   const journal = join(directory.path, "journal");
   {
     await using opened = await openJournal({
-      ...{ directory: journal, key },
+      directory: journal,
+      key,
       anchors: [{ command: ["sh", "-c", 'cat >> "$0"', copies] }, { url: `http://127.0.0.1:${port}/` }],
     });
     await recordCalls(opened, 3);
@@ -81,7 +82,9 @@ test("an anchor that fails is told, and the journal goes on", async () => {
   const notices: JournalNotice[] = [];
   {
     await using journal = await openJournal({
-      ...{ directory: directory.path, key, anchors: [{ command: ["false"] }] },
+      directory: directory.path,
+      key,
+      anchors: [{ command: ["false"] }],
       onNotice: (notice) => notices.push(notice),
     });
     await recordCalls(journal, 1);

@@ -27,6 +27,10 @@ describe.each(FAILURES)("when the journal cannot be written (%s)", (failure, rea
       expect(report.recorded).toBe(false);
       expect(report.verified).toBe("sound");
       expect(report.effects.length).toBe(report.ran);
+      if (failure === "closed file") {
+        expect(report.lost).toBeGreaterThan(0);
+        expect(report.waiting).toBeLessThanOrEqual(10_000);
+      }
       if (failure === "full disk") expect(report).toMatchObject({ healed: true, lost: 0 });
     },
   );

@@ -42,7 +42,10 @@ async function open(options: Partial<JournalOptions> = {}): Promise<Opened> {
   await recordCalls(journal, 1);
   await journal.flush();
   return {
-    ...{ journal, notices, parent: temporary.path, directory },
+    journal,
+    notices,
+    parent: temporary.path,
+    directory,
     file: join(directory, "journal-0000000000000001.jsonl"),
     async [Symbol.asyncDispose]() {
       await journal.close().catch(() => {});
@@ -217,7 +220,10 @@ test("A journal reports once that an earlier file was removed or changed, and go
   await expect.poll(() => notices.length, { timeout: 5_000 }).toBe(4);
   expect(notices.map(({ kind }) => kind)).toEqual(Array(4).fill("changed"));
   expect(notices.map(({ message }) => /(removed|changed) by/.exec(message)?.[1]).sort()).toEqual([
-    ...["changed", "changed", "removed", "removed"],
+    "changed",
+    "changed",
+    "removed",
+    "removed",
   ]);
   await recordCalls(journal, 1, "after");
   expect(journal.problem).toBeUndefined();

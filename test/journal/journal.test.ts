@@ -50,31 +50,53 @@ test("a record has everything that led to the call", async () => {
         "c",
         { b: [1], a: "ü\u0000" },
         {
-          ...{ principal, confirmation, parent: "p", turnId: "t", policyRevision: "r", decision: "ask" },
+          principal,
+          confirmation,
+          parent: "p",
+          turnId: "t",
+          policyRevision: "r",
+          decision: "ask",
+          answer: { by: "bob", decision: "allow", afterMs: 1_500 },
         },
       ),
     );
     const questions = [{ by: "eve", decision: "deny", digest: "e".repeat(64) }] as const;
-    const failed = { success: false, code: "timeout", effect: "unknown" } as const;
+    const failed = {
+      success: false,
+      code: "limit_exceeded",
+      effect: "unknown",
+      limit: "outputBytes",
+    } as const;
     journal.end(ended("c", { ...failed, turnId: "t", principal, questions }));
   }
   const [, begun = "", end = ""] = linesOf(directory.path);
   expect(begun).toBe(canonicalText(JSON.parse(begun)));
   expect(JSON.parse(begun)).toMatchObject({
-    ...{
-      type: "tool.call.dispatched",
-      tool: "write_file",
-      tool_call_id: "c",
-      session: "session-1",
-      turn: "t",
-    },
-    ...{ args: { a: "ü\u0000", b: [1] }, argumentDigest: expect.stringMatching(/^[0-9a-f]{64}$/) },
-    ...{ principal: { id: "ann" }, policyRevision: "r", definitionDigest: "d".repeat(64), rules: ["files"] },
-    ...{ decision: "ask", confirmation: { by: { id: "bob" } }, parent: "p", sideEffects: "write" },
+    type: "tool.call.dispatched",
+    tool: "write_file",
+    tool_call_id: "c",
+    session: "session-1",
+    turn: "t",
+    args: { a: "ü\u0000", b: [1] },
+    argumentDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    principal: { id: "ann" },
+    policyRevision: "r",
+    definitionDigest: "d".repeat(64),
+    rules: ["files"],
+    decision: "ask",
+    confirmation: { by: { id: "bob" } },
+    parent: "p",
+    sideEffects: "write",
     grant: { sandbox: "host", limits: { wallTimeMs: 1_000 }, capabilities: {} },
+    answer: { by: "bob", decision: "allow", afterMs: 1_500 },
   });
   expect(end).toBe(canonicalText(JSON.parse(end)));
-  expect(JSON.parse(end)).toMatchObject({ type: "tool.call.ended", code: "timeout", effect: "unknown" });
+  expect(JSON.parse(end)).toMatchObject({
+    type: "tool.call.ended",
+    code: "limit_exceeded",
+    effect: "unknown",
+  });
+  expect(JSON.parse(end)).toMatchObject({ limit: "outputBytes" });
   expect(JSON.parse(end)).toMatchObject({ questions: [{ by: "eve", decision: "deny" }] });
 });
 

@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
 import { openJournal } from "../../src/journal/journal.ts";
+import { JournalIndex } from "../../src/journal/overview/journal-index.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { recordCalls, TemporaryDirectory } from "./records.ts";
 
@@ -33,6 +34,25 @@ test.each([
 });
 
 test.each([
+  { what: "its checkpoints", more: { key: signer } },
+  { what: "its sealed arguments", more: { arguments: "sealed" } },
+])("Files whose newest one was deleted, but not $what, contradict if all of their folder are given", async ({
+  more,
+}) => {
+  using temporary = new TemporaryDirectory();
+  const directory = temporary.path;
+  await write(directory, more);
+  const files = readdirSync(directory)
+    .filter((name) => name.endsWith(".jsonl"))
+    .map((name) => join(directory, name));
+  expect((await verifyJournal({ files })).contradiction).toBeUndefined();
+  rmSync(files.pop() ?? "");
+  expect((await verifyJournal({ files: files.slice(0, -1) })).contradiction).toBeUndefined();
+  expect((await verifyJournal({ files })).contradiction?.kind).toBe("cut");
+  expect((await verifyJournal({ files: files.slice(1) })).contradiction).toBeUndefined();
+});
+
+test.each([
   "jsonl",
   "checkpoints",
   "sealed",
@@ -44,6 +64,32 @@ test.each([
   rmSync(path);
   execFileSync("mkfifo", [path]);
   await expect(verifyJournal({ directory, keys: [verifier] })).rejects.toThrow("it is not a file");
+});
+
+test("A pipe in place of a session's key, or a link that leads nowhere, is no reason for a new key", async () => {
+  using temporary = new TemporaryDirectory();
+  const directory = temporary.path;
+  await write(directory, { arguments: "sealed" });
+  const [name = ""] = readdirSync(join(directory, "keys"));
+  const path = join(directory, "keys", name);
+  rmSync(path);
+  execFileSync("mkfifo", [path]);
+  await expect(write(directory, { arguments: "sealed" })).rejects.toThrow("is no key");
+  rmSync(path);
+  symlinkSync(path, path);
+  await expect(write(directory, { arguments: "sealed" })).rejects.toThrow("cannot be read: ELOOP");
+});
+
+test("Pipes in place of the stored index do not block, and the index is made anew", async () => {
+  using temporary = new TemporaryDirectory();
+  const directory = temporary.path;
+  await write(directory, {});
+  const path = join(directory, "overview.json");
+  for (const each of [path, `${path}.part`]) execFileSync("mkfifo", [each]);
+  const index = await JournalIndex.open(directory);
+  for await (const _ of index.readOn());
+  await index.save();
+  expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ format: 1 });
 });
 
 test("A pipe in place of the last file is not written to", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
 import { JournalHistory } from "../../src/journal/history/journal-history.ts";
 import { openJournal } from "../../src/journal/journal.ts";
-import { forgetSession } from "../../src/journal/sealed/forget-session.ts";
+import { forgetSession } from "../../src/journal/sealed/session-keys.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { dispatched, ended, recordCalls, TemporaryDirectory } from "./records.ts";
 
@@ -37,7 +37,7 @@ describe("Sealed arguments that were edited are found", () => {
     ["the file is emptied", (path) => truncateSync(path)],
     ["a line is cut", (path) => truncateSync(path, 20)],
     ["a line is missing", (path) => rewrite(path, linesOf(path).slice(1))],
-    ["a character is another one", (path) => rewrite(path, [`x${linesOf(path).join("\n").slice(1)}`])],
+    ["a character is another one", (path) => rewrite(path, [`-${linesOf(path).join("\n").slice(1)}`])],
     ["the lines end as on Windows", (path) => writeFileSync(path, linesOf(path).join("\r\n"))],
     ["a byte order mark stands before them", (path) => rewrite(path, [`\ufeff${linesOf(path).join("\n")}`])],
   ];

@@ -1,3 +1,5 @@
+import { constants } from "node:fs";
+import { lstat, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { JournalError } from "../journal-error.ts";
 import { readWhole } from "../storage/line-reader.ts";
@@ -27,8 +29,53 @@ export function archivedFile(directory: string): string {
   return join(directory, "archived");
 }
 
-/** Returns the content of the file. It is signed if there is a key. */
-export function archivedText({ records, digest }: ArchivedRecords, key: SigningKey | undefined): string {
+/** Where the file is written first. */
+function partOf(directory: string): string {
+  return `${archivedFile(directory)}.part`;
+}
+
+/** The content has a key's name and a signature: it is far shorter. */
+const RESERVED_BYTES = 4_096;
+
+/**
+ * Takes the space that the file will need, so that files can also be moved away from a disk that is full. A disk on which there is
+ * none any more is no error.
+ */
+export async function reserveArchived(directory: string): Promise<void> {
+  try {
+    await using file = await open(partOf(directory), "wx", 0o600);
+    await file.writeFile(Buffer.alloc(RESERVED_BYTES));
+    await file.datasync();
+  } catch {
+    // It is there, or the disk is full.
+  }
+}
+
+/**
+ * Writes the file. It is signed if there is a key.
+ *
+ * @throws what the file system throws, as a rejection: the file is as it was then.
+ */
+export async function writeArchived(
+  directory: string,
+  records: ArchivedRecords,
+  key: SigningKey | undefined,
+): Promise<void> {
+  const part = partOf(directory);
+  // Nothing is written to where a link leads.
+  const found = await lstat(part).catch(() => undefined);
+  if (found !== undefined && !(found.isFile() && found.nlink === 1)) await rm(part);
+  await reserveArchived(directory);
+  {
+    await using file = await open(part, constants.O_RDWR | constants.O_NOFOLLOW);
+    const { bytesWritten } = await file.write(archivedText(records, key), 0);
+    await file.truncate(bytesWritten);
+    await file.datasync();
+  }
+  await rename(part, archivedFile(directory));
+}
+
+function archivedText({ records, digest }: ArchivedRecords, key: SigningKey | undefined): string {
   const text = `${key?.name ?? ""}\n${records}\n${Buffer.from(digest, "hex").toString("base64")}\narchived\n`;
   return key === undefined ? text : signNote(text, key);
 }

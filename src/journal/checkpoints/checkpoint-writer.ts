@@ -1,4 +1,3 @@
-import { JournalError } from "../journal-error.ts";
 import type { ChainHead } from "../line/entry.ts";
 import { AppendFile } from "../storage/append-file.ts";
 import type { Anchors } from "./anchors.ts";
@@ -64,8 +63,7 @@ export class CheckpointWriter implements AsyncDisposable {
   /**
    * Opens the checkpoints beside a journal's last file.
    *
-   * @param head The end of the journal.
-   * @throws {JournalError} if the journal has fewer records than its last checkpoint.
+   * @param head The end of the journal, which does not contradict them.
    */
   static async open(
     path: string,
@@ -73,7 +71,7 @@ export class CheckpointWriter implements AsyncDisposable {
     head: ChainHead,
     surroundings: CheckpointSurroundings,
   ): Promise<CheckpointWriter> {
-    return new CheckpointWriter(key, await openOwn(path, key, head), head, surroundings);
+    return new CheckpointWriter(key, await openOwn(path, key), head, surroundings);
   }
 
   /** Takes note of the journal's new end. */
@@ -154,7 +152,7 @@ export class CheckpointWriter implements AsyncDisposable {
   }
 }
 
-async function openOwn(path: string, key: SigningKey, head: ChainHead): Promise<OwnCheckpoints> {
+async function openOwn(path: string, key: SigningKey): Promise<OwnCheckpoints> {
   const file = await AppendFile.open(path);
   try {
     const text = (await file.readFrom(0)).toString();
@@ -164,14 +162,6 @@ async function openOwn(path: string, key: SigningKey, head: ChainHead): Promise<
     const trusted = [readVerifierKey(key.verifier)];
     const own = checkpoints.filter(({ note }) => checkNote(note, trusted) === "signed");
     const last = own.at(-1);
-    if (
-      last !== undefined &&
-      (last.records > head.seq || (last.records === head.seq && last.digest !== head.digest))
-    ) {
-      throw new JournalError(
-        `the journal contradicts its checkpoint of ${last.records} records: nothing can be added to it. See sandgate journal verify`,
-      );
-    }
     return { file, covered: last?.records ?? 0, peers: last?.peers ?? [] };
   } catch (error) {
     await file[Symbol.asyncDispose]();

@@ -1,8 +1,10 @@
-import { open, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { openFile } from "../storage/line-reader.ts";
+import { replaceFile } from "../storage/new-file.ts";
 import type { CheckpointHead } from "./checkpoint.ts";
 import { parseCheckpoints } from "./checkpoint.ts";
-import type { NoteKey, VerifierKey } from "./note-keys.ts";
+import type { KnownHead } from "./known-heads.ts";
+import { type NoteKey, readVerifierKey, type SigningKey, type VerifierKey } from "./note-keys.ts";
 import { checkNote } from "./signed-note.ts";
 
 /** A peer's file has one checkpoint. Nothing that is longer is read. */
@@ -18,10 +20,10 @@ export class PeerCheckpoints {
   readonly #peers: readonly VerifierKey[];
   readonly #onProblem: (reason: string) => void;
   readonly #heads = new Map<string, CheckpointHead>();
-  /** The problems that were told, so that one which lasts is not told each second. */
+  /** The problems that were reported, so that one which lasts is not reported each second. */
   readonly #told = new Map<string, string>();
 
-  /** @param onProblem Is told what the operator has to know, once for each problem that lasts. */
+  /** @param onProblem Called with what the operator has to know, once for each problem that lasts. */
   constructor(
     directory: string,
     own: NoteKey,
@@ -48,14 +50,11 @@ export class PeerCheckpoints {
 
   /** Writes the journal's own newest checkpoint for the others. Never rejects. */
   async publish(note: string): Promise<void> {
-    const path = this.#pathOf(this.#own);
-    const temporary = `${path}.${process.pid}.new`;
+    const path = pathOf(this.#directory, this.#own);
     try {
-      await writeFile(temporary, note, { mode: 0o644 });
-      await rename(temporary, path);
+      await replaceFile(path, note, 0o644);
       this.#told.delete(path);
     } catch (error) {
-      await rm(temporary, { force: true }).catch(() => {});
       this.#tell(path, `the checkpoint could not be written for the peers: ${(error as Error).message}`);
     }
   }
@@ -69,7 +68,7 @@ export class PeerCheckpoints {
   async #readOne(peer: VerifierKey): Promise<boolean> {
     let text: string;
     try {
-      text = await readBeginning(this.#pathOf(peer));
+      text = await readBeginning(pathOf(this.#directory, peer));
     } catch (error) {
       // It has not signed one yet.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT")
@@ -100,10 +99,6 @@ export class PeerCheckpoints {
     return true;
   }
 
-  #pathOf({ id }: NoteKey): string {
-    return join(this.#directory, `${id}.checkpoint`);
-  }
-
   #tell(what: string, reason: string): void {
     if (this.#told.get(what) === reason) return;
     this.#told.set(what, reason);
@@ -111,8 +106,32 @@ export class PeerCheckpoints {
   }
 }
 
+/**
+ * Returns what the checkpoints in the shared directory say of a journal: its own one, and those of peers that name it. Those that
+ * cannot be read or trusted say nothing.
+ */
+export async function publishedHeads(
+  directory: string,
+  own: SigningKey,
+  peers: readonly VerifierKey[],
+): Promise<readonly KnownHead[]> {
+  const heads: KnownHead[] = [];
+  for (const key of [readVerifierKey(own.verifier), ...peers]) {
+    const source = pathOf(directory, key);
+    const [checkpoint] = parseCheckpoints(await readBeginning(source).catch(() => "")).checkpoints;
+    if (checkpoint?.origin !== key.name || checkNote(checkpoint.note, [key]) !== "signed") continue;
+    for (const { origin, records, digest } of [checkpoint, ...checkpoint.peers])
+      if (origin === own.name) heads.push({ records, digest, source });
+  }
+  return heads;
+}
+
+function pathOf(directory: string, { id }: NoteKey): string {
+  return join(directory, `${id}.checkpoint`);
+}
+
 async function readBeginning(path: string): Promise<string> {
-  await using file = await open(path);
+  await using file = await openFile(path);
   const buffer = Buffer.alloc(MAX_BYTES);
   const { bytesRead } = await file.read(buffer, 0, MAX_BYTES, 0);
   return buffer.toString("utf8", 0, bytesRead);

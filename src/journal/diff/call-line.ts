@@ -22,7 +22,7 @@ const AT_NAME = '","at":';
 const PREV_NAME = ',"prev":"';
 const SEQ_NAME = ',"seq":';
 const DIGEST_LENGTH = 64;
-/** The number of different parts of records that are kept parsed. */
+/** The number of different parts of records that are retained parsed. */
 const MAX_KEPT = 2_000;
 
 /**

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { entryFile } from "../../base/entry-file.ts";
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { JournalError } from "../journal-error.ts";
 import type { ComparedSources } from "./compared-policies.ts";
@@ -9,6 +10,8 @@ import { type FileRange, rangesOf } from "./file-ranges.ts";
 import type { PolicyDiff } from "./policy-diff.ts";
 import { addUp, type Counts } from "./tally.ts";
 import type { RangeAnswer } from "./worker-entry.ts";
+
+const NAMES: OptionNames<PolicyDiffOptions> = { before: true, after: true, directories: true };
 
 /** Reading from one disk does not become faster with more threads. */
 const MAX_THREADS = 8;
@@ -30,7 +33,9 @@ export interface PolicyDiffOptions {
  * @throws {TypeError} if a policy is in code.
  * @throws {JournalError} if a journal cannot be read.
  */
-export async function diffPolicies({ before, after, directories }: PolicyDiffOptions): Promise<PolicyDiff> {
+export async function diffPolicies(options: PolicyDiffOptions): Promise<PolicyDiff> {
+  refuseUnknown(options, NAMES, "diffPolicies");
+  const { before, after, directories } = options;
   const sources = { before: sourcesOf(before), after: sourcesOf(after) };
   const ranges = (await Promise.all(directories.map(rangesOf))).flat();
   const counts: Counts[] = [];

@@ -10,9 +10,41 @@ import {
 import { type CallLine, CallLineReader, parseText } from "./call-line.ts";
 import type { ComparedPolicies, Comparison } from "./compared-policies.ts";
 import { type FileRange, linesOf } from "./file-ranges.ts";
-import { KeptOutcomes } from "./kept-outcomes.ts";
 import type { RecordedCall } from "./policy-diff.ts";
 import { type Counts, countChanges, countUndecidable, newCounts } from "./tally.ts";
+
+/** The number of outcomes that are retained, since most journals have equal calls. */
+const MAX_KEPT = 10_000;
+
+/** One in so many calls must be equal to an earlier one, or keeping outcomes takes longer than deciding again. */
+const RARE = 10;
+
+/** Outcomes of earlier calls by everything on which they depend, as long as equal calls are frequent enough. */
+class OutcomeCache<Outcome> {
+  readonly #outcomes = new Map<string, Outcome>();
+  #found = 0;
+  #isUseful = true;
+
+  /** Whether equal calls were frequent so far, so that making a key is worth while. */
+  get isUseful(): boolean {
+    return this.#isUseful;
+  }
+
+  get(key: string): Outcome | undefined {
+    const outcome = this.#outcomes.get(key);
+    if (outcome !== undefined) this.#found++;
+    return outcome;
+  }
+
+  set(key: string, outcome: Outcome): void {
+    if (this.#outcomes.size >= MAX_KEPT) {
+      this.#outcomes.clear();
+      this.#isUseful = this.#found * RARE >= MAX_KEPT;
+      this.#found = 0;
+    }
+    this.#outcomes.set(key, outcome);
+  }
+}
 
 const { hash } = loadCrypto();
 
@@ -24,7 +56,7 @@ export class RangeDiff {
   readonly #policies: ComparedPolicies;
   /** By the directory. */
   readonly #journals = new Map<string, OpenedJournal>();
-  readonly #kept = new KeptOutcomes<Outcome>();
+  readonly #kept = new OutcomeCache<Outcome>();
   readonly #lines = new CallLineReader();
 
   constructor(policies: ComparedPolicies) {
@@ -113,7 +145,12 @@ export class RangeDiff {
   #keyOf(entry: JournalEntry, { place }: OpenedJournal): string {
     const { args, argumentDigest, at, definitionDigest, principal, sealed, session } = entry;
     const parts: readonly (JsonValue | undefined)[] = [
-      ...[place, definitionDigest, argumentDigest, args, principal, this.#policies.eraOf(at)],
+      place,
+      definitionDigest,
+      argumentDigest,
+      args,
+      principal,
+      this.#policies.eraOf(at),
       // The key that opens sealed arguments is that of a session.
       ...(sealed === undefined && !this.#policies.dependOnSession ? [] : [sealed, session]),
     ];

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
 import type { JournalPosition } from "../read/read-journal.ts";
-import { type JournalFileName, listFiles } from "../storage/file-names.ts";
+import { listFiles } from "../storage/file-names.ts";
 import { type FileLine, LineReader } from "../storage/line-reader.ts";
 
 /** A range of a file that is small enough to be read line by line. */
@@ -15,26 +15,45 @@ const SMALL_BYTES = 262_144;
  * @throws {JournalError} if a file cannot be read.
  */
 export async function findRecord(directory: string, seq: number): Promise<JournalPosition | undefined> {
-  const file = fileWith(await listFiles(directory), seq);
-  return file && { file: file.path, offset: await offsetOf(file.path, seq) };
+  const file = (await listFiles(directory)).findLast(({ firstSeq }) => firstSeq <= seq);
+  if (file === undefined) return undefined;
+  const found = await firstFrom(file.path, (entry) => entry.seq >= seq);
+  return { file: file.path, offset: found?.start ?? (await stat(file.path)).size };
 }
 
-/** The last file that begins with the record or before it. */
-function fileWith(files: readonly JournalFileName[], seq: number): JournalFileName | undefined {
-  return files.findLast(({ firstSeq }) => firstSeq <= seq);
+/**
+ * Finds the first record that is not before a time, in the same way.
+ *
+ * @param time In milliseconds since the epoch.
+ * @returns `undefined` if every record is before it.
+ * @throws like {@link findRecord}.
+ */
+export async function findTime(directory: string, time: number): Promise<JournalEntry | undefined> {
+  const isLater = ({ at }: JournalEntry): boolean => at >= time;
+  let found: JournalEntry | undefined;
+  for (const { path } of (await listFiles(directory)).reverse()) {
+    const first = (await firstRecord(path, 0, 1, true, () => true))?.entry;
+    const isBefore = first !== undefined && !isLater(first);
+    found = (isBefore ? (await firstFrom(path, isLater))?.entry : first) ?? found;
+    if (isBefore) break;
+  }
+  return found;
 }
 
-async function offsetOf(path: string, seq: number): Promise<number> {
+/** The first record of a file from which on all records are wanted. */
+async function firstFrom(
+  path: string,
+  isWanted: (entry: JournalEntry) => boolean,
+): Promise<FoundRecord | undefined> {
   const { size } = await stat(path);
   let [from, to] = [0, size];
   while (to - from > SMALL_BYTES) {
     const middle = from + Math.floor((to - from) / 2);
     const found = await firstRecord(path, middle, to, false, () => true);
-    if (found !== undefined && found.entry.seq < seq) from = found.start;
+    if (found !== undefined && !isWanted(found.entry)) from = found.start;
     else to = middle;
   }
-  const found = await firstRecord(path, from, size, true, (entry) => entry.seq >= seq);
-  return found?.start ?? size;
+  return firstRecord(path, from, size, true, isWanted);
 }
 
 interface FoundRecord {

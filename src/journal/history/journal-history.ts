@@ -1,22 +1,31 @@
+import { once } from "node:events";
 import { stat } from "node:fs/promises";
+import { Worker } from "node:worker_threads";
+import { entryFile } from "../../base/entry-file.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { ComparedSources } from "../diff/compared-policies.ts";
-import { compareInThread } from "../diff/latest/compare-in-thread.ts";
-import type { LatestDiff } from "../diff/latest/latest-diff.ts";
+import type { LatestDiff, LatestDiffOptions } from "../diff/latest/latest-diff.ts";
+import type { LatestAnswer } from "../diff/latest/worker-entry.ts";
 import type { Journal } from "../journal.ts";
+import { JournalError } from "../journal-error.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
+import { FollowedIndex } from "../overview/followed-index.ts";
+import type { JournalOverview, OverviewQuery } from "../overview/overview.ts";
 import { ArgumentReader, type MissingArguments } from "../read/argument-reader.ts";
 import { isCallRecord } from "../read/recorded-calls.ts";
 import { backwardLines } from "../storage/backward-lines.ts";
 import { besideFile, listFiles } from "../storage/file-names.ts";
 import type { JournalReport } from "../verify/report.ts";
-import { verifyInThread } from "../verify/verify-in-thread.ts";
+import type { VerifyOptions } from "../verify/verify-journal.ts";
+import type { VerifyAnswer } from "../verify/worker-entry.ts";
 import { isEndOf } from "./call-ends.ts";
 import { findRecord } from "./find-record.ts";
-import { listCalls } from "./list-calls.ts";
-import { readOn } from "./read-on.ts";
+import { listCalls, readOn } from "./list-calls.ts";
 import type { HistoryCall, HistoryPage, HistoryQuery } from "./recorded-history.ts";
+
+/** Megabytes of the thread's heap. A journal is read line by line. */
+const HEAP_MB = 512;
 
 /** What a journal is like now. */
 export interface JournalSummary {
@@ -45,11 +54,13 @@ const MAX_CHANGED = 500;
 export class JournalHistory {
   readonly #journal: Journal;
   readonly #directory: string;
+  readonly #index: FollowedIndex;
 
   /** @param directory The one that the journal was opened with. */
   constructor(journal: Journal, directory: string) {
     this.#journal = journal;
     this.#directory = directory;
+    this.#index = new FollowedIndex(directory);
   }
 
   /** @throws {JournalError} if a file cannot be read. */
@@ -60,10 +71,33 @@ export class JournalHistory {
     for (const { path } of files) size += (await stat(path)).size;
     const lastAt = await lastTime(files.map(({ path }) => path));
     return {
-      ...{ isHealthy: problem === undefined, lost, size, entries: records },
+      isHealthy: problem === undefined,
+      lost,
+      size,
+      entries: records,
       ...(lastAt !== undefined && { lastAt }),
       isSigned: verifierKey !== undefined,
     };
+  }
+
+  /**
+   * Returns what was recorded in a range of time, in numbers, from an index that is stored beside the journal. If much was
+   * recorded since it was read last, a thread reads that first, and the numbers are not complete until then.
+   *
+   * @throws like {@link calls}.
+   */
+  async overview(query: OverviewQuery): Promise<JournalOverview> {
+    await this.#journal.flush();
+    return this.#index.read(query);
+  }
+
+  /**
+   * Has the index read on, so that {@link overview} has little to read.
+   *
+   * @throws like {@link calls}.
+   */
+  async readOn(): Promise<void> {
+    await this.#index.follow();
   }
 
   /**
@@ -175,4 +209,54 @@ async function lastTime(paths: readonly string[]): Promise<number | undefined> {
     }
   }
   return undefined;
+}
+
+/**
+ * Like `verifyJournal`, in a thread, since reading a whole journal takes long.
+ *
+ * @param signal Ends the thread, and rejects with its reason.
+ * @throws {JournalError} as a rejection, if a file cannot be read or the thread fails.
+ */
+async function verifyInThread(workerData: VerifyOptions, signal: AbortSignal): Promise<JournalReport> {
+  signal.throwIfAborted();
+  const worker = new Worker(entryFile("journal/verify/worker-entry"), {
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+  });
+  try {
+    const [answer] = (await once(worker, "message", { signal })) as [VerifyAnswer];
+    if ("report" in answer) return answer.report;
+    throw new JournalError(answer.error);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof JournalError) throw error;
+    throw new JournalError(`the journal cannot be verified: ${(error as Error).message}`);
+  } finally {
+    await worker.terminate();
+  }
+}
+
+/**
+ * Like `compareLatest`, in a thread, since deciding on many calls takes long.
+ *
+ * @param signal Ends the thread, and rejects with its reason.
+ * @throws {JournalError} as a rejection, if a file cannot be read or the thread fails.
+ */
+async function compareInThread(workerData: LatestDiffOptions, signal: AbortSignal): Promise<LatestDiff> {
+  signal.throwIfAborted();
+  const worker = new Worker(entryFile("journal/diff/latest/worker-entry"), {
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+  });
+  try {
+    const [answer] = (await once(worker, "message", { signal })) as [LatestAnswer];
+    if ("diff" in answer) return answer.diff;
+    throw new JournalError(answer.error);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof JournalError) throw error;
+    throw new JournalError(`the policies cannot be compared: ${(error as Error).message}`);
+  } finally {
+    await worker.terminate();
+  }
 }

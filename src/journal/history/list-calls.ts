@@ -1,11 +1,20 @@
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
+import { type JournalPosition, readJournal } from "../read/read-journal.ts";
+import {
+  answerIn,
+  isQuick,
+  limitIn,
+  outcomeIn,
+  principalIn,
+  rulesIn,
+  sandboxIn,
+} from "../read/record-members.ts";
 import { isCallRecord } from "../read/recorded-calls.ts";
 import { backwardLines } from "../storage/backward-lines.ts";
 import { listFiles } from "../storage/file-names.ts";
 import { CallEnds } from "./call-ends.ts";
-import { findRecord } from "./find-record.ts";
-import { readOn } from "./read-on.ts";
-import { type HistoryCall, type HistoryPage, type HistoryQuery, principalIn } from "./recorded-history.ts";
+import { findRecord, findTime } from "./find-record.ts";
+import type { HistoryCall, HistoryPage, HistoryQuery } from "./recorded-history.ts";
 
 /** The most bytes that are read for a page. They are parsed in this thread, a quarter of a megabyte at a time. */
 const MAX_BYTES = 8_388_608;
@@ -18,12 +27,13 @@ const MAX_BYTES_BEHIND = 4_194_304;
  * @throws {JournalError} if a file cannot be read.
  */
 export async function listCalls(directory: string, query: HistoryQuery): Promise<HistoryPage> {
-  const { before = Number.POSITIVE_INFINITY, limit, signal } = query;
+  const { limit, since = 0, signal } = query;
+  const before = query.before ?? (await firstAfter(directory, query.until)) ?? Number.POSITIVE_INFINITY;
   const ends = new CallEnds();
   let offset: number | undefined;
   let hasAllEnds = true;
-  if (query.before !== undefined)
-    offset = await readEnds(directory, query.before, ends, signal, () => {
+  if (before !== Number.POSITIVE_INFINITY)
+    offset = await readEnds(directory, before, ends, signal, () => {
       hasAllEnds = false;
     });
   const calls: HistoryCall[] = [];
@@ -39,6 +49,7 @@ export async function listCalls(directory: string, query: HistoryQuery): Promise
         // In a journal that is not in order, pages still have to get on.
         if (entry === undefined || entry.seq >= before) continue;
         last = Math.min(last, entry.seq);
+        if (entry.at < since) return { calls };
         const call = follow(entry, ends, hasAllEnds);
         if (call === undefined || !isWanted(call, query)) continue;
         calls.push(call);
@@ -49,6 +60,11 @@ export async function listCalls(directory: string, query: HistoryQuery): Promise
     offset = undefined;
   }
   return { calls };
+}
+
+/** Returns the number of the first record that is not before a time; `undefined` if there is none. */
+async function firstAfter(directory: string, time: number | undefined): Promise<number | undefined> {
+  return time === undefined ? undefined : (await findTime(directory, time))?.seq;
 }
 
 /** Reads what comes after a page. Returns where the page ends in its file; `undefined` if that is the end of the file. */
@@ -76,11 +92,61 @@ function follow(entry: JournalEntry, ends: CallEnds, hasAllEnds: boolean): Histo
   return hasAllEnds ? { begin: entry } : { begin: entry, isEndUnknown: true };
 }
 
-function isWanted({ begin, end }: HistoryCall, { tool, session, code, isVisible }: HistoryQuery): boolean {
+function isWanted({ begin, end }: HistoryCall, query: HistoryQuery): boolean {
+  const { outcome, since = 0, until = Number.POSITIVE_INFINITY } = query;
+  const last = end ?? begin;
+  const isNamed = (name: string | undefined, recorded: unknown): boolean =>
+    name === undefined ||
+    recorded === name ||
+    (typeof recorded === "string" && query.shown?.(recorded) === name);
   return (
-    (tool === undefined || begin["tool"] === tool) &&
-    (session === undefined || begin["session"] === session) &&
-    (code === undefined || (end ?? begin)["code"] === code) &&
-    isVisible(principalIn(begin))
+    isNamed(query.tool, begin["tool"]) &&
+    isNamed(query.session, begin["session"]) &&
+    isNamed(query.code, last["code"]) &&
+    (outcome === undefined || outcomeIn(last) === outcome) &&
+    (query.rule === undefined || rulesIn(begin).some((rule) => isNamed(query.rule, rule))) &&
+    isNamed(query.sandbox, sandboxIn(begin)) &&
+    isNamed(query.reached, limitIn(last)) &&
+    (query.isRuled === undefined || rulesIn(begin).length > 0 === query.isRuled) &&
+    isAnswered(begin, query.answer) &&
+    isNamed(query.answeredBy, answerIn(begin)?.by) &&
+    begin.at >= since &&
+    begin.at < until &&
+    query.isVisible(principalIn(begin))
   );
+}
+
+function isAnswered(begin: JournalEntry, filter: HistoryQuery["answer"]): boolean {
+  if (filter === undefined) return true;
+  const answer = answerIn(begin);
+  if (answer === undefined) return filter === "any" && begin["code"] === "confirmation_timeout";
+  if (filter === "quick") return isQuick(answer);
+  return filter === "any" || (filter === "allow") === answer.isAllowed;
+}
+
+/**
+ * Reads the records from a position on, in batches, until so many bytes were read.
+ *
+ * @param signal Ends the reading with its reason.
+ * @param onCut Called if there may be more records than were read.
+ * @throws {JournalError} if a file cannot be read.
+ */
+export async function* readOn(
+  directory: string,
+  from: JournalPosition,
+  maxBytes: number,
+  signal: AbortSignal | undefined,
+  onCut: () => void = () => {},
+): AsyncGenerator<readonly JournalEntry[], void, undefined> {
+  let [at, left] = [from, maxBytes];
+  for await (const { entries, next } of readJournal(directory, from)) {
+    signal?.throwIfAborted();
+    yield entries;
+    left -= next.file === at.file ? next.offset - at.offset : next.offset;
+    if (left <= 0) {
+      onCut();
+      return;
+    }
+    at = next;
+  }
 }

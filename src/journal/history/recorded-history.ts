@@ -1,4 +1,5 @@
 import type { JournalEntry } from "../line/entry.ts";
+import type { CallOutcome } from "../read/record-members.ts";
 
 /** A call as a journal has it. */
 export interface HistoryCall {
@@ -20,8 +21,26 @@ export interface HistoryQuery {
   readonly tool?: string | undefined;
   readonly session?: string | undefined;
   readonly code?: string | undefined;
+  /** Only calls that ended so. Default: all, also those that have not ended. */
+  readonly outcome?: CallOutcome | undefined;
+  /** Only calls whose decision this rule led to, or that were granted this sandbox. Default: all. */
+  readonly rule?: string | undefined;
+  readonly sandbox?: string | undefined;
+  /** Only calls that reached this limit, such as `wallTimeMs`. Default: all. */
+  readonly reached?: string | undefined;
+  /** Whether a rule led to the decision. Default: all. */
+  readonly isRuled?: boolean | undefined;
+  /** Only calls about which a person was asked, and answered so. Default: all. */
+  readonly answer?: AnswerFilter | undefined;
+  /** Only calls that this person allowed or denied. Default: all. */
+  readonly answeredBy?: string | undefined;
+  /** Only calls from this time on, and before that one, in milliseconds since the epoch. Default: all. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
   /** Only calls of principals for which it returns true; `undefined` stands for calls without a principal. */
   readonly isVisible: (principal: string | undefined) => boolean;
+  /** How names are shown. A name is wanted also if it is shown as the query has it. Default: as they are. */
+  readonly shown?: ((name: string) => string) | undefined;
   /** Ends the reading with its reason. */
   readonly signal?: AbortSignal;
 }
@@ -33,9 +52,5 @@ export interface HistoryPage {
   readonly next?: number;
 }
 
-/** Returns the id of the principal of a recorded call. */
-export function principalIn({ principal }: JournalEntry): string | undefined {
-  if (typeof principal !== "object" || principal === null || Array.isArray(principal)) return undefined;
-  const { id } = principal as { readonly id?: unknown };
-  return typeof id === "string" ? id : undefined;
-}
+/** Calls about which a person was asked: all of them, those allowed, those denied, and those allowed within 2 s. */
+export type AnswerFilter = "any" | "allow" | "deny" | "quick";

@@ -34,7 +34,7 @@ export function dispatchedParts(
 ): RecordParts {
   const { confirmation, decision, definitionDigest, grant, sideEffects } = record;
   return {
-    beforeAt: argumentMembers(shown),
+    beforeAt: answerMember(record) + argumentMembers(shown),
     beforePrev:
       (confirmation === undefined ? "" : `"confirmation":${canonicalText(plain(confirmation))},`) +
       `"decision":"${decision}","definitionDigest":"${definitionDigest}","grant":${textOf(grant)},` +
@@ -51,7 +51,7 @@ export function dispatchedParts(
  * @param names The names of the call.
  */
 export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
-  const { changes, code, effect, output, questions, receipt, success } = record;
+  const { changes, code, effect, limit, output, questions, receipt, success } = record;
   const { ended, enforced, grant, isolation, mayStillRun, used } = receipt;
   return {
     beforeAt: "",
@@ -59,6 +59,7 @@ export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
       changesMember(changes) +
       (code === undefined ? "" : `"code":"${code}",`) +
       (effect === undefined ? "" : `"effect":"${effect}",`) +
+      (limit === undefined ? "" : `"limit":"${limit}",`) +
       messageMember(names) +
       (success ? `"outputDigest":"${output.digest}",` : "") +
       origin(record),
@@ -99,7 +100,7 @@ export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefi
   const { code, confirmation, decision, definitionDigest, grant, near, reason, sideEffects, slug } = record;
   const names = namesOf(record);
   return {
-    beforeAt: shown === undefined ? "" : argumentMembers(shown),
+    beforeAt: answerMember(record) + (shown === undefined ? "" : argumentMembers(shown)),
     beforePrev:
       `"code":"${code}",` +
       (confirmation === undefined ? "" : `"confirmation":${canonicalText(plain(confirmation))},`) +
@@ -170,6 +171,10 @@ export function namesIn({ session, tool, tool_call_id: callId, turn, message }: 
     ...(typeof turn === "string" && { turn }),
     ...(typeof message === "string" && { message }),
   };
+}
+
+function answerMember({ answer }: Pick<DeniedRecord, "answer">): string {
+  return answer === undefined ? "" : `"answer":${canonicalText(plain(answer))},`;
 }
 
 function argumentMembers({ text, digest }: ShownArguments): string {

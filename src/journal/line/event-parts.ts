@@ -1,10 +1,15 @@
+import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
 import { wellFormed } from "../../base/text.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { KernelChange } from "../../policy/kernel/capability-kernel.ts";
+import type { KernelChange } from "../../policy/capability-kernel.ts";
+import { JournalError } from "../journal-error.ts";
 import type { CallNames } from "./call-parts.ts";
-import { JOURNAL_FORMAT } from "./format.ts";
+import type { JournalEntry } from "./entry.ts";
 import type { RecordParts } from "./record-parts.ts";
+
+/** The format of a journal's records, which each record that begins a process or a file has. */
+const JOURNAL_FORMAT = 1;
 
 /** A record about the journal itself. */
 export type JournalEvent =
@@ -18,7 +23,7 @@ export type JournalEvent =
     }
   | {
       readonly type: "journal.recovered";
-      /** The number of records that could not be kept until the journal could write again. */
+      /** The number of records that could not be stored until the journal could write again. */
       readonly lost: number;
       /** Why it could not write. */
       readonly reason: string;
@@ -52,4 +57,21 @@ export function eventParts(event: JournalEvent): RecordParts {
   }
   const reason = JSON.stringify(wellFormed(event.reason));
   return { beforeAt: "", beforePrev: `"lost":${event.lost},`, beforeSeq: `"reason":${reason},`, afterSeq };
+}
+
+/**
+ * Returns an error if a record says that those after it have a newer format.
+ *
+ * @param path Of the file.
+ */
+export function newerFormat({ type, format }: JournalEntry, path: string): JournalError | undefined {
+  const tells = type === "journal.opened" || type === "journal.rotated";
+  if (!tells || !isNewerFormat(format, JOURNAL_FORMAT)) return undefined;
+  return new JournalError(`the journal '${path}' ${newerFormatText(format, JOURNAL_FORMAT)}`);
+}
+
+/** @throws {JournalError} if a record says that those after it have a newer format. */
+export function refuseNewerFormat(entry: JournalEntry, path: string): void {
+  const error = newerFormat(entry, path);
+  if (error !== undefined) throw error;
 }

@@ -18,7 +18,20 @@ export function composeLine(parts: RecordParts, at: number, prev: string, seq: n
   const { beforeAt, beforePrev, beforeSeq, afterSeq } = parts;
   // Joined, since a concatenated text is a tree of its pieces, which takes longer to write.
   return [
-    ...["{", beforeAt, '"at":', at, ",", beforePrev, '"prev":"', prev, '",'],
-    ...[beforeSeq, '"seq":', seq, ",", afterSeq, "}"],
+    "{",
+    beforeAt,
+    '"at":',
+    at,
+    ",",
+    beforePrev,
+    '"prev":"',
+    prev,
+    '",',
+    beforeSeq,
+    '"seq":',
+    seq,
+    ",",
+    afterSeq,
+    "}",
   ].join("");
 }

@@ -1,6 +1,6 @@
 import type { JournalEntry } from "../line/entry.ts";
 import { parseEntry } from "../line/entry.ts";
-import { refuseNewerFormat } from "../line/format.ts";
+import { refuseNewerFormat } from "../line/event-parts.ts";
 import { listFiles } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 

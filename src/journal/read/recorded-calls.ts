@@ -1,11 +1,13 @@
 import { CanonicalJson, canonicalText } from "../../json/canonical.ts";
-import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { PolicyRequest, PolicySubject } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
-import { KeptInputs } from "../kept-inputs.ts";
 import type { JournalEntry } from "../line/entry.ts";
+import { RecordedInputs } from "../recorded-inputs.ts";
 import { ArgumentReader } from "./argument-reader.ts";
-import { hasRedacted, watchRedacted } from "./redacted-input.ts";
+
+/** What stands in place of a secret in recorded arguments, or in the names of their members: see `Redaction`. */
+const MARK = "[redacted: ";
 
 /** Why a recorded call cannot be decided again. */
 export type UndecidableCause =
@@ -24,7 +26,7 @@ export function isCallRecord({ type }: JournalEntry): boolean {
   return type === "tool.call.dispatched" || type === "tool.call.denied";
 }
 
-/** Makes requests of recorded calls again, as far as the records and what is kept beside the journal allow. */
+/** Makes requests of recorded calls again, as far as the records and what is stored beside the journal allow. */
 export class RecordedCalls {
   readonly #arguments: ArgumentReader;
   readonly #tools: ReadonlyMap<string, PolicySubject>;
@@ -40,7 +42,7 @@ export class RecordedCalls {
    */
   static async open(directory: string): Promise<RecordedCalls> {
     const tools = new Map<string, PolicySubject>();
-    for (const [digest, kept] of await new KeptInputs(directory).tools()) {
+    for (const [digest, kept] of await new RecordedInputs(directory).tools()) {
       tools.set(digest, { ...kept, definition: { digest } });
     }
     return new RecordedCalls(await ArgumentReader.open(directory), tools);
@@ -53,8 +55,11 @@ export class RecordedCalls {
     // The text has the digest of the arguments, which were valid JSON.
     const input = "missing" in read || sealed === undefined ? args : (JSON.parse(read.text) as JsonValue);
     const request = this.requestFor({
-      ...{ definitionDigest: String(definitionDigest), input, sessionId: String(session) },
-      ...{ callId: String(callId), principal: principal as JsonObject | undefined },
+      definitionDigest: String(definitionDigest),
+      input,
+      sessionId: String(session),
+      callId: String(callId),
+      principal: principal as JsonObject | undefined,
     });
     if (typeof request === "string" || !("missing" in read)) return request;
     if (read.missing === "forgotten") return "arguments forgotten";
@@ -128,4 +133,48 @@ export class RecordedRequest implements PolicyRequest {
     this.missing ??= "history not recorded";
     return undefined;
   }
+}
+
+/** Whether a part of recorded arguments was redacted. */
+function hasRedacted(value: JsonValue): boolean {
+  return JSON.stringify(value).includes(MARK);
+}
+
+/**
+ * Returns recorded arguments that say when a part of them is read that was redacted: its text, its name, or a member that may have
+ * had another name.
+ */
+function watchRedacted(value: JsonValue, onRead: () => void): JsonValue {
+  if (typeof value === "string" && value.includes(MARK)) onRead();
+  if (typeof value !== "object" || value === null) return value;
+  const names = Object.keys(value);
+  const hasRedactedName = names.some((name) => name.includes(MARK));
+  // A copy that is not frozen: a proxy must return the values of a frozen one as they are.
+  const copy = isJsonObject(value) ? { ...value } : [...value];
+  const read = (key: string | symbol): void => {
+    if (typeof key !== "string") return;
+    const found: unknown = Reflect.get(copy, key);
+    if (typeof found === "string" ? found.includes(MARK) : found === undefined && hasRedactedName) onRead();
+  };
+  return new Proxy<JsonObject | JsonValue[]>(copy as JsonObject | JsonValue[], {
+    get(target, key, receiver) {
+      read(key);
+      const found: unknown = Reflect.get(target, key, receiver);
+      return typeof key === "string" && Object.hasOwn(target, key)
+        ? watchRedacted(found as JsonValue, onRead)
+        : found;
+    },
+    has(target, key) {
+      read(key);
+      return Reflect.has(target, key);
+    },
+    getOwnPropertyDescriptor(target, key) {
+      read(key);
+      return Reflect.getOwnPropertyDescriptor(target, key);
+    },
+    ownKeys(target) {
+      if (hasRedactedName) onRead();
+      return Reflect.ownKeys(target);
+    },
+  }) as JsonValue;
 }

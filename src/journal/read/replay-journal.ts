@@ -9,8 +9,8 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RulePolicyOptions } from "../../policy/rule/rule.ts";
 import { RulePolicy } from "../../policy/rule/rule-policy.ts";
 import { strictest } from "../../policy/strictest.ts";
-import { KeptInputs } from "../kept-inputs.ts";
 import type { JournalEntry } from "../line/entry.ts";
+import { RecordedInputs } from "../recorded-inputs.ts";
 import { readJournal } from "./read-journal.ts";
 import { isCallRecord, RecordedCalls, type UndecidableCause } from "./recorded-calls.ts";
 
@@ -34,7 +34,7 @@ export interface ReplayDifference {
 }
 
 /**
- * Decides each recorded call again, by the policy and the tools that are kept beside the journal.
+ * Decides each recorded call again, by the policy and the tools that are stored beside the journal.
  *
  * @throws {JournalError} if the journal cannot be read.
  * @throws {Error} if it has a policy in Cedar, and `@cedar-policy/cedar-wasm` is not installed.
@@ -52,14 +52,14 @@ class Replay implements ReplayReport {
   undecided = 0;
   readonly different: ReplayDifference[] = [];
   readonly undecidable = new Map<UndecidableCause, number>();
-  readonly #kept: KeptInputs;
+  readonly #kept: RecordedInputs;
   readonly #calls: RecordedCalls;
   readonly #policies = new Map<string, RuntimePolicy | undefined>();
   /** The clock of the policies: the time of the record. */
   #now = 0;
 
   constructor(directory: string, calls: RecordedCalls) {
-    this.#kept = new KeptInputs(directory);
+    this.#kept = new RecordedInputs(directory);
     this.#calls = calls;
   }
 

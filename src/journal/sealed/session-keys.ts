@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
-import { mkdir, open, unlink } from "node:fs/promises";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { mkdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import { LruMap } from "../../base/lru-map.ts";
 import { JournalError } from "../journal-error.ts";
 import { syncDirectory } from "../storage/append-file.ts";
+import { replaceFile } from "../storage/new-file.ts";
 
 const MAX_CACHED = 10_000;
 const KEY_BYTES = 32;
@@ -38,9 +39,8 @@ export class SessionKeys {
   find(sessionId: string): Buffer | undefined {
     const unsaved = this.#unsaved.get(sessionId);
     const path = this.#pathOf(sessionId);
-    if (unsaved !== undefined || !existsSync(path)) return unsaved;
-    const key = readFileSync(path);
-    if (key.length === KEY_BYTES) return key;
+    const key = unsaved ?? readKey(path);
+    if (key === undefined || key.length === KEY_BYTES) return key;
     throw new JournalError(
       `'${path}' is no key that this version of sandgate reads: use the version that wrote it, or remove the file to give the arguments up`,
     );
@@ -51,9 +51,8 @@ export class SessionKeys {
     if (this.#unsaved.size === 0) return;
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     for (const [sessionId, key] of [...this.#unsaved]) {
-      await using file = await open(this.#pathOf(sessionId), "w", 0o600);
-      await file.writeFile(key);
-      await file.datasync();
+      // A key of which a crash left a part would keep its session from going on.
+      await replaceFile(this.#pathOf(sessionId), key);
       this.#unsaved.delete(sessionId);
     }
     await syncDirectory(this.#directory);
@@ -77,4 +76,30 @@ export class SessionKeys {
   #pathOf(sessionId: string): string {
     return join(this.#directory, `${loadCrypto().hash("sha256", sessionId)}.key`);
   }
+}
+
+/** Returns what is in a key's file; `undefined` only if there is none. */
+function readKey(path: string): Buffer | undefined {
+  let file: number | undefined;
+  try {
+    // Opening a pipe would wait for its other end.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return fstatSync(file).isFile() ? readFileSync(file) : Buffer.alloc(0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new JournalError(`the key '${path}' cannot be read: ${(error as Error).message}`);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+/**
+ * Deletes the key of a session from a journal that may be in use: its sealed arguments can never be read again. The chain
+ * of records still holds. A process that has the journal open goes on sealing with the deleted key, so that what it
+ * writes cannot be read, either.
+ *
+ * @returns Whether there was a key.
+ */
+export function forgetSession(directory: string, sessionId: string): Promise<boolean> {
+  return new SessionKeys(directory).forget(sessionId);
 }

@@ -24,8 +24,7 @@ export class AppendFile implements AsyncDisposable {
 
   /** Opens a file, or creates it, readable for its owner only. */
   static async open(path: string): Promise<AppendFile> {
-    // Not in append mode, in which a write cannot choose its position.
-    const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    const file = await openOrCreate(path);
     try {
       const status = await file.stat({ bigint: true });
       if (!status.isFile()) throw new Error(`'${path}' is not a file`);
@@ -94,6 +93,17 @@ export class AppendFile implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#file.close();
+  }
+}
+
+async function openOrCreate(path: string): Promise<FileHandle> {
+  try {
+    // Not in append mode, in which a write cannot choose its position.
+    return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  } catch (error) {
+    // What a link leads to can be a file of anything else, and would be cut and written to.
+    if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
+    throw new Error(`'${path}' is a link: put the file itself in its place`, { cause: error });
   }
 }
 

@@ -1,7 +1,6 @@
-import { open } from "node:fs/promises";
 import { JournalError } from "../journal-error.ts";
 import type { FileLine } from "./line-reader.ts";
-import { MAX_LINE_BYTES } from "./line-reader.ts";
+import { MAX_LINE_BYTES, openFile } from "./line-reader.ts";
 
 const CHUNK_BYTES = 262_144;
 const NEWLINE = 0x0a;
@@ -18,7 +17,7 @@ export async function* backwardLines(
   end?: number,
 ): AsyncGenerator<readonly FileLine[], void, undefined> {
   try {
-    await using file = await open(path);
+    await using file = await openFile(path);
     let position = end ?? (await file.stat()).size;
     let isLast = true;
     /** The beginning of what was read, up to its first newline: a part of a line. */

@@ -7,6 +7,8 @@ import { JournalError } from "../journal-error.ts";
 export class DirectoryLock implements Disposable {
   readonly #lock: FileLock;
   readonly #place: OpenFilePlace;
+  readonly #directory: string;
+  #lost: string | undefined;
 
   /** @throws {JournalError} if the directory is locked, or the lock cannot be written. */
   constructor(directory: string) {
@@ -17,12 +19,24 @@ export class DirectoryLock implements Disposable {
       throw new JournalError(whyNotLocked(directory, path, error));
     }
     this.#place = new OpenFilePlace(path);
+    this.#directory = directory;
   }
 
   /** Why another process could write to the directory; `undefined` if none can. */
   get problem(): string | undefined {
-    const { problem } = this.#place;
+    const problem = this.#place.problem ?? this.#lost;
     return problem === undefined ? undefined : `the journal is no longer locked: ${problem}`;
+  }
+
+  /** Takes the lock again if this process has lost it: any code of it that closes the file ends the kernel's lock. */
+  renew(): void {
+    if (this.#place.problem !== undefined) return;
+    try {
+      this.#lock.renew();
+      this.#lost = undefined;
+    } catch (error) {
+      this.#lost = whyNotLocked(this.#directory, this.#place.path, error);
+    }
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,5 @@
 const INITIAL_BYTES = 65_536;
-/** A buffer that became longer for one group is not kept. */
+/** A buffer that became longer for one group is not retained. */
 const MAX_KEPT_BYTES = 4_194_304;
 /** The most bytes of a UTF-16 code unit in UTF-8. */
 const MAX_UNIT_BYTES = 3;

@@ -81,7 +81,12 @@ async function openToRead(path: string): Promise<FileHandle> {
   }
 }
 
-async function openFile(path: string): Promise<FileHandle> {
+/**
+ * Opens a file to read it.
+ *
+ * @throws what the file system throws, and {@link TypeError} if there is something else, both as a rejection.
+ */
+export async function openFile(path: string): Promise<FileHandle> {
   // Opening a pipe would wait for its other end.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {

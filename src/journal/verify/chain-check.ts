@@ -1,7 +1,7 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
 import type { JournalError } from "../journal-error.ts";
 import { isCanonicalLine, type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
-import { newerFormat } from "../line/format.ts";
+import { newerFormat } from "../line/event-parts.ts";
 import type { JournalFileName } from "../storage/file-names.ts";
 import { LineReader } from "../storage/line-reader.ts";
 

@@ -25,7 +25,10 @@ export async function diagnose(
   const [line, next] = await readLines(broken, files, 2);
   const entry = line?.entry;
   const found = (kind: JournalContradiction["kind"], seq: number, message: string, through = seq) => ({
-    ...{ kind, seq, file: file.path, message },
+    kind,
+    seq,
+    file: file.path,
+    message,
     ...(through > seq && { through }),
   });
   const changed = (seq: number) => found("changed", seq, `record ${seq} was changed`);

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { loadCrypto } from "../../base/load-crypto.ts";
 import { type ArchiveNote, checkArchived, readArchived } from "../checkpoints/archived.ts";
 import type { VerifierKey } from "../checkpoints/note-keys.ts";
 import { JournalError } from "../journal-error.ts";
@@ -9,12 +11,53 @@ import {
   listFiles,
   listStrays,
 } from "../storage/file-names.ts";
-import { readWhole } from "../storage/line-reader.ts";
+import { LineReader, readWhole } from "../storage/line-reader.ts";
 import { type ChainStart, readChain } from "./chain-check.ts";
 import type { CheckpointCheck } from "./checkpoint-check.ts";
 import { diagnose } from "./diagnose.ts";
 import type { JournalContradiction, JournalReport } from "./report.ts";
-import { SealedCheck } from "./sealed-check.ts";
+
+/** Checks that the sealed arguments which records name stand beside them, as they were written. */
+class SealedCheck {
+  /** Whether the files are a whole directory. Copies of some files may be without their sealed arguments. */
+  readonly #isWhole: boolean;
+  /** The records of the file that is being read, by the digests of their sealed arguments. */
+  #wanted = new Map<string, number>();
+  #before: string | undefined;
+  #problem: JournalContradiction | undefined;
+
+  constructor({ isWhole }: { readonly isWhole: boolean }) {
+    this.#isWhole = isWhole;
+  }
+
+  /** The first contradiction. */
+  get problem(): JournalContradiction | undefined {
+    return this.#problem;
+  }
+
+  /** Takes note of the next record. */
+  follow({ sealed, seq }: JournalEntry): void {
+    if (typeof sealed === "string" && !this.#wanted.has(sealed)) this.#wanted.set(sealed, seq);
+  }
+
+  /** Compares the records since the last call with what stands beside their file. */
+  async endFile({ path }: JournalFileName): Promise<void> {
+    const file = besideFile(path, "sealed");
+    const before = this.#before;
+    this.#before = file;
+    const wanted = this.#wanted;
+    this.#wanted = new Map();
+    if (wanted.size === 0 || this.#problem !== undefined) return;
+    if (!this.#isWhole && !existsSync(file)) return;
+    await strike(wanted, file);
+    // The first records of a file could have theirs beside the file before, in journals of earlier versions.
+    if (wanted.size > 0 && before !== undefined) await strike(wanted, before);
+    const [seq] = wanted.values();
+    if (seq === undefined) return;
+    const message = `the sealed arguments of record ${seq} were changed, or are missing`;
+    this.#problem = { kind: "sealed", seq, file, message };
+  }
+}
 
 /** The files of a journal, as they are before its records are read. */
 export interface FoundFiles {
@@ -67,7 +110,8 @@ export async function verifyChain(
       : (check.finish(last) ?? strayFile(found, last) ?? cutAfterArchive(found, last)));
   const problem = (archived && untrustedArchive(archived, keys)) ?? earlier(contradiction, sealed.problem);
   return {
-    ...{ first, last },
+    first,
+    last,
     ...(archived && (start?.seq ?? 1) > 1 && { archived: archived.records }),
     ...(torn && { torn }),
     ...(problem && { contradiction: problem }),
@@ -94,8 +138,8 @@ function earlier(
 }
 
 /** The last file is never archived, and has a record. */
-function cutAfterArchive({ archived }: FoundFiles, last: number): JournalContradiction | undefined {
-  if (archived === undefined || last > archived.records) return undefined;
+function cutAfterArchive({ archived, isWhole }: FoundFiles, last: number): JournalContradiction | undefined {
+  if (!isWhole || archived === undefined || last > archived.records) return undefined;
   const { path: file, records } = archived;
   const message = `the records after record ${records}, up to which they were archived, are missing`;
   return { kind: "cut", seq: last + 1, file, message };
@@ -163,4 +207,13 @@ export async function readAll(paths: readonly string[]): Promise<FoundFiles["che
     }),
   );
   return read.flat();
+}
+
+/** Removes what stands in a file. */
+async function strike(wanted: Map<string, number>, file: string): Promise<void> {
+  if (!existsSync(file)) return;
+  for await (const lines of new LineReader(file).batches()) {
+    for (const { bytes } of lines) wanted.delete(loadCrypto().hash("sha256", bytes));
+    if (wanted.size === 0) return;
+  }
 }

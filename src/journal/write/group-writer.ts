@@ -20,7 +20,7 @@ export interface WaitingRecord {
   readonly sealed?: string | undefined;
 }
 
-/** What surrounds the writer: where the lines go besides the file, and who is told. */
+/** What surrounds the writer: where the lines go besides the file, and who is notified. */
 export interface WriterSurroundings {
   /** Returns why nothing must be written, besides what the file's path tells; `undefined` if it can be. */
   readonly problem: () => string | undefined;
@@ -42,7 +42,7 @@ export interface WriterSurroundings {
 const MAX_GROUP = 4_096;
 /** A disk that hangs must not fill the memory: beyond this, no record is taken. */
 const MAX_WAITING = 65_536;
-/** How many records that nothing waits for are kept while the journal cannot write. */
+/** How many records that nothing waits for are retained while the journal cannot write. */
 const MAX_KEPT = 10_000;
 /** How long the records that wait can be in all, in UTF-16 code units: they are written as one text. */
 const MAX_WAITING_LENGTH = 67_108_864;
@@ -55,7 +55,7 @@ const MAX_CLOCK_BEHIND_MS = 1_000;
  * group is written, so that a record that is given up leaves no gap.
  */
 export class GroupWriter {
-  /** Whether records are synced before those who wait are told. */
+  /** Whether records are synced before those who wait are notified. */
   readonly #isSynced: boolean;
   readonly #open: OpenCalls;
   readonly #surroundings: WriterSurroundings;
@@ -75,7 +75,7 @@ export class GroupWriter {
   #problem: string | undefined;
   #lost = 0;
   /** The lost records that the journal does not tell yet. */
-  #untold = 0;
+  #unreported = 0;
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
   #isClockBehind = false;
@@ -111,7 +111,7 @@ export class GroupWriter {
     return { records: this.#writing + this.#waiting.length, oldestMs };
   }
 
-  /** The number of records that could not be kept. */
+  /** The number of records that could not be retained. */
   get lost(): number {
     return this.#lost;
   }
@@ -143,7 +143,8 @@ export class GroupWriter {
 
   /** Keeps a record that nothing waits for until the journal can write again, or counts it as lost. */
   keep(record: WaitingRecord): void {
-    const hasSpace = this.#waiting.length < MAX_KEPT && this.#waitingLength < MAX_WAITING_LENGTH;
+    const hasSpace =
+      this.#writing + this.#waiting.length < MAX_KEPT && this.#waitingLength < MAX_WAITING_LENGTH;
     if (this.#isClosed || !hasSpace) {
       this.#lose();
       return;
@@ -325,23 +326,27 @@ export class GroupWriter {
 
   #lose(): void {
     this.#lost++;
-    this.#untold++;
+    this.#unreported++;
   }
 
   async #tryAgain(): Promise<void> {
     const kept = this.#waiting.splice(0);
-    const lost = this.#untold;
+    this.#writing = kept.length;
+    this.#writingSince = this.#waitingSince;
+    const lost = this.#unreported;
     const event = { type: "journal.recovered", lost, reason: this.#problem ?? "" } as const;
     try {
       await this.#write([...kept, { parts: eventParts(event), at: Date.now(), isAwaited: true }]);
       this.#release(kept);
-      this.#untold -= lost;
+      this.#unreported -= lost;
       this.#problem = undefined;
       this.#surroundings.onHealthy(lost);
     } catch (error) {
       this.#waiting.unshift(...kept);
       this.#fail(error);
     }
+    this.#writing = 0;
+    this.#writingSince = undefined;
     this.#loop = this.#problem === undefined && this.#waiting.length > 0 ? this.#run() : undefined;
   }
 }

@@ -40,7 +40,10 @@ export async function crash(killAt: number, calls: number, inFlight: number): Pr
   const reopened = await verifyJournal({ directory: journal, keys: [KEYS.verifier] });
   const ended = new Set(entriesOf(journal, "tool.call.ended"));
   return {
-    ...{ steps, effects: effects.length, unrecorded, isTorn: left.torn !== undefined },
+    steps,
+    effects: effects.length,
+    unrecorded,
+    isTorn: left.torn !== undefined,
     alarms: [left.contradiction, reopened.contradiction, reopened.torn].filter(Boolean),
     endless: entriesOf(journal, "tool.call.dispatched").filter((id) => !ended.has(id)),
   };

@@ -42,7 +42,9 @@ handles.datasync = async function () {
 
 const registry = new ToolRegistry();
 registry.register({
-  ...{ name: "append", description: "Appends a line.", sideEffects: "write" },
+  name: "append",
+  description: "Appends a line.",
+  sideEffects: "write",
   inputSchema: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
   host: async ({ id }: { id: string }) => {
     step();
@@ -55,7 +57,9 @@ await using sandboxes = await openSandboxes();
 const engine = new ToolDispatchEngine();
 {
   await using journal = await openJournal({
-    ...{ directory: join(order.directory, "journal"), key: order.key, maxBytes: 40_000 },
+    directory: join(order.directory, "journal"),
+    key: order.key,
+    maxBytes: 40_000,
   });
   const ctx = { registry, sandboxes, policy: new HostPolicy(), sessionId: "session", journal };
   let next = 0;

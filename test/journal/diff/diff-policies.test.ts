@@ -7,7 +7,7 @@ import { diffPolicies } from "../../../src/journal/diff/diff-policies.ts";
 import type { PolicyDiff } from "../../../src/journal/diff/policy-diff.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { replayJournal } from "../../../src/journal/read/replay-journal.ts";
-import { forgetSession } from "../../../src/journal/sealed/forget-session.ts";
+import { forgetSession } from "../../../src/journal/sealed/session-keys.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { freezeJson } from "../../../src/json/value.ts";
 import { type CedarPolicy, openCedarPolicy } from "../../../src/policy/cedar/cedar-policy.ts";
@@ -20,7 +20,10 @@ import { denied, dispatched, ended, TemporaryDirectory } from "../records.ts";
 
 function subjectOf(inputSchema: PolicySubject["inputSchema"]): PolicySubject {
   const registry = new ToolRegistry().register({
-    ...{ name: "write_file", description: "", sideEffects: "write", inputSchema },
+    name: "write_file",
+    description: "",
+    sideEffects: "write",
+    inputSchema,
     host: () => null,
     quickjs: { source: "export default () => null" },
   });
@@ -68,7 +71,9 @@ describe("A difference of two policies", () => {
     );
     const of = (callId: string, seq: number): object => ({
       directory: directory.path,
-      ...{ seq, callId, tool: "write_file" },
+      seq,
+      callId,
+      tool: "write_file",
     });
     const options = { before: BEFORE, after, directories: [directory.path] };
     const diff = await diffPolicies(options);
@@ -76,7 +81,10 @@ describe("A difference of two policies", () => {
       { change: "deny → allow", before: [], after: ["libraries"], count: 3, witness: { callId: "call-0" } },
       { change: "allow → deny", before: ["docs"], after: [], count: 2, witness: { callId: "call-2" } },
       {
-        ...{ change: "narrower grant", before: ["sources"], after: ["sources"], count: 3 },
+        change: "narrower grant",
+        before: ["sources"],
+        after: ["sources"],
+        count: 3,
         witness: { callId: "call-1" },
       },
     ]);
@@ -103,7 +111,9 @@ describe("A difference of two policies", () => {
     }
     const after = policyOf({ ...USE, name: "libraries", when: { "/path": { prefix: "lib/" } } });
     expect(await diffPolicies({ before: BEFORE, after, directories: [directory.path] })).toMatchObject({
-      ...{ same: 0, different: 3, undecidable: new Map() },
+      same: 0,
+      different: 3,
+      undecidable: new Map(),
       changes: [{ change: "deny → allow", count: 3 }],
     });
   });
@@ -125,7 +135,8 @@ describe("A difference of two policies", () => {
     }
     const after = policyOf({ ...USE, name: "libraries", when: { "/path": { prefix: "lib/" } } });
     expect(await diffPolicies({ before: BEFORE, after, directories: [path] })).toMatchObject({
-      ...{ same: 0, different: 12_000 },
+      same: 0,
+      different: 12_000,
       changes: [
         { change: "deny → allow", count: 4_000, witness: { callId: "call-2" } },
         { change: "allow → deny", before: ["sources"], count: 4_000, witness: { callId: "call-0" } },
@@ -169,7 +180,9 @@ describe("A difference of two policies", () => {
     }
     const after = policyOf({ ...USE, name: "other", tools: ["read_file"] });
     expect(await diffPolicies({ before: BEFORE, after, directories: [path] })).toMatchObject({
-      ...{ same: 0, different: 2, undecided: 1 },
+      same: 0,
+      different: 2,
+      undecided: 1,
       undecidable: new Map([
         ["arguments redacted", 1],
         ["tool not kept", 2],
@@ -218,7 +231,9 @@ describe("A difference of two policies", () => {
     await record(directory.path, ["src/a", "lib/a"]);
     const after = policyOf(
       {
-        ...{ ...USE, name: "in the workspace", when: { "/path": { prefix: "src/" } } },
+        ...USE,
+        name: "in the workspace",
+        when: { "/path": { prefix: "src/" } },
         capabilities: { fs: [{ workspace: true }] },
       },
       { ...USE, name: "libraries", when: { "/path": { prefix: "lib/" } } },
@@ -310,7 +325,8 @@ describe("A difference of two policies", () => {
     });
     const rules = policyOf({ ...USE, name: "sources", when: { "/path": { prefix: "src/" } } });
     expect(await diffPolicies({ before: rules, after: cedar, directories: [path] })).toMatchObject({
-      ...{ same: 3, different: 0 },
+      same: 3,
+      different: 0,
       undecidable: new Map([["tool changed", 1]]),
     });
     const joined = strictest(cedar, policyOf({ ...USE, name: "all" }));

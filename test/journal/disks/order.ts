@@ -1,4 +1,4 @@
-import type { ToolError } from "../../../src/engine/failure/errors.ts";
+import type { ToolError } from "../../../src/engine/errors.ts";
 
 /** What the process does. */
 export interface DiskOrder {
@@ -23,6 +23,8 @@ export interface DiskReport {
   readonly recorded?: false;
   readonly problem: string;
   readonly lost: number;
+  /** With a closed file: how many records waited after more calls were denied than the journal keeps. */
+  readonly waiting?: number;
   /** Whether a call succeeded once there was space again. */
   readonly healed?: boolean;
   /** What verifying says against the journal at the end. */

@@ -2,19 +2,12 @@
  * A process whose journal can no longer be written from some time on: it dispatches calls before and after, and prints
  * what became of them.
  */
-import {
-  appendFileSync,
-  closeSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, closeSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { archiveJournal } from "../../../src/journal/archive-journal.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { verifyJournal } from "../../../src/journal/verify/verify-journal.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
@@ -47,12 +40,18 @@ registry.register({
   host: append("read"),
 } as never);
 registry.register({
-  ...{ name: "slow", description: "", sideEffects: "write", inputSchema, host: () => slow.promise },
+  name: "slow",
+  description: "",
+  sideEffects: "write",
+  inputSchema,
+  host: () => slow.promise,
 } as never);
 await using sandboxes = await openSandboxes();
 const engine = new ToolDispatchEngine();
 const journal = await openJournal({
   directory,
+  // Some files are older than the one that is written.
+  ...(failure === "full disk" && { maxBytes: 4_096 }),
   onNotice: ({ kind }) => {
     if (kind === "healthy") healthy.resolve();
   },
@@ -68,6 +67,7 @@ const call = async (name: string): Promise<ToolExecution> => {
 };
 
 const before = [await call("write"), await call("read")];
+if (failure === "full disk") for (let i = 0; i < 12; i++) await call("write");
 const running = call("slow");
 await journal.flush();
 await fail();
@@ -76,8 +76,15 @@ slow.resolve("done");
 const interrupted = await running;
 const problem = journal.problem ?? "";
 let healed: ToolExecution | undefined;
+let waiting: number | undefined;
+if (failure === "closed file") {
+  // The journal tries to write in this time, too.
+  const until = performance.now() + 3_000;
+  while (performance.now() < until || journal.lost === 0) for (let i = 0; i < 500; i++) await call("nowhere");
+  waiting = journal.backlog.records;
+}
 if (failure === "full disk") {
-  rmSync(filler);
+  await archiveJournal({ directory, to: join(dirname(effects), "archive"), before: Date.now() });
   // The journal's own timer does not keep the process alive.
   const alive = setInterval(() => {}, 1_000);
   await healthy.promise;
@@ -90,8 +97,10 @@ const report: DiskReport = {
   after: after.map(({ error }) => error),
   ran,
   effects: readFileSync(effects, "utf8").trim().split("\n"),
-  ...{ problem, lost: journal.lost },
+  problem,
+  lost: journal.lost,
   ...(interrupted.receipt.recorded === false && { recorded: false }),
+  ...(waiting !== undefined && { waiting }),
   ...(healed && { healed: healed.success }),
   verified: (await verifyJournal({ directory })).contradiction ?? "sound",
 };

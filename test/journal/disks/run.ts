@@ -27,7 +27,7 @@ export function runOnDisk(failure: DiskFailure): DiskReport {
   const script = `${PREPARATIONS[failure]} exec "$2" "$3" "$4"`;
   const shell = ["sh", "-c", script, "sh", disk, process.execPath, PROGRAM, JSON.stringify(order)];
   const [command = "", ...args] = isMounted(failure) ? ["unshare", "-m", ...shell] : shell;
-  const { stdout, stderr, status, signal } = spawnSync(command, args, { encoding: "utf8" });
+  const { stdout, stderr, status, signal } = spawnSync(command, args, { encoding: "utf8", timeout: 50_000 });
   if (status !== 0) throw new Error(`the process ended with ${signal ?? status}: ${stderr}`);
   return JSON.parse(stdout) as DiskReport;
 }

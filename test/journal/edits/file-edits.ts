@@ -27,20 +27,19 @@ export const FILE_EDITS: Readonly<Record<string, Edit>> = {
 
 /** These are found without a key, too. */
 export const WITHOUT_COPY_OR_KEY: readonly string[] = [
-  ...[
-    "delete the newest files",
-    "delete a file before others",
-    "empty the newest file",
-    "name a file otherwise",
-  ],
-  ...["add a copy of a file", "add the records of a file again", "join two files", "split a file"],
+  "delete the newest files",
+  "delete a file before others",
+  "empty the newest file",
+  "name a file otherwise",
+  "add a copy of a file",
+  "add the records of a file again",
+  "join two files",
+  "split a file",
   "write a record in another way after the last checkpoint",
   "write the last record in another way after the last checkpoint",
-  ...[
-    "repeat and reorder checkpoints",
-    "put checkpoints beside another file",
-    "add a text to the checkpoints",
-  ],
+  "repeat and reorder checkpoints",
+  "put checkpoints beside another file",
+  "add a text to the checkpoints",
   "end the newest checkpoints in the middle of one",
 ];
 

@@ -62,7 +62,9 @@ test("a tail that was cut off, with the checkpoints of its machine, is missing a
   expect(journals.map(({ report }) => report.contradiction)).toEqual([
     undefined,
     {
-      ...{ kind: "cut", seq: 5, through: 8 },
+      kind: "cut",
+      seq: 5,
+      through: 8,
       message: expect.stringMatching(
         /^records 5 to 8 were cut off: a checkpoint that 'example.com\/[02]' names covers them$/,
       ),
@@ -152,11 +154,17 @@ test("an end whose beginning is in no journal shows records that no checkpoint c
   const { calls, isSound } = await machines.verify();
   expect(isSound).toBe(false);
   expect(calls).toEqual({
-    ...{ moved: 0, open: 0, unbegun: 1, lost: 0 },
+    moved: 0,
+    open: 0,
+    unbegun: 1,
+    lost: 0,
     examples: [
       {
-        ...{ directory: machines.directory(1), seq: 2 },
-        ...{ session: "session-1", tool: "write_file", callId: "call-1" },
+        directory: machines.directory(1),
+        seq: 2,
+        session: "session-1",
+        tool: "write_file",
+        callId: "call-1",
       },
     ],
   });
@@ -220,6 +228,9 @@ test("a peer whose journal was cut back is told, and what was named stays", asyn
   using machines = new Machines(2);
   await record(machines);
   machines.cut(1, 3);
+  await expect(machines.open(1)).rejects.toThrow("contradicts its checkpoint of");
+  // Its operator wants it to go on.
+  for (const name of readdirSync(machines.shared)) rmSync(join(machines.shared, name));
   await (await machines.open(1)).close();
   machines.notices.length = 0;
   await (await machines.open(0)).close();

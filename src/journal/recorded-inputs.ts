@@ -1,21 +1,24 @@
-import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
 import type { ToolDefinitionDigest } from "../engine/definition.ts";
 import { canonicalText } from "../json/canonical.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { isJsonObject, type JsonValue } from "../json/value.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
+import { JournalError, withRemedy } from "./journal-error.ts";
 import { syncDirectory } from "./storage/append-file.ts";
+import { readWhole } from "./storage/line-reader.ts";
+import { replaceFile } from "./storage/new-file.ts";
 
 /** A tool as a policy sees it, as far as its definition says. */
-export type KeptTool = Pick<PolicySubject, "name" | "sideEffects" | "tags" | "sandboxes" | "inputSchema">;
+export type JournalTool = Pick<PolicySubject, "name" | "sideEffects" | "tags" | "sandboxes" | "inputSchema">;
 
 /**
  * What decisions depend on besides the calls: policies and definitions of tools. They stand beside the journal in files whose
  * names are the digests of their texts, which the records have, so that a file that was changed is not taken for what it was.
  */
-export class KeptInputs {
+export class RecordedInputs {
   readonly #policies: string;
   readonly #tools: string;
 
@@ -26,8 +29,10 @@ export class KeptInputs {
   }
 
   /**
-   * Keeps a policy and the tools that it decides on. Not kept are a policy in code, and a tool of which a file was changed
+   * Keeps a policy and the tools that it decides on. Not stored are a policy in code, and a tool of which a file was changed
    * since it was registered.
+   *
+   * @throws {JournalError} as a rejection, if they cannot be written.
    */
   async keep(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {
     for (const source of policy.sources ?? []) {
@@ -42,27 +47,35 @@ export class KeptInputs {
     }
   }
 
-  /** Returns a policy's options; `undefined` if it was not kept, or was changed since. */
+  /** Returns a policy's options; `undefined` if it was not stored, or was changed since. */
   policy(digest: string): Promise<JsonValue | undefined> {
     return readValue(this.#policies, digest);
   }
 
-  /** Returns the tools that were kept, and not changed since, by the digests of their definitions. */
-  async tools(): Promise<ReadonlyMap<string, KeptTool>> {
-    const tools = new Map<string, KeptTool>();
+  /** Returns the tools that were retained, and not changed since, by the digests of their definitions. */
+  async tools(): Promise<ReadonlyMap<string, JournalTool>> {
+    const tools = new Map<string, JournalTool>();
     for (const name of await readdir(this.#tools).catch(() => [])) {
       const digest = name.replace(/\.json$/, "");
-      const value = await readValue(this.#tools, digest);
-      if (isJsonObject(value)) tools.set(digest, keptTool(value));
+      const tool = journalTool(await readValue(this.#tools, digest));
+      if (tool !== undefined) tools.set(digest, tool);
     }
     return tools;
   }
 }
 
-function keptTool(definition: JsonObject): KeptTool {
-  const { name, sideEffects, tags, inputSchema, implementations } = definition as unknown as KeptTool & {
+/** Returns `undefined` for what is no definition: anybody can add a file whose name is the digest of its text. */
+function journalTool(definition: JsonValue | undefined): JournalTool | undefined {
+  if (!isJsonObject(definition)) return undefined;
+  const { name, sideEffects, tags, inputSchema, implementations } = definition as unknown as JournalTool & {
     readonly implementations: ToolImplementations<never, never>;
   };
+  const isTool =
+    typeof name === "string" &&
+    typeof sideEffects === "string" &&
+    (tags === undefined || Array.isArray(tags)) &&
+    [inputSchema, implementations].every((each) => isJsonObject(each as JsonValue | undefined));
+  if (!isTool) return undefined;
   return { name, sideEffects, ...(tags && { tags }), sandboxes: sandboxesOf(implementations), inputSchema };
 }
 
@@ -71,22 +84,20 @@ const DIGEST = /^[0-9a-f]{64}$/;
 async function keepFile(directory: string, digest: string, text: string): Promise<void> {
   const path = join(directory, `${digest}.json`);
   if ((await read(directory, digest)) === text) return;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const part = `${path}.part`;
-  {
-    await using file = await open(part, "w", 0o600);
-    await file.writeFile(text);
-    await file.datasync();
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await replaceFile(path, text);
+    await syncDirectory(directory);
+  } catch (error) {
+    throw new JournalError(`the journal cannot keep '${path}': ${withRemedy((error as Error).message)}`);
   }
-  await rename(part, path);
-  await syncDirectory(directory);
 }
 
 async function read(directory: string, digest: string): Promise<string | undefined> {
   // Digests in a journal can be anything.
   if (!DIGEST.test(digest)) return undefined;
   try {
-    return await readFile(join(directory, `${digest}.json`), "utf8");
+    return await readWhole(join(directory, `${digest}.json`));
   } catch {
     return undefined;
   }
@@ -96,5 +107,9 @@ async function read(directory: string, digest: string): Promise<string | undefin
 async function readValue(directory: string, digest: string): Promise<JsonValue | undefined> {
   const text = await read(directory, digest);
   if (text === undefined || loadCrypto().hash("sha256", text) !== digest) return undefined;
-  return JSON.parse(text) as JsonValue;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
 }
