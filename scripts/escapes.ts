@@ -1,7 +1,7 @@
 /**
  * `npm run test:escapes`: programs in the process sandbox try to get out, in every way that `test/escapes/attempts` has.
  * Prints a table of the attempts, of their controls, which must succeed, and of those that got out: in namespaces none, and
- * on Landlock exactly those that `test/escapes/not-held-attempts.ts` names. Options: words that
+ * on Landlock exactly those that `test/escapes/not-enforced-attempts.ts` names. Options: words that
  * the names of attempts must contain. `--commands N` runs that many commands instead that leave descendants behind, in
  * namespaces and as many on Landlock, and prints how many of these are still there 100 ms after each. Runs the built package,
  * whose processes for Landlock start in a third of the time that those of the sources take.
@@ -17,7 +17,7 @@ import { KERNEL } from "../test/escapes/attempts/kernel.ts";
 import { NETWORK } from "../test/escapes/attempts/network.ts";
 import { OTHERS } from "../test/escapes/attempts/others.ts";
 import { countDescendants, launchersLeft } from "../test/escapes/descendants.ts";
-import { NOT_HELD_ATTEMPTS } from "../test/escapes/not-held-attempts.ts";
+import { NOT_HELD_ATTEMPTS } from "../test/escapes/not-enforced-attempts.ts";
 import { type Result, runAttempt } from "../test/escapes/run.ts";
 import { Tools } from "../test/escapes/tools.ts";
 import { ISOLATIONS } from "../test/sandboxes/process/availability.ts";

@@ -62,7 +62,10 @@ async function runOne(sandboxes: Sandboxes, result: Leftovers): Promise<void> {
   const timer = isCancelled ? setTimeout(() => cancelling.abort(), Math.random() * CANCELLED_MS) : undefined;
   const { error, receipt } = await runCommand(sandboxes, {
     program: {
-      ...{ command: "sh", args: ["-c", script], input: "none", output: "completion" },
+      command: "sh",
+      args: ["-c", script],
+      input: "none",
+      output: "completion",
       killGraceMs: 5,
     },
     signal: cancelling.signal,

@@ -29,7 +29,7 @@ export interface Result {
 /** Runs an attempt in the sandbox, and its control, each in a scene of its own. */
 export async function runAttempt(attempt: Attempt, confined: Confined, tools: string): Promise<Result> {
   const tried = await inScene(attempt, (scene) =>
-    runConfined(attempt, confined, tools, scene, [workspaceOf(scene, attempt)], attempt.limits),
+    runConfined(attempt, confined, { tools, scene }, [workspaceOf(scene, attempt)], attempt.limits),
   );
   const { control } = attempt;
   const allowed = await inScene(attempt, async (scene) => {
@@ -37,7 +37,7 @@ export async function runAttempt(attempt: Attempt, confined: Confined, tools: st
       return scene.unconfined(control?.script ?? attempt.script, tools);
     const fs = "fs" in control ? control.fs(scene.workspace, scene.outside) : [workspaceOf(scene, attempt)];
     const limits = "limits" in control ? control.limits : attempt.limits;
-    return await runConfined(attempt, confined, tools, scene, fs, limits);
+    return await runConfined(attempt, confined, { tools, scene }, fs, limits);
   });
   return {
     attempt,
@@ -66,11 +66,15 @@ async function inScene(
   return { printed: printed.trim(), escape: await scene.escape(printed) };
 }
 
+interface Ended {
+  readonly output?: unknown;
+  readonly error?: { readonly message: string; readonly code: string };
+}
+
 async function runConfined(
-  { script, net }: Pick<Attempt, "script" | "net">,
+  { group, name, script, net }: Attempt,
   { isolation, sandboxes }: Confined,
-  tools: string,
-  scene: Scene,
+  { tools, scene }: { readonly tools: string; readonly scene: Scene },
   fs: readonly FsGrant[],
   limits: ResourceLimits = {},
 ): Promise<string> {
@@ -85,8 +89,8 @@ async function runConfined(
       // On Landlock, the grant itself is refused.
       ...(hasNamespaces && net && { net }),
     },
-  })) as { output?: unknown; error?: { message: string; code: string } };
+  })) as Ended;
   if (error?.code === "sandbox_unavailable" || error?.code === "permission_denied")
-    throw new Error(`no attempt was made: ${error.message}`);
+    throw new Error(`no attempt was made: ${group}: ${name}: ${error.message}`);
   return error === undefined ? String(output) : error.message;
 }

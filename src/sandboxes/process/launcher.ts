@@ -5,7 +5,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import type { SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
-import type { Cgroup } from "./cgroups/cgroups.ts";
+import type { Cgroup } from "./cgroups.ts";
 import type { ProxyListener } from "./network/proxy-listener.ts";
 import type { Program } from "./program.ts";
 

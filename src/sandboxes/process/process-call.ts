@@ -4,13 +4,13 @@ import type { ProcessImplementation } from "../../tool/implementations/process-i
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import type { Cgroup } from "./cgroups/cgroups.ts";
-import { IdleWatch, idleText } from "./idle-watch.ts";
+import type { Cgroup } from "./cgroups.ts";
+import { EarlyEnd, earlyEndText, endedEarly } from "./early-end.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
 import { type CallNetwork, withNetwork } from "./network/call-network.ts";
 import { ProgramOutput } from "./output/program-output.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
-import type { Program } from "./program.ts";
+import type { EarlyEndTimes, Program } from "./program.ts";
 import { ProgramEnd } from "./program-end.ts";
 import {
   lostProgram,
@@ -34,8 +34,7 @@ export interface CallParts {
   readonly cgroup?: Cgroup | undefined;
   /** Absent if the grant gives none. */
   readonly network?: CallNetwork | undefined;
-  /** Milliseconds without output and CPU time after which the program is ended. */
-  readonly idleMs: number;
+  readonly times: EarlyEndTimes;
 }
 
 /** One call of a program, from its start to its outcome. */
@@ -111,11 +110,11 @@ export class ProcessCall {
     );
     task.signal?.addEventListener("abort", cancel, { once: true });
     if (task.signal?.aborted) cancel();
-    const { idleMs } = this.#parts;
-    const watch = new IdleWatch(idleMs, this.#launched, this.#output, () => void this.stop("idle"));
+    const { times } = this.#parts;
+    const early = new EarlyEnd(times, this.#launched, this.#output, (cause) => void this.stop(cause));
     await this.#end.exited;
     this.#hasExited = true;
-    watch[Symbol.dispose]();
+    early[Symbol.dispose]();
     clearTimeout(this.#grace);
     const code = await this.#end.finish();
     clearTimeout(deadline);
@@ -124,14 +123,19 @@ export class ProcessCall {
     const cause = this.#cause;
     const moved = await moveProtectedAside(task, files);
     const notes = [
-      ...(cause === "idle" ? [idleText(idleMs)] : []),
+      ...(endedEarly(cause) ? [earlyEndText(cause, times)] : []),
       ...moved,
       ...networkNotes(launcher.isolation, this.#launched, this.#output, network !== undefined),
     ];
     return outcomeOfProgram({
       ...this.#parts,
-      ...{ launched: this.#launched, output: this.#output, startedAt: this.#startedAt },
-      ...{ cause, exposed: this.#exposed, code, notes },
+      launched: this.#launched,
+      output: this.#output,
+      startedAt: this.#startedAt,
+      cause,
+      exposed: this.#exposed,
+      code,
+      notes,
     });
   }
 }

@@ -1,6 +1,6 @@
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
-import type { Cgroups } from "./cgroups/cgroups.ts";
+import type { Cgroups } from "./cgroups.ts";
 
 /** The limits of a program for which the grant sets none. */
 export const PROCESS_DEFAULTS: Required<

@@ -1,4 +1,4 @@
-import { describeThrown } from "../../base/thrown.ts";
+import { performance } from "node:perf_hooks";
 import { awaitWork } from "../../base/turns.ts";
 import type { ProxyOptions } from "../../egress/proxy/forward-proxy.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
@@ -10,9 +10,8 @@ import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import { ownerOf, type SandboxTask } from "../contract/task.ts";
-import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
-import { failedStart } from "./failed-start.ts";
-import { KeptCommands } from "./kept/kept-commands.ts";
+import { type Cgroup, Cgroups } from "./cgroups.ts";
+import { failedStart, unavailableStart } from "./failed-start.ts";
 import type { GrantedFiles, Launcher } from "./launcher.ts";
 import type { ConfinedProgram, ConfinedProgramOptions } from "./long-running/confined-program.ts";
 import { type RunningProgram, startRunningProgram } from "./long-running/running-program.ts";
@@ -20,8 +19,10 @@ import { CallNetwork } from "./network/call-network.ts";
 import { openLauncher } from "./open-launcher.ts";
 import { ProcessCall } from "./process-call.ts";
 import { defaultLimits, enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
-import { idleMsOf, keptCommand, type Program, programFor } from "./program.ts";
+import { type EarlyEndTimes, type Program, programFor, shellCommand, timesOf } from "./program.ts";
 import { ProgramChanges } from "./program-changes.ts";
+import { lostProgram } from "./program-outcome.ts";
+import { ShellCommands } from "./shell/shell-commands.ts";
 
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
 const CAPABILITIES: Readonly<Record<Isolation, ReadonlySet<CapabilityName>>> = {
@@ -42,13 +43,22 @@ export interface ProcessSandboxOptions {
   readonly isolation?: Isolation;
   /** The absolute path of bubblewrap. Default: `/usr/bin/bwrap`. */
   readonly bubblewrap?: string;
-  /** Milliseconds after the last command of a kept shell until it is ended. Default: 600,000. */
+  /** Milliseconds after the last command of a persistent shell until it is ended. Default: 600,000. */
   readonly shellIdleMs?: number;
   /**
    * Milliseconds after which a program that neither writes anything nor uses CPU time is ended, unless its tool or its call
    * says otherwise: see `ProcessImplementation.idleMs`. `Infinity`: it never is. Default: 60,000.
    */
   readonly idleMs?: number;
+}
+
+interface ProcessSandboxParts {
+  readonly openEgress: ProxyOptions["openEgress"];
+  readonly launcher: Launcher;
+  readonly fellBack: string | undefined;
+  readonly kept: ShellCommands;
+  readonly memory: GuestMemory;
+  readonly idleMs: number;
 }
 
 /**
@@ -65,7 +75,7 @@ export class ProcessSandbox implements Sandbox {
   readonly #openEgress: ProxyOptions["openEgress"];
   readonly #memory: GuestMemory;
   readonly #idleMs: number;
-  readonly #kept: KeptCommands;
+  readonly #kept: ShellCommands;
   readonly #running = new Set<ProcessCall>();
   readonly #programs = new Set<RunningProgram>();
   /** Why there are no namespaces, until it is logged. */
@@ -85,18 +95,11 @@ export class ProcessSandbox implements Sandbox {
     memory: GuestMemory = new GuestMemory(),
   ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
-    const kept = new KeptCommands(launcher, shellIdleMs, memory);
-    return new ProcessSandbox(openEgress, launcher, fellBack, kept, memory, idleMs);
+    const kept = new ShellCommands(launcher, shellIdleMs, memory);
+    return new ProcessSandbox({ openEgress, launcher, fellBack, kept, memory, idleMs });
   }
 
-  private constructor(
-    openEgress: ProxyOptions["openEgress"],
-    launcher: Launcher,
-    fellBack: string | undefined,
-    kept: KeptCommands,
-    memory: GuestMemory,
-    idleMs: number,
-  ) {
+  private constructor({ openEgress, launcher, fellBack, kept, memory, idleMs }: ProcessSandboxParts) {
     this.#openEgress = openEgress;
     this.#launcher = launcher;
     this.#kept = kept;
@@ -125,20 +128,21 @@ export class ProcessSandbox implements Sandbox {
     this.#warn(task);
     let program: Program;
     let command: string | undefined;
-    let idleMs: number;
+    let times: EarlyEndTimes;
     try {
       program = programFor(tool, task);
-      command = keptCommand(tool, task);
-      idleMs = idleMsOf(tool, task) ?? this.#idleMs;
+      command = shellCommand(tool, task);
+      times = timesOf(tool, task, this.#idleMs);
     } catch (error) {
       return failedStart(error);
     }
-    if (command !== undefined) return this.#kept.run({ task, tool, program, command, idleMs }, this.#cgroups);
+    if (command !== undefined) return this.#kept.run({ task, tool, program, command, times }, this.#cgroups);
     const grants = task.capabilities.fs ?? [];
     const owner = ownerOf(task);
     let files: GrantedFiles | undefined;
     let cgroup: Cgroup | undefined;
     let network: CallNetwork | undefined;
+    let launchedAt: number | undefined;
     try {
       const launcher = this.#launcher;
       files = await launcher.openFiles(grants, owner, "call");
@@ -148,23 +152,33 @@ export class ProcessSandbox implements Sandbox {
       await awaitWork(owner);
       if (this.#closed) return unavailable("the sandbox is closed");
       cgroup = this.#cgroups.create(task.limits, launcher.ownProcesses);
-      network = CallNetwork.of({
-        openEgress: this.#openEgress,
-        grants: task.capabilities.net ?? [],
-        netBytes: task.limits.netBytes ?? PROCESS_DEFAULTS.netBytes,
-        warn: (text) => task.observer.log("warn", text),
-      });
+      const { net = [] } = task.capabilities;
+      if (net.length > 0)
+        network = new CallNetwork({
+          openEgress: this.#openEgress,
+          grants: net,
+          netBytes: task.limits.netBytes ?? PROCESS_DEFAULTS.netBytes,
+          warn: (text) => task.observer.log("warn", text),
+        });
       const call = new ProcessCall({
-        ...{ task, tool, program, launcher, files, cgroup, network },
-        ...{ memory: this.#memory, idleMs },
+        task,
+        tool,
+        program,
+        launcher,
+        files,
+        cgroup,
+        network,
+        memory: this.#memory,
+        times,
       });
+      launchedAt = performance.now();
       this.#running.add(call);
       const outcome = await call.ended.finally(() => this.#running.delete(call));
       // The next call with a network would need a launcher of its own, too.
       if (outcome.status !== "unavailable" && network === undefined) launcher.prepare?.(grants, owner);
       return await changes.addTo(outcome);
     } catch (error) {
-      return unavailable(describeThrown(error).detail);
+      return launchedAt === undefined ? unavailableStart(error) : lostProgram(error, launchedAt);
     } finally {
       network?.[Symbol.dispose]();
       await files?.[Symbol.asyncDispose]();
@@ -185,7 +199,9 @@ export class ProcessSandbox implements Sandbox {
       this.#fellBack = undefined;
     }
     const program = await startRunningProgram(options, {
-      ...{ launcher: this.#launcher, cgroups: this.#cgroups, openEgress: this.#openEgress },
+      launcher: this.#launcher,
+      cgroups: this.#cgroups,
+      openEgress: this.#openEgress,
     });
     if (this.#closed) {
       await program.stop(0);

@@ -7,7 +7,8 @@ import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import type { CheckedOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import type { Cgroup } from "./cgroups/cgroups.ts";
+import type { Cgroup } from "./cgroups.ts";
+import { type EarlyEndCause, endedEarly } from "./early-end.ts";
 import { failedStart } from "./failed-start.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
 import type { CallNetwork } from "./network/call-network.ts";
@@ -41,7 +42,7 @@ const NO_LOOPBACK =
   "If this program needs one, ask the user to install bubblewrap";
 
 /** Why a program was stopped. */
-export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "exposed" | "idle";
+export type StopCause = "timeout" | "cancelled" | "outputBytes" | "memory" | "exposed" | EarlyEndCause;
 
 /** The message of a program that was ended, since it could have read or changed a file of Sandgate itself. */
 export function exposedText(path: string): string {
@@ -60,7 +61,7 @@ export function networkNotes(
   return [hasProxy ? PAST_PROXY : NOT_GRANTED];
 }
 
-/** A program, or a command of a kept shell, that has ended or was stopped. */
+/** A program, or a command of a persistent shell, that has ended or was stopped. */
 export interface EndedProgram {
   readonly task: SandboxTask;
   readonly program: Program;
@@ -107,11 +108,14 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
     return { status: "limit_exceeded", limit: "outputBytes", message: output.refusal, ...base };
   if (cause === "exposed")
     return {
-      ...{ status: "failed", message: exposedText(shownPath(ended.exposed ?? "")), userVisible: true },
+      status: "failed",
+      message: exposedText(shownPath(ended.exposed ?? "")),
+      userVisible: true,
       ...base,
     };
-  if (cause === "timeout" && !mayHaveBegun) return { status: cause, hasBegun: false, ...base };
-  if (cause !== undefined && cause !== "idle") return { status: cause, ...base };
+  if ((cause === "timeout" || cause === "late") && !mayHaveBegun)
+    return { status: "timeout", hasBegun: false, ...base };
+  if (cause !== undefined && !endedEarly(cause)) return { status: cause, ...base };
   if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
   const refusal = directoryProblem(launched.said, program.cwd);
   if (refusal !== undefined) return { ...failedStart(refusal), used, isolation };
@@ -133,8 +137,13 @@ export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
 /** The outcome of a call whose program was launched, when an error here hides what became of it. */
 export function lostProgram(thrown: unknown, startedAt: number): SandboxOutcome {
   return {
-    ...{ status: "failed", message: LOST, userVisible: true, effect: "unknown" },
-    ...{ used: { wallTimeMs: performance.now() - startedAt }, mayStillRun: true, ended: "unknown" },
+    status: "failed",
+    message: LOST,
+    userVisible: true,
+    effect: "unknown",
+    used: { wallTimeMs: performance.now() - startedAt },
+    mayStillRun: true,
+    ended: "unknown",
     detail: describeThrown(thrown).detail,
   };
 }
@@ -176,9 +185,18 @@ export function madeTexts(
   { places, isComplete }: MadePlaces,
   show: (path: string) => string = (path) => path,
 ): readonly string[] {
-  const texts = places.map(({ path, movedTo }) => madeText(show(path), movedTo));
+  const texts = places.slice(0, MAX_NAMED).map(({ path, movedTo }) => madeText(show(path), movedTo));
+  const others = places.slice(MAX_NAMED);
+  const left = others.filter(({ movedTo }) => movedTo === undefined).length;
+  if (others.length > 0)
+    texts.push(
+      `The program made ${others.length} more of these, of which ${left === 0 ? "all were moved" : `${left} could not be moved`}`,
+    );
   return isComplete ? texts : [...texts, NOT_SEARCHED];
 }
+
+/** How many of the places that a program made are named. */
+const MAX_NAMED = 20;
 
 const NOT_SEARCHED =
   "There are more directories, or more files that other programs run, than are looked at after a call: whether the program made others is not known";

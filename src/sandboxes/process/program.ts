@@ -3,6 +3,7 @@ import type { JsonValue } from "../../json/value.ts";
 import { IDLE_FORM, isIdleTime, isProgramText, isVariableName } from "../../tool/checks/process-problems.ts";
 import type {
   ArgumentReference,
+  PersistentShell,
   ProcessImplementation,
 } from "../../tool/implementations/process-implementation.ts";
 import type { ProgramContext } from "../../tool/program-context.ts";
@@ -59,31 +60,55 @@ export function programBytes({ command, args, env, cwd = "" }: Program): number 
 }
 
 /**
- * Returns the command for a kept shell, if the call is one of a command that such a shell runs.
+ * Returns the command for a persistent shell, if the call is one of a command that such a shell runs.
  *
  * @throws {ToolFailure} `validation_error` if it names a directory, or the command cannot be given to a program.
  */
-export function keptCommand(
+export function shellCommand(
   { keptShell, cwd }: ProcessImplementation,
   task: SandboxTask,
 ): string | undefined {
   const values = new Values(task.input);
-  if (keptShell === undefined || !values.isTrue(keptShell.when)) return undefined;
+  const command =
+    typeof keptShell === "function"
+      ? keptShell(task.input as never, contextOf(task))
+      : values.command(keptShell);
+  if (command === undefined) return undefined;
+  if (!isProgramText(command)) throw new TypeError("process.keptShell returned no text without NUL");
   if ((task.capabilities.net ?? []).length > 0)
-    throw refusal("A persistent shell has no network: leave persistent out to run a command with one");
+    throw refusal(
+      "The shell of a session, in which persistent commands and those in the background run, has no network: run the command in " +
+        "another way",
+    );
   if (typeof cwd === "object" && values.single(cwd) !== undefined)
     throw refusal(
-      `${nameOf(cwd.argument)} must be left out for a persistent shell, which keeps its directory: use cd`,
+      `${nameOf(cwd.argument)} must be left out for the shell of a session, which keeps its directory: use cd`,
     );
-  return values.single(keptShell.command) ?? "";
+  return command;
 }
 
-/** Milliseconds without output and CPU time after which the program is ended, if the tool or the call says so. */
-export function idleMsOf({ idleMs }: ProcessImplementation, task: SandboxTask): number | undefined {
-  if (typeof idleMs !== "function") return idleMs;
-  const given: unknown = idleMs(task.input as never);
-  if (given === undefined || isIdleTime(given)) return given;
-  throw new TypeError(`process.idleMs did not return ${IDLE_FORM}`);
+/** When a program is ended before its wall time, with what it wrote until then, in milliseconds. */
+export interface EarlyEndTimes {
+  /** Without output and CPU time. `Infinity`: never. */
+  readonly idleMs: number;
+  /** Since its start. `undefined`: never. */
+  readonly timeoutMs: number | undefined;
+}
+
+/**
+ * Returns when the program of a call is ended early.
+ *
+ * @param idleMs If neither the tool nor the call says so.
+ */
+export function timesOf(tool: ProcessImplementation, task: SandboxTask, idleMs: number): EarlyEndTimes {
+  const ask = (member: "idleMs" | "timeoutMs"): number | undefined => {
+    const time = tool[member];
+    if (typeof time !== "function") return time;
+    const given: unknown = time(task.input as never);
+    if (given === undefined || isIdleTime(given)) return given;
+    throw new TypeError(`process.${member} did not return ${IDLE_FORM}`);
+  };
+  return { idleMs: ask("idleMs") ?? idleMs, timeoutMs: ask("timeoutMs") };
 }
 
 function stdinOf(
@@ -121,8 +146,10 @@ class Values {
     );
   }
 
-  isTrue(reference: ArgumentReference): boolean {
-    return this.#valueOf(reference) === true;
+  /** The command for a persistent shell; `undefined` if the call is none of one. */
+  command(shell: PersistentShell | undefined): string | undefined {
+    if (shell === undefined || this.#valueOf(shell.when) !== true) return undefined;
+    return this.single(shell.command) ?? "";
   }
 
   /** The text of a value that is no list. */

@@ -1,4 +1,4 @@
-import { landlockProblem } from "../../../src/sandboxes/process/landlock/availability.ts";
+import { landlockProblem } from "../../../src/sandboxes/process/landlock/landlock-launcher.ts";
 import { Bubblewrap } from "../../../src/sandboxes/process/namespaces/bubblewrap.ts";
 import type { Isolation } from "../../../src/tool/isolation.ts";
 

@@ -10,7 +10,10 @@ afterAll(() => sandboxes.close());
 const complete = (script: string, more: Partial<ProgramCall> = {}, failOnExit?: boolean) =>
   runProgram(sandboxes, {
     program: {
-      ...{ command: "sh", args: ["-c", script], input: "none", output: "completion" },
+      command: "sh",
+      args: ["-c", script],
+      input: "none",
+      output: "completion",
       ...(failOnExit !== undefined && { failOnExit }),
     },
     ...more,

@@ -1,12 +1,17 @@
+import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { ProcessImplementation } from "../../../src/tool/implementations/process-implementation.ts";
 import { ISOLATIONS } from "./availability.ts";
-import { ShellScene } from "./kept/shell-scene.ts";
 import { runProgram } from "./run-program.ts";
+import { ShellScene } from "./shell/shell-scene.ts";
 
 const IDLE_MS = 1_500;
+
+const HAS_PYTHON = existsSync("/usr/bin/python3");
+if (!HAS_PYTHON)
+  console.warn("A test of a program that waits for a disk is skipped: it needs /usr/bin/python3");
 
 describe.each(ISOLATIONS)("An idle program (%s)", (isolation) => {
   let sandboxes: Sandboxes;
@@ -20,7 +25,11 @@ describe.each(ISOLATIONS)("An idle program (%s)", (isolation) => {
   const run = (script: string, program: Partial<ProcessImplementation> = {}): Promise<ToolExecution> =>
     runProgram(sandboxes, {
       program: {
-        ...{ command: "bash", args: ["-c", script], input: "none", output: "completion", killGraceMs: 500 },
+        command: "bash",
+        args: ["-c", script],
+        input: "none",
+        output: "completion",
+        killGraceMs: 500,
         ...program,
       } as ProcessImplementation,
       limits: { wallTimeMs: 40_000 },
@@ -35,7 +44,9 @@ describe.each(ISOLATIONS)("An idle program (%s)", (isolation) => {
     const { output, error } = await run(script);
     expect(error).toBeUndefined();
     expect(output).toMatchObject({
-      ...{ exitCode, stdout: "begun\n", stderr: expect.stringContaining("before\n") },
+      exitCode,
+      stdout: "begun\n",
+      stderr: expect.stringContaining("before\n"),
       note: expect.stringMatching(/^The program was ended: for 1\.5s it wrote nothing and used no CPU time/),
     });
   });
@@ -64,6 +75,17 @@ describe.each(ISOLATIONS)("An idle program (%s)", (isolation) => {
     ["starts other programs now and then", "for ((i = 0; i < 12; i++)); do sleep 0.4; done; echo done"],
   ])("is none that %s", async (_, script) => {
     const { output, error } = await run(script);
+    expect(error).toBeUndefined();
+    expect(output).toMatchObject({ exitCode: 0, stdout: "done\n" });
+    expect(output).not.toHaveProperty("note");
+  });
+
+  test.skipIf(!HAS_PYTHON)("is none that waits in the kernel, as for a slow disk", async () => {
+    // Here for a child that uses its memory, until that has opened a file.
+    const spawn =
+      'os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, "x", 0, 0)])';
+    const python = `python3 -c 'import os; ${spawn}'`;
+    const { output, error } = await run(`cd $HOME; mkfifo x; ${python} & sleep 5; : > x; wait; echo done`);
     expect(error).toBeUndefined();
     expect(output).toMatchObject({ exitCode: 0, stdout: "done\n" });
     expect(output).not.toHaveProperty("note");

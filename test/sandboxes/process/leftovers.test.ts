@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { makeTemporaryDirectory, processMark } from "../../../src/base/temporary-directory.ts";
-import { Cgroups } from "../../../src/sandboxes/process/cgroups/cgroups.ts";
+import { Cgroups } from "../../../src/sandboxes/process/cgroups.ts";
 import { ISOLATIONS } from "./availability.ts";
 
 const OPEN = resolve(import.meta.dirname, "../../../src/sandboxes/open-sandboxes.ts");

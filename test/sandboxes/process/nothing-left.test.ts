@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { Cgroups } from "../../../src/sandboxes/process/cgroups/cgroups.ts";
+import { Cgroups } from "../../../src/sandboxes/process/cgroups.ts";
 import { unavailable } from "./availability.ts";
 import { type ProgramCall, runProgram } from "./run-program.ts";
 
@@ -24,7 +24,10 @@ function survivors(): readonly string[] {
 async function run(script: string, killGraceMs?: number, more: Partial<ProgramCall> = {}) {
   return runProgram(sandboxes, {
     program: {
-      ...{ command: "sh", args: ["-c", script], input: "none", output: "completion" },
+      command: "sh",
+      args: ["-c", script],
+      input: "none",
+      output: "completion",
       ...(killGraceMs !== undefined && { killGraceMs }),
     },
     ...more,
@@ -39,19 +42,20 @@ describe.skipIf(unavailable)("A program that traps SIGTERM", () => {
     ["5 s, the default", undefined, 5_000],
   ])("sees it at once, and is killed after %s", async (_name, killGraceMs, grace) => {
     const cancelling = new AbortController();
-    let seen = 0;
+    let cancelledAt = 0;
     const { error, receipt, partialOutput } = await run(TRAPS_SIGTERM, killGraceMs, {
       signal: cancelling.signal,
       onOutput: (text) => {
-        if (text.includes("ready")) cancelling.abort();
-        if (text.includes("seen")) seen = performance.now();
+        if (!text.includes("ready")) return;
+        cancelledAt = performance.now();
+        cancelling.abort();
       },
     });
     expect(error?.code).toBe("cancelled");
     expect(receipt.ended).toBe("confirmed");
     expect(partialOutput).toBe("ready\nseen\n");
-    // It went on for most of the grace: half of it is left to a busy machine.
-    expect(performance.now() - seen).toBeGreaterThanOrEqual(grace / 2);
+    // It went on for the grace; timers may be some milliseconds early.
+    expect(performance.now() - cancelledAt).toBeGreaterThanOrEqual(grace - 20);
   });
 });
 

@@ -11,7 +11,9 @@ const NONE = "/nonexistent/bwrap";
 
 async function run(sandboxes: Sandboxes, decision: PolicyDecision = allow({ sandbox: "process" })) {
   const tool = {
-    ...{ name: "echo", description: "", inputSchema: { type: "object" } },
+    name: "echo",
+    description: "",
+    inputSchema: { type: "object" },
     process: { command: "echo", args: ["ran"], input: "none", output: "text" },
   } as const;
   const warnings: string[] = [];
@@ -23,8 +25,11 @@ async function run(sandboxes: Sandboxes, decision: PolicyDecision = allow({ sand
   const execution = await new ToolDispatchEngine().dispatch(
     { id: "c1", name: "echo", arguments: {} },
     {
-      ...{ registry: new ToolRegistry().register(tool), policy: { check: () => decision } },
-      ...{ sandboxes, events, sessionId: "s1" },
+      registry: new ToolRegistry().register(tool),
+      policy: { check: () => decision },
+      sandboxes,
+      events,
+      sessionId: "s1",
       confirm: async () => {
         asked++;
         return { decision: "allow", by: "ann" };

@@ -180,8 +180,11 @@ describe.skipIf(unavailable)("A program in a sandbox that waited", () => {
       outputs.push(output);
       await runProgram(sandboxes, {
         program: {
-          ...{ command: "sh", args: ["-c", "touch /tmp/left; sleep 60 & exit"] },
-          ...{ env: { A: "left" }, cwd: "sub", output: "text" },
+          command: "sh",
+          args: ["-c", "touch /tmp/left; sleep 60 & exit"],
+          env: { A: "left" },
+          cwd: "sub",
+          output: "text",
         },
         capabilities,
         limits: { cpuMs: 5_000 },

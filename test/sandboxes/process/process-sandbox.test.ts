@@ -21,8 +21,8 @@ import { allow } from "../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { Cgroups } from "../../../src/sandboxes/process/cgroups/cgroups.ts";
-import type { Hierarchy } from "../../../src/sandboxes/process/cgroups/hierarchy.ts";
+import type { Hierarchy } from "../../../src/sandboxes/process/cgroups.ts";
+import { Cgroups } from "../../../src/sandboxes/process/cgroups.ts";
 import { REFUSED } from "../../../src/sandboxes/process/seccomp/system-calls.ts";
 import { unavailable } from "./availability.ts";
 

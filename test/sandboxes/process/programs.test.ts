@@ -167,8 +167,12 @@ describe.skipIf(landlockUnavailable)("A program on Landlock", () => {
     const at = (cwd: string) =>
       runProgram(landlock, {
         program: {
-          ...{ command: "sh", args: ["-c", 'pwd; echo "$A $1"', "sh", { argument: "/a" }] },
-          ...{ env: { A: "own" }, cwd: { argument: "/cwd" }, input: "none", output: "completion" },
+          command: "sh",
+          args: ["-c", 'pwd; echo "$A $1"', "sh", { argument: "/a" }],
+          env: { A: "own" },
+          cwd: { argument: "/cwd" },
+          input: "none",
+          output: "completion",
         },
         arguments: { a: "given", cwd },
         capabilities,

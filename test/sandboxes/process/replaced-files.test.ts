@@ -17,8 +17,8 @@ import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { codeOf, GrantedTree, readText } from "../../workspace/granted-tree.ts";
 import { ISOLATIONS, unavailable } from "./availability.ts";
-import { ShellScene } from "./kept/shell-scene.ts";
 import { runProgram } from "./run-program.ts";
+import { ShellScene } from "./shell/shell-scene.ts";
 
 const ENDED = /a file of Sandgate itself, was created or replaced while it ran/;
 /** So long that the program is ended before. */
@@ -45,10 +45,10 @@ beforeEach(() => {
   tree = new GrantedTree();
   folder = tree.root;
   onTestFinished(() => tree[Symbol.dispose]());
-  for (const path of ["conf/sandgate.yaml", "conf/token", "project/a.txt"]) replace(path, "OWN");
+  for (const path of ["conf/config.yaml", "conf/token", "project/a.txt"]) replace(path, "OWN");
   guard([
-    { path: at("conf/sandgate.yaml"), access: "read" },
-    { path: at("conf/sandgate.lock"), access: "read" },
+    { path: at("conf/config.yaml"), access: "read" },
+    { path: at("conf/config.lock"), access: "read" },
     { path: at("conf/token") },
     { path: at("conf/keys/later.key") },
   ]);
@@ -83,7 +83,7 @@ describe.skipIf(unavailable !== undefined)("While a program of a call runs", asy
   };
 
   test.each([
-    ["a config that is replaced", "conf/sandgate.yaml", `${LONG}; echo BAD > conf/sandgate.yaml`],
+    ["a config that is replaced", "conf/config.yaml", `${LONG}; echo BAD > conf/config.yaml`],
     ["a token that is replaced", "conf/token", `${LONG}; cat conf/token`],
   ])("%s ends it", MINUTE, async (_, path, attempt) => {
     const { error, output } = await during(() => replace(path, "NEW"), attempt);
@@ -97,7 +97,7 @@ describe.skipIf(unavailable !== undefined)("While a program of a call runs", asy
     "a lock or a key that is made ends it, and cannot be told from one of the program",
     MINUTE,
     async () => {
-      for (const path of ["conf/sandgate.lock", "conf/keys/later.key"]) {
+      for (const path of ["conf/config.lock", "conf/keys/later.key"]) {
         const { error } = await during(
           () => replace(path, "NEW"),
           `${LONG}; cat ${path}; echo BAD > ${path}`,
@@ -150,8 +150,8 @@ describe.skipIf(unavailable !== undefined)("While a program of a call runs", asy
     }, "sleep 3; cat project/a.txt");
     expect(output).toBe("NEW");
     const reading = await during(
-      () => replace("conf/sandgate.yaml", "NEW"),
-      "sleep 3; cat conf/sandgate.yaml",
+      () => replace("conf/config.yaml", "NEW"),
+      "sleep 3; cat conf/config.yaml",
       {},
     );
     expect(reading.output).toBe("NEW");
@@ -163,10 +163,10 @@ describe.skipIf(unavailable !== undefined)("While a program of a call runs", asy
     async () => {
       const { error } = await during(
         () => {},
-        "echo BAD > conf/sandgate.lock; sleep 60; echo BAD >> conf/sandgate.lock",
+        "echo BAD > conf/config.lock; sleep 60; echo BAD >> conf/config.lock",
       );
       expect(error?.message).toMatch(ENDED);
-      expect(existsSync(at("conf/sandgate.lock"))).toBe(false);
+      expect(existsSync(at("conf/config.lock"))).toBe(false);
     },
   );
 
@@ -247,7 +247,7 @@ describe.each(ISOLATIONS)("A program that stays (%s)", async (isolation) => {
   test("is not granted for writing a directory with a file of Sandgate itself", MINUTE, async () => {
     for (const path of ["", "conf"])
       await expect(start({ directory: at(path), at: at(path), write: true }), path).rejects.toThrow(
-        /has a file of Sandgate itself, '(conf\/)?(sandgate.yaml|token)'/,
+        /has a file of Sandgate itself, '(conf\/)?(config.yaml|token)'/,
       );
     rmSync(at("conf"), { recursive: true });
     await expect(start({ directory: folder, at: folder, write: true })).rejects.toThrow(/Sandgate itself/);
@@ -266,20 +266,20 @@ describe.each(ISOLATIONS)("A program that stays (%s)", async (isolation) => {
 
   test("can read a config in its own folder, and sees a new one", MINUTE, async () => {
     mkdirSync(at("agent"));
-    writeFileSync(at("agent/sandgate.yaml"), "OWN");
-    guard([{ path: at("agent/sandgate.yaml"), access: "read" }]);
+    writeFileSync(at("agent/config.yaml"), "OWN");
+    guard([{ path: at("agent/config.yaml"), access: "read" }]);
     const program = await start(
       { directory: at("agent"), at: at("agent") },
-      "cat sandgate.yaml; read line; cat sandgate.yaml; echo BAD > sandgate.yaml",
+      "cat config.yaml; read line; cat config.yaml; echo BAD > config.yaml",
     );
     program.stderr.resume();
     const output = text(program.stdout);
     await program.pid;
-    replace("agent/sandgate.yaml", "NEW");
+    replace("agent/config.yaml", "NEW");
     program.stdin.end("go\n");
     expect(await output).toMatch(/^(OWN|NEW)NEW$/);
     await program.ended;
-    expect(readFileSync(at("agent/sandgate.yaml"), "utf8")).toBe("NEW");
+    expect(readFileSync(at("agent/config.yaml"), "utf8")).toBe("NEW");
   });
 
   test("is ended when a file in its grant is guarded, and says why", MINUTE, async () => {
@@ -290,7 +290,9 @@ describe.each(ISOLATIONS)("A program that stays (%s)", async (isolation) => {
       { directory: at("project"), at: at("project") },
     ]) {
       const program = await sandboxes.startConfinedProgram({
-        ...{ command: "cat", fs: [grant], warn: (warning: string) => void warnings.push(warning) },
+        command: "cat",
+        fs: [grant],
+        warn: (warning: string) => void warnings.push(warning),
       });
       for (const stream of [program.stdout, program.stderr]) stream.resume();
       await program.pid;
@@ -333,7 +335,7 @@ test.skipIf(!root)("A file of Sandgate itself below /usr cannot be read by a pro
   for (const { isolation, sandboxes } of opened) {
     const { output, error } = await look(sandboxes);
     if (isolation === "namespaces") expect(output).toBe("readable");
-    else expect(error?.code).toBe("sandbox_unavailable");
+    else expect(error?.code).toBe("permission_denied");
     if (isolation === "landlock")
       await expect(sandboxes.startConfinedProgram({ command: "true" })).rejects.toThrow(/of Sandgate itself/);
   }

@@ -32,7 +32,10 @@ describe.each(ISOLATIONS)("The standard streams of a program (%s)", (isolation) 
   const complete = async (script: string, { program, ...more }: Case = {}): Promise<ProgramCompletion> => {
     const { output, error } = await runProgram(sandboxes, {
       program: {
-        ...{ command: "bash", args: ["-c", script], input: "none", output: "completion" },
+        command: "bash",
+        args: ["-c", script],
+        input: "none",
+        output: "completion",
         ...program,
       } as ProcessImplementation,
       ...more,
@@ -65,7 +68,11 @@ describe.each(ISOLATIONS)("The standard streams of a program (%s)", (isolation) 
     ["cat /dev/stdin <<<here", { stdout: "here\n" }],
   ] as const)("can be opened by their names: %s", async (script, written) => {
     expect(await complete(script)).toEqual({
-      ...{ exitCode: 0, signal: null, stdout: "", stderr: "", truncated: false },
+      exitCode: 0,
+      signal: null,
+      stdout: "",
+      stderr: "",
+      truncated: false,
       ...written,
     });
   });

@@ -5,6 +5,7 @@ import type { QueueOwner } from "../../../base/fair-queue.ts";
 import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
 import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
+import { shownPath } from "../../../tool/file-failure.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { findProtected } from "../../../workspace/find-protected.ts";
 import { protectionOf } from "../../../workspace/granted-protected.ts";
@@ -101,7 +102,7 @@ export class GrantedPaths implements GrantedFiles {
     checkPlace(path);
     const access = guardedAccess(path);
     if (access === "none" || (access === "read" && grant.write))
-      throw new DirectoryGrantError(guardedText(path));
+      throw new DirectoryGrantError(guardedText(path), GUARDED_HERE);
     const fd = isFileGrant(grant) ? openFile(grant) : openGranted(path);
     this.#fds.push(fd);
     const { dev, ino } = fstatSync(fd, { bigint: true });
@@ -139,6 +140,11 @@ export class GrantedPaths implements GrantedFiles {
   }
 }
 
+/** What the model reads of a file of Sandgate itself. */
+const GUARDED_HERE =
+  "Permission denied: a directory that this tool is granted has a file of Sandgate itself, which cannot be hidden from programs " +
+  "here. Ask the user to grant another directory, or to install bubblewrap";
+
 /**
  * Landlock allows a directory with everything in it.
  *
@@ -154,6 +160,7 @@ function refuseGuarded(
   if (guarded !== undefined)
     throw new DirectoryGrantError(
       `'${directory}' has a file of Sandgate itself, '${guarded}', which Landlock cannot keep from programs: grant another directory, or install bubblewrap`,
+      GUARDED_HERE,
     );
 }
 
@@ -177,6 +184,9 @@ async function refuseUncovered(
     throw new DirectoryGrantError(
       `'${directory}' has '${place.path}', which other programs run or follow, and which Landlock cannot keep from being changed: ` +
         "grant it without write, say writesProtected: true, or install bubblewrap",
+      `Permission denied: a directory that this tool is granted with write has '${shownPath(place.path)}', which other programs run ` +
+        "or follow, and whose changes cannot be prevented here. Ask the user to install bubblewrap, to accept that with " +
+        "writesProtected: true in the grant, or to grant the directory without write",
     );
   return new ProtectedWatch(fd, protection, found, owner);
 }

@@ -1,20 +1,110 @@
-import { spawn } from "node:child_process";
-import { closeSync, rmSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { closeSync, existsSync, rmSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { promisify } from "node:util";
 import { entryFile } from "../../../base/entry-file.ts";
 import type { QueueOwner } from "../../../base/fair-queue.ts";
 import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { Launch, Launched, Launcher } from "../launcher.ts";
+import { CONFIGURATION, SYSTEM_DIRECTORIES } from "../namespaces/system-files.ts";
 import { InputFile, ProgramPipes } from "../program-pipes.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
-import { landlockProblem } from "./availability.ts";
 import { GrantedPaths } from "./granted-paths.ts";
 import type { GrantedPath, LaunchPlan } from "./launch-plan.ts";
 import { LaunchedOnLandlock } from "./launched-on-landlock.ts";
 import { NODE_OPTIONS } from "./node-options.ts";
-import { SupervisorPool } from "./supervisor-pool.ts";
-import { systemPaths } from "./system-paths.ts";
+
+/** The most supervisors that wait. Each is a process of Node.js, with its memory. */
+const MOST = 2;
+
+/** Milliseconds after which a supervisor is not used any more. */
+const MAX_AGE_MS = 60_000;
+
+interface Waiting {
+  readonly supervisor: LaunchedOnLandlock;
+  readonly expiry: NodeJS.Timeout;
+}
+
+/** Supervisors that wait for the next calls, whatever these are granted. Each is used for one call. */
+class SupervisorPool {
+  readonly #start: () => LaunchedOnLandlock;
+  readonly #ending = new Set<Promise<unknown>>();
+  /** The oldest first: it is most likely to be ready. */
+  #waiting: readonly Waiting[] = [];
+  #closed = false;
+
+  /** @param start Starts a supervisor. */
+  constructor(start: () => LaunchedOnLandlock) {
+    this.#start = start;
+  }
+
+  /** Returns a supervisor: one that waits, or a new one. */
+  take(): LaunchedOnLandlock {
+    const found = this.#waiting.find(({ supervisor }) => !supervisor.hasExited);
+    if (found === undefined) return this.#start();
+    this.#remove(found);
+    found.supervisor.keepAlive(true);
+    return found.supervisor;
+  }
+
+  /** Starts a supervisor for the next call, in a later turn of the event loop. */
+  prepare(): void {
+    setImmediate(() => this.#add()).unref();
+  }
+
+  #add(): void {
+    if (this.#closed || this.#waiting.length >= MOST) return;
+    const supervisor = this.#start();
+    supervisor.keepAlive(false);
+    const expiry = setTimeout(() => this.#discard(waiting), MAX_AGE_MS).unref();
+    const waiting: Waiting = { supervisor, expiry };
+    this.#waiting = [...this.#waiting, waiting];
+    void supervisor.exited.then(() => this.#remove(waiting));
+  }
+
+  #discard(waiting: Waiting): void {
+    this.#remove(waiting);
+    const { supervisor } = waiting;
+    // Its end can be waited for.
+    supervisor.keepAlive(true);
+    supervisor.kill();
+    supervisor.discard();
+    const ended = supervisor.exited.finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
+  }
+
+  #remove(waiting: Waiting): void {
+    clearTimeout(waiting.expiry);
+    this.#waiting = this.#waiting.filter((each) => each !== waiting);
+  }
+
+  /** Ends the supervisors that wait, and waits until they have ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const waiting of this.#waiting) this.#discard(waiting);
+    await Promise.all(this.#ending);
+  }
+}
+
+/**
+ * The version of Landlock's interface that is needed, of Linux 6.12: earlier ones do not keep programs from sending signals
+ * to any process of the user, this one included.
+ */
+const LEAST_VERSION = 6;
+
+/** Devices that programs expect, and that reach nothing. */
+const DEVICES = ["full", "null", "random", "urandom", "zero"];
+
+/** Files of `/proc` that tell about the machine, not about its processes. */
+const MACHINE = ["cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"];
+
+/**
+ * Files of `/etc` that programs need besides: with namespaces, they would not be there, and programs do without them. What
+ * is there and cannot be read ends some of them.
+ */
+const EXISTING = ["bash.bashrc", "nsswitch.conf", "profile", "ssl/certs", "ssl/openssl.cnf"];
 
 /** RLIMIT_CPU, RLIMIT_CORE and RLIMIT_AS of Linux. */
 const CPU_SECONDS = 0;
@@ -23,7 +113,7 @@ const ADDRESS_SPACE_BYTES = 9;
 
 /**
  * Launches programs that confine themselves with Landlock and a seccomp filter before they begin, where there are no
- * namespaces: see `not-held.ts`.
+ * namespaces: see `not-enforced.ts`.
  */
 export class LandlockLauncher implements Launcher<GrantedPaths> {
   readonly isolation = "landlock";
@@ -70,18 +160,26 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     const { command, args, env, cwd } = program;
     const { temporary } = files;
     const variables = {
-      ...{ PATH: "/usr/bin:/bin", HOME: temporary, TMPDIR: temporary, LANG: "C.UTF-8" },
+      PATH: "/usr/bin:/bin",
+      HOME: temporary,
+      TMPDIR: temporary,
+      LANG: "C.UTF-8",
       // A configuration that is there and cannot be read would end it.
       GIT_CONFIG_NOSYSTEM: "1",
       ...env,
     };
     const plan: LaunchPlan = {
-      ...{ command, args, directory: files.workingDirectory, cwd, filter: this.#filter },
+      command,
+      args,
+      directory: files.workingDirectory,
+      cwd,
+      filter: this.#filter,
       env: Object.entries(variables).map(([name, value]) => `${name}=${value}`),
       paths: [...this.#system, ...files.paths],
       limits: limitsOf(limits),
       cgroups: cgroup?.processFiles ?? [],
-      ...{ hasChannel, hasInput: hasInput || program.stdin !== "" },
+      hasChannel,
+      hasInput: hasInput || program.stdin !== "",
     };
     // The program enters the cgroup immediately before it begins.
     cgroup?.enforce();
@@ -110,7 +208,8 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     const input = hasInput ? this.#pipes.toProgram() : new InputFile(this.#directory);
     const [stdout, stderr] = [this.#pipes.fromProgram(), this.#pipes.fromProgram()];
     const child = spawn(process.execPath, [...NODE_OPTIONS, supervisor], {
-      ...{ env: {}, cwd: "/" },
+      env: {},
+      cwd: "/",
       stdio: [input.fd, stdout.fd, stderr.fd, "pipe", "pipe", hasChannel ? "pipe" : "ignore"],
     });
     const ends = [stdout, stderr, ...(input instanceof InputFile ? [] : [input])];
@@ -129,4 +228,37 @@ function limitsOf({ cpuMs, processMemoryBytes }: ResourceLimits): LaunchPlan["li
       ? []
       : [[ADDRESS_SPACE_BYTES, processMemoryBytes, processMemoryBytes] as const]),
   ];
+}
+
+/** The paths of the system that every program may use, as far as they are there. */
+function systemPaths(): readonly GrantedPath[] {
+  const read = [
+    ...SYSTEM_DIRECTORIES,
+    ...[...CONFIGURATION, ...EXISTING].map((name) => `/etc/${name}`),
+    ...MACHINE.map((name) => `/proc/${name}`),
+  ];
+  return [
+    ...read.map((path) => ({ path, access: "read" }) as const),
+    ...DEVICES.map((name) => ({ path: `/dev/${name}`, access: "device" }) as const),
+  ].filter(({ path }) => existsSync(path));
+}
+
+/** Returns why programs cannot be confined with Landlock on this machine; `undefined` if they can. */
+export async function landlockProblem(): Promise<string | undefined> {
+  if (process.platform !== "linux") return "programs can be confined on Linux only";
+  if (seccompFilter() === undefined) return `there is no seccomp filter for ${process.arch}`;
+  if (!isBuiltin("node:ffi")) return `Node.js ${process.versions.node} has no node:ffi, which Landlock needs`;
+  if (!existsSync("/proc/self/stat")) return "Landlock needs /proc, to find the processes of a program";
+  const probe = entryFile("sandboxes/process/landlock/child/probe");
+  let version: number;
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [...NODE_OPTIONS, probe], { env: {} });
+    version = Number(stdout);
+  } catch (error) {
+    const { stderr = "" } = error as { readonly stderr?: string };
+    return `Node.js cannot be started to find Landlock: ${stderr.trim()}`;
+  }
+  if (version >= LEAST_VERSION) return undefined;
+  if (version === 0) return "the kernel has no Landlock, or it is not in its list of security modules (lsm=)";
+  return `Landlock is too old: version ${version} of its interface, and ${LEAST_VERSION} (Linux 6.12) is needed`;
 }

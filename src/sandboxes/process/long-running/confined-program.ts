@@ -22,7 +22,10 @@ export interface ConfinedProgramOptions {
   readonly cwd?: string;
   /** Directories and files that it sees besides the system's. Default: none. */
   readonly fs?: readonly FsGrant[];
-  /** Origins that it can reach, by a proxy. Needs namespaces. Default: it has no network. */
+  /**
+   * Origins that it can reach, by a proxy, which needs namespaces; other requests are reported to `warn`. Default: it has no network,
+   * and what it tries to reach is not reported.
+   */
   readonly net?: readonly NetGrant[];
   /** Default: none but `netBytes`. */
   readonly limits?: LongRunningLimits;

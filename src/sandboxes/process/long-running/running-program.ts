@@ -5,7 +5,7 @@ import { checkNetGrant } from "../../../policy/grant/net-grant.ts";
 import { isProgramText, isVariableName } from "../../../tool/checks/process-problems.ts";
 import type { Isolation } from "../../../tool/isolation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { Cgroup, Cgroups } from "../cgroups/cgroups.ts";
+import type { Cgroup, Cgroups } from "../cgroups.ts";
 import type { GrantedFiles, Launched, Launcher } from "../launcher.ts";
 import { CallNetwork, type CallNetworkOptions, withNetwork } from "../network/call-network.ts";
 import { enforceableLimits, KILL_GRACE_MS, PROCESS_DEFAULTS } from "../process-limits.ts";
@@ -43,8 +43,9 @@ export async function startRunningProgram(
   const { limits = {}, warn = () => {} } = options;
   const fs = checkFsGrants(options.fs ?? []);
   const grants = (options.net ?? []).map(checkNetGrant);
-  const unheld = firstLimitBesides(limits, enforceableLimits(cgroups, launcher.isolation));
-  if (unheld !== undefined) throw new ToolPreparationError(`the limit '${unheld}' cannot be enforced here`);
+  const unenforced = firstLimitBesides(limits, enforceableLimits(cgroups, launcher.isolation));
+  if (unenforced !== undefined)
+    throw new ToolPreparationError(`the limit '${unenforced}' cannot be enforced here`);
   if (grants.length > 0 && launcher.isolation !== "namespaces")
     throw new ToolPreparationError("a program has a network only with namespaces");
   const held: Held = {};
@@ -52,11 +53,16 @@ export async function startRunningProgram(
     held.files = await launcher.openFiles(fs, {}, "lasting");
     held.cgroup = cgroups.create(limits, launcher.ownProcesses);
     const { netBytes = PROCESS_DEFAULTS.netBytes } = limits;
-    held.network = CallNetwork.of({ openEgress, grants, netBytes, warn });
+    if (options.net !== undefined && launcher.isolation === "namespaces")
+      held.network = new CallNetwork({ openEgress, grants, netBytes, warn });
     const launched = launcher.launch({
       program: withNetwork(program, held.network),
-      ...{ files: held.files, limits, cgroup: held.cgroup, listener: held.network?.listener },
-      ...{ hasInput: true, hasChannel: options.channel === true },
+      files: held.files,
+      limits,
+      cgroup: held.cgroup,
+      listener: held.network?.listener,
+      hasInput: true,
+      hasChannel: options.channel === true,
     });
     return new RunningProgram(launched, held, launcher.isolation, warn);
   } catch (error) {
@@ -124,7 +130,9 @@ export class RunningProgram implements ConfinedProgram {
     const { said, problem } = this.#launched;
     const hasBegun = said.startsWith(STARTED);
     return {
-      ...{ code, hasBegun, ended: code === undefined ? "told" : "confirmed" },
+      code,
+      hasBegun,
+      ended: code === undefined ? "told" : "confirmed",
       ...(!hasBegun && { problem: problem ?? startProblem(said) }),
       ...(this.#problem !== undefined && { problem: this.#problem }),
     };

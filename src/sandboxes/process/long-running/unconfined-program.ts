@@ -54,7 +54,9 @@ class UnconfinedProgram implements LongRunningProgram {
       [...options, entryFile(`sandboxes/process/long-running/child/${name}`)],
       {
         // No variables, such as NODE_OPTIONS, change it. In a session of its own, it outlives a signal to this process's group.
-        ...{ env: {}, cwd: "/", detached: true },
+        env: {},
+        cwd: "/",
+        detached: true,
         stdio: ["pipe", "pipe", "pipe", "pipe", channel ? "pipe" : "ignore"],
       },
     );

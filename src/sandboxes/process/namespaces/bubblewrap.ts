@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
@@ -11,19 +11,25 @@ import { InputFile, openNameless, ProgramPipes } from "../program-pipes.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
 import { GrantedMounts } from "./granted-mounts.ts";
 import { LaunchedInNamespaces } from "./launched-in-namespaces.ts";
-import { leakingDescriptors } from "./leaking-descriptors.ts";
 import { PreparedSandbox } from "./prepared-sandbox.ts";
 import { SandboxPool } from "./sandbox-pool.ts";
-import { runScript, START_FDS } from "./start-script.ts";
+import { runScript } from "./start-script.ts";
 import { SystemFiles, USER_ID } from "./system-files.ts";
+
+/** O_CLOEXEC on Linux (asm-generic/fcntl.h). */
+const CLOSED_ON_EXEC = 0o2000000;
+
+/** What the kernel says of a descriptor: the flags are in the second line. A process can have thousands. */
+const info = Buffer.alloc(128);
 
 /** The descriptors of a launched process besides the standard ones. */
 const ARGS_FD = 3;
 /** After the descriptor of the script, 4. */
 const GATE_FD = 5;
-/** After those of the start script, whose numbers must be less than 10: see `START_FDS`. */
-const FILTER_FD = 10;
-const FIRST_MOUNT_FD = 11;
+/** After those of the start script, whose numbers must be less than 10: see `START_FDS`. Bubblewrap alone has these. */
+const STATUS_FD = 10;
+const FILTER_FD = 11;
+const FIRST_MOUNT_FD = 12;
 
 const NO_HAND_OVER = ["ignore", "ignore"] as const;
 
@@ -113,8 +119,12 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
         stdio: [
           ...withoutLeaks(
             [
-              ...([input.fd, outputs[0].fd, outputs[1].fd, "pipe", "pipe", "pipe", channel, status] as const),
-              ...[...handOver, filter, ...mounts.fds],
+              ...([input.fd, "ignore", outputs[1].fd, "pipe", "pipe", "pipe", channel] as const),
+              outputs[0].fd,
+              ...handOver,
+              status,
+              filter,
+              ...mounts.fds,
             ],
             nothing,
           ),
@@ -127,16 +137,19 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
         ...this.#system.args,
         ...(listener === undefined ? [] : this.#system.certificateArgs),
         ...mounts.args(FIRST_MOUNT_FD),
-        ...[
-          "--seccomp",
-          `${FILTER_FD}`,
-          "--json-status-fd",
-          `${START_FDS.status}`,
-          "--block-fd",
-          `${GATE_FD}`,
-        ],
+        "--seccomp",
+        `${FILTER_FD}`,
+        "--json-status-fd",
+        `${STATUS_FD}`,
+        "--block-fd",
+        `${GATE_FD}`,
         ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ["--setenv", name, value]),
-        ...["--chdir", mounts.workingDirectory, "--remount-ro", "/dev", "--remount-ro", "/"],
+        "--chdir",
+        mounts.workingDirectory,
+        "--remount-ro",
+        "/dev",
+        "--remount-ro",
+        "/",
       ];
       (child.stdio[ARGS_FD] as Writable).end(`${options.join("\0")}\0`);
       return sandbox;
@@ -189,17 +202,42 @@ function withoutLeaks(
 /** The options that separate a program from the machine. */
 function isolation(): readonly string[] {
   return [
-    ...["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"],
-    ...[
-      "--uid",
-      `${USER_ID}`,
-      "--gid",
-      `${USER_ID}`,
-      "--cap-drop",
-      "ALL",
-      "--hostname",
-      "sandbox",
-      "--clearenv",
-    ],
+    "--unshare-all",
+    "--unshare-user",
+    "--disable-userns",
+    "--die-with-parent",
+    "--new-session",
+    "--uid",
+    `${USER_ID}`,
+    "--gid",
+    `${USER_ID}`,
+    "--cap-drop",
+    "ALL",
+    "--hostname",
+    "sandbox",
+    "--clearenv",
   ];
+}
+
+/**
+ * Returns the descriptors of this process, besides the standard ones, that every program it starts would inherit. Node.js
+ * marks its own, but not those that it inherited itself or that a native addon opened.
+ */
+function leakingDescriptors(): readonly number[] {
+  return readdirSync("/proc/self/fd")
+    .map(Number)
+    .filter((fd) => fd > 2 && isInherited(fd));
+}
+
+function isInherited(fd: number): boolean {
+  try {
+    const file = openSync(`/proc/self/fdinfo/${fd}`, "r");
+    const bytes = readSync(file, info, 0, info.length, 0);
+    closeSync(file);
+    const [, flags = ""] = /^flags:\s*([0-7]+)$/m.exec(info.toString("latin1", 0, bytes)) ?? [];
+    return (Number.parseInt(flags, 8) & CLOSED_ON_EXEC) === 0;
+  } catch {
+    // It was the directory itself, which is closed now.
+    return false;
+  }
 }

@@ -5,7 +5,7 @@ import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 import type { FileGrant } from "../../../policy/grant/file-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
-import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
+import { findProtected, type OpenPlace } from "../../../workspace/find-protected.ts";
 import { protectionOf } from "../../../workspace/granted-protected.ts";
 import {
   coverOf,
@@ -192,7 +192,7 @@ export class GrantedMounts implements GrantedFiles {
    * Shows the protected places of a writable directory read-only, and the directories in which they are as mounts of their
    * own: a mount cannot be renamed, nor can another directory take its path. A link cannot be covered.
    */
-  #protect(found: readonly FoundPlace[], at: string): void {
+  #protect(found: readonly OpenPlace[], at: string): void {
     const known = new Set([...this.#mounts.map((mount) => mount.at), ...this.#hidden]);
     for (const place of found) {
       if (place.kind !== "directory" && !/(^|\/)\.git(\/|$)/.test(place.path)) this.#canWait = false;
@@ -211,7 +211,7 @@ export class GrantedMounts implements GrantedFiles {
   }
 }
 
-function mountOf({ fd, path, kind, isBeginning }: FoundPlace, at: string): Mount {
+function mountOf({ fd, path, kind, isBeginning }: OpenPlace, at: string): Mount {
   return { fd, at: `${at}/${path}`, isWritable: isBeginning, isDirectory: kind === "directory" };
 }
 

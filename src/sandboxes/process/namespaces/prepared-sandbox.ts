@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { closeSync, readSync } from "node:fs";
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import type { Cgroup } from "../cgroups/cgroups.ts";
+import type { Cgroup } from "../cgroups.ts";
 import { closeOf, exitOf } from "../child-end.ts";
 import type { ProxyListener } from "../network/proxy-listener.ts";
 import { InputFile, type ProgramPipe } from "../program-pipes.ts";

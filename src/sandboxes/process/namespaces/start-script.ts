@@ -10,8 +10,11 @@ export const SCRIPT_FD = 4;
 export const START_FDS = {
   /** Becomes descriptor 3 of the program, if it gets a socket besides its standard streams. */
   channel: 6,
-  /** Only bubblewrap has it. */
-  status: 7,
+  /**
+   * Becomes its standard output. Bubblewrap's own processes leave their first three descriptors open: they would hide that the
+   * program has closed it.
+   */
+  output: 7,
   /** With a network, those with which the script hands its socket over. */
   handOver: { channel: 8, node: 9 },
 } as const;
@@ -28,7 +31,8 @@ export function runScript(): readonly string[] {
     "/bin/sh",
     "-c",
     `echo >&${SCRIPT_FD}; IFS= read -r script <&${SCRIPT_FD} && eval "$script"`,
-    ...["sh", "\n"],
+    "sh",
+    "\n",
   ];
 }
 
@@ -73,10 +77,10 @@ export function startScript(
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}; `);
   const become = [command, ...args].map(quote).join(" ");
   const before = hasNetwork ? handOverScript({ ...START_FDS.handOver, gate: SCRIPT_FD }) : "";
-  const { channel } = START_FDS;
+  const { channel, output } = START_FDS;
   const connect = hasChannel ? `exec ${CHANNEL_FD}<&${channel} ${channel}<&-; ` : "";
   const input = hasInput ? "" : "exec </dev/null; ";
-  const start = `${input}${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
+  const start = `exec >&${output} ${output}>&-; ${input}${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
   return `${enter}${before}${set}${variables.join("")}${connect}${start}`;
 }
 

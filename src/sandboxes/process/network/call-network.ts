@@ -40,29 +40,24 @@ const NO_RETRIES: Readonly<Record<string, string>> = {
 
 /** The program with variables by which it finds the proxy, its only way to the network, or does not wait for one. */
 export function withNetwork(program: Program, network: CallNetwork | undefined): Program {
-  const env =
-    network === undefined ? { ...NO_RETRIES, ...program.env } : { ...program.env, ...PROXY_VARIABLES };
-  return { ...program, env };
+  const retries = network?.leadsSomewhere ? {} : NO_RETRIES;
+  return { ...program, env: { ...retries, ...program.env, ...(network && PROXY_VARIABLES) } };
 }
 
 /** The network of one program: a proxy, which is the only thing that its sandbox's network leads to. */
 export class CallNetwork implements Disposable {
   readonly listener: ProxyListener;
+  /** Whether anything is granted: otherwise every request is refused. */
+  readonly leadsSomewhere: boolean;
   readonly #proxy: ForwardProxy;
 
-  /** @returns `undefined` if the grant gives no network. */
-  static of({ warn, ...options }: CallNetworkOptions): CallNetwork | undefined {
-    if (options.grants.length === 0) return undefined;
-    const proxy = new ForwardProxy({
+  constructor({ warn, ...options }: CallNetworkOptions) {
+    this.leadsSomewhere = options.grants.length > 0;
+    this.#proxy = new ForwardProxy({
       ...options,
       onDenied: (text) => warn(`The program's request was refused: ${shorten(text, MAX_LINE_BYTES)}`),
     });
-    return new CallNetwork(proxy);
-  }
-
-  private constructor(proxy: ForwardProxy) {
-    this.#proxy = proxy;
-    this.listener = new ProxyListener((client) => proxy.accept(client));
+    this.listener = new ProxyListener((client) => this.#proxy.accept(client));
   }
 
   /** The traffic of all requests; `undefined` if there was none. */

@@ -1,8 +1,46 @@
-import { Tail } from "./tail.ts";
-import { wholeEnd, wholeStart } from "./utf8.ts";
+import { CollectedBytes } from "../../../base/collected-bytes.ts";
+
+/** The most bytes of a character besides its first one. */
+const MAX_CONTINUATION = 3;
+
+/** The last bytes of what is written, up to a number of them. */
+export class Tail {
+  readonly #most: number;
+  readonly #kept = new CollectedBytes();
+  #bytes = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** How many bytes were written. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    const last = this.#most === 0 ? Buffer.alloc(0) : chunk.subarray(-this.#most);
+    this.#kept.add(last);
+    // Copied only now and then.
+    if (this.#kept.length > 2 * this.#most) this.#cut();
+  }
+
+  #cut(): void {
+    const last = this.read();
+    this.#kept.clear();
+    // A copy: the rest need not be retained.
+    this.#kept.add(Buffer.from(last));
+  }
+
+  read(): Buffer {
+    const all = this.#kept.read();
+    return all.subarray(Math.max(all.length - this.#most, 0));
+  }
+}
 
 /** What is left of a text. */
-export interface KeptText {
+export interface TruncatedText {
   readonly text: string;
   /** Whether nothing was left out. */
   readonly isWhole: boolean;
@@ -11,9 +49,8 @@ export interface KeptText {
 /** The beginning and the end of the bytes that a program writes, each up to a number of them. */
 export class Ends {
   readonly #most: number;
-  readonly #head: Buffer[] = [];
+  readonly #head = new CollectedBytes();
   readonly #tail: Tail;
-  #headBytes = 0;
 
   /** @param most The most bytes of the beginning, and of the end. */
   constructor(most: number) {
@@ -23,13 +60,12 @@ export class Ends {
 
   /** How many bytes were written. */
   get bytes(): number {
-    return this.#headBytes + this.#tail.bytes;
+    return this.#head.length + this.#tail.bytes;
   }
 
   add(chunk: Buffer): void {
-    const first = chunk.subarray(0, this.#most - this.#headBytes);
-    if (first.length > 0) this.#head.push(first);
-    this.#headBytes += first.length;
+    const first = chunk.subarray(0, this.#most - this.#head.length);
+    if (first.length > 0) this.#head.add(first);
     if (first.length < chunk.length) this.#tail.add(chunk.subarray(first.length));
   }
 
@@ -37,10 +73,10 @@ export class Ends {
    * Returns the text, in which invalid bytes are U+FFFD: the whole, or its beginning and its end with a note between them
    * that counts the bytes that are left out.
    *
-   * @param most The most bytes of the beginning, and of the end. Default: as many as were kept.
+   * @param most The most bytes of the beginning, and of the end. Default: as many as were retained.
    */
-  text(most: number = this.#most): KeptText {
-    const kept = Buffer.concat([...this.#head, this.#tail.read()]);
+  text(most: number = this.#most): TruncatedText {
+    const kept = Buffer.concat([this.#head.read(), this.#tail.read()]);
     const each = Math.min(most, this.#most);
     if (this.bytes <= 2 * each) return { text: kept.toString("utf8"), isWhole: true };
     const first = wholeEnd(kept.subarray(0, each));
@@ -53,4 +89,32 @@ export class Ends {
 /** `[… 12,345 bytes left out …]`, on a line of its own. */
 export function leftOutNote(bytes: number): string {
   return `\n[… ${bytes.toLocaleString("en-US")} bytes left out …]\n`;
+}
+
+/** Returns bytes without the first ones of a character whose others were cut off. */
+function wholeEnd(bytes: Buffer): Buffer {
+  for (let back = 1; back <= MAX_CONTINUATION && back <= bytes.length; back++) {
+    const byte = bytes[bytes.length - back] as number;
+    if (isContinuation(byte)) continue;
+    return lengthOf(byte) > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
+
+/** Returns bytes without the last ones of a character whose first one was cut off. */
+export function wholeStart(bytes: Buffer): Buffer {
+  let from = 0;
+  while (from < MAX_CONTINUATION && from < bytes.length && isContinuation(bytes[from] as number)) from++;
+  return bytes.subarray(from);
+}
+
+function isContinuation(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
+}
+
+/** The bytes of a character, by its first one. */
+function lengthOf(first: number): number {
+  if (first < 0xc0) return 1;
+  if (first < 0xe0) return 2;
+  return first < 0xf0 ? 3 : 4;
 }

@@ -1,19 +1,116 @@
+import { constants } from "node:os";
 import type { Readable } from "node:stream";
-import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import { StringDecoder } from "node:string_decoder";
+import type {
+  ProcessImplementation,
+  ProgramCompletion,
+} from "../../../tool/implementations/process-implementation.ts";
 import { shorten } from "../../contract/failure-text.ts";
 import type { MemoryLease } from "../../contract/guest-memory.ts";
 import { MeteredOutput } from "../../contract/metered-output.ts";
 import type { ResourceUse } from "../../contract/outcome.ts";
 import { type CheckedOutput, checkOutput, checkReturned } from "../../contract/output.ts";
 import { outputProblem } from "../../contract/output-bounds.ts";
-import type { SandboxTask } from "../../contract/task.ts";
+import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
 import { PROCESS_DEFAULTS } from "../process-limits.ts";
-import { CollectedOutput } from "./collected-output.ts";
-import { CompletionOutput } from "./completion.ts";
-import { LineReader } from "./line-reader.ts";
-import { LiveOutput } from "./live-output.ts";
-import { Tail } from "./tail.ts";
-import { wholeStart } from "./utf8.ts";
+import { CollectedOutput, LineReader } from "./collected-output.ts";
+import { Ends, leftOutNote, Tail, type TruncatedText, wholeStart } from "./ends.ts";
+
+/** The most bytes of both outputs together that are retained. */
+const MAX_KEPT_BYTES = 1_024 * 1_024;
+
+/** The bytes of a completion as JSON besides its texts, of the notes in these, and of its own note. */
+const FRAME_BYTES = 384;
+
+/** What a program writes, as it is retained for a {@link ProgramCompletion}. */
+class CompletionOutput {
+  readonly stdout: Ends;
+  readonly stderr: Ends;
+  readonly #most: number;
+
+  /** @param outputBytes The most bytes of the completion as JSON. */
+  constructor(outputBytes: number) {
+    this.#most = Math.max(outputBytes - FRAME_BYTES, 0);
+    const each = Math.floor(Math.min(this.#most, MAX_KEPT_BYTES) / 4);
+    this.stdout = new Ends(each);
+    this.stderr = new Ends(each);
+  }
+
+  get bytes(): number {
+    return this.stdout.bytes + this.stderr.bytes;
+  }
+
+  /** Returns the completion of a program that exited with this code, within the bytes that it may have. */
+  completion(exitCode: number, note?: string): ProgramCompletion {
+    const [stdout, stderr] = this.#fit();
+    return {
+      exitCode,
+      signal: signalOf(exitCode),
+      stdout: stdout.text,
+      stderr: stderr.text,
+      truncated: !stdout.isWhole || !stderr.isWhole,
+      ...(note !== undefined && { note }),
+    };
+  }
+
+  /** JSON has up to six bytes for a byte of a control character: then less of each text is left. */
+  #fit(): readonly [TruncatedText, TruncatedText] {
+    const half = Math.floor(this.#most / 2);
+    const [stdout, stderr] = [this.stdout.text(), this.stderr.text()];
+    const [out, err] = [jsonBytes(stdout.text), jsonBytes(stderr.text)];
+    if (out + err <= this.#most) return [stdout, stderr];
+    // What one of them does not need, the other one gets.
+    return [
+      within(this.stdout, Math.max(half, this.#most - err), stdout, out),
+      within(this.stderr, Math.max(half, this.#most - out), stderr, err),
+    ];
+  }
+}
+
+const SIGNALS = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/**
+ * Passes on what a program writes, as it comes, up to half of a number of bytes. Of what follows, the end is passed on when
+ * the program has ended, up to the other half.
+ */
+class LiveOutput {
+  readonly #observer: TaskObserver;
+  readonly #tail: Tail;
+  #room: number;
+
+  /** @param most The most bytes, besides a note that counts those left out. */
+  constructor(observer: TaskObserver, most: number) {
+    this.#observer = observer;
+    this.#room = Math.floor(most / 2);
+    this.#tail = new Tail(this.#room);
+  }
+
+  follow(stream: Readable): void {
+    const decoder = new StringDecoder("utf8");
+    stream.on("data", (chunk: Buffer) => this.#add(decoder.write(chunk)));
+    stream.on("end", () => this.#add(decoder.end()));
+  }
+
+  #add(text: string): void {
+    if (text === "") return;
+    const bytes = Buffer.byteLength(text);
+    if (bytes > this.#room) {
+      this.#room = 0;
+      this.#tail.add(Buffer.from(text));
+    } else {
+      this.#room -= bytes;
+      this.#observer.output(text);
+    }
+  }
+
+  /** Called when the program has ended. */
+  end(): void {
+    if (this.#tail.bytes === 0) return;
+    const last = wholeStart(this.#tail.read());
+    const leftOut = this.#tail.bytes - last.length;
+    this.#observer.output(`${leftOut > 0 ? leftOutNote(leftOut) : ""}${last.toString("utf8")}`);
+  }
+}
 
 /** The most bytes of a failure's message: the end of what the program wrote to its standard error. */
 const MAX_MESSAGE_BYTES = 2_000;
@@ -121,7 +218,7 @@ export class ProgramOutput {
     return { outputBytes: this.#kept.bytes, logLines: this.#logLines };
   }
 
-  /** Whether the program wrote something like this, as far as it is kept. */
+  /** Whether the program wrote something like this, as far as it is retained. */
   says(pattern: RegExp): boolean {
     const kept = this.#kept;
     const isIn = kept instanceof CompletionOutput && pattern.test(kept.stdout.text().text);
@@ -162,4 +259,26 @@ export class ProgramOutput {
     const message = said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
     return note === undefined ? message : `${message}\n${note}`;
   }
+}
+
+/** Leaves as much of a text as a number of bytes of JSON holds. */
+function within(ends: Ends, most: number, kept: TruncatedText, bytes: number): TruncatedText {
+  if (bytes <= most) return kept;
+  // The number of bytes grows with the length: halve the interval in which it must be.
+  let [fits, tooMany] = [0, Math.ceil(kept.text.length)];
+  while (tooMany - fits > 1) {
+    const middle = Math.floor((fits + tooMany) / 2);
+    if (jsonBytes(ends.text(middle).text) <= most) fits = middle;
+    else tooMany = middle;
+  }
+  return ends.text(fits);
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text)) - 2;
+}
+
+/** Shells and bubblewrap exit with 128 + the number of the signal that ended a program. */
+function signalOf(exitCode: number): string | null {
+  return (exitCode > 128 && SIGNALS.get((exitCode - 128) as never)) || null;
 }

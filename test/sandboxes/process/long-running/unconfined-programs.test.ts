@@ -43,7 +43,10 @@ test.skipIf(!canRun).each([
   async (_how, end, code) => {
     const argument = `chain-${Math.random()}`;
     const program = startUnconfinedProgram({
-      ...{ command: "/usr/bin/python3", args: ["-c", FORKS_ON, argument], env: {}, cwd: "/" },
+      command: "/usr/bin/python3",
+      args: ["-c", FORKS_ON, argument],
+      env: {},
+      cwd: "/",
     });
     program.stderr.resume();
     await new Promise((resolve) => program.stdout.once("data", resolve));

@@ -14,7 +14,7 @@ import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts"
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import type { NetGrant } from "../../../../src/policy/grant/net-grant.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import { Cgroups } from "../../../../src/sandboxes/process/cgroups/cgroups.ts";
+import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
 import type { ProcessImplementation } from "../../../../src/tool/implementations/process-implementation.ts";
 import { listen, SECURE_TEST, serve } from "../../../egress/servers.ts";
 import { unavailable } from "../availability.ts";

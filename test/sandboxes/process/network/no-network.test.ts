@@ -7,8 +7,8 @@ import type {
   ProgramCompletion,
 } from "../../../../src/tool/implementations/process-implementation.ts";
 import { landlockUnavailable, unavailable } from "../availability.ts";
-import { ShellScene } from "../kept/shell-scene.ts";
 import { type ProgramCall, runProgram } from "../run-program.ts";
+import { ShellScene } from "../shell/shell-scene.ts";
 
 interface Case extends Omit<ProgramCall, "program"> {
   readonly program?: Partial<ProcessImplementation>;
@@ -18,7 +18,10 @@ function completeIn(sandboxes: () => Sandboxes) {
   return async (script: string, { program, ...more }: Case = {}): Promise<ProgramCompletion> => {
     const { output, error } = await runProgram(sandboxes(), {
       program: {
-        ...{ command: "bash", args: ["-c", script], input: "none", output: "completion" },
+        command: "bash",
+        args: ["-c", script],
+        input: "none",
+        output: "completion",
         ...program,
       } as ProcessImplementation,
       ...more,
@@ -61,7 +64,11 @@ describe.skipIf(unavailable)("A program in namespaces without a network", () => 
 
   test("serves and reaches its own loopback interface", async () => {
     expect(await complete(PYTHON_SERVER)).toEqual({
-      ...{ exitCode: 0, signal: null, stdout: "served\nserved\n", stderr: "", truncated: false },
+      exitCode: 0,
+      signal: null,
+      stdout: "served\nserved\n",
+      stderr: "",
+      truncated: false,
     });
     expect(await complete(NODE_SERVER, node)).toMatchObject({ exitCode: 0, stdout: "served\n" });
     const udp =

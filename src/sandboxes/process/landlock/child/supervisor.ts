@@ -67,12 +67,12 @@ for (const _ of [0, 1, 2]) openSync("/dev/null", "r+");
 
 let code: number | undefined;
 let isEnding = false;
-let isHeard = true;
+let isConnected = true;
 
 for (let hasChildren = true; hasChildren; ) {
-  const fds = [...(isHeard ? [CONTROL_FD] : []), ...(code === undefined ? [program] : [])];
+  const fds = [...(isConnected ? [CONTROL_FD] : []), ...(code === undefined ? [program] : [])];
   const ready = poll(fds, isEnding ? KILL_MS : REAP_MS);
-  if (isHeard && ready[0]) hear();
+  if (isConnected && ready[0]) hear();
   // Its number cannot be given to another process before it is reaped, nor can that of its group.
   if (code === undefined && ready[fds.length - 1]) isEnding = true;
   if (isEnding) {
@@ -86,7 +86,7 @@ process.exit(code ?? 1);
 function hear(): void {
   const letters = Buffer.alloc(16);
   const bytes = readSync(CONTROL_FD, letters);
-  if (bytes === 0) isHeard = false;
+  if (bytes === 0) isConnected = false;
   if (bytes === 0 || letters.includes("k")) isEnding = true;
   else if (letters.includes("t") && code === undefined) signalGroup("SIGTERM");
 }

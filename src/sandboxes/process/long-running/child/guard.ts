@@ -71,7 +71,9 @@ function start(
 ): (letters: string) => void {
   const report = (said: GuardReport): void => void control.write(`${JSON.stringify(said)}\n`);
   const child = spawn(command, [...args], {
-    ...{ env: { ...env }, cwd, detached: true },
+    env: { ...env },
+    cwd,
+    detached: true,
     stdio: [0, 1, 2, hasChannel ? CHANNEL_FD : "ignore"],
   });
   child.once("error", (error: NodeJS.ErrnoException) => {

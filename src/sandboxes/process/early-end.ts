@@ -3,6 +3,7 @@ import { performance } from "node:perf_hooks";
 import { formatDuration } from "../../base/units.ts";
 import type { Launched } from "./launcher.ts";
 import type { ProgramOutput } from "./output/program-output.ts";
+import type { EarlyEndTimes } from "./program.ts";
 import { STARTED } from "./start-words.ts";
 
 /** How often it is looked, in the time after which a program counts as idle. */
@@ -11,8 +12,21 @@ const LOOKS = 4;
 /** The most files that are read in one look. A program with more threads counts as active. */
 const MAX_READS = 2_000;
 
-/** What an idle program is ended for, as the model reads it. */
-export function idleText(idleMs: number): string {
+/** Why a program was ended early. */
+export type EarlyEndCause = "idle" | "late";
+
+/** Whether a program was ended early. */
+export function endedEarly(cause: string | undefined): cause is EarlyEndCause {
+  return cause === "idle" || cause === "late";
+}
+
+/** What a program was ended for, as the model reads it. */
+export function earlyEndText(cause: EarlyEndCause, { idleMs, timeoutMs = 0 }: EarlyEndTimes): string {
+  if (cause === "late")
+    return (
+      `The program was ended after its timeout of ${formatDuration(timeoutMs)}: give it a longer one, have it do less, or run it ` +
+      "in the background if it is to stay"
+    );
   return (
     `The program was ended: for ${formatDuration(idleMs)} it wrote nothing and used no CPU time, as if it waited for input, ` +
     "which it cannot get. Run it without questions or an editor, or give it a longer idle time"
@@ -20,11 +34,13 @@ export function idleText(idleMs: number): string {
 }
 
 /**
- * Finds out when a program has neither written anything nor used CPU time for a while: when its output, its processes and
- * the CPU time of each are the same as before. The kernel counts CPU time in steps of 10 ms.
+ * Ends a program that takes too long, or that is idle. It finds out when a program has neither written anything nor used CPU time
+ * for a while: when its output, its processes and the CPU time of each are the same as before, and none of them waits for a
+ * processor or a disk. The kernel counts CPU time in steps of 10 ms.
  */
-export class IdleWatch implements Disposable {
+export class EarlyEnd implements Disposable {
   readonly #idleMs: number;
+  readonly #timeout: NodeJS.Timeout | undefined;
   readonly #launched: Launched;
   readonly #output: ProgramOutput;
   readonly #timer: NodeJS.Timeout;
@@ -32,15 +48,22 @@ export class IdleWatch implements Disposable {
   #seen: string | undefined;
   #activeAt = performance.now();
 
-  /**
-   * @param idleMs How long. `Infinity`: the program is not watched.
-   * @param onIdle Called once, somewhat later.
-   */
-  constructor(idleMs: number, launched: Launched, output: ProgramOutput, onIdle: () => void) {
+  /** @param end Called once; if the program is idle, somewhat later. */
+  constructor(
+    { idleMs, timeoutMs }: EarlyEndTimes,
+    launched: Launched,
+    output: ProgramOutput,
+    end: (cause: EarlyEndCause) => void,
+  ) {
+    const endOnce = (cause: EarlyEndCause): void => {
+      this[Symbol.dispose]();
+      end(cause);
+    };
+    if (timeoutMs !== undefined) this.#timeout = setTimeout(() => endOnce("late"), timeoutMs).unref();
     this.#idleMs = idleMs;
     this.#launched = launched;
     this.#output = output;
-    this.#timer = setInterval(() => this.#look(onIdle), Math.max(1, idleMs / LOOKS));
+    this.#timer = setInterval(() => this.#look(() => endOnce("idle")), Math.max(1, idleMs / LOOKS));
     this.#timer.unref();
     if (idleMs === Number.POSITIVE_INFINITY) clearInterval(this.#timer);
     else void this.#launched.pid.then((pid) => (this.#pid = pid));
@@ -52,7 +75,6 @@ export class IdleWatch implements Disposable {
     if (seen === undefined || seen !== this.#seen) this.#activeAt = now;
     this.#seen = seen;
     if (now - this.#activeAt < this.#idleMs) return;
-    this[Symbol.dispose]();
     onIdle();
   }
 
@@ -66,12 +88,17 @@ export class IdleWatch implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    clearTimeout(this.#timeout);
   }
 }
 
+/** States of processes that would go on if they got a processor (R) or what they read from a disk (D): see proc_pid_stat(5). */
+const ACTIVE: ReadonlySet<string> = new Set(["R", "D"]);
+
 /**
- * Returns the numbers and the CPU times of all processes below another one; `undefined` if they are not known. What the
- * process that waits for the program does itself does not count.
+ * Returns the numbers and the CPU times of all processes below another one; `undefined` if they are not known, or one is active
+ * now: on a busy machine it may use no CPU time for long. What the process that waits for the program does itself does not
+ * count.
  */
 function processTimes(root: number): string | undefined {
   const times: string[] = [];
@@ -79,8 +106,10 @@ function processTimes(root: number): string | undefined {
   try {
     for (const pids = [root]; pids.length > 0; ) {
       const pid = pids.pop() as number;
-      const ticks = pid === root ? undefined : cpuTime(pid);
-      if (ticks !== undefined) times.push(`${pid}:${ticks}`);
+      const { state, ticks } = statOf(pid);
+      if (pid !== root && ACTIVE.has(state)) return undefined;
+      // One that has ended uses nothing.
+      if (pid !== root && state !== "Z") times.push(`${pid}:${ticks}`);
       for (const thread of readdirSync(`/proc/${pid}/task`)) {
         if (++reads > MAX_READS) return undefined;
         const children = readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1");
@@ -95,11 +124,11 @@ function processTimes(root: number): string | undefined {
   return times.length === 0 ? undefined : times.join(" ");
 }
 
-/** The CPU time of a process and of its children that it has waited for, in clock ticks (proc_pid_stat(5)); `undefined` if it has ended. */
-function cpuTime(pid: number): number | undefined {
+/** Returns the state of a process, and its CPU time with that of its children that it has waited for, in clock ticks. */
+function statOf(pid: number): { readonly state: string; readonly ticks: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   // The name, in parentheses, can contain any character.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  if (fields[0] === "Z") return undefined;
-  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
+  const ticks = fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0);
+  return { state: fields[0] ?? "", ticks };
 }

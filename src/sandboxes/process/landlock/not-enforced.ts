@@ -1,5 +1,5 @@
 /** The name of something that Landlock does not hold. */
-export type NotHeld =
+export type NotEnforced =
   | "attributes"
   | "existence"
   | "package files"
@@ -14,7 +14,7 @@ export type NotHeld =
  * What Landlock does not hold and namespaces would, by name: `docs/programs.md` and `SECURITY.md` have the same list.
  * `npm run test:escapes` compares it with what gets out.
  */
-export const NOT_HELD: Readonly<Record<NotHeld, string>> = Object.freeze({
+export const NOT_ENFORCED: Readonly<Record<NotEnforced, string>> = Object.freeze({
   attributes: "mode, owner, times and extended attributes of all files that belong to the user",
   existence: "whether a file exists, its size and attributes, and when entries of a directory change",
   "package files":

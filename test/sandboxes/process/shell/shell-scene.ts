@@ -13,7 +13,7 @@ import type { Principal } from "../../../../src/policy/principal.ts";
 import { Redaction } from "../../../../src/redaction/redaction.ts";
 import { openSandboxes, type Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type { ProcessSandboxOptions } from "../../../../src/sandboxes/process/process-sandbox.ts";
-import { runCommand, type ShellOptions } from "../../../../src/toolsets/shell/shell-tools.ts";
+import { runCommand, type ShellOptions } from "../../../../src/toolsets/shell-tools.ts";
 
 /** Whose command it is, what it gets, and what else its call has. */
 export interface CommandOptions {
@@ -76,7 +76,10 @@ export class ShellScene implements AsyncDisposable {
       {
         ...(signal && { signal }),
         ...(principal && { principal }),
-        ...{ events, sessionId, registry: this.registry, sandboxes: this.sandboxes },
+        events,
+        sessionId,
+        registry: this.registry,
+        sandboxes: this.sandboxes,
         policy: { check: () => allow({ sandbox: "process", limits, capabilities }) },
         partialOutput: new Redaction(),
       },

@@ -3,13 +3,13 @@ import type { ProcessImplementation } from "../../../tool/implementations/proces
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
-import { IdleWatch, idleText } from "../idle-watch.ts";
+import { EarlyEnd, earlyEndText, endedEarly } from "../early-end.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { ProgramOutput } from "../output/program-output.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
-import type { Program } from "../program.ts";
+import type { EarlyEndTimes, Program } from "../program.ts";
 import { lostProgram, moveProtectedAside, outcomeOfProgram, type StopCause } from "../program-outcome.ts";
-import type { KeptShell } from "./kept-shell.ts";
+import type { PersistentShell } from "./persistent-shell.ts";
 
 const NEW_SHELL = "A new shell was started";
 const SHELL_ENDED = "The shell ended; the next command starts a new one";
@@ -25,7 +25,7 @@ export interface ShellCallParts {
   /** Where its output has to have room. */
   readonly memory: GuestMemory;
   readonly command: string;
-  readonly shell: KeptShell;
+  readonly shell: PersistentShell;
   /** Whether it is the shell's first command. */
   readonly isNew: boolean;
   /** What processes in the background made before it, where other programs would run it. */
@@ -33,11 +33,11 @@ export interface ShellCallParts {
   /** Readings of `performance.now`. */
   readonly startedAt: number;
   readonly deadlineAt: number;
-  /** Milliseconds without output and CPU time of the shell after which it is ended. */
-  readonly idleMs: number;
+  /** Of the command: they end the shell. */
+  readonly times: EarlyEndTimes;
 }
 
-/** One command of a kept shell, from its start to its outcome. */
+/** One command of a persistent shell, from its start to its outcome. */
 export class ShellCall {
   /** Settles when the command has ended, or the shell has. Never rejects. */
   readonly ended: Promise<SandboxOutcome>;
@@ -76,7 +76,7 @@ export class ShellCall {
   }
 
   async #run(): Promise<SandboxOutcome> {
-    const { task, shell, command, deadlineAt, idleMs } = this.#parts;
+    const { task, shell, command, deadlineAt, times } = this.#parts;
     const running = shell.run(command);
     this.#output.read(running.stdout.stream, running.stderr.stream, (cause) => {
       if (cause === "memory") void this.stop(cause, 0);
@@ -85,9 +85,9 @@ export class ShellCall {
     const deadline = setTimeout(() => void this.stop("timeout"), Math.max(deadlineAt - performance.now(), 1));
     task.signal?.addEventListener("abort", cancel, { once: true });
     if (task.signal?.aborted) cancel();
-    const watch = new IdleWatch(idleMs, shell.launched, this.#output, () => void this.stop("idle"));
+    const early = new EarlyEnd(times, shell.launched, this.#output, (cause) => void this.stop(cause));
     const code = await running.ended;
-    watch[Symbol.dispose]();
+    early[Symbol.dispose]();
     clearTimeout(deadline);
     clearTimeout(this.#grace);
     task.signal?.removeEventListener("abort", cancel);
@@ -101,7 +101,7 @@ export class ShellCall {
 
   /** @param code The exit code; `undefined` if the shell could not be ended. */
   async #outcome(code: number | undefined, hasShellEnded: boolean): Promise<SandboxOutcome> {
-    const { task, shell, files, isNew, madeBefore, idleMs } = this.#parts;
+    const { task, shell, files, isNew, madeBefore, times } = this.#parts;
     const { exposed } = shell;
     const cause = exposed === undefined ? this.#cause : "exposed";
     for (const text of madeBefore) task.observer.log("warn", text);
@@ -110,14 +110,19 @@ export class ShellCall {
     const notes = [
       ...(isNew ? [NEW_SHELL] : []),
       ...madeBefore,
-      ...(cause === "idle" ? [idleText(idleMs)] : []),
+      ...(endedEarly(cause) ? [earlyEndText(cause, times)] : []),
       ...moved,
       ...(hasShellEnded ? [SHELL_ENDED] : []),
     ];
     return outcomeOfProgram({
       ...this.#parts,
-      ...{ launched: shell.launched, cgroup: shell.cgroup, output: this.#output },
-      ...{ cause, exposed, code, notes },
+      launched: shell.launched,
+      cgroup: shell.cgroup,
+      output: this.#output,
+      cause,
+      exposed,
+      code,
+      notes,
     });
   }
 }

@@ -1,12 +1,12 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { allow } from "../../../../src/policy/decision.ts";
-import { Cgroups } from "../../../../src/sandboxes/process/cgroups/cgroups.ts";
+import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
 import type { ProcessSandboxOptions } from "../../../../src/sandboxes/process/process-sandbox.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";
-import type { ShellOptions } from "../../../../src/toolsets/shell/shell-tools.ts";
+import type { ShellOptions } from "../../../../src/toolsets/shell-tools.ts";
 import { ISOLATIONS } from "../availability.ts";
 import { ShellScene } from "./shell-scene.ts";
 
@@ -31,13 +31,21 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
       "cd src; x='a b'; export Y=1; alias hi='echo hello'; f() { echo \"f $1\"; }; sleep 1000 & echo open > note; exec 7< note",
     );
     expect(first.output).toEqual({
-      ...{ exitCode: 0, signal: null, stdout: "", stderr: "", truncated: false, note: NEW },
+      exitCode: 0,
+      signal: null,
+      stdout: "",
+      stderr: "",
+      truncated: false,
+      note: NEW,
     });
     const { output } = await scene.run(
       "basename $PWD; echo $x; env | grep ^Y; hi; f 2; kill %1 && echo killed; cat <&7; exit_code() { return 3; }; exit_code",
     );
     expect(output).toEqual({
-      ...{ exitCode: 3, signal: null, stderr: "", truncated: false },
+      exitCode: 3,
+      signal: null,
+      stderr: "",
+      truncated: false,
       stdout: "src\na b\nY=1\nhello\nf 2\nkilled\nopen\n",
     });
   });
@@ -63,6 +71,25 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
       expect(existsSync(hook)).toBe(false);
     },
   );
+
+  test("reports what a command wrote whose directory was renamed meanwhile, and ends with what it left", async () => {
+    const scene = await openScene();
+    const moved = `${scene.workspace}-moved`;
+    const go = "until [ -e go ]; do sleep 0.05; done";
+    const running = scene.run(`${scene.sleep} & touch started; ${go}; echo done`);
+    await vi.waitFor(() => expect(existsSync(join(scene.workspace, "started"))).toBe(true), {
+      timeout: 20_000,
+    });
+    renameSync(scene.workspace, moved);
+    try {
+      writeFileSync(join(moved, "go"), "");
+      expect((await running).output).toMatchObject({ exitCode: 0, stdout: "done\n" });
+      await vi.waitFor(() => expect(scene.sleeping).toBe(0), { timeout: 20_000 });
+    } finally {
+      renameSync(moved, scene.workspace);
+    }
+    expect(await scene.stdout("ls")).toContain("started");
+  });
 
   test("moves aside what its background processes have made when it ends", async () => {
     const scene = await openScene();
@@ -117,7 +144,9 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     await scene.run("exec >/dev/null 2>&1");
     await scene.run("exec >&- 2>&- <&-");
     expect((await scene.run("echo out; echo err >&2; cat")).output).toMatchObject({
-      ...{ exitCode: 0, stdout: "out\n", stderr: "err\n" },
+      exitCode: 0,
+      stdout: "out\n",
+      stderr: "err\n",
     });
   });
 
@@ -315,7 +344,9 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     const fs = [{ directory: scene.workspace }];
     await scene.run("x=1");
     expect((await scene.run("echo [$x]; touch a", { capabilities: { fs } })).output).toMatchObject({
-      ...{ exitCode: 1, stdout: "[]\n", note: NEW },
+      exitCode: 1,
+      stdout: "[]\n",
+      note: NEW,
     });
     await scene.run("x=2", { capabilities: { fs } });
     expect(await scene.stdout("echo $x", { capabilities: { fs }, limits: { wallTimeMs: 9_000 } })).toBe(
@@ -323,7 +354,8 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     );
     const limits = { processMemoryBytes: 4 * 2 ** 30 };
     expect((await scene.run("echo [$x]", { capabilities: { fs }, limits })).output).toMatchObject({
-      ...{ stdout: "[]\n", note: NEW },
+      stdout: "[]\n",
+      note: NEW,
     });
     // Nor one that has another value of a granted variable.
     const withVariable = { fs, env: ["KEPT_SHELL_TEST"] };

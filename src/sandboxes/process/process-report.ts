@@ -1,16 +1,26 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { promisify } from "node:util";
-import { LIMIT_NAMES, type LimitName } from "../../../policy/grant/limits.ts";
-import { ISOLATIONS, type Isolation } from "../../../tool/isolation.ts";
-import type { Holding } from "../../contract/holding.ts";
-import { Cgroups } from "../cgroups/cgroups.ts";
-import { NOT_HELD, type NotHeld } from "../landlock/not-held.ts";
-import { openLauncher } from "../open-launcher.ts";
-import { enforceableLimits } from "../process-limits.ts";
-import type { ProcessSandboxOptions } from "../process-sandbox.ts";
-import { seccompFilter } from "../seccomp/filter.ts";
-import { namespaceRemedy, readUserNamespaces, type UserNamespaces } from "./user-namespaces.ts";
+import { LIMIT_NAMES, type LimitName } from "../../policy/grant/limits.ts";
+import { ISOLATIONS, type Isolation } from "../../tool/isolation.ts";
+import type { Holding } from "../contract/holding.ts";
+import { Cgroups } from "./cgroups.ts";
+import { NOT_ENFORCED, type NotEnforced } from "./landlock/not-enforced.ts";
+import { openLauncher } from "./open-launcher.ts";
+import { enforceableLimits } from "./process-limits.ts";
+import type { ProcessSandboxOptions } from "./process-sandbox.ts";
+import { seccompFilter } from "./seccomp/filter.ts";
+
+/** Settings of the kernel that decide who may create user namespaces; `undefined` where the kernel does not have one. */
+interface UserNamespaces {
+  /** `user.max_user_namespaces` */
+  readonly max: number | undefined;
+  /** `kernel.unprivileged_userns_clone`, of Debian's kernels. */
+  readonly unprivilegedClone: number | undefined;
+  /** `kernel.apparmor_restrict_unprivileged_userns`, of Ubuntu's kernels. */
+  readonly apparmorRestricts: number | undefined;
+}
 
 const BUBBLEWRAP = "/usr/bin/bwrap";
 
@@ -39,7 +49,7 @@ export interface ProcessReport {
   /** What could confine them, whether it is chosen or not. */
   readonly isolations: Readonly<Record<Isolation, Holding>>;
   /** What the isolation does not hold, by its name in docs/programs.md. */
-  readonly notHeld: Readonly<Partial<Record<NotHeld, string>>>;
+  readonly notEnforced: Readonly<Partial<Record<NotEnforced, string>>>;
   /** Whether a grant can have `net`. */
   readonly network: Holding;
   /** The version of bubblewrap; `undefined` if it is not installed. */
@@ -90,7 +100,7 @@ export async function reportProcess({
     isolation: isolation ?? "none",
     confinement: isolation === undefined ? joinReasons(accepted.map((name) => isolations[name])) : HOLDS,
     isolations,
-    notHeld: isolation === "landlock" ? NOT_HELD : {},
+    notEnforced: isolation === "landlock" ? NOT_ENFORCED : {},
     network: networkOf(isolation, isolations.namespaces),
     bubblewrap,
     seccomp,
@@ -102,11 +112,11 @@ export async function reportProcess({
 
 /** Why nothing holds, with the remedy for what holds most. */
 function joinReasons(reports: readonly Holding[]): Holding {
-  const unheld = reports.filter((found) => !found.holds);
-  const remedy = unheld[0]?.remedy;
+  const unenforced = reports.filter((found) => !found.holds);
+  const remedy = unenforced[0]?.remedy;
   return {
     holds: false,
-    reason: unheld.map(({ reason }) => reason).join("; "),
+    reason: unenforced.map(({ reason }) => reason).join("; "),
     ...(remedy !== undefined && { remedy }),
   };
 }
@@ -146,6 +156,32 @@ async function versionOf(path: string): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)(path, ["--version"], { env: {} });
     return /[0-9]+(?:\.[0-9]+)+/.exec(stdout)?.[0];
+  } catch {
+    return undefined;
+  }
+}
+
+function readUserNamespaces(): UserNamespaces {
+  return {
+    max: numberIn("/proc/sys/user/max_user_namespaces"),
+    unprivilegedClone: numberIn("/proc/sys/kernel/unprivileged_userns_clone"),
+    apparmorRestricts: numberIn("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+  };
+}
+
+/** Returns what an administrator can do so that bubblewrap may create namespaces. */
+function namespaceRemedy(settings: UserNamespaces): string {
+  const { max, unprivilegedClone, apparmorRestricts } = settings;
+  if (max === 0) return "sysctl -w user.max_user_namespaces=15000";
+  if (unprivilegedClone === 0) return "sysctl -w kernel.unprivileged_userns_clone=1";
+  if (apparmorRestricts === 1)
+    return "install the AppArmor profile bwrap-userns-restrict, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
+  return "in a container, permit user namespaces: its seccomp or AppArmor profile forbids them";
+}
+
+function numberIn(file: string): number | undefined {
+  try {
+    return Number(readFileSync(file, "utf8"));
   } catch {
     return undefined;
   }

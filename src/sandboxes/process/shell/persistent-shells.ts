@@ -1,4 +1,4 @@
-import type { KeptShell } from "./kept-shell.ts";
+import type { PersistentShell } from "./persistent-shell.ts";
 import type { ShellCall } from "./shell-call.ts";
 
 /** The most shells, and of one principal. */
@@ -16,7 +16,7 @@ export interface ShellOwner {
 export interface ShellPlace {
   readonly owner: ShellOwner;
   /** What the shell was started for. */
-  kept: { readonly shell: KeptShell; readonly terms: ShellTerms } | undefined;
+  kept: { readonly shell: PersistentShell; readonly terms: ShellTerms } | undefined;
   /** The call that has its turn. */
   call: ShellCall | undefined;
 }
@@ -39,8 +39,8 @@ interface Slot extends ShellPlace {
   isOver: boolean;
 }
 
-/** The kept shells of a sandbox, one for each owner. */
-export class KeptShells {
+/** The persistent shells of a sandbox, one for each owner. */
+export class PersistentShells {
   /** Those whose last command ended first come first. */
   readonly #slots = new Map<string, Slot>();
   readonly #ending = new Set<Promise<unknown>>();

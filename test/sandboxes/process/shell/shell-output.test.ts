@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ProgramCompletion } from "../../../../src/tool/implementations/process-implementation.ts";
-import type { ShellOptions } from "../../../../src/toolsets/shell/shell-tools.ts";
+import type { ShellOptions } from "../../../../src/toolsets/shell-tools.ts";
 import { unavailable } from "../availability.ts";
 import { ShellScene } from "./shell-scene.ts";
 

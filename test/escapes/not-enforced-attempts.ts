@@ -1,11 +1,11 @@
-import type { NotHeld } from "../../src/sandboxes/process/landlock/not-held.ts";
+import type { NotEnforced } from "../../src/sandboxes/process/landlock/not-enforced.ts";
 import { attemptNames } from "./attempt.ts";
 import { OTHERS } from "./attempts/others.ts";
 
 const isRoot = process.getuid?.() === 0;
 
 /** The attempts that get out on Landlock, by what it does not hold. */
-const ATTEMPTS: Readonly<Record<NotHeld, readonly string[]>> = {
+const ATTEMPTS: Readonly<Record<NotEnforced, readonly string[]>> = {
   attributes: [
     "change a file outside: mode",
     "change a file outside: times",

@@ -7,31 +7,32 @@ import { ToolFailure } from "../../../tool/tool-failure.ts";
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { ownerOf as callOwnerOf, type SandboxTask } from "../../contract/task.ts";
-import type { Cgroup, Cgroups } from "../cgroups/cgroups.ts";
-import { failedStart } from "../failed-start.ts";
+import type { Cgroup, Cgroups } from "../cgroups.ts";
+import { failedStart, unavailableStart } from "../failed-start.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { PROCESS_DEFAULTS } from "../process-limits.ts";
-import type { Program } from "../program.ts";
+import type { EarlyEndTimes, Program } from "../program.ts";
 import { ProgramChanges } from "../program-changes.ts";
-import { KeptShell } from "./kept-shell.ts";
-import { KeptShells, type ShellOwner, type ShellPlace } from "./kept-shells.ts";
+import { lostProgram } from "../program-outcome.ts";
+import { PersistentShell } from "./persistent-shell.ts";
+import { PersistentShells, type ShellOwner, type ShellPlace } from "./persistent-shells.ts";
 import { ShellCall } from "./shell-call.ts";
 
-/** A call of a command for a kept shell. */
-export interface KeptCommand {
+/** A call of a command for a persistent shell. */
+export interface ShellCommand {
   readonly task: SandboxTask;
   readonly tool: ProcessImplementation;
-  /** What would run it without a kept shell. */
+  /** What would run it without a persistent shell. */
   readonly program: Program;
   readonly command: string;
-  /** Milliseconds without output and CPU time after which the shell is ended. */
-  readonly idleMs: number;
+  /** When the shell is ended early. */
+  readonly times: EarlyEndTimes;
 }
 
-/** Runs commands in kept shells. */
-export class KeptCommands {
+/** Runs commands in persistent shells. */
+export class ShellCommands {
   readonly #launcher: Launcher;
-  readonly #shells: KeptShells;
+  readonly #shells: PersistentShells;
   readonly #memory: GuestMemory;
   #closed = false;
 
@@ -42,11 +43,11 @@ export class KeptCommands {
   constructor(launcher: Launcher, idleMs: number, memory: GuestMemory) {
     this.#memory = memory;
     this.#launcher = launcher;
-    this.#shells = new KeptShells(idleMs);
+    this.#shells = new PersistentShells(idleMs);
   }
 
   /** Runs a command, after those that came before it in the same shell. Never rejects. */
-  async run(asked: KeptCommand, cgroups: Cgroups): Promise<SandboxOutcome> {
+  async run(asked: ShellCommand, cgroups: Cgroups): Promise<SandboxOutcome> {
     const { task } = asked;
     const { signal } = task;
     const wallTimeMs = task.limits.wallTimeMs ?? PROCESS_DEFAULTS.wallTimeMs;
@@ -64,22 +65,28 @@ export class KeptCommands {
       task.turn?.begins();
       const startedAt = performance.now();
       const waitedMs = Math.round(startedAt - waitsFrom);
-      const times = { startedAt, deadlineAt: startedAt + wallTimeMs };
+      const clock = { startedAt, deadlineAt: startedAt + wallTimeMs };
+      let hasBegun = false;
+      const onBegin = (): void => {
+        hasBegun = true;
+      };
       try {
-        const outcome = await this.#run(asked, place, cgroups, times);
+        const outcome = await this.#run(asked, place, cgroups, clock, onBegin);
         return waitedMs > 0 ? { ...outcome, used: { ...outcome.used, waitedMs } } : outcome;
       } catch (error) {
+        if (hasBegun) return lostProgram(error, startedAt);
         if (ToolFailure.is(error)) return failedStart(error);
-        return unavailable(describeThrown(error).detail);
+        return unavailableStart(error);
       }
     });
   }
 
   async #run(
-    { task, tool, program, command, idleMs }: KeptCommand,
+    { task, tool, program, command, times }: ShellCommand,
     place: ShellPlace,
     cgroups: Cgroups,
-    times: { readonly startedAt: number; readonly deadlineAt: number },
+    clock: { readonly startedAt: number; readonly deadlineAt: number },
+    onBegin: () => void,
   ): Promise<SandboxOutcome> {
     const launcher = this.#launcher;
     const madeBefore = (await place.kept?.shell.moveBetweenAside()) ?? [];
@@ -98,14 +105,24 @@ export class KeptCommands {
       };
       const { shell } = place.kept;
       shell.launched.keepAlive(true);
+      onBegin();
       const call = new ShellCall({
-        ...{ task, tool, program, launcher, files, command, shell, isNew, madeBefore, ...times },
-        ...{ memory: this.#memory, idleMs },
+        task,
+        tool,
+        program,
+        launcher,
+        files,
+        command,
+        shell,
+        isNew,
+        madeBefore,
+        ...clock,
+        memory: this.#memory,
+        times,
       });
       place.call = call;
       const outcome = await changes.addTo(await call.ended);
-      if (!shell.isOver && (await shell.hasBackground()))
-        shell.watchBetween(await launcher.openFiles(task.capabilities.fs ?? [], callOwnerOf(task), "call"));
+      await this.#watchBetween(task, place);
       return outcome;
     } finally {
       place.call = undefined;
@@ -113,8 +130,31 @@ export class KeptCommands {
     }
   }
 
+  /**
+   * Has a watch see what processes in the background make until the next command, or ends them with their shell: the
+   * command may have removed its directories. Never rejects, since the command has run.
+   */
+  async #watchBetween(task: SandboxTask, place: ShellPlace): Promise<void> {
+    const shell = place.kept?.shell;
+    if (shell === undefined || shell.isOver) return;
+    try {
+      if (!(await shell.hasBackground())) return;
+      const { fs = [] } = task.capabilities;
+      shell.watchBetween(await this.#launcher.openFiles(fs, callOwnerOf(task), "call"));
+    } catch (error) {
+      const why = describeThrown(error).message;
+      task.observer.log("warn", `The shell was ended, as its background processes cannot be watched: ${why}`);
+      await this.#shells.end(place).catch(() => {});
+    }
+  }
+
   /** @throws {ToolFailure} if there are too many. Also throws if it cannot be launched. */
-  async #start(task: SandboxTask, program: Program, owner: ShellOwner, cgroups: Cgroups): Promise<KeptShell> {
+  async #start(
+    task: SandboxTask,
+    program: Program,
+    owner: ShellOwner,
+    cgroups: Cgroups,
+  ): Promise<PersistentShell> {
     const launcher = this.#launcher;
     const { limits } = task;
     // The shell has its own, since it ends after the call.
@@ -124,7 +164,7 @@ export class KeptCommands {
       if (this.#closed) throw new Error("the sandbox is closed");
       if (!this.#shells.makeRoom(owner)) throw TOO_MANY();
       cgroup = cgroups.create(limits, launcher.ownProcesses);
-      return new KeptShell({ launcher, program, files, limits, cgroup });
+      return new PersistentShell({ launcher, program, files, limits, cgroup });
     } catch (error) {
       void files[Symbol.asyncDispose]();
       void cgroup?.[Symbol.asyncDispose]();
@@ -145,7 +185,7 @@ export class KeptCommands {
 }
 
 /** Memory that ran out between two commands is no matter of the second one. */
-function isUsable(shell: KeptShell): boolean {
+function isUsable(shell: PersistentShell): boolean {
   return !shell.isOver && shell.cgroup?.ranOutOfMemory !== true;
 }
 
