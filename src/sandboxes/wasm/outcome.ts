@@ -73,7 +73,10 @@ function readAnswer(
       return outcomeOf(checkOutput(answer.text, maxOutputBytes), effect, used);
     case "tool-error":
       return {
-        ...{ status: "failed", effect, used, message: answer.message },
+        status: "failed",
+        effect,
+        used,
+        message: answer.message,
         ...(answer.code !== undefined && { detail: `error code ${answer.code}` }),
       };
     case "output-exceeded": {

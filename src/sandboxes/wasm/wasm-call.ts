@@ -52,18 +52,16 @@ export async function runWasmCall(
   const { fs = [] } = capabilities;
   const grant: WasiGrant = { ...readGrant(capabilities), fs, fileBytes };
   const fields: WasmTask = {
-    ...{
-      export: name,
-      tool,
-      input: canonical.text,
-      callId,
-      wallTimeMs,
-      memoryBytes,
-      outputBytes,
-      logLines,
-      netBytes,
-      grant,
-    },
+    export: name,
+    tool,
+    input: canonical.text,
+    callId,
+    wallTimeMs,
+    memoryBytes,
+    outputBytes,
+    logLines,
+    netBytes,
+    grant,
     ...(fs.length > 0 && { guarded: encodedGuardedFiles() }),
     owner: ownerOf(task, grant, [key, name, tool]),
   };
@@ -74,7 +72,13 @@ export async function runWasmCall(
     return services.answerTimed(request as TimedRequest);
   };
   const options: PoolTaskOptions = {
-    ...{ wallTimeMs, signal, observer, nesting, tool: id, ...callerOf(task), waitedMs },
+    wallTimeMs,
+    signal,
+    observer,
+    nesting,
+    tool: id,
+    ...callerOf(task),
+    waitedMs,
     artifact: { name: key, value: artifact },
     onRequest,
   };

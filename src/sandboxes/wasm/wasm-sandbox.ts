@@ -17,10 +17,15 @@ import type { OpenEgress } from "../guest-services/http-service.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import { ComponentCache, defaultCacheDirectory } from "./component/cache.ts";
 import { ComponentLoader } from "./component/loader.ts";
-import { findExport } from "./exports/find-export.ts";
+import { GUEST_CALL, GUEST_INTERFACE, isGuestCall } from "./exports/guest-interface.ts";
+import { argumentsSchema, NoJsonError } from "./exports/json-schema.ts";
+import type { ComponentFunction } from "./linking/link-plan.ts";
 import { memoryExceeded, unavailable } from "./outcome.ts";
 import { type ReadyTool, runWasmCall } from "./wasm-call.ts";
 import { unenforceableLimit, WASM_DEFAULTS } from "./wasm-limits.ts";
+
+/** How many exports an error message lists. */
+const MAX_NAMED = 20;
 
 /** Options of {@link WasmSandbox}. */
 export interface WasmSandboxOptions {
@@ -172,4 +177,44 @@ export class WasmSandbox implements Sandbox {
     this.#closing.abort();
     await Promise.all([this.#loader.close(), this.#pool?.close()]);
   }
+}
+
+/**
+ * Returns the name of the exported function that runs a tool.
+ *
+ * @throws {ToolPreparationError} if the component does not export it, or it cannot be called with JSON.
+ */
+export function findExport(
+  exports: ReadonlyMap<string, ComponentFunction>,
+  implementation: WasmImplementation,
+): string {
+  const name = implementation.export ?? GUEST_CALL;
+  const found = exports.get(name);
+  if (found === undefined) throw new ToolPreparationError(explainMissing(exports, implementation));
+  if (name !== GUEST_CALL) checkCallable(name, found);
+  else if (!isGuestCall(found.type)) {
+    throw new ToolPreparationError(
+      `its 'call' does not have the type that '${GUEST_INTERFACE}' declares (see wit/tool.wit)`,
+    );
+  }
+  return name;
+}
+
+function checkCallable(name: string, { type }: ComponentFunction): void {
+  try {
+    argumentsSchema(type);
+  } catch (error) {
+    if (!(error instanceof NoJsonError)) throw error;
+    throw new ToolPreparationError(`its export '${name}' cannot be a tool: ${error.message}`);
+  }
+}
+
+function explainMissing(
+  exports: ReadonlyMap<string, ComponentFunction>,
+  implementation: WasmImplementation,
+): string {
+  const names = [...exports.keys()].slice(0, MAX_NAMED).map((name) => `'${name.slice(0, 128)}'`);
+  const has = names.length === 0 ? "it exports no functions" : `it exports ${names.join(", ")}`;
+  if (implementation.export !== undefined) return `it does not export '${implementation.export}': ${has}`;
+  return `it does not export '${GUEST_INTERFACE}' (see wit/tool.wit), and 'export' is not set: ${has}`;
 }

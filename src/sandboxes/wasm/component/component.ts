@@ -174,12 +174,10 @@ export class Component {
       }),
     );
     const artifact: WasmArtifact = {
-      ...{
-        plan: this.#plan,
-        cores,
-        initialBytes: this.initialBytes,
-        objectBytes: objectBytes(this.#modules),
-      },
+      plan: this.#plan,
+      cores,
+      initialBytes: this.initialBytes,
+      objectBytes: objectBytes(this.#modules),
       startsAtOnce,
       // What jco's code keeps cannot be restored.
       isRestorable: globals !== undefined && this.#jco === undefined,

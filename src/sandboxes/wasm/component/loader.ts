@@ -1,17 +1,112 @@
 import { createHash } from "node:crypto";
+import { dirname, sep } from "node:path";
+import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { entryFile } from "../../../base/entry-file.ts";
 import { LruMap } from "../../../base/lru-map.ts";
 import { sha256InSlices } from "../../../base/slices.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
-import { type ReadComponent, readComponent } from "../linking/component-reader.ts";
-import { Validator } from "../validation/validator.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+import type { JcoProgram } from "../artifact.ts";
+import type { InterruptibleModule } from "../interruptible/interruptible.ts";
+import { type LinkedModules, type ReadComponent, readComponent } from "../linking/component-reader.ts";
+import type { CoreInstantiation } from "../linking/link-plan.ts";
+import { CompileCheck } from "../validation/compile-check.ts";
+import { ComponentValidator } from "../validation/component-validator.ts";
+import { startLimitedChild } from "../validation/limited-child.ts";
+import { vendoredFile } from "../vendored-file.ts";
 import { readComponentBytes } from "./bytes.ts";
 import type { ComponentCache } from "./cache.ts";
 import { type Compile, Component, compileCore } from "./component.ts";
 import { passComponentGate } from "./gate.ts";
 import { GENERATE_OPTIONS, readGenerated } from "./jco/generated-files.ts";
-import { Generator } from "./jco/generator.ts";
-import { readJcoComponent } from "./jco/jco-component.ts";
+import { functionsWithMadeResources } from "./jco/made-resources.ts";
+
+/** A component as jco's code runs it. */
+interface JcoComponent {
+  /** Its core instances and core modules: those of the component, and those that jco adds. */
+  readonly linked: LinkedModules;
+  readonly program: JcoProgram;
+}
+
+/** How generated code loads a core module, and how it instantiates one. */
+const LOADED = /\b(module\d+) = getCoreModule\('([^']+)'\)/g;
+
+const INSTANTIATED = /\binstantiateCore\((module\d+)\b/g;
+
+/**
+ * Makes jco generate the code of components. Each runs in its own process, which can read its own code and the generator,
+ * and nothing else.
+ */
+class Generator {
+  readonly #closing = new AbortController();
+  /** One process at a time: components with jco's engine are few. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Generates the code of a component that passed the gates.
+   *
+   * @returns the files, as `writeGenerated` writes them.
+   * @throws {ToolPreparationError} with jco's message, or the limit that was exceeded.
+   */
+  generate(binary: Uint8Array): Promise<Buffer> {
+    const generating = this.#last.then(() => this.#run(binary));
+    this.#last = generating.catch(() => {});
+    return generating;
+  }
+
+  async #run(binary: Uint8Array): Promise<Buffer> {
+    const { signal } = this.#closing;
+    if (signal.aborted) throw new ToolPreparationError("the sandbox is closed");
+    const bindgen = vendoredFile("js-component-bindgen-component.js");
+    const args = [pathToFileURL(bindgen).href];
+    const entry = entryFile("sandboxes/wasm/component/jco/generate-child");
+    const child = startLimitedChild(entry, { signal, args, readable: [enclosingModules(bindgen)] });
+    child.stdin.end(binary);
+    const { promise: ended, resolve, reject } = Promise.withResolvers<number | NodeJS.Signals | null>();
+    child.on("close", (code, killedBy) => resolve(killedBy ?? code));
+    child.on("error", (error) => reject(new ToolPreparationError(`jco cannot be started: ${error.message}`)));
+    const [files, errors, end] = await Promise.all([buffer(child.stdout), text(child.stderr), ended]);
+    if (end === 0) return files;
+    const reason = typeof end === "string" ? "it took too much time or memory" : errors.slice(0, 2_048);
+    throw new ToolPreparationError(`jco generates no code for it: ${reason}`);
+  }
+
+  /** Ends the process. */
+  close(): void {
+    this.#closing.abort();
+  }
+}
+
+/** Decides whether a component can run: wasm-tools validates it, and V8 compiles what may take it long. */
+export class Validator {
+  readonly #component = new ComponentValidator();
+  readonly #compile = new CompileCheck();
+
+  /**
+   * Checks that a component is valid, and that no function takes V8 long to compile.
+   *
+   * @param cores Its core modules, once they are rewritten. The component is validated meanwhile.
+   * @throws {ToolPreparationError} with the reason.
+   */
+  async validate(binary: Uint8Array, cores: Promise<readonly InterruptibleModule[]>): Promise<void> {
+    const [rewritten] = await Promise.all([cores, this.#component.validate(binary)]);
+    if (!rewritten.some(({ isSlow }) => isSlow)) return;
+    await this.#compile.check(rewritten.map((core) => core.binary));
+  }
+
+  /** Compiles a large core module in a thread. */
+  compile(binary: Uint8Array): Promise<WebAssembly.Module> {
+    return this.#component.compile(binary);
+  }
+
+  /** Ends what runs. */
+  async close(): Promise<void> {
+    this.#compile.close();
+    await this.#component.close();
+  }
+}
 
 /** Changes with the meaning of cache entries, and with the versions of wasm-tools and of the generator. */
 const CACHE_FORMAT = 8;
@@ -19,7 +114,7 @@ const CACHE_FORMAT = 8;
 /** Core modules of more bytes than this are compiled in a thread: V8 copies them, which takes the main thread long. */
 const COPIED_BYTES = 8 * 1_024 * 1_024;
 
-/** The maximum number of components that are kept for tools with the same bytes. */
+/** The maximum number of components that are retained for tools with the same bytes. */
 const MAX_SHARED = 64;
 
 /** Loads components. Each is read when its tool is first prepared, and prepared once for all tools that use it. */
@@ -114,4 +209,58 @@ async function nextTurn({ length }: Uint8Array): Promise<void> {
 function cacheKey(options: object, name: string): string {
   const maker = JSON.stringify([CACHE_FORMAT, process.versions.v8, options, name]);
   return createHash("sha256").update(maker).digest("hex");
+}
+
+/** Returns the outermost `node_modules` that contains a module, within which its imports are resolved. */
+function enclosingModules(path: string): string {
+  const marker = `${sep}node_modules${sep}`;
+  const at = path.indexOf(marker);
+  return at === -1 ? dirname(path) : path.slice(0, at + marker.length - 1);
+}
+
+/**
+ * Reads what jco generated for a component.
+ *
+ * @param files The generated files by name.
+ * @throws {ToolPreparationError} if the code does not have the form that this version of jco generates.
+ */
+export function readJcoComponent(
+  { plan, imports }: ReadComponent,
+  files: ReadonlyMap<string, Uint8Array>,
+): JcoComponent {
+  const bytes = files.get("component.js");
+  if (bytes === undefined) throw new ToolPreparationError("jco generated no code");
+  const source = Buffer.from(bytes).toString("utf8");
+  const modules = new Map<string, number>();
+  const variables = new Map<string, number>();
+  const coreModules: Uint8Array[] = [];
+  for (const [, variable = "", file = ""] of source.matchAll(LOADED)) {
+    const binary = files.get(file);
+    if (binary === undefined) throw new ToolPreparationError("jco generated no file for a core module");
+    const index = coreModules.push(binary) - 1;
+    variables.set(variable, index);
+    modules.set(file, index);
+  }
+  const coreInstances = Array.from(source.matchAll(INSTANTIATED), ([, variable = ""]): CoreInstantiation => {
+    const module = variables.get(variable);
+    if (module === undefined) throw new ToolPreparationError("jco generated code of an unknown form");
+    return { module, imports: new Map() };
+  });
+  return {
+    linked: {
+      plan: {
+        coreInstances,
+        parents: [],
+        destructors: new Map(),
+        exports: functionsWithMadeResources(plan.exports),
+      },
+      coreModules,
+    },
+    program: {
+      source,
+      modules,
+      imports,
+      exports: new Map(Array.from(plan.exports, ([name, { type }]) => [name, type])),
+    },
+  };
 }

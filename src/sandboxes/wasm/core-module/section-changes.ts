@@ -4,22 +4,18 @@ import { sectionBytes, u32Bytes } from "./binary-writer.ts";
 
 /** The order of sections (core specification, section 5.5.17). Custom sections can be anywhere. */
 const ORDER: readonly number[] = [
-  ...[
-    CORE_SECTION.type,
-    CORE_SECTION.import,
-    CORE_SECTION.function,
-    CORE_SECTION.table,
-    CORE_SECTION.memory,
-    CORE_SECTION.tag,
-  ],
-  ...[
-    CORE_SECTION.global,
-    CORE_SECTION.export,
-    CORE_SECTION.start,
-    CORE_SECTION.element,
-    CORE_SECTION.dataCount,
-    CORE_SECTION.code,
-  ],
+  CORE_SECTION.type,
+  CORE_SECTION.import,
+  CORE_SECTION.function,
+  CORE_SECTION.table,
+  CORE_SECTION.memory,
+  CORE_SECTION.tag,
+  CORE_SECTION.global,
+  CORE_SECTION.export,
+  CORE_SECTION.start,
+  CORE_SECTION.element,
+  CORE_SECTION.dataCount,
+  CORE_SECTION.code,
   CORE_SECTION.data,
 ];
 

@@ -45,7 +45,7 @@ export type GuestResult =
   | { readonly status: "returned"; readonly text: string }
   | { readonly status: "tool-error"; readonly code: string; readonly message: string };
 
-/** The longest error code that is kept, in bytes. */
+/** The longest error code that is retained, in bytes. */
 const MAX_CODE_BYTES = 256;
 
 /** Converts the value that `call` returned. */

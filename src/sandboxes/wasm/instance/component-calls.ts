@@ -11,7 +11,7 @@ export interface ComponentCalls extends Disposable {
   keepImage(): void;
   /** Restores a disposed instance to its state after creation. Returns `false` if that is impossible. */
   restore(): boolean;
-  /** Whether an image was kept, but the instance cannot be restored. */
+  /** Whether an image was retained, but the instance cannot be restored. */
   readonly isPastRestoring: boolean;
   /** Whether all calls so far have returned. */
   readonly isIntact: boolean;

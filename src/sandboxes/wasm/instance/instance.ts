@@ -83,7 +83,7 @@ export class ComponentInstance implements ComponentCalls {
     return true;
   }
 
-  /** Whether an image was kept, but the instance cannot be restored. */
+  /** Whether an image was retained, but the instance cannot be restored. */
   get isPastRestoring(): boolean {
     return this.#ended === GONE && this.#image !== undefined;
   }

@@ -1,3 +1,4 @@
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { u32Bytes } from "../core-module/binary-writer.ts";
 import type { CoreModule } from "../core-module/core-module.ts";
 import { InstructionReader } from "../core-module/instruction-reader.ts";
@@ -5,11 +6,67 @@ import { INSTRUCTION } from "../core-module/instructions.ts";
 import { type Code, call, I32 } from "./assembly.ts";
 import { CompileCost } from "./compile-cost.ts";
 import { type Edit, growthBy } from "./edited-bytes.ts";
-import { checkBodySize, checkLocals, checkOptimiserMemory } from "./function-bounds.ts";
 import { GUARD_BRANCHES } from "./guard.ts";
 import { GuardPlaces } from "./guard-places.ts";
 import type { Helpers } from "./helpers.ts";
-import { optimiserBytes } from "./optimiser-memory.ts";
+
+/**
+ * Bytes of a function's code. V8 compiles it when it is first called, within the call, and cannot be interrupted: about
+ * 90 ms a MiB. The largest function of a JavaScript engine has a third of this.
+ */
+const MAX_BODY_BYTES = 512 * 1_024;
+
+/**
+ * V8's compiler looks at all local variables at each branch. So many take it about a tenth of a second. Optimised
+ * programs have a tenth of this.
+ */
+const MAX_LOCALS_AT_BRANCHES = 16 * 1_024 * 1_024;
+
+/**
+ * What V8 may take to optimise a function, as estimated, in bytes. It does so in threads of its own, which no limit of a
+ * call covers, for up to four functions at a time. The largest function of a JavaScript engine takes half of this.
+ */
+const MAX_OPTIMISER_BYTES = 80 * 1_024 * 1_024;
+
+/**
+ * What V8's optimising compiler takes for instructions while it compiles a function, in bytes, as measured in functions
+ * that consist of them (V8 14.6); calls by table or reference take up to twice as much. Core specification, section 5.4.
+ */
+const BYTES: readonly (readonly [from: number, to: number, bytes: number])[] = [
+  [0x01, 0x01, 0],
+  // Blocks, branches and calls, which split the code.
+  [0x02, 0x06, 1_500],
+  [0x0b, 0x0b, 100],
+  [0x0c, 0x10, 1_500],
+  [0x11, 0x15, 2_500],
+  [0x18, 0x19, 1_500],
+  [0x1f, 0x1f, 1_500],
+  // Constants and local variables only name values.
+  [0x1a, 0x1a, 0],
+  [0x20, 0x22, 100],
+  [0x41, 0x44, 100],
+  [0x23, 0x26, 400],
+  // Divisions and conversions check their operands, each with branches.
+  [0x6d, 0x70, 3_500],
+  [0x7f, 0x82, 3_500],
+  [0xa8, 0xab, 3_000],
+  [0xae, 0xb1, 3_000],
+];
+
+const OTHER_BYTES = 600;
+
+const PREFIXED_BYTES = 1_000;
+
+/** The prefix of conversions that saturate, up to a number. */
+const SATURATING_PREFIX = 0xfc;
+
+const LAST_SATURATING = 7;
+
+const SATURATING_BYTES = 10_000;
+
+const BYTES_OF = Uint16Array.from({ length: 0x100 }, (_, code) => {
+  return BYTES.find(([from, to]) => code >= from && code <= to)?.[2] ?? OTHER_BYTES;
+});
 
 /** An instruction on memories stays as it is if it is known to work on at most so many bytes. */
 const SHORT_BYTES = 1_024;
@@ -29,8 +86,13 @@ const TAIL_CALLS: readonly number[] = [
 
 /** Instructions whose time depends on their operands. Others take no time to speak of. */
 const LONG: readonly number[] = [
-  ...[INSTRUCTION.memoryInit, INSTRUCTION.memoryCopy, INSTRUCTION.memoryFill],
-  ...[INSTRUCTION.tableInit, INSTRUCTION.tableCopy, INSTRUCTION.tableGrow, INSTRUCTION.tableFill],
+  INSTRUCTION.memoryInit,
+  INSTRUCTION.memoryCopy,
+  INSTRUCTION.memoryFill,
+  INSTRUCTION.tableInit,
+  INSTRUCTION.tableCopy,
+  INSTRUCTION.tableGrow,
+  INSTRUCTION.tableFill,
 ];
 
 const WITH_ONE_INDEX: readonly number[] = [
@@ -159,4 +221,43 @@ export class FunctionScanner {
 
 function insertion(at: number, code: Code): Edit {
   return { from: at, to: at, code };
+}
+
+/** Estimates what V8 takes to optimise an instruction, in bytes. */
+function optimiserBytes(code: number): number {
+  if (code < BYTES_OF.length) return BYTES_OF[code] ?? OTHER_BYTES;
+  const isSaturating = code >> 16 === SATURATING_PREFIX && (code & 0xffff) <= LAST_SATURATING;
+  return isSaturating ? SATURATING_BYTES : PREFIXED_BYTES;
+}
+
+/** @throws {ToolPreparationError} if a function has too much code. */
+function checkBodySize(index: number, bytes: number): void {
+  if (bytes <= MAX_BODY_BYTES) return;
+  throw new ToolPreparationError(
+    `the function ${index} of a core module has ${bytes} bytes of code: at most ${MAX_BODY_BYTES} are allowed`,
+  );
+}
+
+/**
+ * @param branches How many instructions begin or end blocks, branch or call.
+ * @throws {ToolPreparationError} if a function has too many local variables for its branches.
+ */
+function checkLocals(index: number, locals: number, branches: number): void {
+  if (locals * branches <= MAX_LOCALS_AT_BRANCHES) return;
+  throw new ToolPreparationError(
+    `the function ${index} of a core module has ${locals} local variables and ${branches} branches, which takes ` +
+      "too long to compile. Optimise it",
+  );
+}
+
+/**
+ * @param bytes What V8 takes to optimise it, as estimated.
+ * @throws {ToolPreparationError} if that is too much.
+ */
+function checkOptimiserMemory(index: number, bytes: number): void {
+  if (bytes <= MAX_OPTIMISER_BYTES) return;
+  throw new ToolPreparationError(
+    `the function ${index} of a core module has so many divisions, conversions, branches or calls that optimising it ` +
+      `takes about ${Math.ceil(bytes / 2 ** 20)} MiB: at most ${MAX_OPTIMISER_BYTES / 2 ** 20} are allowed. Split it`,
+  );
 }

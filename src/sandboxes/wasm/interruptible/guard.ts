@@ -46,16 +46,18 @@ export function guardCall({ function: guard, global }: Guard): Code {
 export function countedGuardCall(guard: Guard, counter: number, bytes: number): Code {
   const units = Math.ceil(bytes / BYTES_OF_UNIT);
   return [
-    ...[...localGet(counter), ...i32Const(units), OP.add, ...localTee(counter), ...i32Const(UNITS)],
-    ...[
-      OP.isGreaterSigned,
-      OP.if,
-      OP.noResult,
-      ...call(guard.function),
-      ...i32Const(0),
-      ...localSet(counter),
-      OP.end,
-    ],
+    ...localGet(counter),
+    ...i32Const(units),
+    OP.add,
+    ...localTee(counter),
+    ...i32Const(UNITS),
+    OP.isGreaterSigned,
+    OP.if,
+    OP.noResult,
+    ...call(guard.function),
+    ...i32Const(0),
+    ...localSet(counter),
+    OP.end,
   ];
 }
 

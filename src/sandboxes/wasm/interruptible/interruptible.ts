@@ -1,12 +1,34 @@
+import { setImmediate } from "node:timers/promises";
 import { BinaryReader, CORE_SECTION, type Section } from "../core-module/binary-reader.ts";
-import { u32Bytes } from "../core-module/binary-writer.ts";
+import { nameBytes, sectionBytes, u32Bytes } from "../core-module/binary-writer.ts";
 import type { CoreModule } from "../core-module/core-module.ts";
-import { NAME_SECTION } from "../core-module/name-section.ts";
+import { FUNCTION_NAMES, MODULE_NAME, NAME_SECTION } from "../core-module/name-section.ts";
 import { type AppendedItems, changeSections } from "../core-module/section-changes.ts";
-import { rewriteCode } from "./code-section.ts";
-import { namesOfFunctions, withFunctionNames } from "./function-names.ts";
+import type { Code } from "./assembly.ts";
+import { EditedBytes, growthBy } from "./edited-bytes.ts";
 import { FunctionScanner } from "./function-scanner.ts";
 import { Helpers } from "./helpers.ts";
+
+/** After so many bytes, the event loop gets a turn. Reading them takes some milliseconds. */
+const SLICE_BYTES = 128 * 1_024;
+
+/** A function takes as long to read as so many bytes, however small it is. */
+const FUNCTION_BYTES = 32;
+
+/** An edit takes as long as reading so many bytes. */
+const EDIT_BYTES = 16;
+
+/** Where the content of a section is in its module. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Names of functions with consecutive indices. */
+interface FunctionNames {
+  readonly from: number;
+  readonly names: readonly string[];
+}
 
 /** A core module that V8 can interrupt wherever it is. */
 export interface InterruptibleModule {
@@ -85,4 +107,88 @@ function withHelpers(
   ]);
   if (globals.length > 0) appended.set(CORE_SECTION.global, { count: globals.length, bytes: globals.flat() });
   return changeSections(binary, replace, appended, () => (isNamed ? [] : [namesOfFunctions(names)]));
+}
+
+/**
+ * A name section that names more functions.
+ *
+ * @param body The section as it is, beginning with its own name.
+ * @returns `undefined` if the section is not well-formed. V8 ignores it.
+ */
+function withFunctionNames(body: Uint8Array, added: FunctionNames): Uint8Array | undefined {
+  try {
+    const reader = new BinaryReader(body);
+    reader.name();
+    const before: Uint8Array[] = [];
+    let functions: Uint8Array = Uint8Array.of(0);
+    const after: Uint8Array[] = [];
+    while (!reader.isAtEnd) {
+      const id = reader.byte();
+      const content = reader.bytes(reader.u32());
+      if (id === FUNCTION_NAMES) functions = content;
+      else (id === MODULE_NAME ? before : after).push(sectionBytes(id, content));
+    }
+    return nameSection([...before, functionNames(functions, added), ...after]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A name section that names functions only. */
+function namesOfFunctions(added: FunctionNames): Uint8Array {
+  return nameSection([functionNames(Uint8Array.of(0), added)]);
+}
+
+function nameSection(subsections: readonly Uint8Array[]): Uint8Array {
+  return sectionBytes(CORE_SECTION.custom, nameBytes(NAME_SECTION), ...subsections);
+}
+
+function functionNames(known: Uint8Array, { from, names }: FunctionNames): Uint8Array {
+  const reader = new BinaryReader(known);
+  const count = reader.u32();
+  const added = names.flatMap((name, index) => [...u32Bytes(from + index), ...nameBytes(name)]);
+  return sectionBytes(FUNCTION_NAMES, u32Bytes(count + names.length), reader.rest(), added);
+}
+
+/**
+ * Rewrites the functions of a core module.
+ *
+ * @param section Its code section.
+ * @param appended Returns the bodies of the functions to append, once all others have been scanned.
+ * @returns the new section in parts; `undefined` if nothing has to change.
+ */
+async function rewriteCode(
+  binary: Uint8Array,
+  { start, end }: Range,
+  scanner: FunctionScanner,
+  appended: () => readonly Code[],
+): Promise<readonly Uint8Array[] | undefined> {
+  const content = binary.subarray(0, end);
+  const reader = new BinaryReader(content, start);
+  const count = reader.u32();
+  const edited = new EditedBytes(content, reader.at);
+  let work = 0;
+  for (let index = 0; index < count; index++) {
+    const from = reader.at;
+    const size = reader.u32();
+    work += size + FUNCTION_BYTES;
+    if (work > SLICE_BYTES) {
+      await setImmediate();
+      work = size;
+    }
+    const to = reader.at;
+    reader.bytes(size);
+    const edits = scanner.scan(index, to, reader.at);
+    if (edits.length === 0) continue;
+    work += edits.length * EDIT_BYTES;
+    edited.edit({ from, to, code: u32Bytes(size + growthBy(edits)) });
+    for (const edit of edits) edited.edit(edit);
+  }
+  if (edited.isSame) return undefined;
+  const own = edited.finish();
+  const bodies = appended();
+  const added = Uint8Array.from(bodies.flatMap((body) => [...u32Bytes(body.length), ...body]));
+  const counted = u32Bytes(count + bodies.length);
+  const size = own.reduce((sum, { length }) => sum + length, counted.length + added.length);
+  return [Uint8Array.from([CORE_SECTION.code, ...u32Bytes(size), ...counted]), ...own, added];
 }

@@ -59,34 +59,54 @@ export function splitHelper({ code, indices }: BulkInstruction, self: number, va
   const sourceWraps = [...sourceEnd, ...SOURCE, OP.isLess, OP.or];
   const upperSource = isFill ? SOURCE : [...SOURCE, ...HALF, OP.add];
   const lower = [...TARGET, ...SOURCE, ...HALF, ...call(self)];
-  const upper = [
-    ...[...TARGET, ...HALF, OP.add, ...upperSource, ...LENGTH, ...HALF, OP.subtract],
-    ...call(self),
-  ];
+  const upper = [...TARGET, ...HALF, OP.add, ...upperSource, ...LENGTH, ...HALF, OP.subtract, ...call(self)];
   const halves = isWithin
     ? [
-        ...[...TARGET, ...SOURCE, OP.isAtMost, OP.if, OP.noResult, ...lower, ...upper],
-        ...[OP.else, ...upper, ...lower, OP.end],
+        ...TARGET,
+        ...SOURCE,
+        OP.isAtMost,
+        OP.if,
+        OP.noResult,
+        ...lower,
+        ...upper,
+        OP.else,
+        ...upper,
+        ...lower,
+        OP.end,
       ]
     : [...lower, ...upper];
   return {
     name: ["sandgate", name, ...indices].join(":"),
     type: functionType([I32, value, I32], []),
     body: [
-      ...[1, 1, ...I32],
-      ...[...LENGTH, ...i32Const(chunk), OP.isAtMost, OP.if, OP.noResult, ...whole, OP.return, OP.end],
-      ...[
-        ...targetWraps,
-        ...(isFill ? [] : sourceWraps),
-        OP.if,
-        OP.noResult,
-        ...whole,
-        OP.unreachable,
-        OP.end,
-      ],
-      ...[...targetEnd, ...(isFill ? SOURCE : sourceEnd), ...i32Const(0), ...instruction],
-      ...[...LENGTH, ...i32Const(1), OP.shiftRight, ...SET_HALF],
-      ...[...halves, OP.end],
+      1,
+      1,
+      ...I32,
+      ...LENGTH,
+      ...i32Const(chunk),
+      OP.isAtMost,
+      OP.if,
+      OP.noResult,
+      ...whole,
+      OP.return,
+      OP.end,
+      ...targetWraps,
+      ...(isFill ? [] : sourceWraps),
+      OP.if,
+      OP.noResult,
+      ...whole,
+      OP.unreachable,
+      OP.end,
+      ...targetEnd,
+      ...(isFill ? SOURCE : sourceEnd),
+      ...i32Const(0),
+      ...instruction,
+      ...LENGTH,
+      ...i32Const(1),
+      OP.shiftRight,
+      ...SET_HALF,
+      ...halves,
+      OP.end,
     ],
   };
 }

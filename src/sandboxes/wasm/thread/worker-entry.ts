@@ -2,14 +2,161 @@ import { takeGuardedFiles } from "../../../base/guarded-files.ts";
 import { boundFailure } from "../../contract/failure-text.ts";
 import { outputProblem } from "../../contract/output-bounds.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
+import { LiftBudget, type LiftLimits } from "../abi/lift-budget.ts";
 import type { WasmArtifact } from "../artifact.ts";
 import { callExport, type ExportResult } from "../exports/call-export.ts";
 import { GUEST_CALL, type GuestResult, guestArguments, readGuestResult } from "../exports/guest-interface.ts";
 import { CurrentCall } from "../host/current-call.ts";
-import type { Guest } from "../instance/guest.ts";
-import { GuestPool } from "../instance/guest-pool.ts";
+import { InstanceHost } from "../host/instance-host.ts";
+import type { WasiGrant } from "../host/wasi/grant.ts";
+import type { FileChanges } from "../host/wasi/host.ts";
+import type { ComponentCalls } from "../instance/component-calls.ts";
+import { ComponentInstance } from "../instance/instance.ts";
+import { JcoInstance } from "../instance/jco/jco-instance.ts";
 import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";
 import { readTrap, type Trap } from "./trap.ts";
+
+/** What an instance may use during a call. */
+interface GuestGrant {
+  readonly wasi: WasiGrant;
+  readonly lifted: LiftLimits;
+  readonly netBytes: number;
+}
+
+/** An instance of a component and everything that it can import. It can be created before its first call is known. */
+class Guest implements Disposable {
+  readonly instance: ComponentCalls;
+  readonly #budget = new LiftBudget({ memoryBytes: 0, textBytes: 0 });
+  #host: InstanceHost | undefined;
+
+  constructor(artifact: WasmArtifact) {
+    const host = (name: string): object => this.#interface(name);
+    this.instance =
+      artifact.jco === undefined
+        ? new ComponentInstance(artifact, host, this.#budget)
+        : new JcoInstance(artifact, artifact.jco, host, this.#budget);
+  }
+
+  #interface(name: string): object {
+    if (this.#host === undefined) throw new Error("the instance was used before its first call began");
+    return this.#host.interface(name);
+  }
+
+  /** Begins a call, which {@link end} ends. All calls of an instance have the same grant. */
+  begin({ wasi, lifted, netBytes }: GuestGrant, call: CurrentCall): void {
+    this.#budget.allow(lifted);
+    if (this.#host === undefined) this.#host = new InstanceHost(wasi, netBytes, this.#budget, call);
+    else this.#host.begin(call);
+  }
+
+  /** Ends the call. Returns what it did to files. */
+  end(): FileChanges {
+    return this.#host?.end() ?? { writtenBytes: 0, hasChangedFiles: false };
+  }
+
+  [Symbol.dispose](): void {
+    this.instance[Symbol.dispose]();
+    this.#host?.[Symbol.dispose]();
+    this.#host = undefined;
+    this.#budget.reset();
+  }
+}
+
+/** The maximum number of components with a spare instance. */
+const MAX_SPARES = 4;
+
+/** Components with a larger initial size get no spare instance. */
+const MAX_SPARE_BYTES = 16 * 1_024 * 1_024;
+
+/** The maximum number of instances that are retained for their owners' next calls. */
+const MAX_KEPT = 8;
+
+/** Idle instances are evicted after this. */
+const MAX_IDLE_MS = 60_000;
+
+/** After this many consecutive calls that grew a memory, no image is retained, as the next call probably grows it too. */
+const MAX_GROWN = 3;
+
+interface Kept {
+  readonly guest: Guest;
+  readonly keptAt: number;
+}
+
+/** A thread's component instances that are ready for later calls. */
+class GuestPool {
+  readonly #spares = new Map<WasmArtifact, Guest>();
+  readonly #kept = new Map<string, Kept>();
+  /** How many consecutive instances could not be restored because their memory had grown. */
+  readonly #grown = new WeakMap<WasmArtifact, number>();
+
+  /** Returns an instance in which nothing has run yet. */
+  takeFresh(artifact: WasmArtifact): Guest {
+    const spare = this.#spares.get(artifact);
+    this.#spares.delete(artifact);
+    return spare ?? new Guest(artifact);
+  }
+
+  /** Returns the instance that was retained for an owner. */
+  takeRetained(owner: string): Guest | undefined {
+    // The oldest come first. This cannot be a timer, because a thread without work is blocked.
+    for (const [each, { keptAt }] of this.#kept) {
+      if (performance.now() - keptAt <= MAX_IDLE_MS) break;
+      this.#drop(each);
+    }
+    const kept = this.#kept.get(owner);
+    this.#kept.delete(owner);
+    return kept?.guest;
+  }
+
+  /** Keeps an instance for the next call of its owner. */
+  keep(owner: string, guest: Guest): void {
+    this.#kept.set(owner, { guest, keptAt: performance.now() });
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= MAX_KEPT) break;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(owner: string): void {
+    this.#kept.get(owner)?.guest[Symbol.dispose]();
+    this.#kept.delete(owner);
+  }
+
+  /**
+   * Prepares an instance for the next call that needs a fresh one; not for components that run more than a little code
+   * when they are instantiated, because that code may only run within the deadline of a call.
+   *
+   * @param used The disposed instance of the last call. It is restored if possible.
+   * @returns whether it was restored. If not, it is no longer needed.
+   */
+  prepareSpare(artifact: WasmArtifact, used: Guest): boolean {
+    if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES) return false;
+    const isRestored = used.instance.restore();
+    if (isRestored) this.#grown.delete(artifact);
+    const spare = isRestored ? used : this.#makeSpare(artifact, used);
+    // If creating a spare failed, the next call creates its own instance and reports the error.
+    if (spare === undefined) return false;
+    this.#spares.set(artifact, spare);
+    for (const oldest of this.#spares.keys()) {
+      if (this.#spares.size <= MAX_SPARES) break;
+      this.#spares.delete(oldest);
+    }
+    return isRestored;
+  }
+
+  #makeSpare(artifact: WasmArtifact, used: Guest): Guest | undefined {
+    const grown = (this.#grown.get(artifact) ?? 0) + (used.instance.isPastRestoring ? 1 : 0);
+    this.#grown.set(artifact, grown);
+    const guest = new Guest(artifact);
+    try {
+      guest.instance.make();
+      if (artifact.isRestorable && grown < MAX_GROWN) guest.instance.keepImage();
+      return guest;
+    } catch {
+      return undefined;
+    }
+  }
+}
 
 /** The minimum length of values that are lifted, because log lines, errors and values to store are not output. */
 const MIN_LIFTED_TEXT_BYTES = 2 * 1_024 * 1_024;
@@ -23,7 +170,7 @@ const guests = new GuestPool();
 export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer {
   thread.markStarted();
   const artifact = thread.artifact as WasmArtifact;
-  const kept = task.owner === undefined ? undefined : guests.takeKept(task.owner);
+  const kept = task.owner === undefined ? undefined : guests.takeRetained(task.owner);
   const guest = kept ?? guests.takeFresh(artifact);
   const call = new CurrentCall(task, thread);
   takeGuardedFiles(task.guarded);

@@ -1,3 +1,4 @@
+import { UNPRINTABLE } from "../../../base/unprintable.ts";
 import { CanonicalJson } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
@@ -6,7 +7,30 @@ import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type SandboxRouter, ToolPreparationError } from "../../contract/sandbox.ts";
 import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
 import { GUEST_DESCRIBE } from "../exports/guest-interface.ts";
-import { LastLines } from "./last-lines.ts";
+
+const MAX_LINES = 16;
+
+/** In UTF-16 code units. */
+const MAX_LENGTH = 800;
+
+/** Keeps the last lines that a task logs, because they often explain why it failed. Ignores streamed output. */
+class LastLines implements TaskObserver {
+  readonly #lines: string[] = [];
+
+  output(): void {}
+
+  log(_level: string, message: string): void {
+    this.#lines.push(message);
+    if (this.#lines.length > MAX_LINES) this.#lines.shift();
+  }
+
+  /** Returns the end of the log as one printable line, or `""` if nothing was logged. */
+  toString(): string {
+    const all = this.#lines.join(" | ");
+    const end = all.length > MAX_LENGTH ? `…${all.slice(-MAX_LENGTH)}` : all;
+    return end.replace(UNPRINTABLE, "\ufffd");
+  }
+}
 
 /** The limits of a call of `describe`. */
 const LIMITS = Object.freeze({ wallTimeMs: 5_000, outputBytes: 1_024 * 1_024 });
@@ -58,7 +82,8 @@ function describeTask(
   const input = Object.freeze({});
   const canonical = new CanonicalJson(input);
   const granted = {
-    ...{ callId: "describe", canonical },
+    callId: "describe",
+    canonical,
     implementations: { wasm: { ...implementation, export: GUEST_DESCRIBE } },
     limits: { ...defaults, ...LIMITS },
     capabilities: implementation.engine === undefined ? {} : { engine: implementation.engine },

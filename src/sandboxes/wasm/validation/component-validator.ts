@@ -54,7 +54,10 @@ export class ComponentValidator {
     this.#wasmTools ??= compileWasmTools();
     const artifact = { name: "wasm-tools", value: await this.#wasmTools };
     const outcome = await this.#pool.run<ValidationAnswer>(task, {
-      ...{ wallTimeMs: TIMEOUT_MS, signal: this.#closing.signal, observer: NO_OBSERVER, artifact },
+      wallTimeMs: TIMEOUT_MS,
+      signal: this.#closing.signal,
+      observer: NO_OBSERVER,
+      artifact,
     });
     if (this.#closing.signal.aborted) throw closed();
     return outcome;

@@ -32,7 +32,10 @@ export function startLimitedChild(
   const watch = entryFile("sandboxes/wasm/validation/resource-watch");
   const folders = new Set([dirname(file), dirname(watch), ...readable]);
   const flags = [
-    ...["--no-warnings", "--permission", "--allow-worker", `--max-old-space-size=${HEAP_MIB}`],
+    "--no-warnings",
+    "--permission",
+    "--allow-worker",
+    `--max-old-space-size=${HEAP_MIB}`,
     ...Array.from(folders, (folder) => `--allow-fs-read=${folder}${sep}*`),
   ];
   // Loading the module takes several milliseconds, and few components need it.

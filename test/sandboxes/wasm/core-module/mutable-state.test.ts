@@ -1,7 +1,7 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+import { mutableGlobals } from "../../../../src/sandboxes/wasm/component/prepared-code.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
-import { mutableGlobals } from "../../../../src/sandboxes/wasm/core-module/mutable-state.ts";
 
 async function globalsOf(fields: string): Promise<readonly number[] | undefined> {
   return mutableGlobals(readCoreModule(await parse(`(module ${fields})`)));
@@ -66,11 +66,32 @@ describe("what the code of a core module can change", () => {
     const body = [0x00, 0x41, 0x00, 0x28, 0x00, ...offset, 0x1a, 0x0b];
     const code = [0x01, body.length, ...body];
     const binary = Uint8Array.of(
-      ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
-      ...[0x01, 0x04, 0x01, 0x60, 0x00, 0x00],
-      ...[0x03, 0x02, 0x01, 0x00],
-      ...[0x05, 0x03, 0x01, 0x00, 0x01],
-      ...[0x0a, code.length, ...code],
+      0x00,
+      0x61,
+      0x73,
+      0x6d,
+      0x01,
+      0x00,
+      0x00,
+      0x00,
+      0x01,
+      0x04,
+      0x01,
+      0x60,
+      0x00,
+      0x00,
+      0x03,
+      0x02,
+      0x01,
+      0x00,
+      0x05,
+      0x03,
+      0x01,
+      0x00,
+      0x01,
+      0x0a,
+      code.length,
+      ...code,
     );
     expect(WebAssembly.validate(binary)).toBe(true);
     expect(mutableGlobals(readCoreModule(binary))).toEqual([]);

@@ -1,7 +1,7 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+import { startsAtOnce } from "../../../../src/sandboxes/wasm/component/prepared-code.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
-import { startsAtOnce } from "../../../../src/sandboxes/wasm/core-module/start-function.ts";
 
 async function starts(fields: string): Promise<boolean> {
   return startsAtOnce(readCoreModule(await parse(`(module ${fields})`)));

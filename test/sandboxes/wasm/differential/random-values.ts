@@ -44,7 +44,11 @@ export function bytesOf({ type, value }: RandomValue, encoding: Encoding): Uint8
   const memory = new WebAssembly.Memory({ initial: MEMORY_BYTES / 65_536 });
   let next = RESULT_AT;
   const access = new MemoryAccess({
-    ...{ component: 0, memory, encoding, handles: new Handles(), budget: roomyBudget() },
+    component: 0,
+    memory,
+    encoding,
+    handles: new Handles(),
+    budget: roomyBudget(),
     realloc: (_old, _oldSize, alignment, size) => {
       const at = Math.ceil(next / alignment) * alignment;
       next = at + size;

@@ -2,9 +2,9 @@ import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { CompiledCore } from "../../../../src/sandboxes/wasm/artifact.ts";
+import { mutableGlobals } from "../../../../src/sandboxes/wasm/component/prepared-code.ts";
 import { limitCoreModule, memoryExportName } from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
-import { mutableGlobals } from "../../../../src/sandboxes/wasm/core-module/mutable-state.ts";
 import { InstanceImage } from "../../../../src/sandboxes/wasm/instance/instance-image.ts";
 
 const PAGE = 65_536;

@@ -4,8 +4,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { wrap } from "../../../../examples/quickstart/wasm/build.ts";
 import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
+import { Validator } from "../../../../src/sandboxes/wasm/component/loader.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
-import { Validator } from "../../../../src/sandboxes/wasm/validation/validator.ts";
 import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
 
 const contract = readFileSync(await contractComponent());

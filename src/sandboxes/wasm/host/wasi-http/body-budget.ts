@@ -5,7 +5,7 @@ export class BodyBudgetError extends Error {
 
 /**
  * Limits how many bytes of bodies the host holds for a call. Bodies are outside the component's memories, so no other
- * limit counts them. They are released when the call ends, even if its instance is kept.
+ * limit counts them. They are released when the call ends, even if its instance is retained.
  */
 export class BodyBudget {
   readonly #allowedBytes: number;

@@ -1,8 +1,8 @@
 import { HEADER_VALUE, HOP_BY_HOP_HEADERS, isToken } from "../../../../base/http-syntax.ts";
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { ComponentValue } from "../../abi/value.ts";
-import { HeldMemory } from "../held-memory.ts";
 import { requireBytes } from "../interface-members.ts";
+import { ReservedMemory } from "../reserved-memory.ts";
 
 /** The maximum length of a header name, in characters. */
 const MAX_NAME_LENGTH = 256;
@@ -38,13 +38,13 @@ export class Fields {
   }
 
   readonly #memory: LiftBudget;
-  readonly #held: HeldMemory;
+  readonly #held: ReservedMemory;
   #fields: Field[] = [];
   #isFrozen = false;
 
   constructor(memory: LiftBudget) {
     this.#memory = memory;
-    this.#held = new HeldMemory(memory);
+    this.#held = new ReservedMemory(memory);
   }
 
   [Symbol.dispose](): void {

@@ -5,12 +5,111 @@ import type { TaggedValue } from "../../abi/value.ts";
 import type { CurrentCall } from "../current-call.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
 import { MisuseError } from "../misuse.ts";
+import { Pollable } from "../wasi/poll.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
-import { ERROR_CODES } from "./error-code.ts";
-import { FutureIncomingResponse } from "./future-response.ts";
 import { IncomingResponse } from "./incoming-response.ts";
 import { type OutgoingRequest, type RequestToSend, readRequest } from "./outgoing-request.ts";
-import { RequestOptions } from "./request-options.ts";
+
+/** The resource `request-options` of `wasi:http/types`: timeouts in nanoseconds. */
+export class RequestOptions {
+  #connect: bigint | undefined;
+  #firstByte: bigint | undefined;
+  #betweenBytes: bigint | undefined;
+
+  connectTimeout(): bigint | undefined {
+    return this.#connect;
+  }
+  /** Fails unless the timeout is `undefined`, because all connections share one connect timeout. */
+  setConnectTimeout(timeout: bigint | undefined): void {
+    if (timeout !== undefined) throw undefined;
+    this.#connect = timeout;
+  }
+  firstByteTimeout(): bigint | undefined {
+    return this.#firstByte;
+  }
+  setFirstByteTimeout(timeout: bigint | undefined): void {
+    this.#firstByte = timeout;
+  }
+  betweenBytesTimeout(): bigint | undefined {
+    return this.#betweenBytes;
+  }
+  setBetweenBytesTimeout(timeout: bigint | undefined): void {
+    this.#betweenBytes = timeout;
+  }
+}
+
+/**
+ * The resource `future-incoming-response` of `wasi:http/types`. The request is sent when the component first asks for
+ * the response, because its body has been written by then.
+ */
+class FutureIncomingResponse {
+  #request: Disposable | undefined;
+  #send: (() => TaggedValue) | undefined;
+  #result: TaggedValue | undefined;
+  #isTaken = false;
+
+  /**
+   * @param request Is disposed of when the request has been sent.
+   * @param send Sends the request. Returns `result<incoming-response, error-code>`.
+   */
+  constructor(request: Disposable, send: () => TaggedValue) {
+    this.#request = request;
+    this.#send = send;
+  }
+
+  [Symbol.dispose](): void {
+    this.#send = undefined;
+    this.#request?.[Symbol.dispose]();
+    this.#request = undefined;
+  }
+
+  subscribe(): Pollable {
+    return Pollable.after(() => this.#settle());
+  }
+  get(): TaggedValue {
+    this.#settle();
+    if (this.#isTaken) return { tag: "err" };
+    this.#isTaken = true;
+    const result = this.#result;
+    this.#result = undefined;
+    return { tag: "ok", val: result };
+  }
+
+  #settle(): void {
+    const send = this.#send;
+    if (send === undefined) return;
+    this.#result = send();
+    this[Symbol.dispose]();
+  }
+}
+
+/** Maps errors to cases of `error-code` in `wasi:http/types`. A component does not learn why a request was denied. */
+const ERROR_CODES: Readonly<Record<EgressErrorCode, TaggedValue>> = {
+  request_invalid: { tag: "internal-error", val: "the request is invalid" },
+  request_too_large: { tag: "HTTP-request-body-size" },
+  origin_denied: { tag: "HTTP-request-denied" },
+  address_denied: { tag: "destination-IP-prohibited" },
+  name_not_resolved: { tag: "DNS-error", val: {} },
+  connection_refused: { tag: "connection-refused" },
+  unreachable: { tag: "destination-IP-unroutable" },
+  connect_timeout: { tag: "connection-timeout" },
+  certificate_invalid: { tag: "TLS-certificate-error" },
+  tls_failed: { tag: "TLS-protocol-error" },
+  connect_failed: { tag: "destination-unavailable" },
+  connection_lost: { tag: "connection-terminated" },
+  headers_timeout: { tag: "connection-read-timeout" },
+  body_timeout: { tag: "connection-read-timeout" },
+  headers_too_large: { tag: "HTTP-response-header-section-size" },
+  body_too_large: { tag: "HTTP-response-body-size" },
+  budget_exceeded: { tag: "HTTP-response-body-size" },
+  response_invalid: { tag: "HTTP-protocol-error" },
+  encoding_invalid: { tag: "HTTP-response-content-coding" },
+  redirect_refused: { tag: "HTTP-protocol-error" },
+  too_many_redirects: { tag: "loop-detected" },
+  timeout: { tag: "HTTP-response-timeout" },
+  aborted: { tag: "connection-terminated" },
+  closed: { tag: "connection-terminated" },
+};
 
 const NANOSECONDS_PER_MS = 1e6;
 
@@ -56,7 +155,11 @@ function send(
     return failure("HTTP-request-body-size", BigInt(body.length));
   }
   const reply = call.ask<HttpReply<string>, EgressErrorCode>({
-    ...{ kind: "http", method, url, encoding: "base64", followRedirects: false },
+    kind: "http",
+    method,
+    url,
+    encoding: "base64",
+    followRedirects: false,
     // The HTTP client sets the length.
     headers: fields.filter((field) => !declaresLength(field)),
     body: body.length === 0 ? undefined : body.toString("base64"),

@@ -17,7 +17,7 @@ export class IncomingResponse {
     this.#status = status;
     this.#headers = receivedFields(memory, headers);
     budget.charge(Buffer.byteLength(body, "base64"));
-    const held: HeldBody = { left: Buffer.from(body, "base64") };
+    const held: UnreadBody = { left: Buffer.from(body, "base64") };
     budget.hold(() => {
       held.left = undefined;
     });
@@ -39,15 +39,15 @@ export class IncomingResponse {
 }
 
 /** The unread part of a body; `undefined` once its call has ended. */
-interface HeldBody {
+interface UnreadBody {
   left: Buffer | undefined;
 }
 
 /** The resource `incoming-body` of `wasi:http/types`. */
 export class IncomingBody {
-  #held: HeldBody | undefined;
+  #held: UnreadBody | undefined;
 
-  constructor(held: HeldBody) {
+  constructor(held: UnreadBody) {
     this.#held = held;
   }
 

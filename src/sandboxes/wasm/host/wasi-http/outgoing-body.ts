@@ -1,5 +1,5 @@
 import type { LiftBudget } from "../../abi/lift-budget.ts";
-import { HeldMemory } from "../held-memory.ts";
+import { ReservedMemory } from "../reserved-memory.ts";
 import { IoError, OutputStream } from "../wasi/streams.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import type { Fields } from "./fields.ts";
@@ -22,7 +22,7 @@ export class OutgoingBody {
   }
 
   readonly #budget: BodyBudget;
-  readonly #held: HeldMemory;
+  readonly #held: ReservedMemory;
   #chunks: Uint8Array[] = [];
   #isTaken = false;
   #isFinished = false;
@@ -31,7 +31,7 @@ export class OutgoingBody {
 
   constructor(budget: BodyBudget, memory: LiftBudget) {
     this.#budget = budget;
-    this.#held = new HeldMemory(memory);
+    this.#held = new ReservedMemory(memory);
   }
 
   write(): OutputStream {

@@ -1,7 +1,7 @@
 import { isToken } from "../../../../base/http-syntax.ts";
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { TaggedValue } from "../../abi/value.ts";
-import { HeldMemory } from "../held-memory.ts";
+import { ReservedMemory } from "../reserved-memory.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { type Field, type Fields, freezeFields, readFields, sharedFields } from "./fields.ts";
 import { OutgoingBody, takeBody } from "./outgoing-body.ts";
@@ -35,7 +35,7 @@ export class OutgoingRequest {
 
   readonly #budget: BodyBudget;
   readonly #memory: LiftBudget;
-  readonly #held: HeldMemory;
+  readonly #held: ReservedMemory;
   readonly #headers: Fields;
   #method: TaggedValue = { tag: "get" };
   #scheme: TaggedValue | undefined;
@@ -47,7 +47,7 @@ export class OutgoingRequest {
     freezeFields(headers);
     this.#budget = budget;
     this.#memory = memory;
-    this.#held = new HeldMemory(memory);
+    this.#held = new ReservedMemory(memory);
     this.#headers = headers;
   }
 

@@ -1,16 +1,59 @@
+import { loadCrypto } from "../../../../base/load-crypto.ts";
 import type { Changes } from "../../../../tool/changes.ts";
 import type { LogLevel } from "../../../../tool/log-level.ts";
 import { Workspace } from "../../../../workspace/workspace.ts";
-import type { TaggedValue } from "../../abi/value.ts";
+import type { ComponentRecord, TaggedValue } from "../../abi/value.ts";
 import { deniedInterface } from "../denied.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
-import { monotonicClock, wallClock } from "./clocks.ts";
-import { filesystemTypes, preopens } from "./filesystem/filesystem.ts";
+import { MisuseError } from "../misuse.ts";
+import { descriptorOf, filesystemErrorCode } from "./descriptor.ts";
 import type { WasiGrant } from "./grant.ts";
-import { LineWriter } from "./line-writer.ts";
 import { Pollable } from "./poll.ts";
-import { type RandomInterfaces, randomInterfaces } from "./random.ts";
 import { InputStream, OutputStream } from "./streams.ts";
+
+/** The maximum number of random bytes per function call. */
+const MAX_BYTES = 65_536n;
+
+/** The interfaces of `wasi:random`. All use the same source, so insecure random numbers are as good as secure ones. */
+interface RandomInterfaces {
+  readonly random: InterfaceMembers;
+  readonly insecure: InterfaceMembers;
+  readonly insecureSeed: InterfaceMembers;
+}
+
+const NANOSECONDS_PER_SECOND = 1_000_000_000n;
+
+const NANOSECONDS_PER_MS = 1_000_000n;
+
+/** The length in UTF-16 code units from which a line is split. */
+const MAX_LINE_LENGTH = 8_192;
+
+/** Splits a stream of UTF-8 bytes into lines, and skips empty ones. */
+class LineWriter {
+  readonly #onLine: (line: string) => void;
+  readonly #decoder = new TextDecoder();
+  #line = "";
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  write(bytes: Uint8Array): void {
+    const lines = (this.#line + this.#decoder.decode(bytes, { stream: true })).split("\n");
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) if (line !== "") this.#onLine(line);
+    if (this.#line.length > MAX_LINE_LENGTH) this.end();
+  }
+
+  /** Emits the last line if it does not end with a newline. */
+  end(): void {
+    if (this.#line !== "") this.#onLine(this.#line);
+    this.#line = "";
+  }
+}
+
+/** `wasi:filesystem/types`. Its resources can only be obtained from the granted directories. */
+const filesystemTypes: InterfaceMembers = Object.freeze({ filesystemErrorCode });
 
 /** A component called `wasi:cli/exit`. Ends the call. */
 export class ExitError extends Error {
@@ -136,4 +179,81 @@ function exit(status: TaggedValue): never {
 
 function exitWithCode(code: number): never {
   throw new ExitError(code === 0);
+}
+
+/** Returns `wasi:filesystem/preopens` with the granted directories. */
+function preopens(workspace: Workspace | undefined): InterfaceMembers {
+  return {
+    getDirectories: () =>
+      workspace?.directories.map(({ at, directory }) => [descriptorOf(directory.share()), at]) ?? [],
+  };
+}
+
+/**
+ * Returns `wasi:clocks/wall-clock`.
+ *
+ * @param frozenMs The fixed time of the clock, in ms since the epoch; `undefined` for the current time.
+ */
+function wallClock(frozenMs: number | undefined): InterfaceMembers {
+  return {
+    now: () => datetime(BigInt(frozenMs ?? Date.now()) * NANOSECONDS_PER_MS),
+    resolution: () => datetime(NANOSECONDS_PER_MS),
+  };
+}
+
+/** Returns the record `datetime`, which cannot represent times before the epoch. They become the epoch. */
+function datetime(ns: bigint): ComponentRecord {
+  const known = ns > 0n ? ns : 0n;
+  return {
+    seconds: known / NANOSECONDS_PER_SECOND,
+    nanoseconds: Number(known % NANOSECONDS_PER_SECOND),
+  };
+}
+
+/**
+ * Returns `wasi:clocks/monotonic-clock`.
+ *
+ * @param isFrozen Whether the clock is always 0. Waiting returns at once then, because the time would never come.
+ */
+function monotonicClock(isFrozen: boolean): InterfaceMembers {
+  const now = (): bigint => (isFrozen ? 0n : process.hrtime.bigint());
+  return {
+    now,
+    resolution: () => 1n,
+    subscribeInstant: (when: bigint) => (isFrozen ? new Pollable() : Pollable.at(when)),
+    subscribeDuration: (ns: bigint) => (isFrozen ? new Pollable() : Pollable.at(now() + ns)),
+  };
+}
+
+/**
+ * Returns the interfaces of `wasi:random` for one instance.
+ *
+ * @param seed The same seed gives the same numbers. If `undefined`, they are unpredictable.
+ */
+function randomInterfaces(seed: string | undefined): RandomInterfaces {
+  const draw = seed === undefined ? (count: number) => loadCrypto().randomBytes(count) : seededSource(seed);
+  const bytes = (count: bigint): Uint8Array => {
+    // The interface cannot return fewer bytes than requested, so this ends the call.
+    if (count > MAX_BYTES) {
+      throw new MisuseError(
+        "wasi:random/random",
+        `it asked for ${count} random bytes at once: at most ${MAX_BYTES} are allowed`,
+      );
+    }
+    return Uint8Array.from(draw(Number(count)));
+  };
+  const u64 = (): bigint => draw(8).readBigUInt64LE();
+  return {
+    random: { getRandomBytes: bytes, getRandomU64: u64 },
+    insecure: { getInsecureRandomBytes: bytes, getInsecureRandomU64: u64 },
+    insecureSeed: { insecureSeed: () => [u64(), u64()] },
+  };
+}
+
+/** Returns the key stream of a cipher whose key is the seed's digest. */
+function seededSource(seed: string): (count: number) => Buffer {
+  const { createCipheriv, createHash } = loadCrypto();
+  const key = createHash("sha256").update(seed).digest();
+  const cipher = createCipheriv("aes-256-ctr", key, Buffer.alloc(16));
+  return (count) => cipher.update(Buffer.alloc(count));
 }

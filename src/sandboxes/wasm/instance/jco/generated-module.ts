@@ -11,8 +11,16 @@ export type Instantiate = (
 ) => object;
 
 const TYPED_ARRAYS = [
-  ...[Uint8Array, Int8Array, Uint16Array, Int16Array, Uint32Array, Int32Array],
-  ...[Float32Array, Float64Array, BigUint64Array, BigInt64Array],
+  Uint8Array,
+  Int8Array,
+  Uint16Array,
+  Int16Array,
+  Uint32Array,
+  Int32Array,
+  Float32Array,
+  Float64Array,
+  BigUint64Array,
+  BigInt64Array,
 ] as const;
 
 /** Globals that the code must not have: it has no use for them here. */

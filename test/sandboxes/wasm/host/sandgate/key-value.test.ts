@@ -7,8 +7,8 @@ import { MemoryKeyValue } from "../../../../../src/key-value/memory-key-value.ts
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../../../../src/sandboxes/contract/task.ts";
 import type { CurrentCall } from "../../../../../src/sandboxes/wasm/host/current-call.ts";
+import { keyValue } from "../../../../../src/sandboxes/wasm/host/instance-host.ts";
 import { MisuseError } from "../../../../../src/sandboxes/wasm/host/misuse.ts";
-import { keyValue } from "../../../../../src/sandboxes/wasm/host/sandgate/key-value.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
 import { wasmTask } from "../../../../fixtures/wasm/task.ts";

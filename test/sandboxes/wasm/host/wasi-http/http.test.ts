@@ -108,7 +108,9 @@ describe("a component with the capability 'net'", () => {
     const { status, body } = outputOf(outcome) as { status: number; body: string };
     expect(status).toBe(200);
     expect(JSON.parse(body)).toMatchObject({
-      ...{ method: "POST", url: "/a?b=c", body: "hello" },
+      method: "POST",
+      url: "/a?b=c",
+      body: "hello",
       headers: { host: `api.test:${port}`, "x-own": "value", "content-length": "5" },
     });
     expect(outcome).toMatchObject({

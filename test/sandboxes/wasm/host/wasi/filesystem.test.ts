@@ -17,7 +17,7 @@ import type { FsGrant } from "../../../../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import { MisuseError } from "../../../../../src/sandboxes/wasm/host/misuse.ts";
-import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/filesystem/descriptor.ts";
+import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/descriptor.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { openFile } from "../../../../../src/workspace/entries.ts";
 import { workspaceIsSupported } from "../../../../../src/workspace/paths/fd-path.ts";

@@ -1,14 +1,20 @@
-import type { EntryKind, EntryStat } from "../../../../../workspace/entry-stat.ts";
-import { WorkspaceError } from "../../../../../workspace/error.ts";
-import { WorkspaceFile } from "../../../../../workspace/file.ts";
-import type { Listing, ToolDirectory } from "../../../../../workspace/tool-directory.ts";
-import type { ComponentRecord, ComponentValue } from "../../../abi/value.ts";
-import { requireBytes } from "../../interface-members.ts";
-import { MisuseError } from "../../misuse.ts";
-import type { InputStream, OutputStream } from "../streams.ts";
-import { orErrorCode } from "./error.ts";
-import { descriptorStat, metadataHash } from "./stat.ts";
-import { appendStream, readStream, writeStream } from "./streams.ts";
+import { loadCrypto } from "../../../../base/load-crypto.ts";
+import type { EntryKind, EntryStat } from "../../../../workspace/entry-stat.ts";
+import { WorkspaceError, type WorkspaceErrorCode } from "../../../../workspace/error.ts";
+import { WorkspaceFile } from "../../../../workspace/file.ts";
+import type { Listing, ToolDirectory } from "../../../../workspace/tool-directory.ts";
+import type { ComponentRecord, ComponentValue } from "../../abi/value.ts";
+import { requireBytes } from "../interface-members.ts";
+import { MisuseError } from "../misuse.ts";
+import { InputStream, IoError, OutputStream } from "./streams.ts";
+
+/** Error codes of failed streams for `filesystem-error-code`, because errors of `wasi:io` only have a message. */
+const codes = new WeakMap<IoError, WorkspaceErrorCode>();
+
+const NANOSECONDS_PER_SECOND = 1_000_000_000n;
+
+/** Keyed into hashes, so that a component cannot derive this machine's device and inode numbers from them. */
+let secret: Uint8Array | undefined;
 
 type Flags = readonly string[];
 
@@ -197,4 +203,95 @@ function toText(path: string): string {
   if (typeof path !== "string")
     throw new MisuseError("wasi:filesystem/types", "it passed a path that is no text");
   return path;
+}
+
+/** Returns a stream that reads a file from an offset. It keeps the file open if the descriptor is dropped. */
+function readStream(file: WorkspaceFile, from: number): InputStream {
+  const held = file.share();
+  let offset = from;
+  const read = (maxBytes: number): Uint8Array | undefined => {
+    const bytes = orStreamError(() => held.read(offset, maxBytes));
+    offset += bytes.length;
+    return bytes.length === 0 && maxBytes > 0 ? undefined : bytes;
+  };
+  return InputStream.from(read, () => held.close());
+}
+
+/** Returns a stream that writes to a file from an offset. */
+function writeStream(file: WorkspaceFile, from: number): OutputStream {
+  const held = file.share();
+  let offset = from;
+  const write = (bytes: Uint8Array): void => {
+    orStreamError(() => held.write(offset, bytes));
+    offset += bytes.length;
+  };
+  return OutputStream.to(write, () => held.close());
+}
+
+/** Returns a stream that appends to the current end of a file. */
+function appendStream(file: WorkspaceFile): OutputStream {
+  const appender = file.openForAppending();
+  return OutputStream.to(
+    (bytes) => orStreamError(() => appender.write(bytes)),
+    () => appender.close(),
+  );
+}
+
+/** Returns the record `descriptor-stat`. */
+function descriptorStat({
+  kind,
+  links,
+  size,
+  accessedAt,
+  modifiedAt,
+  changedAt,
+}: EntryStat): ComponentRecord {
+  return {
+    type: kind,
+    "link-count": links,
+    size,
+    "data-access-timestamp": datetime(accessedAt),
+    "data-modification-timestamp": datetime(modifiedAt),
+    "status-change-timestamp": datetime(changedAt),
+  };
+}
+
+/** Returns the record `metadata-hash-value`. All descriptors of a file have the same value within one thread. */
+function metadataHash({ identity }: EntryStat): ComponentRecord {
+  const { createHash, randomBytes } = loadCrypto();
+  secret ??= randomBytes(16);
+  const digest = createHash("sha256").update(secret).update(identity).digest();
+  return { lower: digest.readBigUInt64LE(0), upper: digest.readBigUInt64LE(8) };
+}
+
+/** Returns the record `datetime`; `undefined` for a time before the epoch, which it cannot represent. */
+function datetime(ns: bigint): ComponentRecord | undefined {
+  if (ns < 0n) return undefined;
+  return { seconds: ns / NANOSECONDS_PER_SECOND, nanoseconds: Number(ns % NANOSECONDS_PER_SECOND) };
+}
+
+/** Runs a file operation. If it fails, throws its `error-code`, which the ABI passes as the `err` of a result. */
+function orErrorCode<Result>(act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    throw error instanceof WorkspaceError ? error.code : error;
+  }
+}
+
+/** Runs a file operation of a stream. If it fails, throws the variant `stream-error`. */
+function orStreamError<Result>(act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error;
+    const val = new IoError(error.message);
+    codes.set(val, error.code);
+    throw { tag: "last-operation-failed", val };
+  }
+}
+
+/** `filesystem-error-code`. Returns the code of a stream's error if a file operation caused it. */
+export function filesystemErrorCode(error: unknown): WorkspaceErrorCode | undefined {
+  return error instanceof IoError ? codes.get(error) : undefined;
 }

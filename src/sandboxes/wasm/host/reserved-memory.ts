@@ -1,7 +1,7 @@
 import type { LiftBudget } from "../abi/lift-budget.ts";
 
 /** Memory that the host holds for one resource of a component. It counts against the memory limit of the call. */
-export class HeldMemory {
+export class ReservedMemory {
   readonly #budget: LiftBudget;
   #bytes = 0;
 
