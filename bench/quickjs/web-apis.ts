@@ -3,19 +3,20 @@ import { GUEST_GLOBALS } from "../../src/sandboxes/quickjs/driver/globals.ts";
 import { ourTemplate } from "./in-thread.ts";
 
 const NAMES = [
-  ...[
-    "",
-    "setTimeout",
-    "crypto",
-    "TextEncoder",
-    "structuredClone",
-    "URL",
-    "Blob",
-    "AbortSignal",
-    "Intl",
-    "fetch",
-  ],
-  ...["ReadableStream", "CompressionStream", "globalThis", GUEST_GLOBALS.join(" ")],
+  "",
+  "setTimeout",
+  "crypto",
+  "TextEncoder",
+  "structuredClone",
+  "URL",
+  "Blob",
+  "AbortSignal",
+  "Intl",
+  "fetch",
+  "ReadableStream",
+  "CompressionStream",
+  "globalThis",
+  GUEST_GLOBALS.join(" "),
 ];
 const ROUNDS = 15;
 const CALLS = 3_000;

@@ -19,8 +19,12 @@ export function notStarted(error: unknown): SandboxOutcome {
 export function notResumed(error: unknown): SandboxOutcome {
   const message = `The suspended call cannot go on: ${suspensionProblem(error)}`;
   return {
-    ...{ status: "failed", effect: "unknown", used: { wallTimeMs: 0 } },
-    ...{ message, userVisible: true, detail: describeThrown(error).detail },
+    status: "failed",
+    effect: "unknown",
+    used: { wallTimeMs: 0 },
+    message,
+    userVisible: true,
+    detail: describeThrown(error).detail,
   };
 }
 

@@ -1,19 +1,88 @@
 import { SAFE_METHODS } from "../../base/http-syntax.ts";
 import { PausableTimer } from "../../base/timers/pausable-timer.ts";
 import { race } from "../../base/timers/race.ts";
+import type { EgressErrorCode } from "../../egress/egress-error.ts";
 import { pauseBoth } from "../../tool/wall-time.ts";
 import type { GuestMemory, MemoryLease } from "../contract/guest-memory.ts";
 import type { OpenCall } from "../contract/suspension.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
-import type { HttpRequest, ServiceReply } from "../guest-services/service-request.ts";
-import { AskedTimer } from "./asked-timer.ts";
-import { guestError } from "./guest-error.ts";
+import type {
+  HttpRequest,
+  ServiceError,
+  ServiceFailure,
+  ServiceReply,
+} from "../guest-services/service-request.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import type { CallState, OpenRequest } from "./suspension/call-state.ts";
 import { type FetchAllowance, MAX_REQUESTS, MAX_TEXT_BYTES } from "./thread/external-access.ts";
 import type { GuestRequest, WireReply } from "./thread/thread-task.ts";
+
+/** Error texts for the tool's author, without addresses. */
+const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
+  request_invalid: "the request is not valid: check its URL, method and headers",
+  request_too_large:
+    "the request exceeds the call's remaining network budget (netBytes), or the requests that wait have all the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB): send less at once",
+  origin_denied:
+    "the call may not send requests to this origin: its grant (capabilities.net) does not name it",
+  address_denied:
+    "the call may not send requests to this host: its address is neither public nor granted (capabilities.net)",
+  name_not_resolved: "the host's name cannot be resolved",
+  connection_refused: "the host refused the connection",
+  unreachable: "there is no route to the host",
+  connect_timeout: "the host did not accept a connection in time",
+  certificate_invalid: "the host's certificate is not valid",
+  tls_failed: "the TLS handshake failed",
+  connect_failed: "the connection failed",
+  connection_lost: "the connection was lost before the whole response arrived",
+  headers_timeout: "the server did not respond in time",
+  body_timeout: "the server did not respond in time",
+  timeout: "the server did not respond in time",
+  headers_too_large: "the response's headers are too large",
+  body_too_large:
+    "the response's body is larger than this request may receive: ask for less data, or send the request alone",
+  budget_exceeded:
+    "the response exceeds this request's share of the call's network budget (netBytes): ask for less data, or send the request alone",
+  response_invalid: "the server sent an invalid HTTP response",
+  encoding_invalid: "the server sent a body that does not match its content encoding",
+  redirect_refused: "the server sent a redirect that is not allowed",
+  too_many_redirects: "the server redirected too many times",
+  aborted: "the request was cancelled",
+  closed: "the request was cancelled",
+};
+
+/** A timer that counts only while a person is asked. */
+class AskedTimer {
+  readonly #timer = new PausableTimer();
+  #resume: () => void;
+  #asked = 0;
+
+  constructor() {
+    this.#resume = this.#timer.pause();
+  }
+
+  /** Starts to count, or waits until a person is asked. */
+  start(ms: number, onExpire: () => void): void {
+    this.#timer.start(ms, onExpire);
+  }
+
+  /** Stops, and returns the milliseconds that were counted since the start. */
+  stop(): number {
+    return this.#timer.stop();
+  }
+
+  /** Says that a person is asked. Returns a function that says that it is over; a second call does nothing. */
+  ask(): () => void {
+    if (this.#asked++ === 0) this.#resume();
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      if (--this.#asked === 0) this.#resume = this.#timer.pause();
+    };
+  }
+}
 
 const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trustsSafeMethods: true });
 
@@ -25,6 +94,9 @@ const BYTES_OF_ARGUMENTS = 3;
 
 const NO_ROOM =
   "the calls of tools that run, and their results that wait, exceed the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB): make fewer calls at once";
+
+/** Milliseconds by which a request over HTTP may take longer than the wall time of its call, which ends it. */
+const REQUEST_GRACE_MS = 1_000;
 
 /** The shortest wait for a timer: each takes a thread's turn. HTML has the same minimum for nested timers. */
 const MIN_WAKE_MS = 4;
@@ -95,7 +167,7 @@ export class PendingRequests {
     return this.#services;
   }
 
-  /** What is kept of the requests if the call is suspended. */
+  /** What is retained of the requests if the call is suspended. */
   get state(): Pick<CallState, "requests" | "fetches" | "lastCall" | "use"> {
     const { nestedCalls, settledEffect: effect } = this.#services;
     const { contacted, bytesUp = 0, bytesDown = 0 } = this.#services.used;
@@ -105,26 +177,35 @@ export class PendingRequests {
     const use = { nestedCalls: Math.max(nestedCalls - openCalls, 0), effect };
     const traffic = contacted && { contacted, bytesUp, bytesDown };
     return {
-      ...{ requests, fetches: this.#fetches, lastCall: this.#lastCall },
+      requests,
+      fetches: this.#fetches,
+      lastCall: this.#lastCall,
       use: { ...use, ...(traffic && { traffic }) },
     };
   }
 
   /**
-   * Starts to answer the requests of one step, all at once.
+   * Adds the requests of one step, before the first of them is answered, which may have the call suspended at once.
    *
    * @param leftMs The remaining wall time of the call.
-   * @param keep Lets the call outlive its process; `undefined` if it cannot.
    */
-  start(requests: readonly GuestRequest[], leftMs: number, keep: (() => Promise<void>) | undefined): void {
-    const opened = requests.map((request): OpenRequest => {
+  add(requests: readonly GuestRequest[], leftMs: number): readonly OpenRequest[] {
+    return requests.map((request): OpenRequest => {
       if (request.kind === "http") this.#fetches++;
       const numbered = request.kind === "call-tool" ? { ...request, number: ++this.#lastCall } : request;
-      return { request: numbered, leftMs };
+      const open = { request: numbered, leftMs };
+      this.#open.add(open);
+      return open;
     });
-    // All of them are open before the first is answered, which may have the call suspended at once.
-    for (const open of opened) this.#open.add(open);
-    for (const open of opened) this.#answer(open, keep, false);
+  }
+
+  /**
+   * Starts to answer requests, all at once.
+   *
+   * @param keep Lets the call outlive its process; `undefined` if it cannot.
+   */
+  start(added: readonly OpenRequest[], keep: (() => Promise<void>) | undefined): void {
+    for (const open of added) this.#answer(open, keep, false);
   }
 
   /** Starts to answer the requests that an earlier process did not answer. One that it may have sent is not sent again. */
@@ -132,6 +213,8 @@ export class PendingRequests {
     for (const open of requests) this.#open.add(open);
     for (const open of requests) {
       const { request } = open;
+      // A person may have been asked about it, and is asked on before anything of the guest is given up.
+      if (request.kind === "call-tool" && keep !== undefined) this.#asking.add(open);
       if (request.kind !== "http" || isRepeatable(request)) this.#answer(open, keep, true);
       else this.#replies.push([open, { id: request.id, error: guestError("connection_lost") }]);
     }
@@ -160,7 +243,9 @@ export class PendingRequests {
         () => this.#asked.ask(),
       )();
     const waits = { pause, keep: keep && ask, isResumed };
-    const answer = this.#services.answer(request, leftMs, waits);
+    // The call ends first, and says that it exceeded its wall time: not the guest, that a request did.
+    const mostMs = request.kind === "http" ? leftMs + REQUEST_GRACE_MS : leftMs;
+    const answer = this.#services.answer(request, mostMs, waits);
     void answer.then((reply) => {
       this.#asking.delete(open);
       // A body for which there was no room must not stay until the guest has a thread again.
@@ -276,4 +361,9 @@ function wireReply({ id, kind }: GuestRequest, reply: ServiceReply): WireReply {
   } catch {
     return { id, error: { code: "limit_exceeded", message: "the output of the tool is too large" } };
   }
+}
+
+/** Returns the error that is thrown in the guest. */
+function guestError(failure: ServiceFailure): ServiceError {
+  return typeof failure === "string" ? { code: failure, message: TEXTS[failure] } : failure;
 }

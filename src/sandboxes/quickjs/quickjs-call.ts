@@ -60,6 +60,8 @@ export class QuickJsCall {
   /** Those at the beginning, as JSON text: the same for all steps. */
   readonly #toolNames: string | undefined;
   #hasBegun = false;
+  /** Whether the guest runs while what it was before stays written. */
+  #isKept = false;
   /** Holds the guest while it waits: `undefined` until it does, which most guests never do. */
   #held: GuestWaits | undefined;
   /** How long the call waited for people, in ms. */
@@ -153,6 +155,8 @@ export class QuickJsCall {
         this.#held?.free();
         this.#count(outcome);
         if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
+          const refused = await this.#settle();
+          if (refused !== undefined) return refused;
           await this.#endRequests();
           const length = outcome.status === "returned" ? textLength(outcome.result) : 0;
           const turn = awaitTurn(length, ownerOf(this.#task));
@@ -167,23 +171,47 @@ export class QuickJsCall {
           return this.#fail(refusal);
         }
         this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits, undefined);
-        if (!closing.aborted) this.#requests.start(requests, this.#leftMs, this.#waits.keep);
+        const added = this.#requests.add(requests, this.#leftMs);
+        const refused = await this.#settle();
+        if (refused !== undefined) return refused;
+        if (!closing.aborted) this.#requests.start(added, this.#waits.keep);
       }
       const wait = await this.#nextReplies(this.#requests as PendingRequests);
       if ("end" in wait) return this.#endWaiting(wait.end);
       const waited = this.#waits.leave();
+      // A reply can come while the guest is written, so that a person can be asked.
+      await waited.written();
+      // A kill while the guest computes must not lose the question to a person. It would change files twice.
+      this.#isKept = waited.isDurable && !this.#mayWrite && (this.#requests as PendingRequests).isAsking;
       let guest: SuspendedGuest;
       try {
-        guest = await waited.resume();
+        guest = await waited.resume(this.#isKept);
       } catch (error) {
-        await this.#endRequests();
         await waited.release();
-        return { ...this.#withChanges(notResumed(error)), used: this.#used };
+        return this.#refuse(error);
       }
       if (wait.replies.length === 0) this.#waits.countTimerWait();
       const { outstanding } = this.#requests as PendingRequests;
       step = { kind: "resume", guest, replies: wait.replies, outstanding };
     }
+  }
+
+  /** Ends that the guest could go on again from what it was before. Returns the outcome if it must not go on. */
+  async #settle(): Promise<SandboxOutcome | undefined> {
+    if (!this.#isKept) return undefined;
+    this.#isKept = false;
+    try {
+      await this.#waits.settle(this.#requests?.isAsking === true);
+      return undefined;
+    } catch (error) {
+      await this.#waits.release();
+      return this.#refuse(error);
+    }
+  }
+
+  async #refuse(error: unknown): Promise<SandboxOutcome> {
+    await this.#endRequests();
+    return { ...this.#withChanges(notResumed(error)), used: this.#used };
   }
 
   /** Waits for replies, or for the first timer. */
@@ -231,8 +259,11 @@ export class QuickJsCall {
   #newWaits(timerWaits: number): GuestWaits {
     const { template } = this.#template.value as QuickJsArtifact;
     const call = {
-      ...{ task: this.#task, budget: this.#host.memory, maxBytes: this.#limits.memoryBytes },
-      ...{ template: () => templateBytes(template), parts: () => this.#parts() },
+      task: this.#task,
+      budget: this.#host.memory,
+      maxBytes: this.#limits.memoryBytes,
+      template: () => templateBytes(template),
+      parts: () => this.#parts(),
     };
     return new GuestWaits(call, timerWaits);
   }
@@ -262,10 +293,8 @@ export class QuickJsCall {
     const logLines = this.#limits.logLines - this.#log.lines;
     const { writtenBytes: fileBytes } = this.#files;
     const waited = this.#waitedMs > 0 ? { waitedMs: this.#waitedMs } : undefined;
-    const used = {
-      ...{ wallTimeMs: this.#elapsedMs, ...waited, logLines, nestedCalls: 0 },
-      ...this.#requests?.use.used,
-    };
+    const sent = this.#requests?.use.used;
+    const used = { wallTimeMs: this.#elapsedMs, ...waited, logLines, nestedCalls: 0, ...sent };
     return fileBytes > 0 ? { ...used, fileBytes } : used;
   }
 
@@ -308,10 +337,16 @@ export class QuickJsCall {
 
   get #options(): PoolTaskOptions {
     const { signal, observer, waitedMs = 0 } = this.#task;
-    const times = { wallTimeMs: this.#leftMs, graceMs: INTERRUPT_GRACE_MS };
-    const code = { tool: this.#tool, artifact: this.#template };
-    const wait = { ...callerOf(this.#task), waitedMs: waitedMs + this.#waitedMs };
-    return { ...times, signal, observer, ...code, ...wait };
+    return {
+      ...callerOf(this.#task),
+      wallTimeMs: this.#leftMs,
+      graceMs: INTERRUPT_GRACE_MS,
+      signal,
+      observer,
+      tool: this.#tool,
+      artifact: this.#template,
+      waitedMs: waitedMs + this.#waitedMs,
+    };
   }
 
   /** Adds what a step used. */
@@ -344,10 +379,8 @@ export class QuickJsCall {
       // The call had started: it only lacks a thread to resume in.
       if (this.#host.closing.aborted) return { status: "cancelled", effect, used: this.#used };
       const message = "Tool could not resume after waiting: no thread was free in time. Try again later";
-      return {
-        ...{ status: "failed", code: "sandbox_unavailable", effect, used: this.#used },
-        ...{ message, userVisible: true, detail: outcome.reason },
-      };
+      const why = { message, userVisible: true, detail: outcome.reason };
+      return { status: "failed", code: "sandbox_unavailable", effect, used: this.#used, ...why };
     }
     const read = readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
     if (this.#positions === undefined || read.detail === undefined) return read;

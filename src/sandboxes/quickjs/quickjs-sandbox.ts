@@ -17,7 +17,6 @@ import type { OpenEgress } from "../guest-services/http-service.ts";
 import { callerOf } from "../threads/pool-task.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import { compileEngine } from "./engine/engine-binary.ts";
-import { describeLoadFailure } from "./load-failure.ts";
 import { notResumed, notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import {
@@ -37,6 +36,9 @@ import {
   templateKind,
 } from "./template/template-store.ts";
 import { ToolSource } from "./template/tool-source.ts";
+
+/** The longest stack frame in which a position is looked for, in characters. */
+const MAX_FRAME_LENGTH = 1_024;
 
 /** Options of {@link QuickJsSandbox}. */
 export interface QuickJsSandboxOptions {
@@ -174,7 +176,7 @@ export class QuickJsSandbox implements Sandbox {
     const known = this.#templates.find(kind.key);
     if (known !== undefined) return { template: known, loadMs: 0, waitedMs: 0 };
     const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () =>
-      loadTemplate(pool, await compiling, source, kind, limits, call),
+      loadTemplate({ pool, engine: await compiling }, source, kind, limits, call),
     );
     if ("status" in loaded) return loaded;
     return { template: loaded, loadMs: loaded.loadMs, waitedMs: loaded.loadWaitedMs };
@@ -236,3 +238,33 @@ export class QuickJsSandbox implements Sandbox {
 }
 
 const SILENT: TaskObserver = { output: () => {}, log: () => {} };
+
+/**
+ * Describes why a module failed to load, starting with the position: `lib/check.ts:2:9: TypeError: …`. It takes
+ * time linear in the length of `detail`, which the guest controls.
+ *
+ * @param detail The name and message of the error, followed by the lines of its stack.
+ */
+export function describeLoadFailure(detail: string): string {
+  const lines = detail.trimEnd().split("\n");
+  const firstFrame = lines.findIndex(isFrame);
+  if (firstFrame < 0) return lines.join("\n");
+  const thrown = lines.slice(0, firstFrame).join("\n");
+  for (const line of lines.slice(firstFrame)) {
+    const position = positionIn(line);
+    if (position !== undefined) return `${position}: ${thrown}`;
+  }
+  return thrown;
+}
+
+function isFrame(line: string): boolean {
+  return line.startsWith(" ") && line.trimStart().startsWith("at ");
+}
+
+/** The position in a frame such as `    at f (lib/check.ts:2:9)`. */
+function positionIn(frame: string): string | undefined {
+  if (!isFrame(frame) || frame.length > MAX_FRAME_LENGTH) return undefined;
+  const location = frame.slice(frame.lastIndexOf("(") + 1).replace(/\)$/, "");
+  const position = location.trim().split(/\s/).at(-1) ?? "";
+  return /^.+:\d+:\d+$/.test(position) ? position : undefined;
+}

@@ -141,7 +141,10 @@ describe("fetch", () => {
       { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}/a?b=c` } },
     );
     expect(output).toMatchObject({
-      ...{ ok: true, status: 200, url: `http://api.test:${port}/a?b=c`, seen: ["one, two"] },
+      ok: true,
+      status: 200,
+      url: `http://api.test:${port}/a?b=c`,
+      seen: ["one, two"],
       headers: ["one, two", null, true, false, 2],
       same: true,
       json: { method: "POST", url: "/a?b=c", body: "grüße 🦊", headers: { "x-own": "value" } },
@@ -155,14 +158,10 @@ describe("fetch", () => {
   test("fetch joins cookies with semicolons, and other fields of one name with commas", async () => {
     const port = await serve(echo);
     const headers = [
-      ...[
-        ["Cookie", "a=1"],
-        ["x-own", "1"],
-      ],
-      ...[
-        ["cookie", "b=2"],
-        ["X-Own", "2"],
-      ],
+      ["Cookie", "a=1"],
+      ["x-own", "1"],
+      ["cookie", "b=2"],
+      ["X-Own", "2"],
     ];
     const { output } = await send(port, "/", { headers });
     const { text } = output as { readonly text: string };
@@ -202,7 +201,8 @@ describe("fetch", () => {
     const other = await serve(echo);
     const denied = await send(port, "/", {}, { capabilities: { net: ports(other) } });
     expect(denied.output).toEqual({
-      ...{ name: "TypeError", code: "origin_denied" },
+      name: "TypeError",
+      code: "origin_denied",
       message: "the call may not send requests to this origin: its grant (capabilities.net) does not name it",
     });
     expect(denied.receipt.used.contacted).toBeUndefined();
@@ -409,6 +409,17 @@ describe("requests of a call", () => {
     expect((await cancelling).error?.code).toBe("cancelled");
     while (closed < 3) await new Promise((done) => setTimeout(done, 5));
     expect(closed).toBe(3);
+  });
+
+  test("a call at its deadline says so, and its tool does not see that requests took too long", async () => {
+    const port = await serve(() => {});
+    const setting = { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}` } };
+    const body = "return (await Promise.allSettled([1, 2].map(() => fetch(input.url)))).length";
+    const calls = Array.from({ length: 30 }, (_, n) =>
+      run(body, { ...setting, limits: { wallTimeMs: 400 + n } }),
+    );
+    const codes = (await Promise.all(calls)).map(({ error }) => error?.code);
+    expect([...new Set(codes)]).toEqual(["timeout"]);
   });
 
   test("requests are cancelled when the sandboxes close", async () => {

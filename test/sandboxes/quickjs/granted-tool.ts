@@ -41,7 +41,10 @@ export class GrantedTool {
     const execution = await new ToolDispatchEngine().dispatch(
       { id: "1", name: "tool", arguments: input as never },
       {
-        ...{ registry: this.#registry, policy, sandboxes: this.#sandboxes, sessionId },
+        registry: this.#registry,
+        policy,
+        sandboxes: this.#sandboxes,
+        sessionId,
         ...(signal && { signal }),
       },
     );

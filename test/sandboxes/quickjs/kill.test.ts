@@ -25,7 +25,9 @@ afterAll(async () => {
 
 const registry = new ToolRegistry()
   .register({
-    ...{ name: "spin", description: "", inputSchema: {} },
+    name: "spin",
+    description: "",
+    inputSchema: {},
     quickjs: {
       source:
         "export default ({ ms }) => { const end = Date.now() + ms; while (Date.now() < end); return ms; }",
@@ -33,7 +35,9 @@ const registry = new ToolRegistry()
   })
   // It cannot be interrupted, so its thread must be ended.
   .register({
-    ...{ name: "deaf", description: "", inputSchema: {} },
+    name: "deaf",
+    description: "",
+    inputSchema: {},
     quickjs: { source: "export default () => [].reverse.call({ length: 2 ** 32 - 1 })" },
   });
 

@@ -29,8 +29,14 @@ const logged = (): string[] =>
 describe("a limit of QuickJS", () => {
   test("QuickJS limits are in the receipt, with what was used", async () => {
     const limits = {
-      ...{ wallTimeMs: 1_000, memoryBytes: 2 ** 25, outputBytes: 100 },
-      ...{ stackBytes: 65_536, logLines: 5, nestedCalls: 1, fileBytes: 1_000, netBytes: 1_000 },
+      wallTimeMs: 1_000,
+      memoryBytes: 2 ** 25,
+      outputBytes: 100,
+      stackBytes: 65_536,
+      logLines: 5,
+      nestedCalls: 1,
+      fileBytes: 1_000,
+      netBytes: 1_000,
       waitTimeMs: 60_000,
     };
     const { receipt } = await run(
@@ -43,8 +49,14 @@ describe("a limit of QuickJS", () => {
 
   test("QuickJS limits have defaults", async () => {
     expect((await run("export default () => 1")).receipt.enforced).toEqual({
-      ...{ wallTimeMs: 30_000, memoryBytes: 2 ** 26, outputBytes: 2 ** 20 },
-      ...{ stackBytes: 262_144, logLines: 1_000, nestedCalls: 16, fileBytes: 2 ** 24, netBytes: 2 ** 24 },
+      wallTimeMs: 30_000,
+      memoryBytes: 2 ** 26,
+      outputBytes: 2 ** 20,
+      stackBytes: 262_144,
+      logLines: 1_000,
+      nestedCalls: 16,
+      fileBytes: 2 ** 24,
+      netBytes: 2 ** 24,
       waitTimeMs: 604_800_000,
     });
   });

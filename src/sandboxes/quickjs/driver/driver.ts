@@ -1,5 +1,74 @@
-import { FAILURE_SOURCE } from "./driver-failure.ts";
-import { LOSS_SOURCE } from "./loss.ts";
+/**
+ * The part of the driver that describes what was thrown, and where the guest is. It receives the driver's function that
+ * converts any value to text. Its texts are built with loops over primitive values, as the rest of the driver's are.
+ *
+ * - `describe(thrown)` returns `-` and `[name, message, stack, code, ...related]`. Each of `related` has an error of
+ *   `cause` or `AggregateError.errors`, as text with its stack.
+ * - `where()` returns the stack of whatever runs.
+ */
+const FAILURE_SOURCE: string = `(readable) => {
+  const { stringify } = JSON;
+  const ErrorOf = Error;
+  const CUT = 8192;
+  const RELATED = 8;
+  const RELATED_CUT = 2048;
+
+  const cut = (value, length) => {
+    if (value.length <= length) return value;
+    let start = "";
+    for (let i = 0; i < length; i++) start += value[i];
+    return start;
+  };
+  const isObject = (value) => typeof value === "object" && value !== null;
+  const read = (object, key, length) => {
+    try { const value = object[key]; return typeof value === "string" ? cut(value, length) : ""; } catch { return ""; }
+  };
+  const messageOf = (thrown, length) => {
+    const said = isObject(thrown) ? read(thrown, "message", length) : "";
+    if (said !== "") return said;
+    return thrown === undefined || thrown === null ? "" : cut(readable(thrown), length);
+  };
+
+  const related = (thrown) => {
+    const texts = [];
+    const add = (label, error, depth) => {
+      if (texts.length >= RELATED) return;
+      const name = isObject(error) ? read(error, "name", 128) : "";
+      const stack = isObject(error) ? read(error, "stack", RELATED_CUT) : "";
+      texts[texts.length] = label + (name === "" ? "" : name + ": ") + messageOf(error, RELATED_CUT) + "\\n" + stack;
+      follow(error, depth + 1);
+    };
+    const follow = (error, depth) => {
+      if (!isObject(error) || depth > RELATED) return;
+      let cause, errors, count = 0;
+      try { cause = error.cause; } catch {}
+      try { errors = error.errors; count = errors.length; } catch {}
+      if (cause !== undefined) add("Caused by ", cause, depth);
+      if (typeof count !== "number") return;
+      for (let i = 0; i < count && texts.length < RELATED; i++) {
+        let each;
+        try { each = errors[i]; } catch {}
+        add("Error " + (i + 1) + " of " + count + ": ", each, depth);
+      }
+    };
+    follow(thrown, 0);
+    return texts;
+  };
+
+  return {
+    cut: (value) => cut(value, CUT),
+    describe: (thrown) => {
+      const name = isObject(thrown) ? read(thrown, "name", CUT) : "";
+      const stack = isObject(thrown) ? read(thrown, "stack", CUT) : "";
+      const code = isObject(thrown) ? read(thrown, "code", CUT) : "";
+      const texts = related(thrown);
+      let written = "-[" + stringify(name) + "," + stringify(messageOf(thrown, CUT)) + "," + stringify(stack) + "," + stringify(code);
+      for (let i = 0; i < texts.length; i++) written += "," + stringify(texts[i]);
+      return written + "]";
+    },
+    where: () => cut(new ErrorOf("").stack, RELATED_CUT),
+  };
+}`;
 
 /** The name of the driver's code in stacks. */
 export const DRIVER_NAME = "sandgate:driver";
@@ -19,6 +88,7 @@ export const DRIVER_NAME = "sandgate:driver";
  * Bytes are sent beside a message, as an `ArrayBuffer` that the host copies.
  *
  * Web APIs are in groups, which are evaluated on first use: `group(name)` returns a function of the driver's functions.
+ * So are the parts of the driver that few calls need, because each call copies what the heap contains.
  *
  * A guest cannot reach its internal functions by name. Nor does a message grant anything: the host checks each
  * request against the grant of the call. Messages are assembled from primitive values only, because `JSON.stringify`
@@ -39,56 +109,14 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   let outcome = "";
   let tool;
 
-  const { isFinite } = Number;
+  const { getPrototypeOf, prototype: objectPrototype } = Object;
   const { isArray } = Array;
-  const { forEach: forEachOf } = Map.prototype;
-  const { forEach: forEachIn } = Set.prototype;
-  const { defineProperty: define } = Object;
-  const ErrorOf = Error, MapOf = Map, SetOf = Set;
-  // What JSON has no form for, as it is written in a line of the log. \`within\` are the values around it.
-  const written = (value, within) => {
-    if (typeof value === "number") return isFinite(value) ? value : text(value);
-    if (typeof value === "bigint") return text(value) + "n";
-    if (typeof value !== "object" || value === null) return value;
-    for (let at = within; at !== undefined; at = at.within) if (at.value === value) return "[circular]";
-    const inner = { value, within };
-    if (typeof value.toJSON === "function" && !(value instanceof ErrorOf)) return value;
-    if (value instanceof MapOf) {
-      const entries = [];
-      apply(forEachOf, value, [(item, key) => { put(entries, entries.length, [written(key, inner), written(item, inner)]); }]);
-      return put({}, "Map(" + entries.length + ")", entries);
-    }
-    if (value instanceof SetOf) {
-      const items = [];
-      apply(forEachIn, value, [(item) => { put(items, items.length, written(item, inner)); }]);
-      return put({}, "Set(" + items.length + ")", items);
-    }
-    const copy = isArray(value) ? [] : {};
-    if (value instanceof ErrorOf) {
-      put(copy, "name", text(value.name));
-      put(copy, "message", text(value.message));
-      if (value.cause !== undefined) put(copy, "cause", written(value.cause, inner));
-      if (value.errors !== undefined) put(copy, "errors", written(value.errors, inner));
-    }
-    const names = keys(value);
-    for (let i = 0; i < names.length; i++) put(copy, names[i], written(value[names[i]], inner));
-    return copy;
-  };
-  const put = (holder, name, value) =>
-    define(holder, name, { value, enumerable: true, configurable: true, writable: true });
-  // An error alone is its text, and what it has besides.
-  const shown = (value) => {
-    if (!(value instanceof ErrorOf)) {
-      const plain = written(value, undefined);
-      return typeof plain === "string" ? plain : stringify(plain);
-    }
-    const { name, message, ...others } = written(value, undefined);
-    const besides = keys(others).length === 0 ? "" : " " + stringify(others);
-    return name + (message === "" ? "" : ": " + message) + besides;
-  };
+  const { toStringTag } = Symbol;
+  const datePrototype = Date.prototype;
+  const { getTime } = datePrototype;
   const readable = (value) => {
     try {
-      const line = typeof value === "string" ? value : shown(value);
+      const line = typeof value === "string" ? value : need("log-values").shown(value);
       return line === undefined ? text(value) : line;
     } catch {
       return "[unreadable]";
@@ -96,15 +124,40 @@ export const DRIVER_SOURCE: string = `(send, group) => {
   };
   const { cut, describe, where } = (${FAILURE_SOURCE})(readable);
   const fail = (thrown) => { outcome = describe(thrown); };
-  const lossIn = (${LOSS_SOURCE})();
+  // Whether JSON certainly holds all of a value. The walk is most of what the driver does in a call, so it is short.
+  const isPlain = (value) => {
+    const type = typeof value;
+    if (type === "string" || type === "boolean" || value === null || value === undefined) return true;
+    return type === "number" ? value - value === 0 : type === "object" && isPlainObject(value);
+  };
+  const isPlainObject = (object) => {
+    const prototype = getPrototypeOf(object);
+    if (prototype !== objectPrototype) {
+      if (prototype === datePrototype) return isPlain(apply(getTime, object, []));
+      if (!isArray(object)) return false;
+      for (let i = 0; i < object.length; i++) if (!isPlain(object[i])) return false;
+      return true;
+    }
+    let isEmpty = true;
+    for (const name in object) {
+      if (!isPlain(object[name])) return false;
+      isEmpty = false;
+    }
+    // Math and its like are empty, too.
+    return !isEmpty || object[toStringTag] === undefined;
+  };
   // Writes a value. What JSON cannot hold is an error: it would be empty, or missing, in silence.
   const writtenOf = (value, before) => {
     if (value === undefined) return undefined;
     let written, failed;
     try { written = stringify(value); } catch (thrown) { failed = thrown; }
-    const loss = lossIn(value, failed !== undefined);
+    if (failed === undefined && isPlain(value)) return written;
+    // Without memory or stack, there is nothing to look for. JSON says with a TypeError what it cannot write.
+    if (failed !== undefined && !(failed instanceof TypeErrorOf)) throw failed;
+    const loss = need("loss").lossIn(value, failed !== undefined);
     if (loss !== undefined) throw new TypeErrorOf(before + loss);
     if (failed !== undefined) throw failed;
+    if (written === undefined) throw new TypeErrorOf(before + "a value that is not JSON-serialisable");
     return written;
   };
   const finish = (value) => {

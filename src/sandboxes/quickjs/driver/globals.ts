@@ -1,4 +1,7 @@
-/** The groups of web APIs. A group is evaluated in a guest's heap when a tool names one of its globals, or uses one. */
+/**
+ * The groups of web APIs, and of parts of the driver that few calls need. A group is evaluated in a guest's heap when a
+ * tool names one of its globals, or uses one.
+ */
 export type WebGroup =
   | "blob"
   | "clone"
@@ -7,12 +10,15 @@ export type WebGroup =
   | "crypto"
   | "encoding"
   | "errors"
+  | "es2026"
   | "events"
   | "fetch"
   | "files"
   | "global"
   | "host"
   | "intl"
+  | "log-values"
+  | "loss"
   | "streams"
   | "text-streams"
   | "timers"
@@ -59,14 +65,68 @@ export const WEB_GLOBALS: ReadonlyMap<string, WebGroup> = new Map(
 
 /** The globals of the engine, and those that the driver defines at once. */
 const OTHER_GLOBALS: readonly string[] = [
-  ...["AggregateError", "Array", "ArrayBuffer", "BigInt", "BigInt64Array", "BigUint64Array", "Boolean"],
-  ...["DataView", "Date", "Error", "EvalError", "FinalizationRegistry", "Float16Array", "Float32Array"],
-  ...["Float64Array", "Function", "Infinity", "Int16Array", "Int32Array", "Int8Array", "InternalError"],
-  ...["Iterator", "JSON", "Map", "Math", "NaN", "Number", "Object", "Promise", "Proxy", "RangeError"],
-  ...["ReferenceError", "Reflect", "RegExp", "Set", "String", "Symbol", "SyntaxError", "TypeError"],
-  ...["URIError", "Uint16Array", "Uint32Array", "Uint8Array", "Uint8ClampedArray", "WeakMap", "WeakRef"],
-  ...["WeakSet", "console", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape"],
-  ...["eval", "globalThis", "isFinite", "isNaN", "parseFloat", "parseInt", "self", "undefined", "unescape"],
+  "AggregateError",
+  "Array",
+  "ArrayBuffer",
+  "BigInt",
+  "BigInt64Array",
+  "BigUint64Array",
+  "Boolean",
+  "DataView",
+  "Date",
+  "Error",
+  "EvalError",
+  "FinalizationRegistry",
+  "Float16Array",
+  "Float32Array",
+  "Float64Array",
+  "Function",
+  "Infinity",
+  "Int16Array",
+  "Int32Array",
+  "Int8Array",
+  "InternalError",
+  "Iterator",
+  "JSON",
+  "Map",
+  "Math",
+  "NaN",
+  "Number",
+  "Object",
+  "Promise",
+  "Proxy",
+  "RangeError",
+  "ReferenceError",
+  "Reflect",
+  "RegExp",
+  "Set",
+  "String",
+  "Symbol",
+  "SyntaxError",
+  "TypeError",
+  "URIError",
+  "Uint16Array",
+  "Uint32Array",
+  "Uint8Array",
+  "Uint8ClampedArray",
+  "WeakMap",
+  "WeakRef",
+  "WeakSet",
+  "console",
+  "decodeURI",
+  "decodeURIComponent",
+  "encodeURI",
+  "encodeURIComponent",
+  "escape",
+  "eval",
+  "globalThis",
+  "isFinite",
+  "isNaN",
+  "parseFloat",
+  "parseInt",
+  "self",
+  "undefined",
+  "unescape",
 ];
 
 /** Every global of a guest, sorted by code units. */
@@ -80,6 +140,15 @@ const OTHER_NAMES: ReadonlyMap<string, WebGroup> = new Map<string, WebGroup>([
   ["toLocaleString", "intl"],
   ["toLocaleDateString", "intl"],
   ["toLocaleTimeString", "intl"],
+  ["fromAsync", "es2026"],
+  ["fromBase64", "es2026"],
+  ["fromHex", "es2026"],
+  ["setFromBase64", "es2026"],
+  ["setFromHex", "es2026"],
+  ["toBase64", "es2026"],
+  ["toHex", "es2026"],
+  ["console", "log-values"],
+  ["log", "log-values"],
 ]);
 
 const NAMED = new RegExp(`\\b(?:${[...WEB_GLOBALS.keys(), ...OTHER_NAMES.keys()].join("|")})\\b`, "g");
@@ -110,7 +179,7 @@ export function webApisIn(sources: readonly string[]): NeededWebApis {
   const needsAll = sources.some((source) => UNNAMED.test(source));
   // These change objects of the engine, so they cannot wait for the first use.
   if (needsAll || sources.some((source) => CONSOLE.test(source))) groups.add("console");
-  if (needsAll) groups.add("intl");
+  if (needsAll) groups.add("intl").add("es2026");
   const globals = [...WEB_GLOBALS].filter(([name]) => needsAll || names.has(name));
   return { groups: [...groups], globals };
 }

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { WebGroup } from "./globals.ts";
+import { LOG_VALUES_SOURCE } from "./log-values.ts";
+import { LOSS_SOURCE } from "./loss.ts";
 import { BLOB_SOURCE } from "./web/blob.ts";
 import { CLONE_SOURCE } from "./web/clone.ts";
 import { COMPRESSION_SOURCE } from "./web/compression.ts";
@@ -7,6 +9,7 @@ import { CONSOLE_SOURCE } from "./web/console.ts";
 import { CRYPTO_SOURCE } from "./web/crypto.ts";
 import { ENCODING_SOURCE } from "./web/encoding.ts";
 import { ERRORS_SOURCE } from "./web/errors.ts";
+import { ES2026_SOURCE } from "./web/es2026.ts";
 import { EVENTS_SOURCE } from "./web/events.ts";
 import { FETCH_SOURCE } from "./web/fetch.ts";
 import { FILES_SOURCE } from "./web/files.ts";
@@ -27,12 +30,15 @@ const SOURCES: Readonly<Record<Exclude<WebGroup, "streams">, string>> = {
   crypto: CRYPTO_SOURCE,
   encoding: ENCODING_SOURCE,
   errors: ERRORS_SOURCE,
+  es2026: ES2026_SOURCE,
   events: EVENTS_SOURCE,
   fetch: FETCH_SOURCE,
   files: FILES_SOURCE,
   global: GLOBAL_SOURCE,
   host: HOST_SOURCE,
   intl: INTL_SOURCE,
+  "log-values": LOG_VALUES_SOURCE,
+  loss: LOSS_SOURCE,
   "text-streams": TEXT_STREAMS_SOURCE,
   timers: TIMERS_SOURCE,
   url: URL_SOURCE,
@@ -41,7 +47,7 @@ const SOURCES: Readonly<Record<Exclude<WebGroup, "streams">, string>> = {
 let streams: string | undefined;
 
 /**
- * Returns the source of a group of web APIs. The driver is the only one that asks, with a name of its own.
+ * Returns the source of a group. The driver is the only one that asks, with a name of its own.
  *
  * @throws {Error} if there is no such group.
  */
@@ -50,7 +56,7 @@ export function groupSource(name: string): string {
     streams ??= streamsSource();
     return streams;
   }
-  if (!Object.hasOwn(SOURCES, name)) throw new Error("unknown group of web APIs");
+  if (!Object.hasOwn(SOURCES, name)) throw new Error("unknown group of the driver");
   return SOURCES[name as keyof typeof SOURCES];
 }
 

@@ -13,10 +13,9 @@ import { DRIVER_NAME, DRIVER_SOURCE } from "../driver/driver.ts";
 import { groupSource } from "../driver/group-source.ts";
 import { CappedMemory } from "./capped-memory.ts";
 import { DriverCalls } from "./driver-calls.ts";
-import { FREE, MALLOC, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
+import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
 import { confineImports } from "./engine-imports.ts";
 import { type GuestHost, NO_HOST } from "./guest-host.ts";
-import { checkRandomState, writeRandomState } from "./random.ts";
 import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 import { resumeGuestIn, type SuspendedGuest, suspendGuest } from "./suspended-guest.ts";
 
@@ -278,3 +277,30 @@ const JOBS_PER_BATCH = 64;
 
 /** Keeps the engine from printing to the console when it aborts: its error has the same text. */
 const QUIET: object = { printErr: () => {} };
+
+/** Sets the state of `Math.random`. */
+function writeRandomState(memory: WebAssembly.Memory, state: bigint): void {
+  new DataView(memory.buffer).setBigUint64(RANDOM_STATE, state, true);
+}
+
+/**
+ * Checks the one address that no interface of the engine exposes. If it were wrong, guests restored from a snapshot
+ * would share their random numbers.
+ *
+ * @throws {Error} if the engine keeps the state of `Math.random` elsewhere.
+ */
+function checkRandomState(context: QuickJSContext, memory: WebAssembly.Memory): void {
+  const read = (): bigint => new DataView(memory.buffer).getBigUint64(RANDOM_STATE, true);
+  const before = read();
+  context.unwrapResult(context.evalCode("Math.random()")).dispose();
+  if (before === 0n || read() !== nextRandomState(before)) {
+    throw new Error("the engine does not keep the state of Math.random at the expected address");
+  }
+}
+
+/** xorshift64*, the generator of the engine. */
+function nextRandomState(state: bigint): bigint {
+  let next = state ^ (state >> 12n);
+  next = BigInt.asUintN(64, next ^ (next << 25n));
+  return next ^ (next >> 27n);
+}

@@ -98,7 +98,7 @@ class Changes {
   }
 
   #isEqual(word: number, before: Int32Array, from: number, length: number): boolean {
-    // An incomplete last word is compared as a whole: at worst, an unchanged block is kept.
+    // An incomplete last word is compared as a whole: at worst, an unchanged block is retained.
     const words = length === BLOCK_BYTES ? BLOCK_WORDS : Math.ceil(length / 4);
     for (let i = 0; i < words; i++) {
       if (this.#words[word + i] !== (before[from + i] ?? 0)) return false;

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { CallEffect } from "../../contract/outcome.ts";
 import { SuspensionError } from "../../contract/suspension-problem.ts";
-import type { EarlierUse } from "../../guest-services/earlier-use.ts";
+import type { EarlierUse } from "../../guest-services/tool-service.ts";
 import type { LogBudget } from "../../threads/thread-log.ts";
 import type { FileUse } from "../thread/external-access.ts";
 import type { GuestRequest } from "../thread/thread-task.ts";
@@ -13,7 +13,7 @@ export interface OpenRequest {
   readonly leftMs: number;
 }
 
-/** What is kept of a call besides its guest. */
+/** What is retained of a call besides its guest. */
 export interface CallState {
   /** The wall time that it used, in ms. */
   readonly elapsedMs: number;

@@ -36,9 +36,16 @@ export function engineBuild(): string {
   build ??= createHash("sha256")
     .update(
       JSON.stringify([
-        ...[FORMAT, ENGINE_SHA256, DRIVER_SOURCE],
+        FORMAT,
+        ENGINE_SHA256,
+        DRIVER_SOURCE,
         ...allGroupSources(),
-        ...[DATA_END, STACK_TOP, HEAP_START, HEAP_END_CELL, RANDOM_STATE, BLOCK_BYTES],
+        DATA_END,
+        STACK_TOP,
+        HEAP_START,
+        HEAP_END_CELL,
+        RANDOM_STATE,
+        BLOCK_BYTES,
       ]),
     )
     .digest("hex");

@@ -14,13 +14,15 @@ export type WaitRefusal =
   | Omit<Extract<SandboxOutcome, { readonly status: "limit_exceeded" }>, "effect" | "used">;
 
 const NO_ROOM_TO_WAIT: WaitRefusal = Object.freeze({
-  ...{ status: "limit_exceeded", limit: "memoryBytes" },
+  status: "limit_exceeded",
+  limit: "memoryBytes",
   message:
     "Tool could not wait for its requests: waiting calls have all the memory of the session (64 MiB), its principal (128 MiB) or all (256 MiB). Try again later",
 });
 
 const TOO_MANY_WAITS: WaitRefusal = Object.freeze({
-  ...{ status: "failed", userVisible: true },
+  status: "failed",
+  userVisible: true,
   message: "Tool waited for timers 1,000 times, the most that a call can",
 });
 
@@ -107,6 +109,18 @@ export class GuestWaits {
     if (suspension === undefined || this.#waiting?.isDurable === true) return () => {};
     const threshold = setTimeout(() => void this.#suspend(), suspension.afterMs).unref();
     return () => clearTimeout(threshold);
+  }
+
+  /**
+   * Ends that a guest which went on could go on again from what it was before: writes what it is now in place of that, or
+   * takes it.
+   *
+   * @param atOnce As for {@link begin}.
+   * @throws as a rejection, if it must not go on: another process has it, or the store failed.
+   */
+  async settle(atOnce: boolean): Promise<void> {
+    if (atOnce && this.#waiting !== undefined) await this.#suspend();
+    if (this.#waiting?.isDurable !== true) await this.#call.task.suspension?.resume();
   }
 
   /** Gives the guest back, which waits no longer. */

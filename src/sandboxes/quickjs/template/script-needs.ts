@@ -14,7 +14,7 @@ const MENTIONS: readonly (readonly [mention: RegExp, capability: CapabilityName]
 /** The relative path of an import or a re-export. */
 const IMPORT = /\b(?:from|import)\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;
 
-/** Matches a comment, or a string, whose text is kept: it may be the path of an import. */
+/** Matches a comment, or a string, whose text is retained: it may be the path of an import. */
 const COMMENT_OR_STRING = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')/g;
 
 /**

@@ -25,8 +25,7 @@ export interface TemplateCall {
  * all files are available.
  */
 export async function loadTemplate(
-  pool: WorkerPool,
-  engine: WebAssembly.Module,
+  { pool, engine }: { readonly pool: WorkerPool; readonly engine: WebAssembly.Module },
   source: ToolSource,
   { key: owner, tool }: TemplateKind,
   { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
@@ -41,7 +40,10 @@ export async function loadTemplate(
     const options = { ...times, signal: undefined, observer, tool, ...caller };
     const task: QuickJsTask = {
       step: { kind: "load", engine, program: source.program, stackBytes },
-      ...{ owner, wallTimeMs: leftMs, memoryBytes, outputBytes },
+      owner,
+      wallTimeMs: leftMs,
+      memoryBytes,
+      outputBytes,
       log: { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes },
       nested: { left: 0, granted: 0 },
       access: undefined,

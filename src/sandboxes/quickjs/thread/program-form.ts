@@ -1,10 +1,31 @@
-import { type Node, type Options, type Program, parse } from "acorn";
+import type { Program } from "acorn";
 import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
 import { type SyntaxNode, walk } from "../syntax-tree.ts";
-import { TypeStrippingError } from "./type-stripper.ts";
-import { stripCodeTypes } from "./typed-code.ts";
+import { parsed, positioned, SCRIPT } from "./parse-program.ts";
+import {
+  BodyChanges,
+  type Edit,
+  isAssignedExport,
+  isFunction,
+  isStarted,
+  NO_GENERATOR,
+  notesOn,
+  TAKES_OBJECT,
+  takesObject,
+} from "./program-body.ts";
+import { stripProgramTypes, TypeStrippingError } from "./type-stripper.ts";
 
-/** A program as it is evaluated: an expression, or the body of an asynchronous function of `tools` and {@link LATER}. */
+/** The name of the code in errors. */
+const NAME = "program.ts";
+
+/** The parser reads modules, in which nothing can return: so the code is made a function, on its own lines. */
+const BEFORE = "(async () => {";
+
+const AFTER = "\n})";
+
+const OUTSIDE = /cannot be used outside of module code/;
+
+/** A program as it is evaluated: an expression, or the body of an asynchronous function of `tools` and `$later`. */
 export interface ProgramForm {
   /** Without types. Every line is where it was. */
   readonly code: string;
@@ -18,20 +39,6 @@ export interface ProgramForm {
   readonly notes: readonly string[];
 }
 
-/** The function that takes promises which the program leaves behind, and which are awaited at its end. */
-export const LATER = "$later";
-/** The variable that has what a program exports by default, as long as the words in its place. */
-const EXPORTED = "var $result =  ";
-const EXPORT_DEFAULT = "export default ";
-
-const SCRIPT: Options = {
-  ecmaVersion: "latest",
-  sourceType: "script",
-  allowAwaitOutsideFunction: true,
-  allowReturnOutsideFunction: true,
-  locations: true,
-};
-
 /**
  * Finds how a program is to be evaluated. Models write what they would write in a file, in a console or in Markdown: what can only
  * mean one thing is changed so that it does, and the notes say what was done.
@@ -41,49 +48,75 @@ const SCRIPT: Options = {
  * @throws {TypeStrippingError} with the position before its message.
  */
 export function formOf(code: string, language?: "js" | "ts"): ProgramForm {
-  const notes: string[] = [];
-  const fenced = withoutFence(code);
-  if (fenced !== undefined) notes.push("the Markdown fence around the code was left out");
-  const { text = code, isTypeScript = false } = fenced ?? {};
-  const given = language ?? (isTypeScript ? "ts" : undefined);
-  if (given === "ts") return formOfScript(stripCodeTypes(text), text, "ts", notes);
+  const whole = withoutFence(code, true);
+  if (whole !== undefined) return formOfFenced(whole, language);
+  const text = code.startsWith("#!") ? `//${code.slice(2)}` : code;
+  try {
+    return formOfText(text, language, []);
+  } catch (error) {
+    // A text around a fence is no code; a fence in a template is.
+    const part = error instanceof RangeError ? undefined : withoutFence(code, false);
+    if (part !== undefined) return formOfFenced(part, language);
+    if (FENCE.test(code) && !(error instanceof RangeError)) throw positioned(FENCED, {});
+    throw explained(error, text);
+  }
+}
+
+const FENCE = /^[ \t]*(?:```|~~~)/m;
+const FENCED =
+  "only a part of the code is in a Markdown fence (```), or there are several: write one program alone";
+
+function formOfFenced({ text, name, note }: Fenced, language: "js" | "ts" | undefined): ProgramForm {
+  if (OTHER_LANGUAGES.test(name)) {
+    throw positioned(`the Markdown fence says '${name}': write JavaScript or TypeScript`, {});
+  }
+  try {
+    return formOfText(text, language ?? (TYPESCRIPT.test(name) ? "ts" : undefined), [note]);
+  } catch (error) {
+    throw explained(error, text);
+  }
+}
+
+const TYPESCRIPT = /^(?:ts|tsx|typescript|mts)$/i;
+const OTHER_LANGUAGES =
+  /^(?:py|python3?|bash|sh|shell|zsh|console|ruby|rb|go|rust|rs|java|kotlin|swift|php|perl|c|cpp|csharp|cs|sql|html|css|yaml|toml)$/i;
+
+function formOfText(text: string, language: "js" | "ts" | undefined, notes: readonly string[]): ProgramForm {
+  if (language === "ts") return formOfScript(stripCodeTypes(text), text, "ts", notes);
   try {
     return formOfScript(text, text, "js", notes);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    const form = given === undefined ? typedForm(text, notes) : undefined;
-    if (form === undefined) throw error;
-    return form;
-  }
-}
-
-function typedForm(code: string, notes: readonly string[]): ProgramForm | undefined {
-  try {
-    const note = 'the code was read as TypeScript, as it is no JavaScript: say so with language: "ts"';
-    return formOfScript(stripCodeTypes(code), code, "ts", [...notes, note]);
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof TypeStrippingError) return undefined;
+    const form = typedForm(text, notes, error);
+    if (language === undefined) return form;
+    error.message = `${error.message.replace(/ \(\d+:\d+\)$/, "")}: TypeScript needs language: "ts"`;
     throw error;
   }
 }
 
-/** Returns the code in a fence, on its own lines; `undefined` if the code is not all in one. */
-function withoutFence(code: string): { readonly text: string; readonly isTypeScript: boolean } | undefined {
-  const trimmed = code.trim();
-  const [, ticks = "", language = ""] = /^(`{3,}|~{3,})[ \t]*(\w*)[^\n`]*\n/.exec(trimmed) ?? [];
-  if (ticks === "" || !trimmed.endsWith(`\n${ticks}`)) return undefined;
-  const inner = trimmed.slice(trimmed.indexOf("\n"), -ticks.length);
-  // Several fences have a text between them.
-  if (inner.includes(`\n${ticks}`)) return undefined;
-  const before = code.slice(0, code.length - code.trimStart().length).replace(/[^\n]/g, "");
-  return { text: before + inner.slice(0, -1), isTypeScript: /^(?:ts|tsx|typescript|mts)$/i.test(language) };
+/** @param error Why the code is no JavaScript. */
+function typedForm(code: string, notes: readonly string[], error: SyntaxError): ProgramForm {
+  try {
+    const note = 'the code was read as TypeScript, as it is no JavaScript: say so with language: "ts"';
+    return formOfScript(stripCodeTypes(code), code, "ts", [...notes, note]);
+  } catch (other) {
+    // Enumerations, and other syntax that is more than types.
+    if (other instanceof TypeStrippingError && / not supported in /.test(other.message)) throw other;
+    if (other instanceof SyntaxError || other instanceof TypeStrippingError) throw error;
+    throw other;
+  }
 }
 
-/** A part of the code that is replaced. */
-interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
+/** Says more of what the parser did not expect. */
+function explained(error: unknown, code: string): unknown {
+  const { pos } = error as { readonly pos?: number };
+  if (!(error instanceof SyntaxError) || pos === undefined || !error.message.startsWith("Unexpected token"))
+    return error;
+  if (code.slice(pos).trim() === "")
+    error.message = "the code ends in the middle: a bracket or a quote is left open";
+  else if (/^<[A-Za-z>]/.test(code.slice(pos, pos + 2)))
+    error.message = "Unexpected token: JSX cannot be used, only JavaScript and TypeScript";
+  return error;
 }
 
 function formOfScript(
@@ -93,27 +126,53 @@ function formOfScript(
   notes: readonly string[],
 ): ProgramForm {
   const expression = parsed(`(\n${withoutEnd(code)}\n)`, SCRIPT);
-  if (!(expression instanceof SyntaxError))
-    return { ...{ code, typed, language, notes }, isExpression: true, program: expression };
+  if (!(expression instanceof SyntaxError)) {
+    const form = formOfExpression(expression, { code, typed, notes });
+    if (form !== undefined) return { ...form, language };
+  }
   const script = parsed(code, SCRIPT);
   const isModule = script instanceof SyntaxError && /\b(?:ex|im)port\b/.test(code);
   const program = isModule ? parsed(code, { ...SCRIPT, sourceType: "module" }) : script;
   if (program instanceof SyntaxError) throw isModule ? script : program;
+  if (hasFence(program)) throw positioned(FENCED, {});
   const changes = new BodyChanges(program, code);
   const change = (text: string): string => applied(text, changes.edits);
   return {
-    ...{ code: change(code), typed: change(typed), language, program },
-    ...{ isExpression: false, notes: [...notes, ...changes.notes] },
+    code: change(code),
+    typed: change(typed),
+    language,
+    program,
+    isExpression: false,
+    notes: [...notes, ...changes.notes],
   };
 }
 
-function parsed(code: string, options: Options): Program | SyntaxError {
-  try {
-    return parse(code, options);
-  } catch (error) {
-    if (error instanceof SyntaxError) return error;
-    throw error;
+/** Whether a fence was parsed as code: as an empty template that is called with another one. */
+function hasFence(program: Program): boolean {
+  let found = false;
+  walk(program, ({ type, tag }) => {
+    found ||= type === "TaggedTemplateExpression" && (tag as SyntaxNode).type === "TemplateLiteral";
+  });
+  return found;
+}
+
+/** Returns the form of an expression; `undefined` if it is to be read as statements. */
+function formOfExpression(
+  program: Program,
+  { code, typed, notes }: Pick<ProgramForm, "code" | "typed" | "notes">,
+): Omit<ProgramForm, "language"> | undefined {
+  const [statement] = program.body;
+  const expression = (statement as unknown as SyntaxNode)["expression"] as SyntaxNode;
+  if (expression.type === "ClassExpression" || isStarted(expression) || isAssignedExport(expression))
+    return undefined;
+  if (hasFence(program)) throw positioned(FENCED, {});
+  if (isFunction(expression) && expression["generator"] === true) throw positioned(NO_GENERATOR, {});
+  const form = { code, typed, isExpression: true, program };
+  if (isFunction(expression) && takesObject(expression)) {
+    const call = (text: string): string => `(${withoutEnd(text)})({ tools })`;
+    return { ...form, code: call(code), typed: call(typed), notes: [...notes, TAKES_OBJECT] };
   }
+  return { ...form, notes: [...notes, ...notesOn(expression)] };
 }
 
 function applied(code: string, edits: readonly Edit[]): string {
@@ -124,181 +183,6 @@ function applied(code: string, edits: readonly Edit[]): string {
     at = end;
   }
   return result + code.slice(at);
-}
-
-/** Finds what is to be changed in the body of a function, so that it returns what was meant. */
-class BodyChanges {
-  readonly edits: Edit[] = [];
-  readonly notes: string[] = [];
-  readonly #code: string;
-  readonly #all: readonly SyntaxNode[];
-  /** Without those that are empty. */
-  readonly #body: readonly SyntaxNode[];
-  readonly #asyncNames: ReadonlySet<string>;
-
-  constructor({ body }: Program, code: string) {
-    this.#code = code;
-    this.#all = body as unknown as readonly SyntaxNode[];
-    const statements = this.#all.filter(({ type }) => type !== "EmptyStatement");
-    this.#body = statements.map((statement) => this.#withoutExport(statement));
-    this.#asyncNames = new Set(this.#body.flatMap(asyncNameOf));
-    const last = this.#body.at(-1);
-    for (const statement of this.#body) if (statement !== last) this.#awaitAtEnd(statement);
-    if (this.#exportsDefault) this.#append("return $result;");
-    else if (last?.type === "ExpressionStatement" && last["directive"] === undefined) this.#returnLast(last);
-    else this.#callFunction(last);
-  }
-
-  #exportsDefault = false;
-
-  /** Returns the statement that is exported, in place of the export. */
-  #withoutExport(statement: SyntaxNode): SyntaxNode {
-    const { start, end } = statement;
-    const declaration = statement["declaration"] as SyntaxNode | null | undefined;
-    switch (statement.type) {
-      case "ImportDeclaration":
-        throw positioned("there are no modules to import: call tools.<name>(input)", statement);
-      case "ExportNamedDeclaration":
-        this.notes.push("'export' was left out");
-        this.edits.push(
-          declaration ? blanks(start, declaration.start, this.#code) : blanks(start, end, this.#code),
-        );
-        return declaration ?? statement;
-      case "ExportAllDeclaration":
-        throw positioned("there are no modules to export from", statement);
-      case "ExportDefaultDeclaration": {
-        const exported = declaration as SyntaxNode;
-        this.notes.push("what is exported by default is the program");
-        if (exported.type === "FunctionDeclaration" && exported["id"] !== null) {
-          this.edits.push(blanks(start, exported.start, this.#code));
-          return exported;
-        }
-        const written = this.#code.slice(start, exported.start);
-        const text = written.length >= EXPORT_DEFAULT.length ? EXPORTED.padEnd(written.length) : EXPORTED;
-        this.edits.push({ start, end: exported.start, text: text + lineEndsOf(written) });
-        // A function or class that is declared needs no semicolon at its end, and an expression does.
-        this.edits.push({ start: end, end, text: ";" });
-        this.#exportsDefault = true;
-        return statement;
-      }
-      default:
-        return statement;
-    }
-  }
-
-  #append(text: string): void {
-    const { length } = this.#code;
-    this.edits.push({ start: length, end: length, text: `\n${text}` });
-  }
-
-  #returnLast(last: SyntaxNode): void {
-    // Before the white space, so that the columns of the line stay as they are.
-    const before = this.#all.findLast(({ end }) => end <= last.start)?.end ?? 0;
-    const at = this.#code.slice(before, last.start).includes("\n") ? before : last.start;
-    this.edits.push({ start: at, end: at, text: ";return (" });
-    const close = endOf(last, this.#code);
-    this.edits.push({ start: close, end: close, text: ")" });
-    if (!isLog(last["expression"] as SyntaxNode))
-      this.notes.push("the value of the last expression is the result");
-  }
-
-  /** Calls what a program only declares: its one function, or the one with the name `main`. */
-  #callFunction(last: SyntaxNode | undefined): void {
-    if (last === undefined || !this.#body.every(isDeclaration)) return;
-    const functions = this.#body.flatMap(functionNamesOf);
-    const name =
-      functions.length === 1 && functionNamesOf(last).length === 1
-        ? functions[0]
-        : functions.find((each) => each === "main");
-    if (name === undefined) {
-      if (last.type === "VariableDeclaration")
-        this.notes.push(
-          "the program ends with a declaration, so that it has no result: end it with an expression or 'return'",
-        );
-      return;
-    }
-    this.#append(`return ${name}(tools);`);
-    this.notes.push(`the function '${name}' was called with tools, and its value is the result`);
-  }
-
-  /** A call of an asynchronous function whose promise nothing takes. */
-  #awaitAtEnd(statement: SyntaxNode): void {
-    if (statement.type !== "ExpressionStatement") return;
-    const expression = statement["expression"] as SyntaxNode;
-    if (expression.type !== "CallExpression") return;
-    const callee = expression["callee"] as SyntaxNode;
-    const isAsync = isFunction(callee)
-      ? callee["async"] === true
-      : callee.type === "Identifier" && this.#asyncNames.has(String(callee["name"]));
-    if (!isAsync) return;
-    const { start } = statement;
-    this.edits.push({ start, end: start, text: `;${LATER}(` });
-    const close = endOf(statement, this.#code);
-    this.edits.push({ start: close, end: close, text: ")" });
-    this.notes.push(
-      `the promise of the call in line ${statement.loc?.start.line ?? 1} is awaited at the end`,
-    );
-  }
-}
-
-/** The end of a statement without its semicolon. */
-function endOf({ end }: SyntaxNode, code: string): number {
-  return code.charAt(end - 1) === ";" ? end - 1 : end;
-}
-
-function blanks(start: number, end: number, code: string): Edit {
-  return { start, end, text: code.slice(start, end).replace(/[^\n]/g, " ") };
-}
-
-function lineEndsOf(text: string): string {
-  return text.replace(/[^\n]/g, "");
-}
-
-function isFunction({ type }: SyntaxNode): boolean {
-  return type === "ArrowFunctionExpression" || type === "FunctionExpression";
-}
-
-function isDeclaration(statement: SyntaxNode): boolean {
-  return (
-    ["FunctionDeclaration", "VariableDeclaration", "ClassDeclaration"].includes(statement.type) ||
-    statement["directive"] !== undefined
-  );
-}
-
-/** The names of functions that a statement declares. */
-function functionNamesOf(statement: SyntaxNode): readonly string[] {
-  return functionsOf(statement).map(({ name }) => name);
-}
-
-function asyncNameOf(statement: SyntaxNode): readonly string[] {
-  return functionsOf(statement).flatMap(({ name, node }) => (node["async"] === true ? [name] : []));
-}
-
-function functionsOf(statement: SyntaxNode): readonly { readonly name: string; readonly node: SyntaxNode }[] {
-  if (statement.type === "FunctionDeclaration")
-    return [{ name: String((statement["id"] as SyntaxNode)["name"]), node: statement }];
-  if (statement.type !== "VariableDeclaration") return [];
-  return (statement["declarations"] as readonly SyntaxNode[]).flatMap((declarator) => {
-    const [id, init] = [declarator["id"] as SyntaxNode, declarator["init"] as SyntaxNode | null];
-    return id.type === "Identifier" && init !== null && isFunction(init)
-      ? [{ name: String(id["name"]), node: init }]
-      : [];
-  });
-}
-
-/** Whether an expression only logs, and has no value. */
-function isLog(expression: SyntaxNode): boolean {
-  let isConsole = false;
-  const callee = expression["callee"] as SyntaxNode | undefined;
-  if (expression.type !== "CallExpression" || callee?.type !== "MemberExpression") return false;
-  walk(callee["object"] as Node, (node) => {
-    isConsole ||= node.type === "Identifier" && node["name"] === "console";
-  });
-  return isConsole;
-}
-
-function positioned(message: string, { loc }: SyntaxNode): SyntaxError {
-  return Object.assign(new SyntaxError(message), { loc: loc?.start });
 }
 
 /** Removes white space and semicolons from the end of code, in linear time. */
@@ -330,5 +214,72 @@ export function withProgramForm(input: string, where: TypedCode | undefined): st
     // The engine says what is wrong with it.
     if (error instanceof SyntaxError || error instanceof RangeError) return input;
     throw error;
+  }
+}
+
+const FENCE_LINE = /^\s*(`{3,}|~{3,})[ \t]*([\w+#-]*)[^`]*$/;
+
+/** The code in a Markdown fence. */
+interface Fenced {
+  /** On its own lines. */
+  readonly text: string;
+  /** The language that the fence names. */
+  readonly name: string;
+  readonly note: string;
+}
+
+/**
+ * Returns the code in the only fence of a text.
+ *
+ * @param isWhole Whether nothing may stand around the fence.
+ */
+function withoutFence(code: string, isWhole: boolean): Fenced | undefined {
+  const lines = code.split("\n");
+  const opening = lines.findIndex((line) => FENCE_LINE.test(line));
+  const [, ticks = "", name = ""] = FENCE_LINE.exec(lines[opening] ?? "") ?? [];
+  if (ticks === "") return undefined;
+  const rest = lines.slice(opening + 1);
+  const length = rest.findIndex((line) => line.trim() === ticks);
+  const after = rest.slice(length + 1);
+  if (length < 0 || after.some((line) => line.trimStart().startsWith(ticks))) return undefined;
+  const around = [...lines.slice(0, opening), ...after].join("").trim();
+  if (isWhole && around !== "") return undefined;
+  return {
+    text: "\n".repeat(opening + 1) + rest.slice(0, length).join("\n"),
+    name,
+    note:
+      around === ""
+        ? "the Markdown fence around the code was left out"
+        : "the Markdown fence and the text around it were left out",
+  };
+}
+
+/**
+ * Replaces the types in the body of an asynchronous function with blanks, which keeps every line and column.
+ *
+ * @throws {TypeStrippingError} if that is not possible. The message has no position in its first line: it is beside it.
+ */
+function stripCodeTypes(code: string): string {
+  try {
+    return stripped(code, BEFORE, AFTER);
+  } catch (error) {
+    if (!(error instanceof TypeStrippingError) || !OUTSIDE.test(error.message)) throw error;
+    // Nothing can be exported in a function.
+    return stripped(code, "", "");
+  }
+}
+
+function stripped(code: string, before: string, after: string): string {
+  const sources = { [NAME]: before + code + after };
+  try {
+    const all = stripProgramTypes({ entry: NAME, exportName: "", sources }).sources[NAME] ?? "";
+    return all.slice(before.length, all.length - after.length);
+  } catch (error) {
+    if (!(error instanceof TypeStrippingError)) throw error;
+    const [, line = "1", column = "1", message = error.message] =
+      /^program\.ts:(\d+)(?::(\d+))?: (.*)$/s.exec(error.message) ?? [];
+    const shift = line === "1" ? before.length : 0;
+    const position = `${line}:${Math.max(Number(column) - shift, 1)}`;
+    throw new TypeStrippingError(NAME, `${position}: ${message.replace(/^program\.ts: /, "")}`);
   }
 }

@@ -104,7 +104,11 @@ export class RequestValidator {
     this.#fetchBytes += bytes;
     const buffer = content.length > 0 ? Buffer.from(content) : Buffer.from(body ?? "");
     this.requests.push({
-      ...{ kind: "http", id, method: method.toUpperCase(), url, headers },
+      kind: "http",
+      id,
+      method: method.toUpperCase(),
+      url,
+      headers,
       body: body === null ? undefined : buffer.toString("base64"),
       encoding: "base64",
       followRedirects: follow === true,

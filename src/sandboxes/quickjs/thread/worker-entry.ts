@@ -1,16 +1,58 @@
 import { boundFailure } from "../../contract/failure-text.ts";
 import { ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
-import { type EngineInstance, loadEngineLibrary } from "../engine/engine-instance.ts";
+import { MIN_MEMORY_BYTES } from "../engine/engine-binary.ts";
+import { EngineInstance, loadEngineLibrary } from "../engine/engine-instance.ts";
+import type { Snapshot } from "../engine/snapshot.ts";
 import { buffersOf, releaseGuest, sizeOf } from "../engine/suspended-guest.ts";
+import { loadAcorn } from "../load-acorn.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest, wakeGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
-import { InstancePool } from "./instance-pool.ts";
 import { withProgramForm } from "./program-form.ts";
 import { brokenEnd, endOfStep, locateEnd, timeoutEnd } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
+
+/** The most instances that a thread keeps: one for each combination of memory size and cap. */
+const MAX_KEPT = 4;
+
+/** Keeps a thread's engine instances between calls, so that a call rarely has to create one. */
+class InstancePool {
+  /** In order of use, the most recently used one last. */
+  readonly #kept: EngineInstance[] = [];
+
+  /** Creates an instance in which nothing has run. */
+  create(engine: WebAssembly.Module, maxBytes: number): Promise<EngineInstance> {
+    return EngineInstance.create(engine, MIN_MEMORY_BYTES, maxBytes);
+  }
+
+  /** Returns an instance for a snapshot, a kept or a new one. The caller owns it until it calls {@link put}. */
+  take(
+    engine: WebAssembly.Module,
+    memoryBytes: Snapshot["memoryBytes"],
+    maxBytes: number,
+  ): EngineInstance | Promise<EngineInstance> {
+    const index = this.#indexOf(memoryBytes, maxBytes);
+    const kept = index < 0 ? undefined : this.#kept.splice(index, 1)[0];
+    return kept ?? EngineInstance.create(engine, memoryBytes, maxBytes);
+  }
+
+  /** Keeps an instance for later calls, unless it is broken, ran out of memory or grew. Returns whether it is retained. */
+  put(instance: EngineInstance): boolean {
+    const { memory, maxBytes } = instance;
+    if (instance.isBroken || !memory.isPristine) return false;
+    const index = this.#indexOf(memory.bytes, maxBytes);
+    if (index >= 0) this.#kept.splice(index, 1);
+    this.#kept.push(instance);
+    if (this.#kept.length > MAX_KEPT) this.#kept.shift();
+    return true;
+  }
+
+  #indexOf(memoryBytes: number, maxBytes: number): number {
+    return this.#kept.findIndex((each) => each.maxBytes === maxBytes && each.memory.bytes === memoryBytes);
+  }
+}
 
 /** Suspended guests from this size are moved to the process: smaller ones are copied faster. */
 const MOVED_BYTES = 65_536;
@@ -80,6 +122,8 @@ function takeInstance(
 
 function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread): WireAnswer {
   const log = new ThreadLog(thread, task.log);
+  // The program must not wait for its parser: its time begins afterwards.
+  if ((thread.artifact as QuickJsArtifact | undefined)?.typedCode !== undefined) loadAcorn();
   if (task.step.kind !== "load") thread.markStarted();
   const border = new GuestBorder(task, log);
   instance.host = border;

@@ -2,8 +2,8 @@ import { encode, type SourceMapMappings } from "@jridgewell/sourcemap-codec";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Positions, translateFrames } from "../../../../src/sandboxes/quickjs/source-maps/positions.ts";
-import { readPositions } from "../../../../src/sandboxes/quickjs/source-maps/read-positions.ts";
 import { mapFileBeside } from "../../../../src/sandboxes/quickjs/source-maps/source-map-url.ts";
+import { readPositions } from "../../../../src/sandboxes/quickjs/thread/step-end.ts";
 
 function read(map: unknown): Positions | undefined {
   const text = typeof map === "string" ? map : JSON.stringify(map);

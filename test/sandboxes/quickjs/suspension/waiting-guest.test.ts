@@ -17,12 +17,12 @@ function broken(resume: () => Promise<void>): WaitingGuest {
 
 test("a guest that must not go on is refused for that, whatever its bytes are", async () => {
   const guest = broken(() => Promise.reject(new Error("it went on before")));
-  await expect(guest.resume()).rejects.toThrow("it went on before");
+  await expect(guest.resume(false)).rejects.toThrow("it went on before");
 });
 
 test("a guest whose bytes are no heap has been taken when it is refused", async () => {
   let taken = 0;
   const guest = broken(async () => void taken++);
-  await expect(guest.resume()).rejects.toThrow("its heap cannot be decompressed");
+  await expect(guest.resume(false)).rejects.toThrow("its heap cannot be decompressed");
   expect(taken).toBe(1);
 });

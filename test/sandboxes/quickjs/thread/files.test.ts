@@ -94,7 +94,9 @@ describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
       fs.rm("/data/empty");
       return { text, short: fs.readFile("/data/new/a.txt"), stat, directory: fs.stat("/data").kind, listed };`);
     expect(output).toMatchObject({
-      ...{ text: "grüße 🦊", short: "short", directory: "directory" },
+      text: "grüße 🦊",
+      short: "short",
+      directory: "directory",
       stat: { kind: "file", size: 5, modifiedMs: expect.any(Number) },
       listed: [["a", "c.txt", "new", "ok.txt"], ["a.txt"]],
     });
@@ -142,9 +144,14 @@ describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
       { capabilities: { fs } },
     );
     expect(output).toEqual([
-      ...["IN", "done", "NEW", "file"],
+      "IN",
+      "done",
+      "NEW",
+      "file",
       ...Array(4).fill("FsError not-permitted"),
-      ...["FsError not-permitted", "FsError not-permitted", "FsError not-directory"],
+      "FsError not-permitted",
+      "FsError not-permitted",
+      "FsError not-directory",
       ...Array(3).fill("FsError not-permitted"),
     ]);
     expect(receipt.used.fileBytes).toBe(3);
@@ -172,15 +179,18 @@ describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
     symlinkSync("../outside", join(tree.root, "directory"));
     symlinkSync("ok.txt", join(tree.root, "inside"));
     const paths = [
-      ...[
-        "/data/../outside/secret.txt",
-        "/data/a/../../outside/secret.txt",
-        "/etc/passwd",
-        "/",
-        "/../etc/passwd",
-      ],
-      ...["/data/absolute", "/data/relative", "/data/directory/secret.txt"],
-      ...["/proc/self/environ", tree.outside, join(tree.outside, "secret.txt"), "/data/../data/ok.txt"],
+      "/data/../outside/secret.txt",
+      "/data/a/../../outside/secret.txt",
+      "/etc/passwd",
+      "/",
+      "/../etc/passwd",
+      "/data/absolute",
+      "/data/relative",
+      "/data/directory/secret.txt",
+      "/proc/self/environ",
+      tree.outside,
+      join(tree.outside, "secret.txt"),
+      "/data/../data/ok.txt",
     ];
     const { output } = await run(
       `return input.paths.map((path) => [
@@ -342,7 +352,8 @@ describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
       },
     );
     expect(output).toEqual({
-      ...{ before: [], code: "io" },
+      before: [],
+      code: "io",
       message: "readdir '/data': a granted directory cannot be used now",
     });
   });

@@ -15,7 +15,10 @@ import { GrantedTree } from "../../../workspace/granted-tree.ts";
 function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
   const task: QuickJsTask = {
     step: { kind: "start", input: "{}", randomState: 1n },
-    ...{ owner: "", wallTimeMs: 60_000, memoryBytes: 2 ** 24, outputBytes: 1_000 },
+    owner: "",
+    wallTimeMs: 60_000,
+    memoryBytes: 2 ** 24,
+    outputBytes: 1_000,
     log: { lines: 1, bytes: 100 },
     nested: { left: nestedCalls, granted: nestedCalls },
     access,
@@ -24,14 +27,12 @@ function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
   };
   const nothing = (): void => {};
   const nowhere: TaskThread = {
-    ...{
-      artifact: undefined,
-      markStarted: nothing,
-      tell: nothing,
-      afterwards: nothing,
-      discard: nothing,
-      move: nothing,
-    },
+    artifact: undefined,
+    markStarted: nothing,
+    tell: nothing,
+    afterwards: nothing,
+    discard: nothing,
+    move: nothing,
     request: () => "",
   };
   return new GuestBorder(task, new ThreadLog(nowhere, task.log));
@@ -78,8 +79,14 @@ test.skipIf(!workspaceIsSupported())("a guest with grants has its requests done 
   expect(host.validator.requests).toEqual([
     { kind: "call-tool", id: 1, name: "tool", input: "{}" },
     {
-      ...{ kind: "http", id: 2, method: "GET", url: "http://api.test/", headers: [["a", "b"]] },
-      ...{ body: undefined, encoding: "base64", followRedirects: false },
+      kind: "http",
+      id: 2,
+      method: "GET",
+      url: "http://api.test/",
+      headers: [["a", "b"]],
+      body: undefined,
+      encoding: "base64",
+      followRedirects: false,
     },
   ]);
   expect(host.validator.takeRefusals()).toBeUndefined();
@@ -102,18 +109,16 @@ test.skipIf(!workspaceIsSupported())(
       used: NO_FILE_USE,
     };
     const operation = fc.constantFrom(
-      ...[
-        "readFile",
-        "writeFile",
-        "appendFile",
-        "readdir",
-        "stat",
-        "mkdir",
-        "rm",
-        "rename",
-        "constructor",
-        "__proto__",
-      ],
+      "readFile",
+      "writeFile",
+      "appendFile",
+      "readdir",
+      "stat",
+      "mkdir",
+      "rm",
+      "rename",
+      "constructor",
+      "__proto__",
     );
     const name = fc.constantFrom(
       "w",

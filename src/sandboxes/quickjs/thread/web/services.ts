@@ -1,10 +1,43 @@
+import type { ZlibOptions } from "node:zlib";
 import { loadCrypto } from "../../../../base/load-crypto.ts";
 import type { JsonValue } from "../../../../json/value.ts";
 import { MAX_TEXT_BYTES } from "../external-access.ts";
 import { isWithinBounds, MAX_PIECE_LENGTH, parseMessage } from "../guest-message.ts";
-import { compress, decompress } from "./compression.ts";
 import { useFormatter } from "./formatters.ts";
-import { parseUrl, setUrlPart } from "./urls.ts";
+
+/**
+ * The most bytes to compress or decompress at once. Node.js can be interrupted only after each 16 KiB that it returns,
+ * and compressed data can have any number of blocks that contain nothing.
+ */
+const MAX_INPUT_BYTES = 2 * 1_024 * 1_024;
+
+/** Above this level, bytes of few different values take about 300 ms a MiB; at this one, any take at most 60. */
+const LEVEL = 4;
+
+/** Loaded on first use: a thread that never compresses starts faster. */
+const zlib = (): typeof import("node:zlib") => process.getBuiltinModule("node:zlib");
+
+/** The parts of a URL, as the interface `URL` has them. */
+type UrlParts = Readonly<Record<(typeof PARTS)[number], string>>;
+
+const PARTS = [
+  "href",
+  "origin",
+  "protocol",
+  "username",
+  "password",
+  "host",
+  "hostname",
+  "port",
+  "pathname",
+  "search",
+  "hash",
+] as const;
+
+const SETTABLE: ReadonlySet<string> = new Set(PARTS.filter((part) => part !== "origin" && part !== "href"));
+
+/** The most characters of a URL, which the parser takes a few milliseconds for, whatever they are. */
+const MAX_LENGTH = 65_536;
 
 /** What a web API of a guest can use besides its heap. */
 export interface WebScope {
@@ -159,4 +192,82 @@ function digest(name: string, bytes: Uint8Array, { isOver }: WebScope): Uint8Arr
     hash.update(bytes.subarray(start, start + DIGEST_PIECE));
   }
   return hash.digest();
+}
+
+/**
+ * Parses a URL (WHATWG URL, section 4.4). Returns `null` if it is invalid.
+ *
+ * @throws {RangeError} if it is too long.
+ */
+function parseUrl(url: string, base: string | undefined): UrlParts | null {
+  check(url, base ?? "");
+  const parsed = URL.parse(url, base);
+  return parsed && partsOf(parsed);
+}
+
+/** Sets a part of a URL as the interface's setters do. Returns `null` if the URL is invalid. */
+function setUrlPart(href: string, part: string, value: string): UrlParts | null {
+  check(href, value);
+  const url = URL.parse(href);
+  if (url === null || !SETTABLE.has(part)) return null;
+  url[part as "hash"] = value;
+  return partsOf(url);
+}
+
+function check(...texts: readonly string[]): void {
+  if (texts.some(({ length }) => length > MAX_LENGTH))
+    throw new RangeError("the URL is longer than 65,536 characters");
+}
+
+function partsOf(url: URL): UrlParts {
+  return Object.fromEntries(PARTS.map((part) => [part, url[part]])) as UrlParts;
+}
+
+/**
+ * Compresses bytes (Compression Streams, section 4).
+ *
+ * @throws {RangeError} for more than 2 MiB.
+ */
+function compress(format: string, bytes: Uint8Array): Uint8Array {
+  if (bytes.length > MAX_INPUT_BYTES) {
+    throw new RangeError("a CompressionStream can compress at most 2 MiB");
+  }
+  const { gzipSync, deflateSync, deflateRawSync } = zlib();
+  switch (format) {
+    case "gzip":
+      return gzipSync(bytes, { level: LEVEL });
+    case "deflate":
+      return deflateSync(bytes, { level: LEVEL });
+    default:
+      return deflateRawSync(bytes, { level: LEVEL });
+  }
+}
+
+/**
+ * Decompresses bytes.
+ *
+ * @throws {RangeError} for more than 2 MiB, and if the result has more than 8 MiB.
+ * @throws {TypeError} if the bytes are invalid.
+ */
+function decompress(format: string, bytes: Uint8Array): Uint8Array {
+  if (bytes.length > MAX_INPUT_BYTES) {
+    throw new RangeError("a DecompressionStream can take at most 2 MiB");
+  }
+  const { gunzipSync, inflateSync, inflateRawSync } = zlib();
+  const options: ZlibOptions = { maxOutputLength: MAX_TEXT_BYTES };
+  try {
+    switch (format) {
+      case "gzip":
+        return gunzipSync(bytes, options);
+      case "deflate":
+        return inflateSync(bytes, options);
+      default:
+        return inflateRawSync(bytes, options);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
+      throw new RangeError("a DecompressionStream can return at most 8 MiB");
+    }
+    throw new TypeError("the compressed data is invalid");
+  }
 }
