@@ -3,7 +3,7 @@ import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import type { Holding } from "./contract/holding.ts";
 import { type MicrovmAvailability, microvmAvailability } from "./microvm/availability.ts";
 import { openSandboxes, type SandboxesOptions } from "./open-sandboxes.ts";
-import { type ProcessReport, reportProcess } from "./process/report/process-report.ts";
+import { type ProcessReport, reportProcess } from "./process/process-report.ts";
 
 /** What holds on this machine. */
 export interface MachineReport {

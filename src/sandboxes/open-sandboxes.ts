@@ -1,20 +1,71 @@
 import { entryFile } from "../base/entry-file.ts";
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import type { Egress, EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { GuestMemory } from "./contract/guest-memory.ts";
-import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
-import { AbandonedFunctions } from "./host/abandoned-functions.ts";
+import {
+  type Sandbox,
+  type SandboxRouter,
+  type SandboxStats,
+  ToolPreparationError,
+} from "./contract/sandbox.ts";
+import { AbandonedFunctions } from "./host/function-runner.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
 import type { MicrovmOptions } from "./microvm/open-microvm.ts";
 import type { ConfinedProgram, ConfinedProgramOptions } from "./process/long-running/confined-program.ts";
 import type { ProcessSandbox, ProcessSandboxOptions } from "./process/process-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorClientOptions } from "./remote/executor-client/credentials.ts";
-import { AbandonedThreads } from "./threads/abandoned/abandoned-threads.ts";
+import { AbandonedThreads } from "./threads/abandoned-threads.ts";
 import type { ForeignPool } from "./threads/task-pool.ts";
-import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
+import type { WorkerPool, WorkerPoolOptions } from "./threads/worker-pool.ts";
+
+const SANDBOXES_NAMES: OptionNames<SandboxesOptions> = {
+  workers: true,
+  wasm: true,
+  process: true,
+  microvm: true,
+  egress: true,
+  keyValue: true,
+  secrets: true,
+  remote: true,
+};
+const WORKERS_NAMES: OptionNames<NonNullable<SandboxesOptions["workers"]>> = {
+  threads: true,
+  maxWaitMs: true,
+  pool: true,
+};
+const WASM_NAMES: OptionNames<NonNullable<SandboxesOptions["wasm"]>> = { cacheDirectory: true };
+const PROCESS_NAMES: OptionNames<ProcessSandboxOptions> = {
+  isolation: true,
+  bubblewrap: true,
+  shellIdleMs: true,
+  idleMs: true,
+};
+const MICROVM_NAMES: OptionNames<MicrovmOptions> = {
+  kernel: true,
+  accelerator: true,
+  ready: true,
+  memoryBytes: true,
+  cacheDirectory: true,
+};
+const EGRESS_NAMES: OptionNames<EgressOptions> = {
+  resolve: true,
+  connectTimeoutMs: true,
+  headerBytes: true,
+  ca: true,
+};
+const REMOTE_NAMES: OptionNames<ExecutorClientOptions> = {
+  signingKey: true,
+  keyId: true,
+  token: true,
+  ca: true,
+  cert: true,
+  key: true,
+  frames: true,
+};
 
 /** Options of {@link openSandboxes}. */
 export interface SandboxesOptions {
@@ -39,15 +90,6 @@ export interface SandboxesOptions {
   readonly secrets?: SecretSource;
   /** Authenticates this process to executors, and says how calls are sent to them. Default: no credentials. */
   readonly remote?: ExecutorClientOptions;
-}
-
-/** What open sandboxes hold. */
-export interface SandboxStats {
-  /**
-   * Threads that could not be terminated, and host functions that still run 30 s after they were told to stop. Node.js
-   * emits a warning for each: `SANDGATE_THREAD_ABANDONED` or `SANDGATE_FUNCTION_ABANDONED`.
-   */
-  readonly abandoned: number;
 }
 
 /** The open sandboxes, for `DispatchContext.sandboxes`. Close them when no more calls are dispatched. */
@@ -85,7 +127,7 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
    * This has no effect in a worker thread, or if `process.exit` is called in an `exit` listener.
    */
   ensureExit(): void;
-  /** Frees what is kept for later calls of a session, such as its shell. `Sessions` call it when a session is closed. */
+  /** Frees what is retained for later calls of a session, such as its shell. `Sessions` call it when a session is closed. */
   endSession(sessionId: string): void;
   /**
    * Ends all running calls and frees all resources. Later calls fail with `sandbox_unavailable`. Resolves when all
@@ -103,7 +145,23 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
 export async function openSandboxes(options: SandboxesOptions = {}): Promise<Sandboxes> {
   // Without its files, each call would fail later.
   entryFile("sandboxes/threads/thread-main");
+  checkNames(options);
   return new LazySandboxes(options);
+}
+
+function checkNames(options: SandboxesOptions): void {
+  refuseUnknown(options, SANDBOXES_NAMES, "openSandboxes");
+  const { workers, wasm, process, microvm, egress, remote } = options;
+  const groups: readonly (readonly [object | undefined, object, string])[] = [
+    [workers, WORKERS_NAMES, "workers"],
+    [wasm, WASM_NAMES, "wasm"],
+    [process, PROCESS_NAMES, "process"],
+    [microvm, MICROVM_NAMES, "microvm"],
+    [egress, EGRESS_NAMES, "egress"],
+    [remote, REMOTE_NAMES, "remote"],
+  ];
+  for (const [given, names, name] of groups)
+    if (given !== undefined) refuseUnknown(given, names, `${name} of openSandboxes`);
 }
 
 class LazySandboxes implements Sandboxes {
@@ -111,6 +169,7 @@ class LazySandboxes implements Sandboxes {
   readonly #opened = new Map<SandboxMode, Sandbox | Promise<Sandbox>>();
   readonly #abandoned: AbandonedThreads;
   readonly #functions = new AbandonedFunctions();
+  readonly #pools = new Set<WorkerPool>();
   #egress: Promise<Egress> | undefined;
   #closed = false;
 
@@ -118,7 +177,7 @@ class LazySandboxes implements Sandboxes {
     const { wasm = {}, egress = {}, keyValue, secrets, remote = {} } = options;
     const { threads, maxWaitMs } = options.workers ?? {};
     this.#abandoned = new AbandonedThreads(threads);
-    const workers = { ...options.workers, abandoned: this.#abandoned };
+    const workers = { ...options.workers, abandoned: this.#abandoned, pools: this.#pools };
     const credentials = checkCredentials({ ...(egress.ca !== undefined && { ca: egress.ca }), ...remote });
     const openEgress = (): Promise<Egress> => this.#openEgress(egress);
     const memory = new GuestMemory();
@@ -200,7 +259,8 @@ class LazySandboxes implements Sandboxes {
   }
 
   stats(): SandboxStats {
-    return { abandoned: this.#abandoned.count + this.#functions.count };
+    const waiting = this.#pools.values().reduce((sum, pool) => sum + pool.waiting, 0);
+    return { abandoned: this.#abandoned.count + this.#functions.count, waiting };
   }
 
   ensureExit(): void {

@@ -1,3 +1,5 @@
+import { copied } from "../../base/text.ts";
+
 /** The most bytes that the texts of a guest's failure can have, whatever its output limit is. */
 const MAX_BYTES = 64 * 1_024;
 
@@ -33,7 +35,7 @@ export function boundFailure<Failure extends FailureTexts>(
 export function shorten(text: string, maxBytes: number): string {
   if (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes) return text;
   const { read } = encoder.encodeInto(text, new Uint8Array(Math.max(maxBytes - ELLIPSIS_BYTES, 0)));
-  return text.slice(0, read) + ELLIPSIS;
+  return copied(text.slice(0, read)) + ELLIPSIS;
 }
 
 const ELLIPSIS_BYTES = Buffer.byteLength(ELLIPSIS);

@@ -9,7 +9,7 @@ export class MeteredOutput {
   readonly #paused = new Set<Readable>();
   #mayWait = true;
 
-  /** @param most Bytes that are kept of all streams, at most. What follows is not charged. */
+  /** @param most Bytes that are retained of all streams, at most. What follows is not charged. */
   constructor(room: MemoryLease, most: number) {
     this.#room = room;
     this.#most = most;

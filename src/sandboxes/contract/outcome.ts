@@ -76,7 +76,13 @@ export type SandboxOutcome = {
   /** When the outcome was known, in ms of `performance.now`; saves another read of the clock. Default: now. */
   readonly endedAt?: number | undefined;
 } & (
-  | { /** Deeply frozen, and not shared. */ readonly status: "completed"; readonly output: JsonValue }
+  | {
+      readonly status: "completed";
+      /** Deeply frozen, and not shared. */
+      readonly output: JsonValue;
+      /** How the model reads the output, if the tool runs elsewhere and says so there. Not trusted. */
+      readonly modelText?: string;
+    }
   | FailedOutcome
   | {
       readonly status: "limit_exceeded";
@@ -87,7 +93,7 @@ export type SandboxOutcome = {
   | { readonly status: "timeout" /** Set if its time passed before it began. */; readonly hasBegun?: false }
   | { readonly status: "cancelled" }
   | {
-      /** It did not start. */
+      /** It did not start; or, unless its effect is `none`, the sandbox was lost after it could have. */
       readonly status: "unavailable";
       /** Set if it waited for its turn as long as it may: `used.waitedMs` says how long. */
       readonly hasWaited?: true;

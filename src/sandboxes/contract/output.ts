@@ -46,10 +46,26 @@ interface Loss {
 }
 
 function lossText({ loss, place }: Loss): string {
-  const hint = loss.startsWith("bytes") ? ": encode bytes as text, such as base64" : "";
+  const hint = HINTS.find(([kind]) => loss.startsWith(kind))?.[1] ?? "";
   const at = place === "" || place.length > MAX_PLACE ? "" : ` at ${place}`;
   return `Tool returned ${loss}${at}, which is not JSON-serialisable${hint}`;
 }
+
+const FROM_ITERATOR = ": return Array.from(iterator)";
+
+/** What to return instead. */
+const HINTS: readonly (readonly [kind: string, hint: string])[] = [
+  ["a Map Iterator", FROM_ITERATOR],
+  ["a Set Iterator", FROM_ITERATOR],
+  ["bytes", ": encode bytes as text, such as base64"],
+  ["a Map", ": return Object.fromEntries(map), or a list of its entries"],
+  ["a Set", ": return Array.from(set)"],
+  ["an Error", ": return its message"],
+  ["an Array Iterator", FROM_ITERATOR],
+  ["an Iterator Helper", FROM_ITERATOR],
+  ["a RegExp String Iterator", FROM_ITERATOR],
+  ["a Generator", FROM_ITERATOR],
+];
 
 /**
  * Returns what JSON cannot hold, such as `a Map`; `undefined` if it can.
@@ -94,6 +110,8 @@ function locateLoss(root: unknown): Loss | undefined {
     if (ancestors.includes(written)) return { loss: "a circular reference", place };
     ancestors.push(written);
     for (const key of Object.keys(written)) {
+      // JSON has the items of an array only.
+      if (Array.isArray(written) && !/^\d+$/.test(key)) continue;
       const at = `${place}/${escapePointer(key)}`;
       const found = find(Reflect.get(written, key), key, at);
       if (found !== undefined) return found;
@@ -117,7 +135,8 @@ function writtenAs(own: unknown, name: string): unknown {
   return typeof toJson === "function" ? Reflect.apply(toJson, own, [name]) : own;
 }
 
-const CLASS_NAME = /^[A-Z]\w{0,40}$/;
+/** Also of iterators, such as `Map Iterator`. */
+const CLASS_NAME = /^[A-Z][\w ]{0,40}$/;
 
 function classOf(value: object): string {
   return Object.prototype.toString.call(value).slice(8, -1);
@@ -125,7 +144,7 @@ function classOf(value: object): string {
 
 /** Whether nothing is left of an object of a built-in class, such as a `Response`. Only such classes have a tag. */
 function isEmptied(value: object): boolean {
-  return Object.keys(value).length === 0 && !types.isBoxedPrimitive(value);
+  return Object.keys(value).length === 0;
 }
 
 function withArticle(name: string): string {

@@ -66,7 +66,7 @@ export interface Sandbox {
    */
   run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome>;
 
-  /** Frees what is kept for later tasks of a session. Default: nothing is kept. */
+  /** Frees what is retained for later tasks of a session. Default: nothing is retained. */
   endSession?(sessionId: string): void;
 
   /**
@@ -82,13 +82,26 @@ export class ToolPreparationError extends SandgateError {
   override readonly code = "tool_not_prepared";
 }
 
+/** What open sandboxes hold. */
+export interface SandboxStats {
+  /**
+   * Threads that could not be terminated, and host functions that still run 30 s after they were asked to stop. Node.js
+   * emits a warning for each: `SANDGATE_THREAD_ABANDONED` or `SANDGATE_FUNCTION_ABANDONED`.
+   */
+  readonly abandoned: number;
+  /** Calls that wait for a thread of Sandgate's pools. */
+  readonly waiting: number;
+}
+
 /** Finds the sandbox of a granted call. */
 export interface SandboxRouter {
   /** Returns the sandbox of a mode, as a promise while it is loading, or `undefined` if it is not open. */
   route(mode: SandboxMode): Sandbox | undefined | Promise<Sandbox | undefined>;
   /**
    * Frees what sandboxes keep for later calls of a session, such as its shell. `Sessions` call it when a session is closed.
-   * Default: nothing is kept.
+   * Default: nothing is retained.
    */
   endSession?(sessionId: string): void;
+  /** Counts what the sandboxes hold now. Default: nothing is known of it. */
+  stats?(): SandboxStats;
 }

@@ -12,3 +12,8 @@ export function suspensionProblem(thrown: unknown): string {
     (thrown instanceof SandgateError && thrown.code === "suspension_refused");
   return isForModel ? thrown.message : "the store of programs failed";
 }
+
+/** Whether a call cannot go on since another process has it. */
+export function isTaken(thrown: unknown): boolean {
+  return thrown instanceof SandgateError && "reason" in thrown && thrown.reason === "taken";
+}

@@ -40,8 +40,9 @@ export interface TaskSuspension {
   /** Milliseconds after which a task that waits is suspended, whatever it waits for. */
   readonly afterMs: number;
   /**
-   * Writes what the task is now. Resolves when it is durable, and rejects if it could not be written. After it,
-   * {@link resume} comes before the next.
+   * Writes what the task is now. Resolves when it is durable, and rejects if it could not be written. Without
+   * {@link resume} since the last time, what was written then is replaced in one step, so that it can be gone on from at
+   * any moment.
    */
   suspend(task: SuspendedTask, template: SuspendedTemplate): Promise<void>;
   /**

@@ -12,8 +12,8 @@ import type { Question, QuestionAnswer } from "../../tool/questions/question.ts"
 import type { CallingAgent } from "../../tool/supervised-agent.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { GrantedTask } from "./bound-grant.ts";
-import type { HoldChanges } from "./held-changes.ts";
 import type { CallEffect } from "./outcome.ts";
+import type { StageChanges } from "./staged-changes.ts";
 import type { TaskSuspension } from "./suspension.ts";
 
 /** One granted call, as a sandbox receives it. */
@@ -59,7 +59,7 @@ export interface SandboxTask extends GrantedTask {
   /** Lets the task outlive its process. Absent if it cannot. */
   readonly suspension?: TaskSuspension | undefined;
   /** Holds what a host function changes through `context.files`. Absent if its changes reach the disk. */
-  readonly holdChanges?: HoldChanges | undefined;
+  readonly stageChanges?: StageChanges | undefined;
   /** Asks a person for the tool. Absent if nobody can be asked. */
   readonly ask?: AskForTask | undefined;
   /** See `HostContext.canCall`. Absent unless the tool declares `searchesTools`. */
@@ -117,7 +117,7 @@ export interface NestedCallOptions {
    * can be suspended gives it.
    */
   readonly number?: number | undefined;
-  /** Whether an earlier process made the call: it is not made twice, and its result is kept. */
+  /** Whether an earlier process made the call: it is not made twice, and its result is retained. */
   readonly isResumed?: boolean;
   /** Lets the caller outlive its process. Called before a person is asked; resolves also if that fails. */
   readonly keep?: (() => Promise<void>) | undefined;

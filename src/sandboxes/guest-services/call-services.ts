@@ -1,13 +1,39 @@
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
-import { ownerOf, type SandboxTask } from "../contract/task.ts";
-import { Denials } from "./denials.ts";
-import type { EarlierUse } from "./earlier-use.ts";
+import { ownerOf, type SandboxTask, type TaskObserver } from "../contract/task.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
-import type { ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
+import type { ServiceFailure, ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
+import type { EarlierUse } from "./tool-service.ts";
 import { ToolService, type Waits } from "./tool-service.ts";
+
+/** The maximum number of denials of one call that are logged, and the maximum length of a name in one. */
+const MAX_LOGGED = 10;
+
+const MAX_NAME_LENGTH = 200;
+
+/**
+ * Logs the tools, stores and origins that a call's guest asked for and its grant does not give, with the capability that
+ * would: a guest may not tell, or may tell it in words of its own. The operator reads this; the model does not.
+ */
+class Denials {
+  readonly #observer: TaskObserver;
+  readonly #logged = new Set<string>();
+
+  constructor(observer: TaskObserver) {
+    this.#observer = observer;
+  }
+
+  /** Logs a reply if it is a denial, once. */
+  note(request: ServiceRequest, reply: ServiceReply): void {
+    if (!("error" in reply) || this.#logged.size >= MAX_LOGGED) return;
+    const what = denialOf(request, reply.error);
+    if (what === undefined || this.#logged.has(what)) return;
+    this.#logged.add(what);
+    this.#observer.log("warn", `denied: ${what}`);
+  }
+}
 
 /** Resources of a sandbox that its calls can use if their grants allow it. */
 export interface ExternalResources {
@@ -156,4 +182,30 @@ export class CallServices implements ServiceUse {
     }
     this.#http.end();
   }
+}
+
+/** Returns what was denied, and the capability that would give it; `undefined` for other errors. */
+function denialOf(request: ServiceRequest, error: ServiceFailure): string | undefined {
+  if (request.kind === "http") {
+    const redirected = request.followRedirects ? ", or one to which it redirects" : "";
+    if (error === "origin_denied") {
+      return `the capability 'net' does not name the origin ${originOf(request.url)}${redirected}`;
+    }
+    if (error !== "address_denied") return undefined;
+    return `the address of ${originOf(request.url)}${redirected} is neither public nor named by the capability 'net'`;
+  }
+  if (typeof error === "string" || error.code !== "permission_denied") return undefined;
+  return request.kind === "call-tool"
+    ? `a call of the tool ${nameOf(request.name)}: ${error.message}`
+    : `the capability 'keyValue' does not give the store ${nameOf(request.store)}`;
+}
+
+/** Returns the origin of a URL, whose other parts may be secret. */
+function originOf(url: string): string {
+  const { protocol, host } = URL.parse(url) ?? { protocol: "", host: "" };
+  return nameOf(`${protocol}//${host}`);
+}
+
+function nameOf(text: string): string {
+  return `'${text.slice(0, MAX_NAME_LENGTH)}'`;
 }

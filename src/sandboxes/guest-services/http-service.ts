@@ -2,15 +2,41 @@ import { isUtf8 } from "node:buffer";
 import { SAFE_METHODS } from "../../base/http-syntax.ts";
 import { race } from "../../base/timers/race.ts";
 import type { Egress } from "../../egress/egress.ts";
-import { EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
+import { type Contact, EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
 import type { EgressLimits, EgressResponse } from "../../egress/request.ts";
 import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import type { MemoryLease } from "../contract/guest-memory.ts";
 import type { CallEffect } from "../contract/outcome.ts";
-import { NetworkUse } from "./network-use.ts";
-import { responseFields } from "./response-fields.ts";
 import type { HeaderField, HttpReply, HttpRequest, ServiceReply } from "./service-request.ts";
+
+/** Adds up what the HTTP requests of one call sent and received. */
+class NetworkUse {
+  readonly #contacted: Contact[] = [];
+  #bytesUp = 0;
+  #bytesDown = 0;
+
+  /** Counts the traffic of one request, with or without a response. */
+  add({ contacted, bytesUp, bytesDown }: Traffic): void {
+    this.#contacted.push(...contacted);
+    this.#bytesUp += bytesUp;
+    this.#bytesDown += bytesDown;
+  }
+
+  /** Bytes in both directions: what the limit `netBytes` bounds. */
+  get bytes(): number {
+    return this.#bytesUp + this.#bytesDown;
+  }
+
+  /** The traffic for the receipt; `undefined` if no request was sent. */
+  get traffic(): Traffic | undefined {
+    if (this.#contacted.length === 0) return undefined;
+    return { contacted: this.#contacted, bytesUp: this.#bytesUp, bytesDown: this.#bytesDown };
+  }
+}
+
+/** Fields that no longer apply once a body is decoded (RFC 9110, section 8.4). */
+const CODING_FIELDS: readonly string[] = ["content-encoding", "content-length"];
 
 /** How many requests of one call are sent at once, at most. */
 const MAX_AT_ONCE = 6;
@@ -131,20 +157,31 @@ export class HttpService {
     const share = await this.#awaitTurn(maxBodyBytes + MIN_SHARE + (body?.length ?? 0));
     const isSafe = trustsSafeMethods && SAFE_METHODS.has(request.method);
     if (!isSafe) this.#unsafe++;
+    let isOpen = false;
     try {
       const egress = await openEgress();
+      isOpen = true;
       const limits = { ...this.#limitsOf(request, share, deadline - performance.now()), room: lease };
       const { method, url, headers, followRedirects } = request;
       const response = await egress.send({
-        ...{ method, url, headers: joinFields(headers), body, grants, limits, signal },
+        method,
+        url,
+        headers: joinFields(headers),
+        body,
+        grants,
+        limits,
+        signal,
         ...(followRedirects && { maxRedirects: MAX_REDIRECTS }),
       });
       this.#settle(response.traffic, isSafe);
       return { ok: replyOf(response, request.encoding) };
     } catch (error) {
       this.delivered(request);
-      // Anything else means that the egress cannot be opened, usually because the sandboxes are closed.
-      if (!(error instanceof EgressError)) return { error: "closed" };
+      if (!(error instanceof EgressError)) {
+        // Usually it could not be opened, because the sandboxes are closed. Otherwise the request may have been sent.
+        if (isOpen && !isSafe) this.#effect = "unknown";
+        return { error: "closed" };
+      }
       this.#settle(error.traffic, isSafe);
       return { error: error.code };
     } finally {
@@ -223,7 +260,18 @@ function replyOf(response: EgressResponse, encoding: HttpRequest["encoding"]): H
   const { status, statusText, url, body } = response;
   const isExpressible = encoding === "base64" || isUtf8(body);
   return {
-    ...{ status, statusText, url: url.href, headers: responseFields(response) },
+    status,
+    statusText,
+    url: url.href,
+    headers: responseFields(response),
     body: isExpressible ? body.toString(encoding) : null,
   };
+}
+
+/** Returns the header fields of a response as a guest sees them: names in lower case, one pair for each field. */
+function responseFields({ headers, body }: EgressResponse): readonly HeaderField[] {
+  const isCoded = headers["content-encoding"] !== undefined && body.length > 0;
+  return Object.entries(headers).flatMap(([name, value = []]) =>
+    isCoded && CODING_FIELDS.includes(name) ? [] : [value].flat().map((one): HeaderField => [name, one]),
+  );
 }

@@ -1,9 +1,17 @@
 import type { QueueOwner } from "../../base/fair-queue.ts";
 import { awaitTurn } from "../../base/turns.ts";
+import type { Traffic } from "../../egress/egress-error.ts";
 import type { CallEffect } from "../contract/outcome.ts";
 import type { CallTool, NestedCallOptions } from "../contract/task.ts";
-import type { EarlierUse } from "./earlier-use.ts";
 import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
+
+/** What requests did for a call before it was suspended. Those that were open are not counted. */
+export interface EarlierUse {
+  readonly nestedCalls: number;
+  readonly effect: CallEffect;
+  /** Absent if no HTTP request was sent. */
+  readonly traffic?: Traffic | undefined;
+}
 
 /** How a guest waits for a request. */
 export type Waits = Pick<NestedCallOptions, "pause" | "keep" | "isResumed">;

@@ -12,14 +12,13 @@ import {
 } from "../../tool/implementations/implementations.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
-import type { HeldFiles } from "../contract/held-changes.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import type { StagedFiles } from "../contract/staged-changes.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import { AbandonedFunctions } from "./abandoned-functions.ts";
 import type { CallFiles } from "./files/call-files.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
-import { FunctionRunner } from "./function-runner.ts";
+import { AbandonedFunctions, FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner, ModuleRunnerOptions } from "./module-runner.ts";
 
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
@@ -39,7 +38,7 @@ export interface HostSandboxOptions {
  * Runs trusted tools: functions and factories in this process, and modules in threads of a pool. It confines nothing.
  * At its deadline, the call of a function ends: the function's signal is aborted, and a late result is dropped. A
  * function that keeps the CPU busy blocks the process, and should be a module: its thread is ended. A tool that declares
- * to use only `context.files` can be granted files; what else it does is not confined either.
+ * to use only `context.files` can be granted files; its other effects are not confined either.
  */
 export class HostSandbox implements Sandbox {
   readonly mode = "host";
@@ -118,12 +117,12 @@ export class HostSandbox implements Sandbox {
     fs: readonly FsGrant[],
     accesses: FileAccessLog | undefined,
   ): Promise<SandboxOutcome> {
-    let files: HeldFiles;
+    let files: StagedFiles;
     try {
       const opener = this.#files ?? (await this.#loadFiles());
       if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
-      // A module opens them again in its thread, where its changes cannot be held.
-      files = opener.open(fs, task.limits.fileBytes, isHostModule(host) ? undefined : task.holdChanges);
+      // A module opens them again in its thread, where its changes cannot be staged.
+      files = opener.open(fs, task.limits.fileBytes, isHostModule(host) ? undefined : task.stageChanges);
     } catch (error) {
       const { detail } = describeThrown(error);
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };

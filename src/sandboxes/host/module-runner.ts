@@ -10,7 +10,7 @@ import { outcomeOf } from "../contract/output-outcome.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { ThrownFailure } from "../contract/thrown-failure.ts";
-import { AbandonedThreads } from "../threads/abandoned/abandoned-threads.ts";
+import { AbandonedThreads } from "../threads/abandoned-threads.ts";
 import { callerOf, type PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded, notRun, timesOf } from "../threads/task-outcome.ts";
 import type { ForeignPool, TaskPool } from "../threads/task-pool.ts";
@@ -52,6 +52,7 @@ export class ModuleRunner {
       sessionId: task.sessionId,
       turnId: task.turnId,
       idempotencyKey: task.idempotencyKey,
+      resultChars: task.resultChars,
       workspace: task.workspace,
       toolName: task.toolName,
       principal: task.principal,

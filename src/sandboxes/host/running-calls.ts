@@ -1,4 +1,4 @@
-import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 
 /** A call that waits for its tool. */
 export interface RunningCall {
@@ -17,19 +17,20 @@ export interface RunningCall {
  */
 export class RunningCalls<Call extends RunningCall> {
   readonly #calls: Call[] = [];
-  /** One timer for all calls: one for each would cost more than the rest of the sandbox. */
-  readonly #deadlines = new DeadlineTimer<Call>({
-    deadlineOf: ({ deadline = Number.POSITIVE_INFINITY }) => deadline,
-    expire: (call) => {
-      this.#deadlines.delete(call);
-      call.stop("timeout");
-    },
-    keepsAlive: true,
-  });
+  /**
+   * One timer for all calls: one for each would cost more than the rest of the sandbox. It is not reset when a call ends,
+   * so it may fire when nothing is due; then it looks at each call. A `DeadlineTimer` has a set of its own, which adds a
+   * twentieth to a dispatch.
+   */
+  #timer: NodeJS.Timeout | undefined;
+  /** When the timer fires; infinity if it is not set. */
+  #nextLook = Number.POSITIVE_INFINITY;
+  /** How many calls have a deadline. The timer keeps the process alive for them. */
+  #timed = 0;
   readonly #onAbort = stopAborted(this.#calls);
   /** The signals that have the listener, and the last one of them. */
   readonly #heard = new WeakSet<AbortSignal>();
-  #lastHeard: AbortSignal | undefined;
+  #lastFollowed: AbortSignal | undefined;
 
   get all(): readonly Call[] {
     return [...this.#calls];
@@ -37,18 +38,50 @@ export class RunningCalls<Call extends RunningCall> {
 
   add(call: Call): void {
     call.place = this.#calls.push(call) - 1;
-    if (call.deadline !== undefined) this.#deadlines.add(call);
-    if (call.signal !== undefined && call.signal !== this.#lastHeard) this.#hear(call.signal);
+    const { deadline, signal } = call;
+    if (deadline !== undefined) this.#time(deadline);
+    if (signal !== undefined && signal !== this.#lastFollowed) this.#hear(signal);
   }
 
   /** Must be called before the deadline of a call becomes `undefined`. */
   beforePause(call: Call): void {
-    if (call.place >= 0) this.#deadlines.delete(call);
+    if (this.#calls[call.place] === call && call.deadline !== undefined) this.#untime();
   }
 
   /** Must be called after a call has a deadline again. */
   afterPause(call: Call): void {
-    if (this.#calls[call.place] === call && call.deadline !== undefined) this.#deadlines.add(call);
+    const { deadline } = call;
+    if (this.#calls[call.place] === call && deadline !== undefined) this.#time(deadline);
+  }
+
+  #time(deadline: number): void {
+    if (deadline < this.#nextLook) this.#lookAt(deadline);
+    if (this.#timed++ === 0) this.#timer?.ref();
+  }
+
+  #untime(): void {
+    if (--this.#timed === 0) this.#timer?.unref();
+  }
+
+  #lookAt(time: number): void {
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    const delay = Math.min(Math.max(Math.ceil(time - now), 1), MAX_DELAY_MS);
+    this.#nextLook = now + delay;
+    this.#timer = setTimeout(() => this.#look(), delay);
+  }
+
+  #look(): void {
+    this.#nextLook = Number.POSITIVE_INFINITY;
+    const now = performance.now();
+    let next = Number.POSITIVE_INFINITY;
+    // Stopping a call may end others.
+    for (const call of this.all) {
+      const { deadline = Number.POSITIVE_INFINITY } = call;
+      if (deadline <= now) call.stop("timeout");
+      else next = Math.min(next, deadline);
+    }
+    if (next < this.#nextLook) this.#lookAt(next);
   }
 
   /**
@@ -56,7 +89,7 @@ export class RunningCalls<Call extends RunningCall> {
    * third of a dispatch, with what the garbage collector has to do for it.
    */
   #hear(signal: AbortSignal): void {
-    this.#lastHeard = signal;
+    this.#lastFollowed = signal;
     if (this.#heard.has(signal)) return;
     this.#heard.add(signal);
     signal.addEventListener("abort", this.#onAbort);
@@ -65,7 +98,7 @@ export class RunningCalls<Call extends RunningCall> {
   /** Removes a call, and moves the last one to its place. */
   remove(call: Call): void {
     if (this.#calls[call.place] !== call) return;
-    if (call.deadline !== undefined) this.#deadlines.delete(call);
+    if (call.deadline !== undefined) this.#untime();
     const last = this.#calls.pop();
     if (last === undefined || last === call) return;
     this.#calls[call.place] = last;

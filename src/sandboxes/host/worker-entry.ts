@@ -1,3 +1,4 @@
+import { pathToFileURL } from "node:url";
 import { takeGuardedFiles } from "../../base/guarded-files.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
@@ -13,7 +14,6 @@ import { encodeOutput } from "../contract/output.ts";
 import { readThrown, type ThrownFailure } from "../contract/thrown-failure.ts";
 import type { ReportingThread } from "../threads/thread-message.ts";
 import type { HostFiles } from "./files/host-files.ts";
-import { loadFunction } from "./load-function.ts";
 
 /** A call, as it is sent to the thread. */
 export interface WorkerTask {
@@ -25,6 +25,7 @@ export interface WorkerTask {
   readonly sessionId: string;
   readonly turnId: string | undefined;
   readonly idempotencyKey: string | undefined;
+  readonly resultChars: number | undefined;
   readonly workspace: string | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
@@ -135,6 +136,7 @@ class ThreadContext implements HostModuleContext {
   readonly sessionId: string;
   readonly turnId: string | undefined;
   readonly idempotencyKey: string | undefined;
+  readonly resultChars: number | undefined;
   readonly workspace: string | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
@@ -151,6 +153,7 @@ class ThreadContext implements HostModuleContext {
     this.sessionId = task.sessionId;
     this.turnId = task.turnId;
     this.idempotencyKey = task.idempotencyKey;
+    this.resultChars = task.resultChars;
     this.workspace = task.workspace;
     this.toolName = task.toolName;
     // A copy arrived in this thread, which is not frozen.
@@ -167,4 +170,18 @@ class ThreadContext implements HostModuleContext {
       thread.tell({ type: "output", chunk: text });
     };
   }
+}
+
+/**
+ * Imports a module of the embedder, and returns a function that it exports.
+ *
+ * @param module An absolute path, or a `file:` URL.
+ * @throws {Error} if the import fails, or the module does not export such a function.
+ */
+async function loadFunction(module: string, name: string): Promise<(...args: never[]) => unknown> {
+  const url = module.startsWith("file:") ? module : pathToFileURL(module).href;
+  const exports: Record<string, unknown> = await import(url);
+  const loaded = exports[name];
+  if (typeof loaded === "function") return loaded as (...args: never[]) => unknown;
+  throw new Error(`the module has no exported function '${name}'`);
 }

@@ -34,7 +34,9 @@ export async function microvmAvailability({
     const files = await findQemuFiles(kernel);
     const withoutKvm = await whyNoKvm();
     return {
-      ...{ available: true, qemu: files.version, kernel: files.kernel.file },
+      available: true,
+      qemu: files.version,
+      kernel: files.kernel.file,
       isConfined: files.confinement.isActive,
       ...(withoutKvm !== undefined && { withoutKvm }),
     };

@@ -1,8 +1,87 @@
-import type { QueueOwner } from "../../base/fair-queue.ts";
+import { randomBytes } from "node:crypto";
+import type { Readable } from "node:stream";
+import { FairQueue, type QueueOwner } from "../../base/fair-queue.ts";
+import { awaitLine } from "./control-lines.ts";
+import { GUEST_DIRECTORY, MESSAGE, READY_LINE } from "./guest/first-process.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
-import { MachineMemory } from "./machine-memory.ts";
-import { machineBytes, toolMemory } from "./microvm-limits.ts";
-import { rehearse } from "./rehearsal.ts";
+import { MICROVM_DEFAULTS, machineBytes, toolMemory } from "./microvm-limits.ts";
+import { startMessage } from "./start-message.ts";
+
+interface Waiting {
+  readonly owner: QueueOwner;
+  readonly bytes: number;
+  readonly go: () => void;
+}
+
+/** The memory that all machines may take together. The callers of those that wait take turns. */
+export class MachineMemory {
+  readonly #total: number;
+  readonly #waiting = new FairQueue<Waiting>(({ owner }) => owner);
+  #used = 0;
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  /** Whether some machine waits. */
+  get isWaitedFor(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /** Takes memory if it is free and none waits for it. Returns whether it was taken. */
+  tryTake(bytes: number): boolean {
+    if (this.isWaitedFor || this.#used + bytes > this.#total) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  /**
+   * Waits for memory.
+   *
+   * @param owner For whom. Default: it is not known.
+   * @returns whether it was taken: not if the signal was aborted before.
+   * @throws {Error} if there will never be as much.
+   */
+  async take(bytes: number, signal: AbortSignal, owner: QueueOwner = {}): Promise<boolean> {
+    if (bytes > this.#total) throw new Error(`a virtual machine needs ${bytes} bytes of memory`);
+    if (signal.aborted) return false;
+    if (this.tryTake(bytes)) return true;
+    return new Promise((resolve) => {
+      const waiting: Waiting = {
+        owner,
+        bytes,
+        go: () => {
+          signal.removeEventListener("abort", abort);
+          resolve(true);
+        },
+      };
+      const abort = (): void => {
+        this.#waiting.delete(waiting);
+        resolve(false);
+        // Those behind it may need less.
+        this.giveBack(0);
+      };
+      signal.addEventListener("abort", abort, { once: true });
+      this.#waiting.add(waiting);
+    });
+  }
+
+  giveBack(bytes: number): void {
+    this.#used -= bytes;
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      if (this.#used + next.bytes > this.#total) return;
+      this.#waiting.next();
+      this.#used += next.bytes;
+      next.go();
+    }
+  }
+}
+
+/** Reads a line, and writes one to each of its outputs. */
+const PROGRAM = {
+  command: `/${GUEST_DIRECTORY}/busybox`,
+  args: ["sh", "-c", `/${GUEST_DIRECTORY}/busybox head -n 1; echo >&2`],
+};
 
 /** Milliseconds that a machine gets to become ready before it is given up. */
 const REHEARSAL_TIMEOUT_MS = 30_000;
@@ -151,4 +230,32 @@ export class MachinePool {
       throw error;
     }
   }
+}
+
+/**
+ * Has a machine run a program of Sandgate, and prepare for a call again: QEMU translates the code of a machine when it first
+ * runs. The program has the control group of the tool: the most memory of a call that follows is at least its 0.5 MiB.
+ *
+ * @returns whether it is ready for a call. Does not settle if the machine ends.
+ */
+export async function rehearse({ control, input, output, errors }: Machine): Promise<boolean> {
+  const { memoryBytes, processes } = MICROVM_DEFAULTS;
+  const token = randomBytes(MESSAGE.token[1] / 2).toString("hex");
+  const isReady = awaitLine(control, (line) => (line === READY_LINE ? true : undefined));
+  const outputs = Promise.all([takeByte(output), takeByte(errors)]);
+  control.write(startMessage({ ...PROGRAM, token, memoryBytes, processes, env: {} }));
+  input.write("\n");
+  if (!(await isReady)) return false;
+  return (await outputs).every((isOne) => isOne);
+}
+
+/** Reads what the rehearsal writes to a stream. Returns whether it was one byte, as it should. */
+function takeByte(stream: Readable): Promise<boolean> {
+  return new Promise((resolve) => {
+    stream.once("data", (chunk: Buffer) => {
+      // The next call reads on.
+      stream.pause();
+      resolve(chunk.length === 1);
+    });
+  });
 }

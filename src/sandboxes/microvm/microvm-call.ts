@@ -12,13 +12,21 @@ import { checkOutput } from "../contract/output.ts";
 import { outputProblem } from "../contract/output-bounds.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import { CollectedOutput } from "../process/output/collected-output.ts";
-import { LineReader } from "../process/output/line-reader.ts";
+import { CollectedOutput, LineReader } from "../process/output/collected-output.ts";
 import { awaitLine } from "./control-lines.ts";
 import type { Machine, MachineEnd } from "./machine.ts";
 import { MICROVM_DEFAULTS } from "./microvm-limits.ts";
-import { type Report, reportReader } from "./report.ts";
 import { startMessage } from "./start-message.ts";
+
+/** How a program ended, as its machine reports it. Untrusted, like everything from a machine. */
+interface Report {
+  /** The exit code; 128 and the signal's number after a signal. */
+  readonly code: number;
+  /** Whether the machine's kernel killed processes that took more memory than the limit. */
+  readonly ranOutOfMemory: boolean;
+  /** The most memory that all processes had together; absent if the kernel does not count it. */
+  readonly peakBytes?: number;
+}
 
 /** Milliseconds after which a call ends although its machine, which was killed, has not. */
 const END_GRACE_MS = 5_000;
@@ -62,11 +70,12 @@ export class MicrovmCall {
     this.#memoryBytes = limits.memoryBytes ?? MICROVM_DEFAULTS.memoryBytes;
     const token = randomBytes(TOKEN_BYTES).toString("hex");
     const message = startMessage({
-      ...{ token, command: program.command, args: program.args ?? [], memoryBytes: this.#memoryBytes },
-      ...{
-        processes: limits.processes ?? MICROVM_DEFAULTS.processes,
-        env: grantedVariables(capabilities.env),
-      },
+      token,
+      command: program.command,
+      args: program.args ?? [],
+      memoryBytes: this.#memoryBytes,
+      processes: limits.processes ?? MICROVM_DEFAULTS.processes,
+      env: grantedVariables(capabilities.env),
     });
     this.#listen();
     const report = awaitLine(machine.control, reportReader(token));
@@ -181,4 +190,36 @@ export class MicrovmCall {
     const said = this.#lastLines.trim();
     return said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
   }
+}
+
+/**
+ * Returns a function that is given the lines of a report one by one, and returns the report at its last line. The first
+ * begins with the token and the status of wait(2) as four letters, followed by the lines of `memory.events`; the last is
+ * that of `memory.peak`, or `none`.
+ */
+export function reportReader(token: string): (line: string) => Report | undefined {
+  let status: number | undefined;
+  let killed = 0;
+  return (line) => {
+    if (status === undefined) {
+      if (line.startsWith(token)) status = readLetters(line.slice(token.length));
+      return undefined;
+    }
+    const [, kills] = /^oom_kill (\d{1,9})$/.exec(line) ?? [];
+    if (kills !== undefined) killed = Number(kills);
+    if (!/^(?:\d{1,15}|none)$/.test(line)) return undefined;
+    const signal = status & 0x7f;
+    return {
+      code: signal === 0 ? status >> 8 : 128 + signal,
+      ranOutOfMemory: killed > 0,
+      ...(line !== "none" && { peakBytes: Number(line) }),
+    };
+  };
+}
+
+/** The number that four letters stand for: each from `a` for 0 to `p` for 15. */
+function readLetters(text: string): number | undefined {
+  const [letters] = /^[a-p]{4}/.exec(text) ?? [];
+  if (letters === undefined) return undefined;
+  return [...letters].reduce((number, letter) => number * 16 + letter.charCodeAt(0) - 97, 0);
 }

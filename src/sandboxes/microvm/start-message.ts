@@ -1,11 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  MESSAGE,
-  MESSAGE_PARTS_BYTES,
-  PROGRAM_PATHS,
-  START_MESSAGE_ADDRESS,
-  START_MESSAGE_BYTES,
-} from "./guest/keeper-program.ts";
+import { MESSAGE, MESSAGE_PARTS_BYTES, PROGRAM_PATHS, START_MESSAGE_BYTES } from "./guest/first-process.ts";
 import { MICROVM_DEFAULTS } from "./microvm-limits.ts";
 
 /** Directories in which a command without a slash is looked up. */
@@ -14,7 +8,7 @@ const PROGRAM_DIRECTORIES = ["/usr/local/bin", "/usr/bin", "/bin"];
 /** Variables of every program. */
 const ENVIRONMENT = { PATH: PROGRAM_DIRECTORIES.join(":"), HOME: "/tmp", LANG: "C.UTF-8" };
 
-const POINTER_BYTES = 8;
+const NUMBER_BYTES = 8;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -58,7 +52,7 @@ export function startMessage(start: ProgramStart): Buffer {
   return message.finish();
 }
 
-/** Places strings and lists behind the parts of a message, and refers to them as the machine's program sees them. */
+/** Places strings and lists behind the parts of a message, and refers to them by their places in the message. */
 class Message {
   readonly #bytes = Buffer.alloc(START_MESSAGE_BYTES);
   #end = MESSAGE_PARTS_BYTES;
@@ -67,23 +61,23 @@ class Message {
     this.#bytes.set(data.subarray(0, MESSAGE[part][1]), MESSAGE[part][0]);
   }
 
-  /** @param values Numbers of 64 bits, such as addresses. */
+  /** @param values Numbers of 64 bits, such as places. */
   putNumbers(part: keyof typeof MESSAGE, values: readonly number[]): void {
     for (const [index, value] of values.entries())
-      this.#bytes.writeBigUInt64LE(BigInt(value), MESSAGE[part][0] + index * POINTER_BYTES);
+      this.#bytes.writeBigUInt64LE(BigInt(value), MESSAGE[part][0] + index * NUMBER_BYTES);
   }
 
-  /** Returns the address of a string. */
+  /** Returns the place of a string. */
   addString(text: string): number {
     if (text.includes("\0")) throw new Error("an argument of the program contains a NUL character");
     return this.#add(Buffer.from(`${text}\0`));
   }
 
-  /** Returns the address of a list of strings. */
+  /** Returns the place of a list of strings. */
   addList(texts: readonly string[]): number {
-    const list = Buffer.alloc((texts.length + 1) * POINTER_BYTES);
+    const list = Buffer.alloc((texts.length + 1) * NUMBER_BYTES);
     for (const [index, text] of texts.entries())
-      list.writeBigUInt64LE(BigInt(this.addString(text)), index * POINTER_BYTES);
+      list.writeBigUInt64LE(BigInt(this.addString(text)), index * NUMBER_BYTES);
     return this.#add(list);
   }
 
@@ -101,6 +95,6 @@ class Message {
     if (this.#end > START_MESSAGE_BYTES)
       throw new Error("the program's arguments and environment are too long for a virtual machine");
     data.copy(this.#bytes, start);
-    return START_MESSAGE_ADDRESS + start;
+    return start;
   }
 }

@@ -53,11 +53,14 @@ async function ask(
 ): Promise<PeerReport> {
   try {
     const response = await dispatcher.request({
-      ...{ origin, path: `${pathname}${search}`, method: "GET", headers: { accept: "text/event-stream" } },
+      origin,
+      path: `${pathname}${search}`,
+      method: "GET",
+      headers: { accept: "text/event-stream" },
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const clockAheadS = aheadOf(response.headers["date"]);
-    // A stream of events has no end: what else comes is not read.
+    // A stream of events has no end: the rest is not read.
     response.body.on("error", () => {}).destroy();
     const state = judge(response.statusCode);
     if (clockAheadS === undefined) return { ...peer, state };

@@ -1,4 +1,4 @@
-import type { AbandonedThreads } from "./abandoned/abandoned-threads.ts";
+import type { AbandonedThreads } from "./abandoned-threads.ts";
 import type { PoolOutcome, PoolTaskOptions } from "./pool-task.ts";
 
 /** Runs tasks in threads, and ends the thread of a task that is late or cancelled. */

@@ -1,5 +1,5 @@
 import { FairQueue, type QueueOwner } from "../../base/fair-queue.ts";
-import type { AbandonedThreads } from "./abandoned/abandoned-threads.ts";
+import type { AbandonedThreads } from "./abandoned-threads.ts";
 import type { PoolOutcome, PoolTask, TaskQueue } from "./pool-task.ts";
 import { PoolThread, type ThreadOptions, type ThreadOwner } from "./pool-thread.ts";
 import { SLOTS } from "./thread-table.ts";

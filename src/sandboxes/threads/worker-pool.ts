@@ -1,11 +1,88 @@
 import { availableParallelism } from "node:os";
+import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
 import { DEFAULT_MAX_WAIT_MS } from "../contract/sandbox.ts";
-import { AbandonedThreads } from "./abandoned/abandoned-threads.ts";
-import { SlowTools } from "./fairness/slow-tools.ts";
+import { AbandonedThreads } from "./abandoned-threads.ts";
 import { type EndCause, type PoolOutcome, PoolTask, type PoolTaskOptions } from "./pool-task.ts";
 import type { ThreadOptions } from "./pool-thread.ts";
-import { TaskClock } from "./task-clock.ts";
 import { type LaneOptions, type LaneOwner, ThreadLane } from "./thread-lane.ts";
+import { msBetween } from "./thread-table.ts";
+
+/** A task that occupied its thread for less than this did not delay others, whatever its deadline. */
+const LONG_MS = 50;
+
+/** Number of consecutive calls in time after which a tool is no longer slow. */
+const CALLS_OWED = 64;
+
+/** Milliseconds without an exceeded deadline after which a tool is no longer slow. */
+const FORGIVEN_AFTER_MS = 60_000;
+
+/** Maximum number of slow tools. Those that exceeded a deadline least recently are forgotten first. */
+const MAX_TOOLS = 1_000;
+
+interface SlowTool {
+  readonly lastDeadlineAt: number;
+  owed: number;
+}
+
+/** The tools whose calls exceed their deadlines, and would occupy the threads that other tools need. */
+export class SlowTools {
+  /** Ordered by the last exceeded deadline, oldest first. */
+  readonly #tools = new Map<string, SlowTool>();
+
+  has(tool: string | undefined): boolean {
+    if (this.#tools.size === 0 || tool === undefined) return false;
+    const slow = this.#tools.get(tool);
+    if (slow === undefined) return false;
+    if (performance.now() - slow.lastDeadlineAt < FORGIVEN_AFTER_MS) return true;
+    this.#tools.delete(tool);
+    return false;
+  }
+
+  /** Evaluates a task that has ended. Returns whether its tool has become slow. */
+  learn({ options: { tool, wallTimeMs } }: PoolTask, outcome: PoolOutcome<unknown>): boolean {
+    if (tool === undefined || wallTimeMs === undefined) return false;
+    if (outcome.wallTimeMs >= Math.max(wallTimeMs, LONG_MS)) return this.#addDeadline(tool);
+    if (outcome.status === "returned" && this.#tools.size > 0) this.#addCallInTime(tool);
+    return false;
+  }
+
+  #addDeadline(tool: string): boolean {
+    const isNew = !this.#tools.delete(tool);
+    this.#tools.set(tool, { lastDeadlineAt: performance.now(), owed: CALLS_OWED });
+    if (this.#tools.size > MAX_TOOLS) {
+      for (const oldest of this.#tools.keys()) {
+        this.#tools.delete(oldest);
+        break;
+      }
+    }
+    return isNew;
+  }
+
+  #addCallInTime(tool: string): void {
+    const slow = this.#tools.get(tool);
+    if (slow !== undefined && --slow.owed === 0) this.#tools.delete(tool);
+  }
+}
+
+/** Times the tasks of a pool, while they wait for a thread and while they run. */
+class TaskClock extends DeadlineTimer<PoolTask> {
+  /**
+   * @param maxWaitMs Milliseconds that a task may wait until its work starts.
+   * @param onDue Called when a task's time has expired. It must set the task's `cause`.
+   */
+  constructor(maxWaitMs: number, onDue: (task: PoolTask, cause: EndCause) => void) {
+    super({
+      deadlineOf: (task) => deadlineOf(task, maxWaitMs),
+      expire: (task) => {
+        const isStarted = task.startedAt !== 0n;
+        // The task may have started since its deadline was computed, which changes the deadline.
+        if (isStarted && deadlineOf(task, maxWaitMs) > performance.now()) return;
+        onDue(task, isStarted ? "timeout" : "waited");
+      },
+      keepsAlive: true,
+    });
+  }
+}
 
 /** The options of a pool of worker threads. */
 export interface WorkerPoolOptions {
@@ -27,6 +104,8 @@ export interface WorkerPoolOptions {
 export interface PoolOptions extends WorkerPoolOptions {
   /** Counts the threads that could not be ended. Their number is bounded for all pools that share it. */
   readonly abandoned?: AbandonedThreads;
+  /** Those that are open, for who counts what they do. A pool adds itself, until it is closed. */
+  readonly pools?: Set<WorkerPool>;
 }
 
 /**
@@ -45,6 +124,7 @@ export class WorkerPool implements LaneOwner {
   readonly #clock: TaskClock;
   readonly #slowTools = new SlowTools();
   readonly #abandoned: AbandonedThreads;
+  readonly #pools: Set<WorkerPool> | undefined;
   #isClosed = false;
 
   constructor(threads: ThreadOptions, options: PoolOptions = {}) {
@@ -60,6 +140,7 @@ export class WorkerPool implements LaneOwner {
     this.#abandoned = options.abandoned ?? new AbandonedThreads(options.threads);
     this.#maxWaitMs = options.maxWaitMs ?? DEFAULT_MAX_WAIT_MS;
     this.#clock = new TaskClock(this.#maxWaitMs, this.#end);
+    this.#pools = options.pools?.add(this);
     this.#laneAt(0, this.#lanes, this.#normal).fill();
   }
 
@@ -81,6 +162,13 @@ export class WorkerPool implements LaneOwner {
       this.#clock.add(task);
       this.#submit(task);
     });
+  }
+
+  /** The number of tasks whose work has not begun. */
+  get waiting(): number {
+    let count = 0;
+    for (const { startedAt } of this.#clock.items) if (startedAt === 0n) count++;
+    return count;
   }
 
   #submit(task: PoolTask): void {
@@ -115,6 +203,7 @@ export class WorkerPool implements LaneOwner {
     for (const task of this.#clock.items) this.#cancel(task);
     await Promise.all(closing);
     this.#clock.stop();
+    this.#pools?.delete(this);
   }
 
   readonly #cancel = (task: PoolTask): void => this.#end(task, "cancelled");
@@ -150,4 +239,19 @@ export class WorkerPool implements LaneOwner {
       }
     }
   }
+}
+
+function deadlineOf(task: PoolTask, maxWaitMs: number): number {
+  // A task that is being ended is retained until its thread has ended.
+  if (task.cause !== undefined) return Number.POSITIVE_INFINITY;
+  const { wallTimeMs = Number.POSITIVE_INFINITY, graceMs = 0, waitedMs = 0 } = task.options;
+  const allowedMs = wallTimeMs + graceMs;
+  const { startedAt } = task;
+  // Until the start is known, checking every `allowedMs` is enough to notice the deadline that follows from
+  // it.
+  if (startedAt === 0n) {
+    return Math.min(task.submittedAt + maxWaitMs - waitedMs, performance.now() + allowedMs);
+  }
+  const elapsedMs = msBetween(startedAt, process.hrtime.bigint());
+  return performance.now() - elapsedMs + allowedMs;
 }

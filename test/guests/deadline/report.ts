@@ -1,9 +1,6 @@
 /** The deadline of each call of the corpus. */
 export const WALL_TIME_MS = 300;
 
-/** How much later than its deadline a call may end. */
-export const MAX_LATE_MS = 250;
-
 /** How much later it may be answered in all. A busy machine takes a while to start a thread for it. */
 export const MAX_SETTLED_LATE_MS = 3_000;
 

@@ -6,7 +6,17 @@ export type Code = readonly number[];
 
 /** The types of values. The variables 2n and 2n + 1 of a random function have the nth of them. */
 export const VALUE_TYPES: readonly Code[] = [
-  ...[[0x7f], [0x7e], [0x7d], [0x7c], [0x7b], [0x70], [0x6f], [0x6e], [0x6d], [0x6c], [0x69]],
+  [0x7f],
+  [0x7e],
+  [0x7d],
+  [0x7c],
+  [0x7b],
+  [0x70],
+  [0x6f],
+  [0x6e],
+  [0x6d],
+  [0x6c],
+  [0x69],
   // A reference to a function of the type 0.
   [0x63, 0x00],
 ];
@@ -81,9 +91,15 @@ export function coreModule(bodies: readonly Code[], sizes: Sizes, isEndless: boo
     ),
     sectionBytes(CORE_SECTION.element, [
       2,
-      ...[1, 0, ...vector(indices.map((index) => u32Bytes(index)))],
+      1,
+      0,
+      ...vector(indices.map((index) => u32Bytes(index))),
       // Functions in the first table, so that calls by table find some.
-      ...[0, 0x41, 0, 0x0b, ...vector(bodies.map((_, index) => u32Bytes(index)))],
+      0,
+      0x41,
+      0,
+      0x0b,
+      ...vector(bodies.map((_, index) => u32Bytes(index))),
     ]),
     sectionBytes(CORE_SECTION.dataCount, [1]),
     sectionBytes(CORE_SECTION.code, vector(functions.map((body) => [...u32Bytes(body.length), ...body]))),

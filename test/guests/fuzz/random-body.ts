@@ -12,8 +12,14 @@ const MAX_STATEMENTS = 2_000;
 
 /** Instructions whose operands are chosen so that they have something to do. */
 const BULK: readonly number[] = [
-  ...[INSTRUCTION.memoryInit, INSTRUCTION.memoryCopy, INSTRUCTION.memoryFill, INSTRUCTION.tableInit],
-  ...[INSTRUCTION.tableCopy, INSTRUCTION.tableFill, INSTRUCTION.tableGrow, 0x40],
+  INSTRUCTION.memoryInit,
+  INSTRUCTION.memoryCopy,
+  INSTRUCTION.memoryFill,
+  INSTRUCTION.tableInit,
+  INSTRUCTION.tableCopy,
+  INSTRUCTION.tableFill,
+  INSTRUCTION.tableGrow,
+  0x40,
 ];
 
 /** Lengths: of nothing, of small, of large and of too much. */

@@ -1,9 +1,6 @@
 /** The deadline of a guest that does its work again and again. */
 export const WALL_TIME_MS = 400;
 
-/** How much later than its deadline a call may end. */
-export const MAX_LATE_MS = 250;
-
 /** A guest to make: the same numbers make the same guest. */
 export interface HostWorkRequest {
   readonly operation: string;

@@ -3,9 +3,6 @@ import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 /** The deadline of each call. */
 export const WALL_TIME_MS = 1_000;
 
-/** How much later than its deadline a call may end. */
-export const MAX_LATE_MS = 250;
-
 /** The memory limit of each call. */
 export const MEMORY_BYTES: number = 64 * 2 ** 20;
 

@@ -8,8 +8,13 @@ afterEach(() => void vi.useRealTimers());
 const definition = { digest: "d".repeat(64) };
 const input = { a: 1 };
 const to = (more: Partial<BoundTo> = {}): BoundTo => ({
-  ...{ callId: "call", canonical: new CanonicalJson(input), implementations: {} },
-  ...{ limits: { wallTimeMs: 1 }, capabilities: {}, sandbox: "host", definition },
+  callId: "call",
+  canonical: new CanonicalJson(input),
+  implementations: {},
+  limits: { wallTimeMs: 1 },
+  capabilities: {},
+  sandbox: "host",
+  definition,
   ...more,
 });
 

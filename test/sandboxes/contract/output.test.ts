@@ -29,14 +29,25 @@ describe("an output with a number that no double can hold", () => {
     ["a Headers at /headers", { headers: new Headers({ a: "1" }) }],
     ["a URLSearchParams", new URLSearchParams("a=1")],
     ["an AbortSignal at /0", [AbortSignal.abort()]],
+    ["a Map Iterator at /keys", { keys: new Map([["a", 1]]).keys() }],
+    ["a Set Iterator", new Set([1]).values()],
+    ["an Array Iterator", ["a"].values()],
+    ["a RegExp String Iterator", "aa".matchAll(/a/g)],
     ["an AsyncGenerator", (async function* () {})()],
     ["NaN at /0", [new Number(Number.NaN)]],
   ])("a returned value that holds %s is refused, not emptied in silence", (what, value) => {
     expect(checkReturned(value, undefined, 0)).toEqual({
       status: "failed",
-      message: `Tool returned ${what}, which is not JSON-serialisable`,
+      message: expect.stringMatching(`^Tool returned ${what}, which is not JSON-serialisable(: return .*)?$`),
       outputBytes: 0,
     });
+  });
+
+  test("the model reads what to return in place of a Map, a Set and an Error", () => {
+    const messageOf = (value: unknown): unknown => Reflect.get(checkReturned(value, undefined, 0), "message");
+    expect(messageOf(new Map())).toMatch(/: return Object\.fromEntries\(map\), or a list of its entries$/);
+    expect(messageOf([new Set()])).toMatch(/: return Array\.from\(set\)$/);
+    expect(messageOf(new TypeError("x"))).toMatch(/: return its message$/);
   });
 
   test("a returned object with its own toJSON decides how it is written", () => {

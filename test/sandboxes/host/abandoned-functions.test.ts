@@ -48,12 +48,12 @@ test("A function that runs on for 30 s is reported once, and counted until it en
   await vi.advanceTimersByTimeAsync(100);
   expect((await running).error?.code).toBe("cancelled");
   await vi.advanceTimersByTimeAsync(29_000);
-  expect(sandboxes.stats()).toEqual({ abandoned: 0 });
+  expect(sandboxes.stats()).toEqual({ abandoned: 0, waiting: 0 });
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(sandboxes.stats()).toEqual({ abandoned: 1 });
+  expect(sandboxes.stats()).toEqual({ abandoned: 1, waiting: 0 });
   end(1);
   await vi.advanceTimersByTimeAsync(0);
-  expect(sandboxes.stats()).toEqual({ abandoned: 0 });
+  expect(sandboxes.stats()).toEqual({ abandoned: 0, waiting: 0 });
   vi.useRealTimers();
   await sandboxes.close();
   await new Promise((resolve) => setImmediate(resolve));

@@ -138,7 +138,10 @@ test("a module is logged in its thread", async () => {
     export default () => readFileSync(${JSON.stringify(path)}, "utf8");`,
   );
   const tool: Tool = {
-    ...{ name: "tool", description: "", inputSchema: { type: "object" }, logFileAccess: true },
+    name: "tool",
+    description: "",
+    inputSchema: { type: "object" },
+    logFileAccess: true,
     host: { module },
   };
   const { execution, lines } = await run(tool);

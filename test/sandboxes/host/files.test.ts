@@ -282,7 +282,10 @@ describe.skipIf(!workspaceIsSupported())("context.files", () => {
   test("a module gets the granted files in its thread", async () => {
     const module = new URL("../../fixtures/worker/files.ts", import.meta.url);
     const tool = (name: string): Tool => ({
-      ...{ name: "tool", description: "", inputSchema: {}, usesFiles: true },
+      name: "tool",
+      description: "",
+      inputSchema: {},
+      usesFiles: true,
       host: { module, export: name },
     });
     const input = { path: "note.txt", text: "remember" };
@@ -308,7 +311,9 @@ describe.skipIf(!workspaceIsSupported())("context.files", () => {
     const policy = new RulePolicy({
       rules: [
         {
-          ...{ tools: ["tool"], effect: "allow", sandboxes: ["host"] },
+          tools: ["tool"],
+          effect: "allow",
+          sandboxes: ["host"],
           capabilities: {
             fs: [
               { workspace: true, write: true },

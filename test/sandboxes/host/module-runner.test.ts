@@ -1,5 +1,7 @@
 import { afterAll, expect, test } from "vitest";
+import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
+import type { JsonValue } from "../../../src/json/value.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 
@@ -34,6 +36,13 @@ test("a module can destructure its context", async () => {
     ...["debug", "info", "warn", "error"].map((level) => ({ type: "tool.log", level, message: "line" })),
     ...["first", "second"].map((chunk) => ({ type: "tool.output", chunk })),
   ]);
+});
+
+test("a module knows how much of its result the model reads", async () => {
+  const readBy = async (more: Partial<DispatchContext>): Promise<JsonValue> =>
+    (await dispatchTool(await contextFor([moduleTool("room")], { sandboxes, ...more }))).output;
+  expect(await readBy({})).toBe(30_000);
+  expect(await readBy({ resultBudget: { chars: 500 } })).toBe(500);
 });
 
 test("a module that ends its thread fails its own call, but no other", async () => {

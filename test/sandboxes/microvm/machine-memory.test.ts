@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MachineMemory } from "../../../src/sandboxes/microvm/machine-memory.ts";
+import { MachineMemory } from "../../../src/sandboxes/microvm/machine-pool.ts";
 
 const never = new AbortController().signal;
 

@@ -88,7 +88,9 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
     }: RunOptions = {},
   ): Promise<ToolExecution> {
     const tool = {
-      ...{ name: "tool", description: "", inputSchema: { type: "object" } },
+      name: "tool",
+      description: "",
+      inputSchema: { type: "object" },
       microvm: { image, command, args },
     };
     const events = new EventStream();
@@ -98,7 +100,10 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
     const execution = await engine.dispatch(
       { id: "c1", name: "tool", arguments: input },
       {
-        ...{ events, sandboxes, sessionId: "s1", registry: new ToolRegistry().register(tool) },
+        events,
+        sandboxes,
+        sessionId: "s1",
+        registry: new ToolRegistry().register(tool),
         policy: { check: () => allow({ sandbox: "microvm", limits, capabilities }) },
       },
     );
@@ -251,14 +256,24 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
         ["echo 1", 1],
       ] as const) {
         const to: BoundTo = {
-          ...{ callId: "c1", canonical: new CanonicalJson(input), limits: { wallTimeMs: 100_000 } },
+          callId: "c1",
+          canonical: new CanonicalJson(input),
+          limits: { wallTimeMs: 100_000 },
           implementations: { microvm: { image, command: "sh", args: ["-c", script] } },
-          ...{ capabilities: {}, sandbox: "microvm", definition: { digest: "0".repeat(64) } },
+          capabilities: {},
+          sandbox: "microvm",
+          definition: { digest: "0".repeat(64) },
         };
         const sandbox = (await sandboxes.route("microvm")) as Sandbox;
         const outcome = await sandbox.run({
-          ...{ ...to, grant: new BoundGrant(to), sessionId: "s1", toolName: "tool", input },
-          ...{ signal: undefined, embedder: undefined, observer: { output: () => {}, log: () => {} } },
+          ...to,
+          grant: new BoundGrant(to),
+          sessionId: "s1",
+          toolName: "tool",
+          input,
+          signal: undefined,
+          embedder: undefined,
+          observer: { output: () => {}, log: () => {} },
         });
         expect(outcome).toMatchObject({ status: "completed", output });
       }

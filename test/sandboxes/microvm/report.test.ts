@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { reportReader } from "../../../src/sandboxes/microvm/report.ts";
+import { reportReader } from "../../../src/sandboxes/microvm/microvm-call.ts";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";
 
@@ -12,7 +12,9 @@ function read(lines: readonly string[]): unknown {
 test("reads the exit code, processes killed for their memory, and the most memory", () => {
   const events = ["max 3", "oom 0", "oom_kill 0", "oom_group_kill 0"];
   expect(read([`${TOKEN}adaalow 0`, ...events, "4096"])).toEqual({
-    ...{ code: 3, ranOutOfMemory: false, peakBytes: 4_096 },
+    code: 3,
+    ranOutOfMemory: false,
+    peakBytes: 4_096,
   });
   expect(read([`${TOKEN}aaajlow 0`, "oom_kill 2", "none"])).toEqual({ code: 137, ranOutOfMemory: true });
 });

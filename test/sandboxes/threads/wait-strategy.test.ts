@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { WaitStrategy } from "../../../src/sandboxes/threads/wait-strategy.ts";
+import { WaitStrategy } from "../../../src/sandboxes/threads/thread-table.ts";
 
 /** The waits of a machine, in ms. */
 interface Machine {

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { AbandonedThreads } from "../../../src/sandboxes/threads/abandoned/abandoned-threads.ts";
+import { AbandonedThreads } from "../../../src/sandboxes/threads/abandoned-threads.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../../../src/sandboxes/threads/pool-task.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../../src/sandboxes/threads/worker-pool.ts";
 import type { Step } from "../../fixtures/pool/entry.ts";
@@ -148,8 +148,11 @@ describe("tasks", () => {
     while (!isReturned(await run(pool, ANSWER)));
     const running = run(pool, { kind: "sleep", ms: 400 });
     expect(await run(pool, ANSWER)).toEqual({
-      ...{ status: "unavailable", reason: "no free thread within 100 ms", wallTimeMs: 0 },
-      ...{ hasWaited: true, waitedMs: expect.any(Number) },
+      status: "unavailable",
+      reason: "no free thread within 100 ms",
+      wallTimeMs: 0,
+      hasWaited: true,
+      waitedMs: expect.any(Number),
     });
     expect(isReturned(await running)).toBe(true);
   });

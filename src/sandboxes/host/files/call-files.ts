@@ -1,18 +1,22 @@
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
-import { KeptDirectories } from "../../../workspace/handles/kept-directories.ts";
-import type { HeldFiles, HoldChanges } from "../../contract/held-changes.ts";
+import { DirectoryCache } from "../../../workspace/handles/directory-cache.ts";
+import type { StageChanges, StagedFiles } from "../../contract/staged-changes.ts";
 import { HostFiles } from "./host-files.ts";
 
 /** Opens the files of calls, and keeps granted directories open for a few seconds. */
 export class CallFiles implements Disposable {
-  readonly #directories = new KeptDirectories();
+  readonly #directories = new DirectoryCache();
 
   /**
    * Opens the files of a call: those on disk, or what holds their changes.
    *
    * @throws {DirectoryGrantError} if a granted directory cannot be used, and what `hold` throws.
    */
-  open(grants: readonly FsGrant[], fileBytes: number | undefined, hold: HoldChanges | undefined): HeldFiles {
+  open(
+    grants: readonly FsGrant[],
+    fileBytes: number | undefined,
+    hold: StageChanges | undefined,
+  ): StagedFiles {
     const disk = new HostFiles(grants, fileBytes, { directories: this.#directories });
     if (hold === undefined) return new DiskFiles(disk);
     try {
@@ -28,7 +32,7 @@ export class CallFiles implements Disposable {
   }
 }
 
-class DiskFiles implements HeldFiles {
+class DiskFiles implements StagedFiles {
   readonly files: HostFiles;
 
   constructor(files: HostFiles) {
@@ -39,7 +43,7 @@ class DiskFiles implements HeldFiles {
     return this.files.writtenBytes;
   }
 
-  get changes(): HeldFiles["changes"] {
+  get changes(): StagedFiles["changes"] {
     return this.files.changes;
   }
 
@@ -48,16 +52,16 @@ class DiskFiles implements HeldFiles {
   }
 }
 
-class FilesOverDisk implements HeldFiles {
-  readonly #held: HeldFiles;
+class FilesOverDisk implements StagedFiles {
+  readonly #held: StagedFiles;
   readonly #disk: HostFiles;
 
-  constructor(held: HeldFiles, disk: HostFiles) {
+  constructor(held: StagedFiles, disk: HostFiles) {
     this.#held = held;
     this.#disk = disk;
   }
 
-  get files(): HeldFiles["files"] {
+  get files(): StagedFiles["files"] {
     return this.#held.files;
   }
 
@@ -65,7 +69,7 @@ class FilesOverDisk implements HeldFiles {
     return this.#held.writtenBytes;
   }
 
-  get changes(): HeldFiles["changes"] {
+  get changes(): StagedFiles["changes"] {
     return this.#held.changes;
   }
 

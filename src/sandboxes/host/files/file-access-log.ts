@@ -10,19 +10,28 @@ const MAX_NAMED = 20;
 
 /** The functions of `node:fs` that open, list or change what their first argument names, without `Sync`. */
 const FUNCTIONS: readonly string[] = [
-  ...[
-    "open",
-    "openAsBlob",
-    "opendir",
-    "readFile",
-    "readdir",
-    "readlink",
-    "writeFile",
-    "appendFile",
-    "truncate",
-  ],
-  ...["createReadStream", "createWriteStream", "mkdir", "mkdtemp", "rm", "rmdir", "unlink"],
-  ...["rename", "copyFile", "cp", "link", "symlink", "chmod"],
+  "open",
+  "openAsBlob",
+  "opendir",
+  "readFile",
+  "readdir",
+  "readlink",
+  "writeFile",
+  "appendFile",
+  "truncate",
+  "createReadStream",
+  "createWriteStream",
+  "mkdir",
+  "mkdtemp",
+  "rm",
+  "rmdir",
+  "unlink",
+  "rename",
+  "copyFile",
+  "cp",
+  "link",
+  "symlink",
+  "chmod",
 ];
 
 const running = new AsyncLocalStorage<FileAccessLog>();

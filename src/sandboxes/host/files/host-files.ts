@@ -1,6 +1,7 @@
+import { basename, dirname, isAbsolute } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { TextFinder } from "../../../base/text-finder.ts";
-import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../../tool/changes.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../../tool/file-failure.ts";
 import type { FileEntry, FileStat, WorkspaceFiles } from "../../../tool/workspace-files.ts";
@@ -12,10 +13,9 @@ import {
   removeEntry,
 } from "../../../workspace/entries.ts";
 import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
-import type { Location } from "../../../workspace/locate.ts";
-import { Workspace, type WorkspaceOptions } from "../../../workspace/workspace.ts";
+import { type Location, locate } from "../../../workspace/locate.ts";
+import { type MountedDirectory, Workspace, type WorkspaceOptions } from "../../../workspace/workspace.ts";
 import { outsideOfTool } from "./file-access-log.ts";
-import { findPath } from "./find-path.ts";
 import { readAll, readRange, readText } from "./read-contents.ts";
 
 /** The longest listing, and how much of it is read in a turn of the event loop. */
@@ -225,4 +225,47 @@ function readError(operation: string, path: string, error: unknown): unknown {
   if (error instanceof TypeError || error instanceof FileFailure || error instanceof WorkspaceEscapeError)
     return error;
   return new FileFailure("io", `Cannot ${operation} '${shownPath(path)}': it cannot be used now`);
+}
+
+/**
+ * Finds what a path of a host tool is relative to: see `WorkspaceFiles`.
+ *
+ * @param mounted The open directories of the grants.
+ * @throws {EscapeError} if nothing is granted there.
+ */
+function findPath(mounted: readonly MountedDirectory[], grants: readonly FsGrant[], path: string): Location {
+  if (path === "" || !isAbsolute(path)) return findRelative(mounted, path);
+  const named = mounted.filter(({ at }) => at !== "/");
+  return locateOr(named, path, () => findReal(mounted, grants, path));
+}
+
+function findRelative(mounted: readonly MountedDirectory[], path: string): Location {
+  const [first] = mounted;
+  return locateOr(mounted, `/${path}`, () => {
+    if (first === undefined) throw new EscapeError();
+    return { directory: first.directory, path };
+  });
+}
+
+/** Finds a path of this machine. */
+function findReal(mounted: readonly MountedDirectory[], grants: readonly FsGrant[], path: string): Location {
+  const directories: MountedDirectory[] = [];
+  for (const grant of grants) {
+    const { at = "/" } = grant;
+    const place = isFileGrant(grant) ? dirname(at) : at;
+    const directory = mounted.find((each) => each.at === place)?.directory;
+    if (directory === undefined) continue;
+    if (!isFileGrant(grant)) directories.push({ at: grant.directory, directory });
+    else if (grant.file === path) return { directory, path: basename(at) };
+  }
+  return locate(directories, path);
+}
+
+function locateOr(mounted: readonly MountedDirectory[], path: string, otherwise: () => Location): Location {
+  try {
+    return locate(mounted, path);
+  } catch (error) {
+    if (!(error instanceof EscapeError)) throw error;
+    return otherwise();
+  }
 }

@@ -1,5 +1,5 @@
 import { MICROVM_DEFAULTS } from "../microvm-limits.ts";
-import { GROUP, GUEST_DIRECTORY, PEAK_FILE } from "./keeper-program.ts";
+import { GROUP, GUEST_DIRECTORY, PEAK_FILE } from "./first-process.ts";
 
 /** The kernel modules of the ports, in the order in which they must be loaded, by their paths below `drivers`. */
 export const PORT_MODULES: readonly string[] = [
@@ -11,7 +11,7 @@ export const PORT_MODULES: readonly string[] = [
   "char/virtio_console",
 ];
 
-/** A script for the shell of busybox, which sets up the machine and becomes the program that keeps it. */
+/** A script for the shell of busybox, which sets up the machine and becomes its first process. */
 export const INIT_SCRIPT: string = `#!/${GUEST_DIRECTORY}/busybox sh
 b=/${GUEST_DIRECTORY}/busybox
 group=${GROUP}
@@ -39,5 +39,5 @@ until [ -c /dev/vport0p4 ]; do $b usleep 10000; done
 for port in 1 2 3 4; do echo >/dev/vport0p$port; done
 $b mount -o remount,ro /
 cd /tmp
-exec /${GUEST_DIRECTORY}/keeper
+exec /${GUEST_DIRECTORY}/first-process
 `;

@@ -1,9 +1,32 @@
-import { readFile } from "node:fs/promises";
-import { type ArchiveEntry, writeArchive } from "./cpio-archive.ts";
-import { readImage } from "./image-entries.ts";
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { FIRST_PROCESS, GUEST_DIRECTORY } from "./first-process.ts";
 import { INIT_SCRIPT } from "./init-script.ts";
-import { GUEST_DIRECTORY, KEEPER_PROGRAM } from "./keeper-program.ts";
 import { type Kernel, readModules } from "./kernel.ts";
+
+/** One file, directory or link of an archive. */
+type ArchiveEntry =
+  | { readonly path: string; readonly kind: "directory"; readonly mode: number }
+  | { readonly path: string; readonly kind: "file"; readonly mode: number; readonly data: Uint8Array }
+  | { readonly path: string; readonly kind: "link"; readonly target: string };
+
+/** Type bits of a mode (inode(7)). */
+const TYPE_BITS = { directory: 0o040000, file: 0o100000, link: 0o120000 } as const;
+
+/** The name of the entry that ends an archive. */
+const TRAILER = "TRAILER!!!";
+
+/** The bytes of an entry's header, before its name. */
+const HEADER_BYTES = 110;
+
+/** The most bytes of an image's files. All of them are in the memory of each machine. */
+const MAX_IMAGE_BYTES: number = 512 * 1_024 * 1_024;
+
+/** The most files, directories and links of an image. */
+const MAX_ENTRIES = 100_000;
+
+/** Bits of a mode without those that change the user or group of a program. */
+const PERMISSIONS = 0o777;
 
 /** The directories that every machine has, whether its image has them or not. */
 const DIRECTORIES = ["bin", "dev", "proc", "sys", "tmp"];
@@ -40,7 +63,7 @@ async function ownFiles(kernel: Kernel): Promise<readonly ArchiveEntry[]> {
     ...modules.map(({ name, data }, index) => program(`modules/${index}-${name}`, data)),
     program("busybox", await readFile(BUSYBOX)),
     program("init", Buffer.from(INIT_SCRIPT)),
-    program("keeper", KEEPER_PROGRAM),
+    program("first-process", FIRST_PROCESS),
   ];
 }
 
@@ -50,4 +73,79 @@ function directory(path: string, mode: number = DIRECTORY_MODE): ArchiveEntry {
 
 function program(name: string, data: Uint8Array): ArchiveEntry {
   return { path: `${GUEST_DIRECTORY}/${name}`, kind: "file", mode: PROGRAM_MODE, data };
+}
+
+/**
+ * Reads the directory that is an image. Links stay links: none is followed.
+ *
+ * @returns what it contains, in the order of the paths.
+ * @throws {Error} if it cannot be read, is too large, or contains anything but files, directories and links.
+ */
+async function readImage(directory: string): Promise<readonly ArchiveEntry[]> {
+  const entries: ArchiveEntry[] = [];
+  let bytes = 0;
+  const readBelow = async (parent: string): Promise<void> => {
+    for (const name of (await readdir(join(directory, parent))).sort()) {
+      const path = parent === "" ? name : `${parent}/${name}`;
+      const file = join(directory, path);
+      const status = await lstat(file);
+      const mode = status.mode & PERMISSIONS;
+      if (entries.length >= MAX_ENTRIES) throw new Error(`the image has more than ${MAX_ENTRIES} files`);
+      if (status.isDirectory()) {
+        entries.push({ path, kind: "directory", mode });
+        await readBelow(path);
+      } else if (status.isSymbolicLink()) {
+        entries.push({ path, kind: "link", target: await readlink(file) });
+      } else if (status.isFile()) {
+        bytes += status.size;
+        if (bytes > MAX_IMAGE_BYTES) throw new Error(`the image has more than ${MAX_IMAGE_BYTES} bytes`);
+        entries.push({ path, kind: "file", mode, data: await readFile(file) });
+      } else throw new Error(`the image has a device, pipe or socket: '${path}'`);
+    }
+  };
+  await readBelow("");
+  return entries;
+}
+
+/**
+ * Writes an archive in the "newc" format of cpio, which the kernel unpacks as an initramfs (Linux,
+ * Documentation/driver-api/early-userspace/buffer-format.rst). Everything belongs to root and has no time, so that equal
+ * entries make equal archives.
+ *
+ * @param entries Directories before what they contain. Paths are relative to the root and have no `.` or `..`.
+ */
+export function writeArchive(entries: readonly ArchiveEntry[]): Buffer {
+  return Buffer.concat([
+    ...entries.flatMap((entry, index) => writeEntry(entry, index + 1)),
+    ...record(TRAILER, 0, 0, Buffer.alloc(0)),
+  ]);
+}
+
+function writeEntry(entry: ArchiveEntry, inode: number): readonly Uint8Array[] {
+  const mode = entry.kind === "link" ? 0o777 : entry.mode;
+  return record(entry.path, inode, TYPE_BITS[entry.kind] | mode, dataOf(entry));
+}
+
+function dataOf(entry: ArchiveEntry): Uint8Array {
+  if (entry.kind === "file") return entry.data;
+  return Buffer.from(entry.kind === "link" ? entry.target : "");
+}
+
+/** The header, the name and the data; name and data are followed by zeros up to a multiple of four bytes. */
+function record(path: string, inode: number, mode: number, data: Uint8Array): readonly Uint8Array[] {
+  const name = Buffer.from(`${path}\0`);
+  // ino, mode, uid, gid, nlink, mtime, filesize, devmajor, devminor, rdevmajor, rdevminor, namesize, check
+  const fields = [inode, mode, 0, 0, 1, 0, data.length, 0, 0, 0, 0, name.length, 0];
+  const header = `070701${fields.map((field) => field.toString(16).padStart(8, "0")).join("")}`;
+  return [
+    Buffer.from(header, "latin1"),
+    name,
+    padding(HEADER_BYTES + name.length),
+    data,
+    padding(data.length),
+  ];
+}
+
+function padding(length: number): Buffer {
+  return Buffer.alloc(-length & 3);
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { makeTemporaryDirectory } from "../../../base/temporary-directory.ts";
-import { READY_LINE } from "../guest/keeper-program.ts";
+import { READY_LINE } from "../guest/first-process.ts";
 import { type Accelerator, bootMemory, bootOptions, machineOptions } from "./command-line.ts";
 import type { Confinement } from "./confinement.ts";
 import { Monitor } from "./monitor.ts";

@@ -1,4 +1,4 @@
-import { GUEST_DIRECTORY } from "../guest/keeper-program.ts";
+import { GUEST_DIRECTORY } from "../guest/first-process.ts";
 
 /** How a machine's instructions are run: by the processor, or translated by QEMU. */
 export type Accelerator = "kvm" | "tcg";
@@ -26,49 +26,95 @@ export const QEMU_BYTES: number = (TRANSLATION_MIB + 64) * MIB;
 
 /** Options of the guest's kernel. */
 const KERNEL_OPTIONS = [
-  ...["console=ttyS0", "quiet", `rdinit=/${GUEST_DIRECTORY}/init`],
+  "console=ttyS0",
+  "quiet",
+  `rdinit=/${GUEST_DIRECTORY}/init`,
   // A kernel that gives up resets the machine, which ends it.
-  ...["panic=-1", "oops=panic", "random.trust_cpu=on", "tsc=reliable"],
+  "panic=-1",
+  "oops=panic",
+  "random.trust_cpu=on",
+  "tsc=reliable",
   // One call has the machine for itself: nothing in it is to be kept from the tool.
-  ...["mitigations=off", "lsm=", "audit=0", "psi=0"],
+  "mitigations=off",
+  "lsm=",
+  "audit=0",
+  "psi=0",
   // Free memory is zero, and takes no space in the saved state.
-  ...["init_on_alloc=0", "init_on_free=1"],
+  "init_on_alloc=0",
+  "init_on_free=1",
 ];
 
 /** What a machine consists of; the same when it boots and when it is restored. */
 export function machineOptions(memoryBytes: number, accelerator: Accelerator): readonly string[] {
   return [
-    ...["-M", "pc,hpet=off,usb=off,vmport=off", "-cpu", "max", "-smp", "1", "-m", `${memoryBytes / MIB}`],
-    ...["-accel", accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB}`],
-    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
-    ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
-    ...["-device", `virtio-serial-pci,max_ports=${PORTS + 1}`],
+    "-M",
+    "pc,hpet=off,usb=off,vmport=off",
+    "-cpu",
+    "max",
+    "-smp",
+    "1",
+    "-m",
+    `${memoryBytes / MIB}`,
+    "-accel",
+    accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB}`,
+    "-nodefaults",
+    "-no-user-config",
+    "-display",
+    "none",
+    "-no-reboot",
+    "-nic",
+    "none",
+    "-sandbox",
+    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+    "-device",
+    `virtio-serial-pci,max_ports=${PORTS + 1}`,
     ...Array.from({ length: PORTS }, (_, index) => [
-      ...["-chardev", `socket,id=port${index + 1},fd=${FIRST_PORT_FD + index}`],
-      ...["-device", `virtserialport,chardev=port${index + 1},nr=${index + 1}`],
+      "-chardev",
+      `socket,id=port${index + 1},fd=${FIRST_PORT_FD + index}`,
+      "-device",
+      `virtserialport,chardev=port${index + 1},nr=${index + 1}`,
     ]).flat(),
-    ...["-device", "isa-serial,chardev=console"],
+    "-device",
+    "isa-serial,chardev=console",
   ];
 }
 
 /** How a machine boots. */
 export function bootOptions(kernel: string, initramfs: string): readonly string[] {
   return [
-    ...["-chardev", `socket,id=console,fd=${CONSOLE_FD}`],
-    ...["-chardev", `socket,id=monitor,fd=${MONITOR_FD}`, "-mon", "chardev=monitor,mode=control"],
-    ...["-kernel", kernel, "-initrd", initramfs, "-append", KERNEL_OPTIONS.join(" ")],
+    "-chardev",
+    `socket,id=console,fd=${CONSOLE_FD}`,
+    "-chardev",
+    `socket,id=monitor,fd=${MONITOR_FD}`,
+    "-mon",
+    "chardev=monitor,mode=control",
+    "-kernel",
+    kernel,
+    "-initrd",
+    initramfs,
+    "-append",
+    KERNEL_OPTIONS.join(" "),
   ];
 }
 
 /** How a machine begins with the saved state, which includes its memory. */
 export const RESTORE_OPTIONS: readonly string[] = [
-  ...["-chardev", "null,id=console", "-incoming", `fd:${STATE_FD}`],
+  "-chardev",
+  "null,id=console",
+  "-incoming",
+  `fd:${STATE_FD}`,
 ];
 
 /** How a machine begins with the saved state, after the monitor got the commands that load it. Its memory is mapped. */
 export const MAP_OPTIONS: readonly string[] = [
-  ...["-chardev", "null,id=console", "-incoming", "defer"],
-  ...["-chardev", `socket,id=monitor,fd=${RESTORE_MONITOR_FD}`, "-mon", "chardev=monitor,mode=control"],
+  "-chardev",
+  "null,id=console",
+  "-incoming",
+  "defer",
+  "-chardev",
+  `socket,id=monitor,fd=${RESTORE_MONITOR_FD}`,
+  "-mon",
+  "chardev=monitor,mode=control",
 ];
 
 /** The memory of a machine that boots: a file, so that it can be mapped later. */
@@ -83,7 +129,9 @@ export function mappedMemory(memoryBytes: number): readonly string[] {
 
 function memoryFile(memoryBytes: number, file: string, share: "on" | "off"): readonly string[] {
   return [
-    ...["-machine", "memory-backend=memory"],
-    ...["-object", `memory-backend-file,id=memory,size=${memoryBytes},mem-path=${file},share=${share}`],
+    "-machine",
+    "memory-backend=memory",
+    "-object",
+    `memory-backend-file,id=memory,size=${memoryBytes},mem-path=${file},share=${share}`,
   ];
 }

@@ -8,10 +8,28 @@ const BUBBLEWRAP = "/usr/bin/bwrap";
 const USER_ID = "65534";
 
 const ISOLATION = [
-  ...["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"],
-  ...["--uid", USER_ID, "--gid", USER_ID, "--cap-drop", "ALL", "--clearenv"],
-  ...["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/lib", "/lib", "--ro-bind-try", "/lib64", "/lib64"],
-  ...["--dev", "/dev"],
+  "--unshare-all",
+  "--unshare-user",
+  "--disable-userns",
+  "--die-with-parent",
+  "--uid",
+  USER_ID,
+  "--gid",
+  USER_ID,
+  "--cap-drop",
+  "ALL",
+  "--clearenv",
+  "--ro-bind",
+  "/usr",
+  "/usr",
+  "--ro-bind-try",
+  "/lib",
+  "/lib",
+  "--ro-bind-try",
+  "/lib64",
+  "/lib64",
+  "--dev",
+  "/dev",
 ];
 
 /** The processes of the sandbox, which has numbers of its own for them. Nothing there can be written to. */
@@ -69,7 +87,8 @@ export class Confinement {
       ...readable.flatMap((path) => ["--ro-bind", path, path]),
       ...writable.flatMap((path) => ["--bind", path, path]),
       ...devices.flatMap((path) => ["--dev-bind-try", path, path]),
-      ...["--remount-ro", "/"],
+      "--remount-ro",
+      "/",
     ];
     return { command: BUBBLEWRAP, args: [...options, "--", command, ...args] };
   }

@@ -1,6 +1,14 @@
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { access, constants, readFile, stat } from "node:fs/promises";
-import type { Readable } from "node:stream";
+import { isBuiltin } from "node:module";
+import type { Socket } from "node:net";
+import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { entryFile } from "../../../base/entry-file.ts";
+import { NODE_OPTIONS } from "../../process/landlock/node-options.ts";
 import { buildInitramfs } from "../guest/initramfs.ts";
 import type { MachineBackend, SavedMachine } from "../machine.ts";
 import { machineBytes } from "../microvm-limits.ts";
@@ -13,11 +21,63 @@ import {
   mappedMemory,
   QEMU_BYTES,
   RESTORE_OPTIONS,
+  STATE_FD,
 } from "./command-line.ts";
+import type { CommandLine } from "./confinement.ts";
+import { loadState } from "./monitor.ts";
 import { findQemuFiles, type QemuFiles } from "./qemu-files.ts";
-import { QemuSavedMachine } from "./qemu-saved-machine.ts";
-import { canSealMemory, sealMemory } from "./sealed-memory.ts";
+import { QemuMachine } from "./qemu-machine.ts";
 import { StateCache } from "./state-cache.ts";
+
+/** What a {@link QemuSavedMachine} consists of. */
+interface SavedMachineParts {
+  /** See {@link SavedMachine.bytes}. */
+  readonly bytes: number;
+  /** The file of the state. */
+  readonly file: string;
+  /** How QEMU is started. */
+  readonly command: CommandLine;
+  /** A descriptor of the sealed memory that machines map, which belongs to this; absent if the state has the memory. */
+  readonly memory?: number;
+  /** Is called when a machine could not be restored, perhaps again. */
+  readonly onFailed: () => void;
+}
+
+/** A machine that was saved by QEMU. */
+class QemuSavedMachine implements SavedMachine {
+  readonly bytes: number;
+  readonly #parts: SavedMachineParts;
+  #isClosed = false;
+
+  constructor(parts: SavedMachineParts) {
+    this.bytes = parts.bytes;
+    this.#parts = parts;
+  }
+
+  /** @throws {Error} if its file is gone, or this is closed. */
+  restore(): QemuMachine {
+    const { file, command, memory, onFailed } = this.#parts;
+    if (this.#isClosed) throw new Error("the saved virtual machine is closed");
+    const state = openSync(file, "r");
+    try {
+      const machine = new QemuMachine(command, memory === undefined ? [state] : [state, "pipe", memory]);
+      if (memory !== undefined) loadState(machine.others[1] as Socket, STATE_FD);
+      void machine.ended.then(({ cause }) => {
+        if (cause === "failed") onFailed();
+      });
+      return machine;
+    } finally {
+      closeSync(state);
+    }
+  }
+
+  /** Gives the memory up that machines map. Those that run keep it. Idempotent. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (this.#parts.memory !== undefined) closeSync(this.#parts.memory);
+  }
+}
 
 const KVM_DEVICE = "/dev/kvm";
 
@@ -77,8 +137,11 @@ export class QemuBackend implements MachineBackend {
     const memoryBytes = machineBytes(toolBytes, initramfs.length);
     const save = (accelerator: Accelerator): Promise<SavedMachine> => {
       const keyParts = [
-        ...[files.version, kernelDigest, digest(initramfs)],
-        ...[machineOptions(memoryBytes, accelerator), bootOptions("", "")],
+        files.version,
+        kernelDigest,
+        digest(initramfs),
+        machineOptions(memoryBytes, accelerator),
+        bootOptions("", ""),
       ];
       const { kernel, ...programs } = files;
       const boot = { ...programs, kernel: kernel.file, initramfs, memoryBytes, accelerator };
@@ -133,13 +196,12 @@ export class QemuBackend implements MachineBackend {
       memory = await sealMemory(again.file, memoryBytes);
     }
     this.#sealedBytes += sealedBytes;
-    const args = [
-      ...machineOptions(memoryBytes, accelerator),
-      ...[...mappedMemory(memoryBytes), ...MAP_OPTIONS],
-    ];
+    const args = [...machineOptions(memoryBytes, accelerator), ...mappedMemory(memoryBytes), ...MAP_OPTIONS];
     const devices = devicesOf(accelerator);
     const saved = new QemuSavedMachine({
-      ...{ file, memory, bytes: memoryBytes + QEMU_BYTES },
+      file,
+      memory,
+      bytes: memoryBytes + QEMU_BYTES,
       command: confinement.wrap({ command: qemu, args }, { devices, descriptors: true }),
       onFailed: () => {
         if (this.#mapped.delete(saved)) this.#sealedBytes -= sealedBytes;
@@ -157,7 +219,8 @@ export class QemuBackend implements MachineBackend {
     const { key, file } = await this.#bootOnce(boot, keyParts);
     const args = [...machineOptions(memoryBytes, accelerator), ...RESTORE_OPTIONS];
     return new QemuSavedMachine({
-      ...{ file, bytes: memoryBytes + QEMU_BYTES },
+      file,
+      bytes: memoryBytes + QEMU_BYTES,
       command: confinement.wrap({ command: qemu, args }, { devices: devicesOf(accelerator) }),
       onFailed: () => void this.#cache.remove(key),
     });
@@ -201,4 +264,42 @@ export async function whyNoKvm(): Promise<string | undefined> {
 
 function digest(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+/** Whether {@link sealMemory} can be used: it needs `node:ffi`. */
+export function canSealMemory(): boolean {
+  return process.platform === "linux" && isBuiltin("node:ffi");
+}
+
+/**
+ * Copies the memory of a saved machine to a file in memory that cannot be changed, so that machines can map it as they would
+ * map a file of their own: a private mapping of QEMU 7 needs a file that is opened for writing.
+ *
+ * @param file The state with the memory at its end, in the cache.
+ * @param bytes The size of the memory.
+ * @returns a descriptor of the copy. The copy is gone when it is closed, and no machine has it.
+ * @throws {Error} if that is not possible. The message is for operators.
+ */
+export async function sealMemory(file: string, bytes: number): Promise<number> {
+  const memory = openSync(file, "r");
+  const child = spawn(
+    process.execPath,
+    [...NODE_OPTIONS, entryFile("sandboxes/microvm/qemu/child/seal-memory"), `${bytes}`],
+    { env: {}, stdio: ["pipe", "pipe", "pipe", memory] },
+  );
+  closeSync(memory);
+  const [stdin, stdout, stderr] = child.stdio as unknown as [Writable, Readable, Readable];
+  const ended = once(child, "close");
+  ended.catch(() => {});
+  stdin.on("error", () => {});
+  const said = text(stderr);
+  try {
+    const first = once(stdout, "data").then(([chunk]) => Number(String(chunk)));
+    const descriptor = await Promise.race([first, ended]);
+    if (typeof descriptor !== "number" || !Number.isInteger(descriptor))
+      throw new Error(`the memory of a machine cannot be sealed: ${(await said).trim()}`);
+    return openSync(`/proc/${child.pid}/fd/${descriptor}`, "r");
+  } finally {
+    stdin.end();
+  }
 }

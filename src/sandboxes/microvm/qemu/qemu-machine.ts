@@ -4,7 +4,7 @@ import type { Machine, MachineEnd } from "../machine.ts";
 import { FIRST_PORT_FD, PORTS } from "./command-line.ts";
 import type { CommandLine } from "./confinement.ts";
 
-/** The most of QEMU's standard error that is kept, in UTF-16 code units. */
+/** The most of QEMU's standard error that is retained, in UTF-16 code units. */
 const MAX_SAID = 2_000;
 
 /** A machine that a QEMU process runs. */

@@ -12,7 +12,7 @@ const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
 const ACCESSIBLE_BY_OTHERS = 0o077;
 
-/** How many states are kept: those that were used last. A state has 50 MiB and more. */
+/** How many states are retained: those that were used last. A state has 50 MiB and more. */
 const MAX_STATES = 8;
 
 const STATE_SUFFIX = ".state";

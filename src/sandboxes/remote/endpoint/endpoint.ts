@@ -1,8 +1,12 @@
 import { SAFE_METHODS } from "../../../base/http-syntax.ts";
 import { fillBody, restOf } from "../../../http-template/body-template.ts";
 import { compileHeaders } from "../../../http-template/header-template.ts";
-import { parseHttpUrl } from "../../../http-template/http-url.ts";
-import { ArgumentPlaceError, compileUrl, TemplateError } from "../../../http-template/url-template.ts";
+import {
+  ArgumentPlaceError,
+  compileUrl,
+  parseHttpUrl,
+  TemplateError,
+} from "../../../http-template/url-template.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
 import type { McpImplementation } from "../../../tool/implementations/mcp-implementation.ts";
@@ -80,9 +84,16 @@ function compileOwn(implementation: EndpointImplementation): Endpoint {
   if (typeof url === "string") throw new TemplateError(url);
   const grants = Object.freeze([{ origin: url.origin, addresses: ["0.0.0.0/0", "::/0"] }]);
   return {
-    ...{ secrets: [], isSafe: false, response: {}, maxRedirects: 0, credentialHeaders: [] },
+    secrets: [],
+    isSafe: false,
+    response: {},
+    maxRedirects: 0,
+    credentialHeaders: [],
     request: ({ callId, toolName, sessionId, canonical }) => ({
-      ...{ method: "POST", url, headers: JSON_HEADERS, grants },
+      method: "POST",
+      url,
+      headers: JSON_HEADERS,
+      grants,
       body: `{"id":${JSON.stringify(callId)},"name":${JSON.stringify(toolName)},"session":${JSON.stringify(sessionId)},"arguments":${canonical.text}}`,
     }),
   };
@@ -92,14 +103,19 @@ function compileOwn(implementation: EndpointImplementation): Endpoint {
 function compileWeb({ method }: WebImplementation): Endpoint {
   const isSafe = method === "GET";
   return {
-    ...{ secrets: [], isSafe, response: "page", credentialHeaders: [] },
+    secrets: [],
+    isSafe,
+    response: "page",
+    credentialHeaders: [],
     maxRedirects: isSafe ? MAX_WEB_REDIRECTS : 0,
     request: ({ input, capabilities }) => {
       const { url: given, body, contentType } = isJsonObject(input) ? input : NOTHING;
       const url = parseHttpUrl(given);
       if (typeof url === "string") throw new ArgumentPlaceError(url);
       return {
-        ...{ method, url, grants: capabilities.net ?? NO_GRANTS },
+        method,
+        url,
+        grants: capabilities.net ?? NO_GRANTS,
         headers: {
           accept: WEB_ACCEPT,
           ...(!isSafe && { "content-type": String(contentType ?? "application/json") }),
@@ -124,7 +140,10 @@ function compileHttp(http: HttpImplementation): Endpoint {
     return body === undefined ? undefined : JSON.stringify(fillBody(body, args));
   };
   return {
-    ...{ secrets: headers.secrets, credentialHeaders: headers.credentialHeaders, response, maxRedirects },
+    secrets: headers.secrets,
+    credentialHeaders: headers.credentialHeaders,
+    response,
+    maxRedirects,
     isSafe: SAFE_METHODS.has(method),
     request: (task, secrets) => {
       const args = isJsonObject(task.input) ? task.input : NOTHING;

@@ -1,9 +1,10 @@
+import { DelegateBackoff, handleWhenResult, type RetryPolicy, retry } from "cockatiel";
 import type { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
-import type { DispatchRequest } from "../../../remote-protocol/messages.ts";
+import { type DispatchRequest, MAX_MODEL_TEXT } from "../../../remote-protocol/messages.ts";
 import type { ProcessStamp } from "../../../remote-protocol/process-stamp.ts";
 import { changesNothing, UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { MemoryLease } from "../../contract/guest-memory.ts";
@@ -14,9 +15,28 @@ import type { CallExchange, ExchangeEnd } from "./exchange.ts";
 import type { ExecutorFleet } from "./fleet.ts";
 import { LostResult } from "./lost-result.ts";
 import { type AskedCall, readReply } from "./reply.ts";
-import { type Attempt, RETRIES, waitMs } from "./retry.ts";
 import { AnswerStream } from "./stream.ts";
 import { readNoReply, refused, type Verdict } from "./verdict.ts";
+
+/** How often a call that cannot have run is retried, at most. */
+const MAX_RETRIES = 5;
+
+/** The delay before the first retry, in ms; it doubles with each one. */
+const FIRST_WAIT_MS = 50;
+
+/** The result of one request, and after how many ms the call is retried; `undefined` if it is not. */
+type Attempt = Verdict & { readonly againInMs?: number };
+
+/** Retries as long as `againInMs` is set. Its timers are unreferenced: the calls' clock keeps the process alive. */
+const RETRIES: RetryPolicy = retry(
+  handleWhenResult((attempt) => (attempt as Attempt).againInMs !== undefined),
+  {
+    maxAttempts: MAX_RETRIES,
+    backoff: new DelegateBackoff(({ result }) =>
+      "value" in result ? ((result.value as Attempt).againInMs ?? 0) : 0,
+    ),
+  },
+).dangerouslyUnref();
 
 /** The limits that this side enforces, whatever the executor does. */
 export type OwnLimits = Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">>;
@@ -42,6 +62,9 @@ export interface ExecutorCallParts {
 
 /** The size that a response may have in addition to the output and the arguments, in bytes. */
 const ENVELOPE_BYTES = 65_536;
+
+/** The most bytes of the text for the model: JSON writes a control character as six. */
+const MODEL_TEXT_BYTES = MAX_MODEL_TEXT * 6;
 
 /**
  * One call, with its attempts. It is retried only as long as it cannot have run, or changes nothing, and its time is not over.
@@ -84,7 +107,7 @@ export class ExecutorCall {
     this.#id = id;
     this.#limits = limits;
     this.#isRepeatable = changesNothing(task.implementations.sideEffects ?? UNDECLARED_SIDE_EFFECTS);
-    this.#trace = task.trace?.headers();
+    this.#trace = traceHeadersOf(task);
     this.#maxWaitMs = maxWaitMs;
     this.#mostMs = limits.wallTimeMs;
   }
@@ -244,7 +267,7 @@ export class ExecutorCall {
       waitMs,
       this.#address(endpoint),
     );
-    const maxBytes = outputBytes + body.length * 3 + ENVELOPE_BYTES;
+    const maxBytes = outputBytes + body.length * 3 + ENVELOPE_BYTES + MODEL_TEXT_BYTES;
     const budget = { outputBytes, logLines: granted.logLines ?? Number.POSITIVE_INFINITY };
     const isSilent = observer.listening === false || this.#hasStreamed;
     const stream = isSilent ? undefined : new AnswerStream(observer, budget, maxBytes, this.#wait);
@@ -329,4 +352,18 @@ export class ExecutorCall {
     this.#bytesDown += bytesDown;
     return contacted.length > 0;
   }
+}
+
+function traceHeadersOf({ trace }: SandboxTask): TraceHeaders | undefined {
+  try {
+    return trace?.headers();
+  } catch {
+    // Tracing must not affect the call.
+    return undefined;
+  }
+}
+
+/** The delay after a number of attempts, in ms: exponential backoff with jitter. */
+function waitMs(attempts: number): number {
+  return FIRST_WAIT_MS * 2 ** (attempts - 1) * (0.75 + Math.random() / 2);
 }

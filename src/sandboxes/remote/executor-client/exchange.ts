@@ -40,6 +40,16 @@ export interface CallExchange {
 /** How an exchange ended. */
 export type ExchangeEnd = { readonly reply: ExecutorReply } | { readonly failure: EgressError };
 
+/** What an exchange calls. */
+export interface ExchangeListeners {
+  /** Receives the response if it is a stream. */
+  readonly stream: AnswerStream | undefined;
+  /** Called when the executor says that the call waits for its turn. */
+  readonly onWait: (() => void) | undefined;
+  /** Called once, and not after {@link ExecutorExchange.cancel}. */
+  readonly settle: (end: ExchangeEnd) => void;
+}
+
 /** One request to an executor and its response, of bounded size. It has no timeout: the caller must cancel it. */
 export class ExecutorExchange implements CallExchange {
   readonly #request: ExecutorRequest;
@@ -52,17 +62,12 @@ export class ExecutorExchange implements CallExchange {
   /**
    * @param address.url The executor's address in receipts.
    * @param bounds The maximum size of the body, or of one event of a stream, and where it has to have room.
-   * @param stream Receives the response if it is a stream.
-   * @param onWait Called when the executor says that the call waits for its turn.
-   * @param settle Called once, and not after {@link cancel}.
    */
   constructor(
     { url, authority }: { readonly url: string; readonly authority: string },
     request: ExecutorRequest,
     bounds: Pick<EgressLimits, "bodyBytes" | "room">,
-    stream: AnswerStream | undefined,
-    onWait: (() => void) | undefined,
-    settle: (end: ExchangeEnd) => void,
+    { stream, onWait, settle }: ExchangeListeners,
   ) {
     this.#request = request;
     this.#authority = authority;

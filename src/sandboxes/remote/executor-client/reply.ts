@@ -122,7 +122,7 @@ function firstLooseLimit(enforced: ResourceLimits, asked: ResourceLimits): Limit
 }
 
 function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes: number): SandboxOutcome {
-  const { error, output } = result;
+  const { error, output, modelText } = result;
   // A failure that the tool returned as content is passed on as an output: the engine here recognises it again.
   const isReturned =
     error?.code === "execution_error" && isJsonObject(output) && Array.isArray(output["content"]);
@@ -139,7 +139,8 @@ function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes
     // `readResultOf` checked and froze it already.
     const outputBytes = Buffer.byteLength(text) + streamedBytes;
     const used = { wallTimeMs: 0, outputBytes };
-    if (outputBytes <= maxBytes) return { status: "completed", output, effect, used };
+    if (outputBytes <= maxBytes)
+      return { status: "completed", output, effect, used, ...(modelText !== undefined && { modelText }) };
     return { status: "limit_exceeded", limit: "outputBytes", effect, used };
   }
   return outcomeOf(checkOutput(text, maxBytes, { streamedBytes }), effect, NOTHING_USED);

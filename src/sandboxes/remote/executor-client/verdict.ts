@@ -35,8 +35,12 @@ export function readNoReply(failure: EgressError): Verdict {
     };
   }
   const outcome: SandboxOutcome = {
-    ...{ status: "limit_exceeded", limit: "outputBytes", effect: "unknown" },
-    ...{ used: NOTHING_USED, detail, mayStillRun: true },
+    status: "limit_exceeded",
+    limit: "outputBytes",
+    effect: "unknown",
+    used: NOTHING_USED,
+    detail,
+    mayStillRun: true,
   };
   return { outcome, isFault: true };
 }

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { type McpConnection, NotConnectedError } from "./connection.ts";
 import type { McpCallLink } from "./questions/call-link.ts";
-import { SessionGoneError, unsentErrorIn } from "./unsent.ts";
+import { LaterRequestError, SessionGoneError, unsentErrorIn } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";
 
@@ -91,8 +91,15 @@ async function callOnce(
     return { wire, end: isResult(result) ? { status: "result", result: withContent(result) } : MALFORMED };
   } catch (error) {
     if (signal.aborted) return { wire, end: { status: "cancelled", sent: true } };
+    if (error instanceof LaterRequestError) return { wire, end: begun(endOf(error.cause)) };
     return { wire, end: endOf(error), isGone: unsentErrorIn(error) instanceof SessionGoneError };
   }
+}
+
+/** The tool may have done something before the server asked for input, whatever became of the request that followed. */
+function begun(end: McpCallEnd): McpCallEnd {
+  if (end.status === "error") return { ...end, refused: false };
+  return "sent" in end ? { ...end, sent: true } : end;
 }
 
 const MALFORMED = { status: "malformed", message: "The tool's server returned no valid result" } as const;
@@ -114,7 +121,9 @@ function endOf(error: unknown): McpCallEnd {
   if (unsent !== undefined) return { status: "unavailable", sent: false, detail: unsent.message };
   const detail = messageOf(error);
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === UNUSABLE_ANSWER) return { ...MALFORMED, detail };
+  // It has no text of the server.
+  if (code === UNUSABLE_ANSWER)
+    return { status: "malformed", message: `${MALFORMED.message}: ${detail}`, detail };
   if (code === STREAM_ENDED) return { status: "unavailable", sent: true, detail };
   // The SDK numbers the errors of servers, and names its own.
   if (typeof code === "number")

@@ -1,15 +1,26 @@
 import { beginning } from "../../../base/text.ts";
 import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
-import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { freezeJson, isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../../policy/grant/limits.ts";
+import type { ContentBlock } from "../../../tool/content.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { isMcpImplementation } from "../../../tool/implementations/remote-implementation.ts";
+import { shorten } from "../../contract/failure-text.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { Sandbox } from "../../contract/sandbox.ts";
 import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
-import { type EndOfTask, outcomeOf } from "./outcome.ts";
+
+/** The most bytes of a message of a server that the model reads. */
+const MAX_MESSAGE_BYTES = 16_384;
+
+/** How a call ended, and why it was stopped, if it was. */
+interface EndOfTask {
+  readonly end: McpCallEnd;
+  readonly cause: "timeout" | "cancelled" | undefined;
+  readonly wallTimeMs: number;
+}
 
 /** What a server uses besides is bounded by its own sandbox, if it has one. */
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
@@ -159,4 +170,92 @@ function reportsTo(observer: TaskObserver): Pick<McpCallOptions, "onProgress" | 
       if (reports++ < MAX_REPORTS) observer.log(level, beginning(message, MAX_LOG));
     },
   };
+}
+
+/**
+ * Makes the outcome of a call. The whole result is `metadata.mcp`, for those who pass it on.
+ *
+ * @param outputBytes The most bytes of the result as JSON text.
+ */
+function outcomeOf({ end, cause, wallTimeMs }: EndOfTask, outputBytes: number): SandboxOutcome {
+  const used = { wallTimeMs };
+  switch (end.status) {
+    case "result":
+      return resultOutcome(end.result, wallTimeMs, outputBytes);
+    case "error": {
+      const effect = end.refused ? "none" : "unknown";
+      const message = shorten(end.message, MAX_MESSAGE_BYTES);
+      return { status: "failed", effect, used, message, detail: `JSON-RPC error ${end.code}` };
+    }
+    case "malformed": {
+      const { message, detail } = end;
+      const failed = { status: "failed", effect: "unknown", used, message, userVisible: true } as const;
+      return detail === undefined ? failed : { ...failed, detail };
+    }
+    case "unavailable":
+      return { status: "unavailable", effect: end.sent ? "unknown" : "none", used, detail: end.detail };
+    default:
+      return end.sent
+        ? { status: cause ?? "cancelled", effect: "unknown", used, mayStillRun: true, ended: "told" }
+        : {
+            status: cause ?? "cancelled",
+            effect: "none",
+            used,
+            ...(cause === "timeout" && { hasBegun: false }),
+          };
+  }
+}
+
+function resultOutcome(result: JsonObject, wallTimeMs: number, maxBytes: number): SandboxOutcome {
+  const outputBytes = Buffer.byteLength(JSON.stringify(result));
+  const used = { wallTimeMs, outputBytes };
+  const isError = result["isError"] === true;
+  // A tool that reports an error may have done something before.
+  const effect = isError ? "unknown" : "committed";
+  if (outputBytes > maxBytes) return { status: "limit_exceeded", limit: "outputBytes", effect, used };
+  const output = { content: blocksOf(result), success: !isError, metadata: { mcp: result } };
+  return { status: "completed", effect, used, output: freezeJson(output as unknown as JsonValue) };
+}
+
+/**
+ * Makes blocks that a model can be shown of the content of a result (MCP, "ContentBlock"). What has no such form, such as audio,
+ * is named in a line of text. A result with structured content alone becomes its JSON text.
+ */
+function blocksOf({ content, structuredContent }: JsonObject): readonly ContentBlock[] {
+  const blocks = Array.isArray(content) ? content.filter(isJsonObject).map(blockOf) : [];
+  if (blocks.length > 0 || structuredContent === undefined) return blocks;
+  return [{ type: "text", text: JSON.stringify(structuredContent) }];
+}
+
+function blockOf(block: JsonObject): ContentBlock {
+  const { type, text, data, mimeType, resource, uri, name } = block;
+  if (type === "text" && typeof text === "string") return { type, text };
+  if (type === "image" && typeof data === "string" && typeof mimeType === "string") {
+    return { type, data, mimeType };
+  }
+  if (type === "resource" && isJsonObject(resource)) return resourceBlock(resource);
+  if (type === "resource_link") return note(`resource ${words(uri)}, ${words(name)}`);
+  if (type === "audio" && typeof data === "string")
+    return note(`audio, ${words(mimeType)}, ${bytesOf(data)} bytes`);
+  return note(`content of the type ${words(type)}, which cannot be shown`);
+}
+
+function resourceBlock({ uri, mimeType, text, blob }: JsonObject): ContentBlock {
+  if (typeof text === "string") return { type: "text", text };
+  if (typeof blob !== "string") return note(`resource ${words(uri)}`);
+  if (typeof mimeType === "string" && mimeType.startsWith("image/"))
+    return { type: "image", data: blob, mimeType };
+  return note(`resource ${words(uri)}, ${words(mimeType)}, ${bytesOf(blob)} bytes`);
+}
+
+function note(text: string): ContentBlock {
+  return { type: "text", text: `[${text}]` };
+}
+
+function words(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "without a name";
+}
+
+function bytesOf(base64: string): number {
+  return Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
 }

@@ -16,6 +16,15 @@ export class SessionGoneError extends UnsentError {
   override readonly name: string = "SessionGoneError";
 }
 
+/** A request that belongs to a call failed (`cause`), after the server had got an earlier one of the same call. */
+export class LaterRequestError extends Error {
+  override readonly name = "LaterRequestError";
+
+  constructor(cause: unknown) {
+    super("the server could not be asked again", { cause });
+  }
+}
+
 /** Finds what made a request fail before it was carried out. `fetch` and the SDK may wrap it. */
 export function unsentErrorIn(error: unknown): UnsentError | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {

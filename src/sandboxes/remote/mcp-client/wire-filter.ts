@@ -130,6 +130,8 @@ export class WireFilter {
     if (isSessionError(text)) this.lose("it answered with an error about the session");
     const message = this.#read(text);
     if (message === undefined) return undefined;
+    // The SDK would wait on for what has been answered in this way.
+    if (message.method === undefined && this.#askedBy(message) === undefined) return undefined;
     if (message.method !== undefined) {
       if (call === undefined) this.calls.cameAlone(message);
       else this.calls.came(message, call);
@@ -156,14 +158,18 @@ export class WireFilter {
   check(message: WireMessage): WireMessage | undefined {
     const { id, method, result } = message;
     if (method !== undefined) return this.#unasked.take() ? message : this.#ignore();
-    const asked = id === undefined ? undefined : this.#open.get(id);
-    if (id === undefined || asked === undefined) {
-      this.problem("it answered a request that is not open");
-      return undefined;
-    }
+    const asked = this.#askedBy(message);
+    if (id === undefined || asked === undefined) return undefined;
     this.#open.delete(id);
     if (OF_CALLS.has(asked)) this.#hasAnswered = true;
     return result === undefined ? message : { ...message, result: setAside(asked, result) };
+  }
+
+  /** The method of the open request that an answer belongs to; `undefined`, and a problem, if there is none. */
+  #askedBy({ id }: WireMessage): string | undefined {
+    const asked = id === undefined ? undefined : this.#open.get(id);
+    if (asked === undefined) this.problem("it answered a request that is not open");
+    return asked;
   }
 
   /** Reports a problem, unless there are too many. */

@@ -3,13 +3,13 @@ import { parseJson } from "../../../json/parse.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 
 /** The most bytes of one message of a server. */
-export const MAX_MESSAGE_BYTES: number = 16 * 1_024 * 1_024;
+export const MAX_MESSAGE_BYTES: number = 4 * 1_024 * 1_024;
 
-/** A list of 10,000 tools stays within these bounds. */
+/** As much as can be read in one turn of the event loop: about 20 ms. A longer list has several pages. */
 const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
   length: MAX_MESSAGE_BYTES,
-  values: 2_000_000,
-  members: 1_000_000,
+  values: 200_000,
+  members: 100_000,
   decimals: "exact",
 });
 
@@ -38,10 +38,14 @@ export interface UnusableMessage {
  * double cannot hold.
  */
 export function readMessage(text: string): WireMessage | UnusableMessage {
-  const parsed = parseJson(text, MESSAGE_BOUNDS);
+  // Servers on .NET begin with a byte order mark, which a reader may skip (RFC 8259, section 8.1).
+  const parsed = parseJson(text.startsWith("\ufeff") ? text.slice(1) : text, MESSAGE_BOUNDS);
   if (!("value" in parsed)) {
-    const problem = `the message is not usable JSON: ${parsed.reason} at position ${parsed.position}`;
-    return parsed.kind === "syntax" ? { problem } : { problem, ...idOf(text) };
+    const { kind, position } = parsed;
+    const [constant] = CONSTANT.exec(text.slice(position, position + MAX_CONSTANT)) ?? [];
+    const reason = constant === undefined ? parsed.reason : `${constant}, which JSON does not have,`;
+    const problem = `the message is not usable JSON: ${reason} at position ${position}`;
+    return { problem, ...(kind === "syntax" ? idBefore(text) : idOf(text)) };
   }
   return checkMessage(parsed.value);
 }
@@ -91,4 +95,21 @@ function idOf(text: string): { readonly id?: MessageId } {
   } catch {
     return {};
   }
+}
+
+/** What Python and others write of values that JSON cannot hold. */
+const CONSTANT = /^(?:NaN|Infinity|undefined)\b/;
+const MAX_CONSTANT = "undefined".length + 1;
+
+/** In how many characters an answer says what it answers. */
+const MAX_BEGINNING = 1_024;
+
+/** The beginning of an answer up to its result, as libraries write it. */
+const BEGINNING =
+  /^\ufeff?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]{1,256}"|-?\d{1,15})\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"\s*:/;
+
+/** The same of an answer that is no JSON, such as one with `NaN`. */
+function idBefore(text: string): { readonly id?: MessageId } {
+  const [, id] = BEGINNING.exec(text.slice(0, MAX_BEGINNING)) ?? [];
+  return id === undefined ? {} : { id: JSON.parse(id) as MessageId };
 }

@@ -8,6 +8,7 @@ import type { OpenCall } from "./questions/open-calls.ts";
 import { inRounds } from "./questions/rounds.ts";
 import { withPages } from "./questions/url-elicitation.ts";
 import type { Sdk } from "./sdk.ts";
+import { LaterRequestError } from "./unsent.ts";
 import { WHOLE, type WireFilter } from "./wire-filter.ts";
 
 /** Milliseconds for the answer to `server/discover` over stdio. Silence means that the server speaks 2025-11-25. */
@@ -160,7 +161,9 @@ export class Wire {
     link?: McpCallLink,
   ): Promise<JsonObject> {
     const call = { signal, link, ...(onLog && { onLog }) };
+    let requests = 0;
     const send = async (retry: JsonObject): Promise<JsonObject> => {
+      requests++;
       const result: unknown = await this.#client.callTool(
         { ...retry, ...this.#declared(call), name, arguments: args },
         {
@@ -173,9 +176,13 @@ export class Wire {
       );
       return wholeOf(result);
     };
-    return withoutResultType(
-      await this.#filter.calls.during(call, () => withPages(() => inRounds(send, call), call)),
-    );
+    try {
+      return withoutResultType(
+        await this.#filter.calls.during(call, () => withPages(() => inRounds(send, call), call)),
+      );
+    } catch (error) {
+      throw requests > 1 ? new LaterRequestError(error) : error;
+    }
   }
 
   /**
@@ -197,7 +204,7 @@ export class Wire {
     return withoutResultType(await this.#filter.calls.during(call, () => inRounds(send, call)));
   }
 
-  /** A server of 2026-07-28 is told with each request what its client can be asked. */
+  /** A server of 2026-07-28 learns with each request what its client can be asked. */
   #declared({ link, onLog }: OpenCall): JsonObject {
     if (!this.isModern) return {};
     const logs = link !== undefined && onLog !== undefined;

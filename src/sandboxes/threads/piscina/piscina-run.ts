@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } f
 import type { Piscina } from "piscina";
 import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
 import { race } from "../../../base/timers/race.ts";
-import type { AbandonedThreads } from "../abandoned/abandoned-threads.ts";
+import type { AbandonedThreads } from "../abandoned-threads.ts";
 import type { EndCause, PoolOutcome, PoolTaskOptions } from "../pool-task.ts";
 import { END_GRACE_MS } from "../pool-thread.ts";
 import { msBetween } from "../thread-table.ts";

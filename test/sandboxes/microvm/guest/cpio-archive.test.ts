@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
-import { writeArchive } from "../../../../src/sandboxes/microvm/guest/cpio-archive.ts";
+import { writeArchive } from "../../../../src/sandboxes/microvm/guest/initramfs.ts";
 
 const BUSYBOX = "/bin/busybox";
 const hasBusybox = existsSync(BUSYBOX);

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Machine } from "../../../../src/sandboxes/microvm/machine.ts";
-import { QemuBackend } from "../../../../src/sandboxes/microvm/qemu/qemu-backend.ts";
-import { canSealMemory } from "../../../../src/sandboxes/microvm/qemu/sealed-memory.ts";
-import { rehearse } from "../../../../src/sandboxes/microvm/rehearsal.ts";
+import { rehearse } from "../../../../src/sandboxes/microvm/machine-pool.ts";
+import { canSealMemory, QemuBackend } from "../../../../src/sandboxes/microvm/qemu/qemu-backend.ts";
 import { unavailable } from "../availability.ts";
 
 const TOOL_BYTES = 64 * 1_024 * 1_024;
@@ -28,7 +27,8 @@ describe.skipIf(unavailable)("a machine that QEMU saved", { timeout: 300_000 }, 
   function open(maxSealedBytes?: number): QemuBackend {
     const cacheDirectory = join(directory, "cache");
     const backend = new QemuBackend({
-      ...{ accelerator: "tcg", cacheDirectory },
+      accelerator: "tcg",
+      cacheDirectory,
       ...(maxSealedBytes !== undefined && { maxSealedBytes }),
     });
     backends.push(backend);

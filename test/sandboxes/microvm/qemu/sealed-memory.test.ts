@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { canSealMemory, sealMemory } from "../../../../src/sandboxes/microvm/qemu/sealed-memory.ts";
+import { canSealMemory, sealMemory } from "../../../../src/sandboxes/microvm/qemu/qemu-backend.ts";
 
 const MEMORY = Buffer.concat([Buffer.alloc(8_192), Buffer.alloc(4_096, 7), Buffer.alloc(4_096)]);
 

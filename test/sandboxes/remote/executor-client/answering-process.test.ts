@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AnsweringProcess } from "../../../../src/sandboxes/remote/executor-client/answering-process.ts";
+import { AnsweringProcess } from "../../../../src/sandboxes/remote/executor-client/endpoint.ts";
 
 const A = { id: "a".repeat(32), time: 10 };
 const B = { id: "b".repeat(32), time: 5 };

@@ -155,7 +155,9 @@ describe("an executor's response", () => {
       socket.write(response(200, execution(request, { success: false, output: null, error })));
     });
     expect(read).toEqual({
-      ...{ code: "execution_error", message: "too dark", effect: "committed" },
+      code: "execution_error",
+      message: "too dark",
+      effect: "committed",
       userVisible: false,
     });
   });

@@ -3,6 +3,7 @@ import type { DispatchContext } from "../../../../src/engine/call/context.ts";
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
+import type { Tool } from "../../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../../src/json/value.ts";
 import { allow } from "../../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts";
@@ -20,6 +21,8 @@ export interface RemoteCall {
   readonly context?: Partial<DispatchContext>;
   /** Default: none is declared. */
   readonly sideEffects?: SideEffects;
+  /** Further members of the tool on this side. */
+  readonly tool?: Partial<Tool>;
 }
 
 /** Dispatches one call of a tool on executors. */
@@ -27,11 +30,23 @@ export async function callOn(
   executor: ExecutorImplementation["executor"],
   name: string,
   sandboxes: Sandboxes,
-  { id = "call", input = {}, limits = {}, capabilities = {}, context = {}, sideEffects }: RemoteCall = {},
+  {
+    id = "call",
+    input = {},
+    limits = {},
+    capabilities = {},
+    context = {},
+    sideEffects,
+    tool: more,
+  }: RemoteCall = {},
 ): Promise<ToolExecution> {
   const tool = {
-    ...{ name, description: "", inputSchema: { type: "object" }, remote: { executor } },
+    name,
+    description: "",
+    inputSchema: { type: "object" },
+    remote: { executor },
     ...(sideEffects && { sideEffects }),
+    ...more,
   };
   const execution = await new ToolDispatchEngine().dispatch(
     { id, name, arguments: input },

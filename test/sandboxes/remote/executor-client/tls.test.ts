@@ -45,7 +45,9 @@ test("framed connections end when the authorities of certificates are replaced",
   const counting = new CountingTool();
   const certificates = [{ id: "agent", certificate: "DNS:agent" }];
   const executor = await startExecutor([counting.tool], {
-    ...{ frames: true, certificates, token: "0123456789abcdef" },
+    frames: true,
+    certificates,
+    token: "0123456789abcdef",
     tls: { ...server, clientCa: ca },
   });
   // The certificate lets the client connect; its credential is the token, which stays.
@@ -58,8 +60,11 @@ test("framed connections end when the authorities of certificates are replaced",
   const before = counting.calls;
   using stranger = new Authority();
   executor.reload({
-    ...{ registry: new ToolRegistry().register(counting.tool), policy: new HostPolicy() },
-    ...{ certificates, token: "0123456789abcdef", tls: { ...server, clientCa: stranger.cert } },
+    registry: new ToolRegistry().register(counting.tool),
+    policy: new HostPolicy(),
+    certificates,
+    token: "0123456789abcdef",
+    tls: { ...server, clientCa: stranger.cert },
   });
   for (let index = 0; index < 3; index++) expect(await call()).toMatchObject({ success: false });
   expect(counting.calls).toBe(before);

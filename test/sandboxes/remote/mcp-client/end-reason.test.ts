@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { readErrorLines } from "../../../../src/sandboxes/remote/mcp-client/stdio/stderr-lines.ts";
+import { readErrorLines } from "../../../../src/sandboxes/remote/mcp-client/stdio-transport.ts";
 
 async function reasonOf(text: string): Promise<string | undefined> {
   const stderr = new PassThrough();
@@ -24,7 +24,7 @@ test.each([
   [
     "npm",
     "npm warn x\nnpm error code E404\nnpm error 404 Not Found\nnpm error A log is in /x\n",
-    "npm error code E404",
+    "npm error 404 Not Found",
   ],
   ["a shell", "sh: 1: mcp-server: not found\n", "sh: 1: mcp-server: not found"],
   [
@@ -35,8 +35,29 @@ test.each([
   [
     "Rust",
     "thread 'main' panicked at src/main.rs:1:2:\nboom\n",
-    "thread 'main' panicked at src/main.rs:1:2:",
+    "thread 'main' panicked at src/main.rs:1:2: boom",
   ],
+  [
+    "a server that warns first",
+    "Warning: Cannot access directory /x, skipping\nError: None of the specified directories are accessible\n",
+    "Error: None of the specified directories are accessible",
+  ],
+  [
+    "Node.js after warnings",
+    "(node:7) ExperimentalWarning: x is required\n(node:7) [DEP1] DeprecationWarning: invalid y\nError: no token\n",
+    "Error: no token",
+  ],
+  [
+    "npm after warnings",
+    "npm warn EBADENGINE required: { node: '>=24' }\nnpm warn x failed\nnpm error missing script: start\n",
+    "npm error missing script: start",
+  ],
+  [
+    "a program with times and levels",
+    "2026-11-29T16:39:02.5Z WARN the cache is missing\n[info] 0 errors\n2026-11-29 16:39:03,1 ERROR no database\n",
+    "2026-11-29 16:39:03,1 ERROR no database",
+  ],
+  ["a program that only warns", "warning: a is missing\nwarning: b is missing\n", "warning: b is missing"],
   ["a program with a usage", "server 1.0\nUsage: server DIR\n", "Usage: server DIR"],
   [
     "a program that says much before",

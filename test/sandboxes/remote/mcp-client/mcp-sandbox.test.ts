@@ -19,8 +19,12 @@ async function run(during: (options: McpCallOptions, waited: Promise<void>) => P
   };
   const mcp = { call, toJSON: () => ({}) };
   const task = {
-    ...{ callId: "c", turnId: "c", input: {}, limits: { wallTimeMs: 300 } },
-    ...{ implementations: { remote: { mcp } }, observer: { output: () => {}, log: () => {} } },
+    callId: "c",
+    turnId: "c",
+    input: {},
+    limits: { wallTimeMs: 300 },
+    implementations: { remote: { mcp } },
+    observer: { output: () => {}, log: () => {} },
   };
   const outcome = await sandbox.run(task as never);
   await sandbox.close();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { SlowTools } from "../../../../src/sandboxes/threads/fairness/slow-tools.ts";
 import { type PoolOutcome, PoolTask } from "../../../../src/sandboxes/threads/pool-task.ts";
+import { SlowTools } from "../../../../src/sandboxes/threads/worker-pool.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

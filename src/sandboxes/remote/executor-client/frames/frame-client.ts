@@ -99,7 +99,8 @@ export class FrameClient {
   #opened(socket: Socket, sealer: FrameSeals | undefined): void {
     const contact = Object.freeze({ origin: this.#address.url, address: socket.remoteAddress ?? "" });
     const connection = new FrameConnection(socket, {
-      ...{ contact, sealer },
+      contact,
+      sealer,
       onReady: () => {
         this.#isOpening = false;
         this.#ready = connection;

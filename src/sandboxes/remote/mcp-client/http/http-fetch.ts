@@ -1,14 +1,79 @@
 import { Readable } from "node:stream";
 import type { FetchLike } from "@modelcontextprotocol/client";
+import { CollectedBytes } from "../../../../base/collected-bytes.ts";
 import type { Egress } from "../../../../egress/egress.ts";
 import { EgressError } from "../../../../egress/egress-error.ts";
 import type { ResponseHeaders } from "../../../../egress/request.ts";
 import type { NetGrant } from "../../../../policy/grant/net-grant.ts";
+import { LineSplitter } from "../line-splitter.ts";
+import type { OpenCall } from "../questions/open-calls.ts";
 import { SessionGoneError, UnsentError } from "../unsent.ts";
 import type { WireFilter } from "../wire-filter.ts";
 import { MAX_MESSAGE_BYTES } from "../wire-message.ts";
-import { checkedEvents } from "./checked-events.ts";
-import type { HeldBytes } from "./message-room.ts";
+import type { ReservedBytes } from "./message-room.ts";
+
+/** The longest pause that a server may ask for before a stream is opened again, in ms. */
+const MAX_RETRY_MS = 30_000;
+
+/** The shortest one: a server must not make its client ask in a loop. */
+const MIN_RETRY_MS = 500;
+
+/** The longest id and name of an event. */
+const MAX_FIELD = 8_192;
+
+const FIELD = /^(data|event|id|retry)(?:: ?(.*))?$/s;
+
+/** The fields of one event. */
+class PendingEvent {
+  readonly #filter: WireFilter;
+  readonly #data: string[] = [];
+  /** The last of each name counts. */
+  readonly #others = new Map<string, string>();
+  readonly #call: OpenCall | undefined;
+  #length = 0;
+
+  constructor(filter: WireFilter, call: OpenCall | undefined) {
+    this.#filter = filter;
+    this.#call = call;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Takes a line. Comments and unknown fields are left out. */
+  add(line: string): void {
+    if (line.startsWith(":")) return;
+    const [, name, value = ""] = FIELD.exec(line) ?? [];
+    if (name === "data") {
+      this.#length += value.length + 1;
+      if (this.#length > MAX_MESSAGE_BYTES)
+        throw new Error(`an event has more than ${MAX_MESSAGE_BYTES} characters`);
+      this.#data.push(value);
+    } else if (name === "retry") {
+      if (/^\d+$/.test(value)) this.#others.set(name, this.#bounded(value));
+    } else if (name !== undefined && value.length <= MAX_FIELD) this.#others.set(name, value);
+  }
+
+  /** Returns the event as the SDK may read it. */
+  end(): string {
+    const text = this.#data.join("\n");
+    const passed = text === "" ? text : this.#filter.pass(text, this.#call);
+    // JSON has no line breaks besides white space.
+    const data =
+      this.#data.length === 0 || passed === undefined ? [] : [`data: ${passed.replaceAll(/[\r\n]/g, " ")}`];
+    const lines = [...Array.from(this.#others, ([name, value]) => `${name}: ${value}`), ...data];
+    return lines.length === 0 ? "" : `${lines.join("\n")}\n\n`;
+  }
+
+  #bounded(retry: string): string {
+    const ms = Math.min(Math.max(Number(retry), MIN_RETRY_MS), MAX_RETRY_MS);
+    if (ms !== Number(retry)) {
+      this.#filter.problem(`it asks for a pause of ${retry.slice(0, 20)} ms, and gets one of ${ms} ms`);
+    }
+    return String(ms);
+  }
+}
 
 /** Milliseconds to the head of a response. A call whose server answers with one document has no other deadline. */
 const HEAD_TIMEOUT_MS = 10 * 60_000;
@@ -22,7 +87,7 @@ const EVENTS = "text/event-stream";
 const BODILESS = new Set([204, 205, 304]);
 
 /** Statuses of servers, and of proxies before them, to a request whose session they do not know. */
-const WITHOUT_SESSION = new Set([400, 404, 503]);
+const WITHOUT_SESSION = new Set([400, 404, 502, 503]);
 
 /** Errors that come with the statuses 400 and 404 in 2026-07-28. */
 const MODERN_ERRORS: ReadonlySet<unknown> = new Set([-32_601, -32_602, -32_020, -32_021, -32_022]);
@@ -34,7 +99,7 @@ export interface HttpFetchOptions {
   /** Checks messages before the SDK reads them. Default: the responses are documents, as those of authorization servers are. */
   readonly filter?: WireFilter;
   /** Begins to hold the bytes of a response. */
-  readonly hold: () => HeldBytes;
+  readonly hold: () => ReservedBytes;
 }
 
 /**
@@ -102,17 +167,16 @@ export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): F
   };
 }
 
-async function readText(body: Readable, received: HeldBytes): Promise<string> {
+async function readText(body: Readable, received: ReservedBytes): Promise<string> {
   using held = received;
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const read = new CollectedBytes();
   for await (const chunk of body) {
-    length += (chunk as Buffer).length;
+    const length = read.length + (chunk as Buffer).length;
     if (length > MAX_MESSAGE_BYTES) throw new Error(`the body has more than ${MAX_MESSAGE_BYTES} bytes`);
     held.set(length);
-    chunks.push(chunk as Buffer);
+    read.add(chunk as Buffer);
   }
-  return Buffer.concat(chunks).toString();
+  return read.read().toString();
 }
 
 /** Whether a text is an error of 2026-07-28, which has no sessions: the request is wrong, and not the connection. */
@@ -149,4 +213,41 @@ function headersOf(received: ResponseHeaders): Headers {
     for (const each of [value ?? []].flat()) headers.append(name, each);
   }
   return headers;
+}
+
+/**
+ * Passes on a stream of events (WHATWG HTML, section 9.2) whose messages the filter accepts. The length of an event and the
+ * time in `retry` are bounded. Nothing else than checked fields is passed on, so that no other parser can read more into it. A
+ * stream whose event is too long, or has no room, ends with an error.
+ *
+ * @param received Holds the bytes of the unfinished event.
+ * @param call The call whose stream it is; `undefined` if it is none.
+ */
+export async function* checkedEvents(
+  body: Readable,
+  filter: WireFilter,
+  received: ReservedBytes,
+  call?: OpenCall,
+): AsyncGenerator<Buffer> {
+  using held = received;
+  const lines = new LineSplitter(MAX_MESSAGE_BYTES);
+  let event = new PendingEvent(filter, call);
+  for await (const chunk of body) {
+    for (const bytes of lines.push(chunk as Buffer)) {
+      for (const line of splitReturns(bytes.toString())) {
+        if (line !== "") event.add(line);
+        else {
+          const passed = event.end();
+          event = new PendingEvent(filter, call);
+          if (passed !== "") yield Buffer.from(passed);
+        }
+      }
+    }
+    held.set(lines.length + event.length);
+  }
+}
+
+/** A carriage return ends a line, too, unless a line feed follows. */
+function splitReturns(line: string): readonly string[] {
+  return line.includes("\r") ? line.replace(/\r$/, "").split("\r") : [line];
 }

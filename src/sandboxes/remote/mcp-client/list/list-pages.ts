@@ -7,7 +7,7 @@ const MAX_PAGES = 256;
 /** The longest cursor, in characters. */
 const MAX_CURSOR = 8_192;
 
-/** The most time for which a list may be kept, in ms. */
+/** The most time for which a list may be retained, in ms. */
 const MAX_TTL_MS = 24 * 60 * 60_000;
 
 /** A list of a server cannot be used. `message` has no text of the server. */

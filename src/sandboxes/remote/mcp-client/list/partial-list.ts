@@ -21,13 +21,13 @@ const NAMES = ["name", "uri", "uriTemplate"];
 /** How large one item may be. */
 const ITEM_BOUNDS: JsonBounds = Object.freeze({
   length: 4 * 1_024 * 1_024,
-  values: 200_000,
-  members: 100_000,
+  values: 50_000,
+  members: 20_000,
   decimals: "exact",
 });
 
 /** How many values all items have. */
-const MAX_VALUES = 2_000_000;
+const MAX_VALUES = 200_000;
 
 /** How long the rest of the message may be. */
 const REST_BOUNDS: JsonBounds = Object.freeze({ length: 1_024 * 1_024, values: 20_000, members: 10_000 });
@@ -57,8 +57,8 @@ export function readPartialList(text: string, method: string): JsonObject | unde
   const unusable: string[] = [];
   let values = 0;
   for (const [index, item] of items.entries()) {
-    values += item.values;
     const parsed = parseJson(item.text, ITEM_BOUNDS);
+    if ("value" in parsed) values += item.values;
     if ("value" in parsed && values <= MAX_VALUES) listed.push(parsed.value);
     else {
       const why =

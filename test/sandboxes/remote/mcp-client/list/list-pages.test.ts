@@ -11,6 +11,8 @@ test.each<[JsonValue, number | undefined]>([
 ])("a list whose ttlMs is %j holds for %s ms", async (ttlMs, expected) => {
   const list = { method: "tools/list", member: "tools", maxItems: 10 };
   expect(await listPages(async () => ({ tools: [1], ttlMs }), list)).toEqual({
-    ...{ items: [1], problems: [], ttlMs: expected },
+    items: [1],
+    problems: [],
+    ttlMs: expected,
   });
 });

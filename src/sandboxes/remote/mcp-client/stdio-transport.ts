@@ -1,11 +1,52 @@
+import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import type { LongRunningEnd, LongRunningProgram } from "../../../process/long-running/confined-program.ts";
-import { LineSplitter, LineTooLongError } from "../line-splitter.ts";
-import type { Notify } from "../notice.ts";
-import { UnsentError } from "../unsent.ts";
-import type { WireFilter } from "../wire-filter.ts";
-import { MAX_MESSAGE_BYTES, type WireMessage } from "../wire-message.ts";
-import { readErrorLines } from "./stderr-lines.ts";
+import { beginning } from "../../../base/text.ts";
+import type { LongRunningEnd, LongRunningProgram } from "../../process/long-running/confined-program.ts";
+import { LineSplitter, LineTooLongError } from "./line-splitter.ts";
+import type { Notify } from "./notice.ts";
+import { Rate } from "./rate.ts";
+import { UnsentError } from "./unsent.ts";
+import type { WireFilter } from "./wire-filter.ts";
+import { MAX_MESSAGE_BYTES, type WireMessage } from "./wire-message.ts";
+
+/** Lines in a second that reach the log. */
+const MAX_LINES = 20;
+
+/** Characters of a line. */
+const MAX_LENGTH = 1_000;
+
+/** A line that says why a program ended, as runtimes, shells, package managers and most programs write it. */
+const REASON =
+  /^(?:[\w.]*(?:Error|Exception)\b(?:\s*\[\w+\])?:|.*\b(?:error|fatal|panic|panicked|ERR!|cannot|could not|failed|denied|refused|not found|no such|missing|required|invalid|unknown)\b)/i;
+
+/** The location of an error in a program, a heading above one, and a code that the next line explains: they say nothing alone. */
+const NO_REASON = /^(?:\s+at |Traceback|node:|\s*throw |npm (?:error|ERR!) (?:code|errno|syscall) |.*:\d+$)/;
+
+/** What does not end a program, also if it speaks of errors: after a time, a process or npm, a level below that of errors. */
+const NO_ERROR =
+  /^(?:npm |\(node:\d+\) )?[\d\s:.,TZ+()[\]-]*(?:\[\w+\] )?(?:\w*warn(?:ing)?|notice|info|debug)\b/i;
+
+/** Finds in the lines of a program why it ended. */
+class EndReason {
+  #first: string | undefined;
+  #last: string | undefined;
+
+  /** Takes the next line. */
+  add(line: string): void {
+    this.#last = line;
+    if (this.#first === undefined) {
+      if (REASON.test(line) && !NO_REASON.test(line) && !NO_ERROR.test(line)) this.#first = line;
+    } else if (this.#first.endsWith(":")) {
+      // Rust and others only say where it was, and what it was in the next line.
+      this.#first = beginning(`${this.#first} ${line.trim()}`, MAX_LENGTH);
+    }
+  }
+
+  /** The first line that looks like an error, with the next one if it ends in a colon; or else the last line. `undefined` if there is none. */
+  get line(): string | undefined {
+    return this.#first ?? this.#last;
+  }
+}
 
 /** The most bytes that wait until the server reads them. */
 const MAX_WAITING_BYTES = 16 * 1_024 * 1_024;
@@ -107,4 +148,30 @@ const NOT_FOUND = 127;
 function endText(code: number | undefined): string {
   const text = `it ended with the exit code ${code}`;
   return code === NOT_FOUND ? `${text} (it sees only the system's programs, and what 'fs' grants)` : text;
+}
+
+/**
+ * Reads what a server writes to its standard error, and passes on a bounded number of lines.
+ *
+ * @returns what of it says why the server ended, also of lines that are not passed on.
+ */
+export function readErrorLines(stderr: Readable, notify: Notify): EndReason {
+  const rate = new Rate(MAX_LINES);
+  const reason = new EndReason();
+  let pending = "";
+  const show = (line: string): void => {
+    if (line.trim() === "") return;
+    reason.add(beginning(line, MAX_LENGTH));
+    if (rate.take()) notify("stderr", beginning(line, MAX_LENGTH));
+    else if (rate.isFirstExcess) notify("stderr", "(more lines, which are left out)");
+  };
+  stderr.on("data", (bytes: Buffer) => {
+    const lines = (pending + bytes.toString()).split("\n");
+    // What is beyond the bound is never shown, so it need not be retained.
+    pending = beginning(lines.pop() ?? "", MAX_LENGTH);
+    for (const line of lines) show(line);
+  });
+  stderr.on("error", () => {});
+  stderr.on("end", () => show(pending));
+  return reason;
 }

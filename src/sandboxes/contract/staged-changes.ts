@@ -11,8 +11,8 @@ export interface GrantedFiles {
   readonly fileBytes: number | undefined;
 }
 
-/** The files of one task whose changes are held: its tool reads and writes them in place of those on disk. */
-export interface HeldFiles {
+/** The files of one task whose changes are staged: its tool reads and writes them in place of those on disk. */
+export interface StagedFiles {
   readonly files: WorkspaceFiles;
   /** Bytes that the task has written. */
   readonly writtenBytes: number;
@@ -23,9 +23,9 @@ export interface HeldFiles {
 }
 
 /**
- * Opens the files of a task that the host sandbox runs in this process, so that what it changes is held and does not reach
+ * Opens the files of a task that the host sandbox runs in this process, so that what it changes is staged and does not reach
  * the disk. It may grant no more than it was given: a directory that can only be read stays so.
  *
  * @throws anything, if they cannot be opened: the task does not run.
  */
-export type HoldChanges = (granted: GrantedFiles) => HeldFiles;
+export type StageChanges = (granted: GrantedFiles) => StagedFiles;
