@@ -23,7 +23,9 @@ export class EventTooLongError extends Error {
 /** Reads a stream of events incrementally. It buffers at most one event. */
 export class StreamReader {
   readonly #maxLength: number;
-  #pending = "";
+  /** The pieces of the line that has no end yet, and their length. */
+  #pending: string[] = [];
+  #pendingLength = 0;
   #event = "";
   #data: string[] = [];
   #length = 0;
@@ -36,7 +38,7 @@ export class StreamReader {
 
   /** The length of the event that is not complete yet. */
   get pendingLength(): number {
-    return this.#length + this.#pending.length;
+    return this.#length + this.#pendingLength;
   }
 
   /**
@@ -51,14 +53,23 @@ export class StreamReader {
     if (text !== "") this.#endsInReturn = text.endsWith("\r");
     let start = 0;
     for (const { 0: lineEnd, index } of piece.matchAll(/\r\n|\n|\r/g)) {
-      const event = this.#takeLine(this.#pending + piece.slice(start, index));
+      const event = this.#takeLine(this.#pending.join("") + piece.slice(start, index));
       if (event !== undefined) events.push(event);
-      this.#pending = "";
+      this.#pending = [];
+      this.#pendingLength = 0;
       start = index + lineEnd.length;
     }
-    this.#pending += piece.slice(start);
+    this.#keep(piece.slice(start));
     if (this.pendingLength > this.#maxLength) throw new EventTooLongError();
     return events;
+  }
+
+  /** Many small pieces would take many times their length, also as one text that is made of them. */
+  #keep(piece: string): void {
+    if (piece === "") return;
+    this.#pending.push(piece);
+    this.#pendingLength += piece.length;
+    if (this.#pending.length > 1_024 + this.#pendingLength / 64) this.#pending = [this.#pending.join("")];
   }
 
   #takeLine(line: string): StreamEvent | undefined {

@@ -48,6 +48,9 @@ export interface RemoteGrant {
   readonly capabilities: Capabilities;
 }
 
+/** The most UTF-16 code units of a text that a tool wrote for the model. Executors shorten a longer one. */
+export const MAX_MODEL_TEXT = 30_000;
+
 /** The body of a successful response: the executor's `ToolExecution` as JSON. */
 export interface RemoteExecution {
   readonly callId: string;
@@ -59,6 +62,8 @@ export interface RemoteExecution {
   readonly sandbox: SandboxMode | null;
   readonly error?: RemoteError;
   readonly metadata?: JsonObject;
+  /** How the model reads the output, if the tool says so: at most {@link MAX_MODEL_TEXT} UTF-16 code units. */
+  readonly modelText?: string;
   /** What the call changed in files of the executor's machine: see `ToolExecution.changes`. */
   readonly changes?: Changes;
   readonly receipt: {

@@ -54,7 +54,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = Object.freez
   not_acceptable: refusal(406),
   /** The session already had a call with this id, but with another name or other arguments. */
   call_id_conflict: refusal(409),
-  /** The call already ran, and its execution is no longer kept. It does not run again. */
+  /** The call already ran, and its execution is no longer retained. It does not run again. */
   result_forgotten: afterwards(410),
   /** The request is for another process than this one. The call did not run here. */
   other_executor: notNow(417),

@@ -5,6 +5,7 @@ import { MAX_FILE_CHANGES } from "../tool/changes.ts";
 import { ISOLATIONS } from "../tool/isolation.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { BodyCheck, closed } from "./body-check.ts";
+import { MAX_MODEL_TEXT } from "./messages.ts";
 import { PROBLEMS } from "./problems.ts";
 
 const NAME: JsonObject = { type: "string", maxLength: 1_024 };
@@ -32,6 +33,7 @@ const RESULT: JsonObject = {
     ["userVisible", "limit"],
   ),
   metadata: { type: "object" },
+  modelText: { type: "string", maxLength: MAX_MODEL_TEXT },
   changes: closed(
     {
       files: {
@@ -60,7 +62,7 @@ const RESULT: JsonObject = {
     ["mayStillRun", "ended", "grant", "isolation"],
   ),
 };
-const OPTIONAL_RESULTS = ["error", "metadata", "changes"];
+const OPTIONAL_RESULTS = ["error", "metadata", "modelText", "changes"];
 
 function problemSchema(code: JsonObject): JsonObject {
   return closed({ error: closed({ code, message: TEXT, effect: { enum: ["none", "unknown"] } }) });

@@ -1,4 +1,6 @@
-import type { KeyObject } from "node:crypto";
+import { type KeyObject, verify } from "node:crypto";
+import { FairBudget } from "../../base/fair-budget.ts";
+import { FairQueue } from "../../base/fair-queue.ts";
 import { RemoteProblem } from "../problems.ts";
 import {
   ALWAYS_COVERED,
@@ -7,9 +9,137 @@ import {
   type SignedMessage,
   signatureBase,
 } from "./base.ts";
-import { type ClaimedSignature, readSignatureInput } from "./input.ts";
-import { ReplayMemory } from "./replay-memory.ts";
-import { VerificationQueue } from "./verification-queue.ts";
+
+/** The contents of `signature-input` and `signature`, which have not been verified. */
+interface ClaimedSignature {
+  /** Names without parameters, in order. */
+  readonly components: readonly string[];
+  readonly params: {
+    /** Seconds since the epoch. */
+    readonly created: number;
+    /** Seconds since the epoch. */
+    readonly expires: number;
+    readonly nonce: string;
+    readonly alg: string | undefined;
+    readonly keyid: string;
+    readonly tag: string;
+  };
+  /** The value of `@signature-params`. */
+  readonly paramsText: string;
+  readonly signature: Buffer;
+}
+
+const MAX_INPUT_LENGTH = 2_048;
+
+const STRING = String.raw`"[\x20-\x21\x23-\x5b\x5d-\x7e]*"`;
+
+/** One label, with components without parameters, and its parameters, in the serialization of RFC 8941. */
+const INPUT = new RegExp(
+  String.raw`^([a-z*][a-z0-9_.*-]{0,63})=(\(("[a-z0-9@_-]+"(?: "[a-z0-9@_-]+")*)\)((?:;[a-z]+=(?:${STRING}|[0-9]{1,12}))+))$`,
+);
+
+const PARAM = /;([a-z]+)=(?:"([\x20-\x21\x23-\x5b\x5d-\x7e]*)"|([0-9]{1,12}))/g;
+
+const SIGNATURE = /^([a-z*][a-z0-9_.*-]{0,63})=:([A-Za-z0-9+/]{86}==):$/;
+
+/** Maximum number of nonces, of about 100 bytes each. */
+const CAPACITY = 200_000;
+
+/** Remembers the nonces of signatures until they expire, to accept each signature only once. */
+export class ReplayMemory {
+  /** Shared between the keys. */
+  readonly #budget: FairBudget;
+  /** Nonces by the second after which they are deleted, and by key. */
+  readonly #bySecond = new Map<number, Map<string, Set<string>>>();
+  #purgedAt = 0;
+
+  /**
+   * @param keys The number of keys. Each has an equal part of the capacity even if others hold all of it, so up to
+   *   twice the capacity may be used.
+   * @param capacity Maximum number of nonces. Default: 200,000.
+   */
+  constructor(keys: number, capacity: number = CAPACITY) {
+    this.#budget = new FairBudget(capacity, Math.floor(capacity / Math.max(keys, 1)));
+  }
+
+  /**
+   * Records a nonce.
+   *
+   * @param until Second since the epoch until which the signature could be accepted. It must be the same each
+   *   time the same signature is used.
+   * @param now Seconds since the epoch.
+   * @returns `full` if there is no capacity for this key. The request must then be refused, since replays of it could not
+   *   be recognised.
+   */
+  take(keyId: string, nonce: string, until: number, now: number): "fresh" | "seen" | "full" {
+    this.#purge(now);
+    let keys = this.#bySecond.get(until);
+    let nonces = keys?.get(keyId);
+    if (nonces?.has(nonce)) return "seen";
+    if (!this.#budget.take(keyId, 1)) return "full";
+    if (keys === undefined) {
+      keys = new Map();
+      this.#bySecond.set(until, keys);
+    }
+    if (nonces === undefined) {
+      nonces = new Set();
+      keys.set(keyId, nonces);
+    }
+    nonces.add(nonce);
+    return "fresh";
+  }
+
+  #purge(now: number): void {
+    if (now <= this.#purgedAt) return;
+    this.#purgedAt = now;
+    for (const [until, keys] of this.#bySecond) {
+      if (until >= now) continue;
+      for (const [keyId, nonces] of keys) this.#budget.giveBack(keyId, nonces.size);
+      this.#bySecond.delete(until);
+    }
+  }
+}
+
+/**
+ * How many signatures are verified at once. Node.js has four threads for these, for files and for names; verifications must
+ * not take them all.
+ */
+const AT_ONCE = 2;
+
+interface Verification {
+  readonly keyId: string;
+  readonly base: Buffer;
+  readonly key: KeyObject;
+  readonly signature: Buffer;
+  readonly settle: (isValid: boolean) => void;
+}
+
+/** Verifies signatures on other threads. Keys take turns. */
+class VerificationQueue {
+  readonly #waiting = new FairQueue<Verification>(({ keyId }) => ({ principal: keyId }));
+  #running = 0;
+
+  /** Returns whether a signature is valid. Never rejects. */
+  verify(keyId: string, base: Buffer, key: KeyObject, signature: Buffer): Promise<boolean> {
+    return new Promise((settle) => {
+      this.#waiting.add({ keyId, base, key, signature, settle });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#running >= AT_ONCE) return;
+    const verification = this.#waiting.next();
+    if (verification === undefined) return;
+    const { base, key, signature, settle } = verification;
+    this.#running++;
+    verify(null, base, key, signature, (error, isValid) => {
+      this.#running--;
+      settle(error === null && isValid);
+      this.#next();
+    });
+  }
+}
 
 /** Maximum lifetime of a signature in seconds. Its nonce is remembered for as long. */
 export const MAX_SIGNATURE_LIFETIME_S = 300;
@@ -131,4 +261,38 @@ function signatureBaseOf(
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Reads the headers of a signature (RFC 9421, section 4): exactly one, over components without parameters.
+ * They must be serialized exactly as in RFC 8941, so the received text is the text that was signed.
+ *
+ * @returns `undefined` if the headers are malformed or unsupported.
+ */
+export function readSignatureInput(input: string, signature: string): ClaimedSignature | undefined {
+  if (input.length > MAX_INPUT_LENGTH) return undefined;
+  const [, label, paramsText, names, tail] = INPUT.exec(input) ?? [];
+  const [, signedLabel, base64] = SIGNATURE.exec(signature) ?? [];
+  if (paramsText === undefined || base64 === undefined || label !== signedLabel) return undefined;
+  const bytes = Buffer.from(base64, "base64");
+  // The unused bits of the last base64 digit must be zero.
+  if (bytes.toString("base64") !== base64) return undefined;
+  const components = (names ?? "").slice(1, -1).split('" "');
+  const params = new Map<string, string | number>();
+  for (const [, name = "", text, digits] of (tail ?? "").matchAll(PARAM)) {
+    if (params.has(name)) return undefined;
+    params.set(name, text ?? Number(digits));
+  }
+  const [created, expires] = [params.get("created"), params.get("expires")];
+  const [nonce, alg] = [params.get("nonce"), params.get("alg")];
+  const [keyid, tag] = [params.get("keyid"), params.get("tag")];
+  if (typeof created !== "number" || typeof expires !== "number") return undefined;
+  if (typeof nonce !== "string" || typeof keyid !== "string" || typeof tag !== "string") return undefined;
+  if (typeof alg === "number" || new Set(components).size < components.length) return undefined;
+  return {
+    components,
+    params: { created, expires, nonce, alg, keyid, tag },
+    paramsText,
+    signature: bytes,
+  };
 }

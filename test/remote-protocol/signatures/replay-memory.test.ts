@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ReplayMemory } from "../../../src/remote-protocol/signatures/replay-memory.ts";
+import { ReplayMemory } from "../../../src/remote-protocol/signatures/verifier.ts";
 
 describe("ReplayMemory", () => {
   test("each nonce of each key is accepted once until its signature expires", () => {

@@ -9,9 +9,8 @@ import {
   signatureBase,
 } from "../../../src/remote-protocol/signatures/base.ts";
 import { matchesContentDigest } from "../../../src/remote-protocol/signatures/content-digest.ts";
-import { readSignatureInput } from "../../../src/remote-protocol/signatures/input.ts";
 import { signRequest, type UnsignedRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
-import { SignatureVerifier } from "../../../src/remote-protocol/signatures/verifier.ts";
+import { readSignatureInput, SignatureVerifier } from "../../../src/remote-protocol/signatures/verifier.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
 const KEY = { keyId: "agent-1", privateKey };
