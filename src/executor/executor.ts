@@ -2,6 +2,8 @@ import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { FairBudget } from "../base/fair-budget.ts";
+import { refuseUnknown } from "../base/options.ts";
+import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
 import type { Principal } from "../policy/principal.ts";
 import { FrameUpgrades } from "./frames/frame-upgrades.ts";
 import { Authentication, type Credentials } from "./http/authentication.ts";
@@ -13,9 +15,10 @@ import { openServer } from "./http/open-server.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
 import { Routes } from "./http/routes.ts";
 import { completeLimits, type ExecutorLimits, HELD_BODIES } from "./load/limits.ts";
+import { openUnreadBudget } from "./load/unread-answers.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
 import { Dispatcher } from "./once/dispatcher.ts";
-import { contextOf, type ExecutorOptions, type ListeningOptions } from "./options.ts";
+import { contextOf, EXECUTOR_NAMES, type ExecutorOptions, type ListeningOptions } from "./options.ts";
 import { type CheckedTls, checkTls } from "./tls/server-tls.ts";
 import type { RefusedHandshake, TlsConnections } from "./tls/tls-connections.ts";
 
@@ -26,6 +29,14 @@ const LINGER_MS = 200;
 /** The fewest connections that wait to be accepted. The kernel may allow fewer (`net.core.somaxconn` on Linux). */
 const MIN_BACKLOG = 1_024;
 const MAX_BACKLOG = 65_535;
+
+interface ExecutorParts {
+  readonly context: ExecutorContext;
+  readonly authentication: Authentication;
+  readonly limits: ExecutorLimits;
+  readonly tls: CheckedTls | undefined;
+  readonly hasFrames: boolean;
+}
 
 /** A server that dispatches calls of other processes. `docs/remote-protocol.md` describes its protocol. */
 export class Executor implements AsyncDisposable {
@@ -47,13 +58,9 @@ export class Executor implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   private constructor(
-    context: ExecutorContext,
-    authentication: Authentication,
-    limits: ExecutorLimits,
+    { context, authentication, limits, tls, hasFrames }: ExecutorParts,
     { onRefusal, onRefusedHandshake, plainHttp = false }: Omit<ListeningOptions, "listen">,
-    tls: CheckedTls | undefined,
     more: MoreRoutes | undefined,
-    hasFrames: boolean,
   ) {
     this.#more = more;
     this.#mayServePlainHttp = plainHttp;
@@ -84,7 +91,17 @@ export class Executor implements AsyncDisposable {
       }
     };
     const bodies = new FairBudget(limits.bodyBytes * HELD_BODIES, limits.bodyBytes);
-    this.#routes = new Routes(this.#dispatcher, authentication, limits, bodies, writeTools, tell, more);
+    const unread = openUnreadBudget();
+    this.#routes = new Routes({
+      dispatcher: this.#dispatcher,
+      authentication,
+      limits,
+      bodies,
+      unread,
+      writeTools,
+      onRefusal: tell,
+      more,
+    });
     const { metrics } = this.#dispatcher;
     const { server, connections } = openServer(limits, tls, {
       onRequest: (request, response) => this.#routes.handle(request, response),
@@ -100,7 +117,12 @@ export class Executor implements AsyncDisposable {
     // Without the callback, Node.js would pass every upgrade on, so there are no framed connections.
     if (!hasFrames || !("shouldUpgradeCallback" in this.#server)) return;
     const frames = new FrameUpgrades({
-      ...{ dispatcher: this.#dispatcher, guards: this.#routes, limits, bodies, more },
+      dispatcher: this.#dispatcher,
+      guards: this.#routes,
+      limits,
+      bodies,
+      unread,
+      more,
       isAnsweringOn: (socket) => this.#routes.isAnsweringOn(socket),
       onRefusal: tell,
     });
@@ -128,6 +150,7 @@ export class Executor implements AsyncDisposable {
       frames = false,
       tls,
     } = options;
+    refuseUnknown(options, EXECUTOR_NAMES, "an executor");
     if (basePath !== "" && !isBasePath(basePath)) throw new TypeError(`basePath must be ${BASE_PATH_FORM}`);
     const own = {
       ...(keys && { keys }),
@@ -142,15 +165,16 @@ export class Executor implements AsyncDisposable {
       authorities: checked?.authorities ?? "",
       basePath,
     });
-    const executor = new Executor(
-      contextOf(options),
+    const context = guardRedactions(contextOf(options));
+    checkMembers(context as Partial<DispatchContext>);
+    const parts = {
+      context,
       authentication,
-      completeLimits(limits),
-      options,
-      checked,
-      more,
-      frames,
-    );
+      limits: completeLimits(limits),
+      tls: checked,
+      hasFrames: frames,
+    };
+    const executor = new Executor(parts, options, more);
     await executor.#listen(where, hosts, authentication);
     return executor;
   }
@@ -158,7 +182,9 @@ export class Executor implements AsyncDisposable {
   async #listen(where: string, hosts: readonly string[], authentication: Authentication): Promise<void> {
     const { isRequired: isProtected } = authentication;
     const bound = await bind(this.#server, where, {
-      ...{ hosts, backlog: this.#backlog, asksClients: this.#tls?.asksClients === true },
+      hosts,
+      backlog: this.#backlog,
+      asksClients: this.#tls?.asksClients === true,
       refuseUnprotected: () => this.#refuseUnprotected(isProtected),
     });
     this.#address = bound.address;

@@ -1,3 +1,4 @@
+import type { OptionNames } from "../base/options.ts";
 import type { Credentials } from "./http/authentication.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
 import type { ExecutorLimits } from "./load/limits.ts";
@@ -50,6 +51,46 @@ export interface ListeningOptions {
    */
   readonly onRefusedHandshake?: (refused: RefusedHandshake) => void;
 }
+
+/** The names of all options of `startExecutor`. */
+export const EXECUTOR_NAMES: OptionNames<ExecutorOptions> = {
+  registry: true,
+  policy: true,
+  sandboxes: true,
+  turnId: true,
+  messageId: true,
+  workspace: true,
+  agent: true,
+  hooks: true,
+  events: true,
+  redaction: true,
+  partialOutput: true,
+  confirm: true,
+  ask: true,
+  stageChanges: true,
+  journal: true,
+  suspensions: true,
+  tracer: true,
+  idempotencyKey: true,
+  decisionTimeoutMs: true,
+  unhandledErrors: true,
+  timeouts: true,
+  embedder: true,
+  keys: true,
+  token: true,
+  tokenName: true,
+  tokens: true,
+  certificates: true,
+  listen: true,
+  hosts: true,
+  basePath: true,
+  frames: true,
+  tls: true,
+  plainHttp: true,
+  limits: true,
+  onRefusal: true,
+  onRefusedHandshake: true,
+};
 
 /** The members of the options that are those of a dispatch's context. */
 export function contextOf(options: ExecutorOptions): ExecutorContext {

@@ -154,7 +154,11 @@ describe("host tools in a hardened executor", () => {
 
 test("an executor with dropNetwork does not start without Node's permission model", async () => {
   const { code, stderr } = await sandgate([
-    ...["serve", "--config", join(folder, "sandgate.yaml"), "--listen", "127.0.0.1:0"],
+    "serve",
+    "--config",
+    join(folder, "sandgate.yaml"),
+    "--listen",
+    "127.0.0.1:0",
   ]);
   expect(code).toBe(2);
   expect(stderr).toMatch(/cannot drop the network: it needs Node's permission model/);

@@ -53,6 +53,13 @@ describe("listening", () => {
     await expect(startExecutor([], { listen })).rejects.toThrow(/listen must be HOST:PORT/);
   });
 
+  test("an executor with a misspelt option does not start, as without its token", async () => {
+    await expect(startExecutor([], { tokne: "0123456789abcdef" } as never)).rejects.toThrow(
+      "unknown option 'tokne' of an executor: did you mean 'token'?",
+    );
+    await expect(startExecutor([], { redactoin: {} } as never)).rejects.toThrow("did you mean 'redaction'?");
+  });
+
   test("an executor accepts localhost, its address and its own names as host", async () => {
     const executor = await startExecutor([new CountingTool().tool], { hosts: ["Executor.Example"] });
     const port = executor.address.split(":")[1];

@@ -13,6 +13,7 @@ import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { Sender } from "../http/authentication.ts";
 import { overloaded } from "../load/admission.ts";
+import { UnreadAnswers } from "../load/unread-answers.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import { FrameCall, type FrameCallHost, problemFrame, sized } from "./frame-call.ts";
 
@@ -21,6 +22,8 @@ export interface FrameServices {
   readonly dispatcher: Dispatcher;
   /** The memory for bodies, which HTTP requests share. */
   readonly bodies: FairBudget;
+  /** The memory for what clients have not read, which HTTP responses share. */
+  readonly unread: FairBudget;
   /** What the connection allows, without the clock. */
   readonly bounds: Omit<Hello, "now">;
   /** Milliseconds in which a frame must arrive, and in which the client must read what was written. */
@@ -33,6 +36,8 @@ export interface FrameServices {
 
 /** Bytes that a call takes up here besides its body. */
 const CALL_BYTES = 1_024;
+/** Bytes that wait without being charged: most frames are smaller, and have been sent when the turn of the event loop ends. */
+const FREE_BYTES = 65_536;
 /** Bytes that wait for a slow reader, beyond which chunks and log lines are dropped and no calls are read. */
 const MAX_WAITING_BYTES = 1_024 * 1_024;
 const PING_BYTES = 8;
@@ -47,6 +52,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   readonly #services: FrameServices;
   readonly #reader: FrameReader;
   readonly #outbox: Outbox;
+  readonly #unread: UnreadAnswers;
   readonly #calls = new Map<number, FrameCall>();
   /** Calls of the current chunk, which are submitted when it has been read: one that it also cancels does not start. */
   #arrived: FrameCall[] = [];
@@ -64,7 +70,11 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     this.#services = services;
     this.#reader = new FrameReader(this, seals);
     this.#outbox = new Outbox(socket);
-    this.#outbox.onDrain = () => socket.resume();
+    this.#unread = new UnreadAnswers(services.unread, sender.caller);
+    this.#outbox.onDrain = () => {
+      this.#settleUnread();
+      socket.resume();
+    };
     socket.setNoDelay(true).setKeepAlive(true, services.bounds.idleMs);
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     // A client that closes its half does not wait for its calls any more.
@@ -78,22 +88,12 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     });
   }
 
-  /** The memory that is held because the client has not read, in bytes. */
-  get unreadBytes(): number {
-    return this.#outbox.heldBytes;
-  }
-
-  /** Since when the client has not read anything, on the clock of `performance.now()`; `undefined` if it reads. */
-  get blockedSince(): number | undefined {
-    return this.#outbox.blockedSince;
-  }
-
   /** Whether the client reads too slowly. */
   get isCongested(): boolean {
     return this.#outbox.bytes > MAX_WAITING_BYTES;
   }
 
-  /** Whether something has still to be told to the client. */
+  /** Whether something has still to be reported to the client. */
   get isBusy(): boolean {
     return this.#calls.size > 0 || this.#outbox.bytes > 0;
   }
@@ -103,6 +103,8 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   }
 
   admit(type: number, id: number, length: number): boolean {
+    // What is read ends the connection if the client does not read the answers to it.
+    if (this.#isOver) return false;
     if (type !== FRAME.call) {
       if (type !== FRAME.cancel && type !== FRAME.ping) throw new FrameError("a frame has an unknown type");
       if (length !== (type === FRAME.ping ? PING_BYTES : 0))
@@ -144,7 +146,16 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   }
 
   send(frame: OutgoingFrame): void {
-    if (!this.#isOver) this.#outbox.send(frame);
+    if (this.#isOver) return;
+    this.#outbox.send(frame);
+    // What is lost can be asked for again.
+    if (!this.#settleUnread()) this.destroy();
+  }
+
+  /** Charges what waits for the client to read. Returns `false` if there is no room for it. */
+  #settleUnread(): boolean {
+    const bytes = this.#outbox.heldBytes;
+    return this.#unread.settle(bytes > FREE_BYTES ? bytes : 0);
   }
 
   tell(thrown: unknown, body: DispatchRequest | undefined): void {
@@ -170,7 +181,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   /** Closes the connection if something takes too long. Called every second. */
   checkTimes(now: number): void {
     const { requestMs, bounds } = this.#services;
-    const waitsSince = Math.min(this.#frameSince ?? now, this.blockedSince ?? now);
+    const waitsSince = Math.min(this.#frameSince ?? now, this.#outbox.blockedSince ?? now);
     if (now - waitsSince >= requestMs) this.destroy();
     else if (this.#isRevoked()) {
       this.goAway();
@@ -197,6 +208,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     this.#isOver = true;
     this.#leaveAll();
     this.#socket.destroy();
+    this.#unread.settle(0);
   }
 
   #isRevoked(): boolean {

@@ -1,6 +1,6 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import type { FairBudget } from "../../base/fair-budget.ts";
+import { FairBudget } from "../../base/fair-budget.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../remote-protocol/frames/frame.ts";
 import { FrameSeals, SealExchange } from "../../remote-protocol/frames/seal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
@@ -12,11 +12,75 @@ import { refuseRepeated } from "../http/host-check.ts";
 import type { Guards, MoreRoutes } from "../http/more-routes.ts";
 import { problemOf, type RefusedRequest, refusedRequest } from "../http/refused-request.ts";
 import { draining, overloaded } from "../load/admission.ts";
-import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
+import type { ExecutorLimits } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import { clientCertificateOf } from "../tls/client-certificate.ts";
 import { FrameConnection } from "./frame-connection.ts";
-import { FrameConnections } from "./frame-connections.ts";
+
+/** The most framed connections, and how many of them each caller can have even if others have all of these. */
+const MAX_CONNECTIONS = { all: 1_000, each: 16 };
+
+/** How often connections are checked for what takes too long, in ms. */
+const CHECK_MS = 1_000;
+
+/** The open framed connections of an executor. */
+class FrameConnections {
+  readonly #open = new Set<FrameConnection>();
+  readonly #budget = new FairBudget(MAX_CONNECTIONS.all, MAX_CONNECTIONS.each);
+  #timer: NodeJS.Timeout | undefined;
+
+  /** The number of connections. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Whether something has still to be reported to a client. */
+  get areBusy(): boolean {
+    return [...this.#open].some(({ isBusy }) => isBusy);
+  }
+
+  /** Takes a place for a connection; returns `undefined` if the caller has too many, and else a function that frees it. */
+  takePlace(caller: string): (() => void) | undefined {
+    if (!this.#budget.take(caller, 1)) return undefined;
+    let isTaken = true;
+    return () => {
+      if (isTaken) this.#budget.giveBack(caller, 1);
+      isTaken = false;
+    };
+  }
+
+  add(connection: FrameConnection): void {
+    this.#open.add(connection);
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
+  }
+
+  delete(connection: FrameConnection): void {
+    this.#open.delete(connection);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Accepts no further calls. */
+  goAway(): void {
+    for (const connection of this.#open) connection.goAway();
+  }
+
+  /** Ends the connections after what was sent. */
+  end(): void {
+    for (const connection of this.#open) connection.end();
+  }
+
+  /** Ends the connections at once, and cancels their calls. */
+  destroy(): void {
+    for (const connection of this.#open) connection.destroy();
+  }
+
+  #check(): void {
+    const now = performance.now();
+    for (const connection of this.#open) connection.checkTimes(now);
+  }
+}
 
 /** What an executor shares between its requests and its framed connections. */
 export interface FrameUpgradesOptions {
@@ -25,6 +89,8 @@ export interface FrameUpgradesOptions {
   readonly limits: ExecutorLimits;
   /** The memory for bodies. */
   readonly bodies: FairBudget;
+  /** The memory for what clients have not read. */
+  readonly unread: FairBudget;
   readonly more: MoreRoutes | undefined;
   /** Whether a response to an earlier request on a connection has not been sent completely. */
   readonly isAnsweringOn: (socket: Socket) => boolean;
@@ -42,12 +108,11 @@ const COVERED: readonly string[] = ["upgrade", FRAMES_KEY_HEADER];
 
 /** Turns connections into framed ones, on which clients have many calls at once. */
 export class FrameUpgrades {
-  readonly connections: FrameConnections;
+  readonly connections: FrameConnections = new FrameConnections();
   readonly #options: FrameUpgradesOptions;
 
   constructor(options: FrameUpgradesOptions) {
     this.#options = options;
-    this.connections = new FrameConnections(options.limits.bodyBytes * HELD_BODIES);
   }
 
   /**
@@ -114,7 +179,7 @@ export class FrameUpgrades {
   }
 
   #servicesFor(request: IncomingMessage, sender: Sender): ConstructorParameters<typeof FrameConnection>[2] {
-    const { dispatcher, guards, limits, bodies, more } = this.#options;
+    const { dispatcher, guards, limits, bodies, unread, more } = this.#options;
     // The credentials may have been replaced since the sender was authenticated, so they are compared for the first call, too.
     let checked: Authentication | undefined;
     const { isCertified = false } = sender;
@@ -124,6 +189,7 @@ export class FrameUpgrades {
     return {
       dispatcher,
       bodies,
+      unread,
       bounds: {
         process: dispatcher.processId,
         calls: MAX_CALLS,

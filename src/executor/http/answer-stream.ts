@@ -2,17 +2,22 @@ import type { ServerResponse } from "node:http";
 import { writeStreamEvent } from "../../remote-protocol/event-stream.ts";
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { UnreadAnswers } from "../load/unread-answers.ts";
 import type { CallEvent } from "../once/dispatched-call.ts";
+import { bodyOf } from "./respond.ts";
 
 /** Bytes to buffer for a slow reader. Further chunks and log lines are dropped, but never the execution. */
-const MAX_WAITING_BYTES = 1_024 * 1_024;
+const MAX_WAITING_BYTES = 256 * 1_024;
 
 /** Responds with a stream: the chunks and log lines of a call, and finally its execution. */
 export class AnswerStream {
   readonly #response: ServerResponse;
+  readonly #unread: UnreadAnswers;
 
-  constructor(response: ServerResponse) {
+  /** @param unread Where what waits for the reader has to have room. */
+  constructor(response: ServerResponse, unread: UnreadAnswers) {
     this.#response = response;
+    this.#unread = unread;
   }
 
   /** Whether the response has begun. After that, problems must be sent as events. */
@@ -22,21 +27,25 @@ export class AnswerStream {
 
   /** Sends a chunk or a log line. */
   tell(event: CallEvent): void {
-    if (this.#response.writableLength > MAX_WAITING_BYTES) return;
+    const waiting = this.#response.writableLength;
+    if (waiting > MAX_WAITING_BYTES) return;
+    const isOutput = event.type === "tool.output";
+    const data = isOutput ? { chunk: event.chunk } : { level: event.level, message: event.message };
+    const text = writeStreamEvent(isOutput ? "output" : "log", JSON.stringify(data));
+    if (!this.#unread.settle(waiting + text.length)) return;
     this.#begin();
-    if (event.type === "tool.output") this.#write("output", JSON.stringify({ chunk: event.chunk }));
-    else this.#write("log", JSON.stringify({ level: event.level, message: event.message }));
+    this.#response.write(text);
   }
 
   /** Says that the call waits, or has waited, for its turn. */
   tellWait(): void {
-    this.#write("waiting", "{}");
+    this.#response.write(writeStreamEvent("waiting", "{}"));
   }
 
   /** @param execution The execution as JSON text. */
   end(execution: string): void {
     this.#begin();
-    this.#response.end(writeStreamEvent("execution", execution));
+    this.#response.end(bodyOf(writeStreamEvent("execution", execution)));
   }
 
   fail(problem: RemoteProblem): void {
@@ -51,9 +60,5 @@ export class AnswerStream {
       // Otherwise, proxies would buffer the stream.
       "x-accel-buffering": "no",
     });
-  }
-
-  #write(event: "output" | "log" | "waiting", data: string): void {
-    this.#response.write(writeStreamEvent(event, data));
   }
 }

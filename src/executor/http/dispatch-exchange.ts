@@ -7,7 +7,7 @@ import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { matchesContentDigest } from "../../remote-protocol/signatures/content-digest.ts";
 import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
-import { AnswerStream } from "./answer-stream.ts";
+import type { AnswerStream } from "./answer-stream.ts";
 import type { Sender } from "./authentication.ts";
 import { decodeBody } from "./request-body.ts";
 import { respondExecution } from "./respond.ts";
@@ -30,6 +30,14 @@ export interface Refusals {
   tell(problem: RemoteProblem, body?: DispatchRequest): void;
 }
 
+interface RequestParts {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The response, if the client accepts a stream. */
+  readonly stream: AnswerStream | undefined;
+  readonly refusals: Refusals;
+}
+
 /** A dispatch request with checked headers, and its response. It uses no promises. */
 export class DispatchExchange implements CallWaiter {
   readonly onEvent: CallWaiter["onEvent"];
@@ -43,24 +51,14 @@ export class DispatchExchange implements CallWaiter {
   #isReplayed = false;
   #leave: (() => void) | undefined;
 
-  /** @param isStream Whether the response is a stream. */
-  constructor(
-    dispatcher: Dispatcher,
-    request: IncomingMessage,
-    response: ServerResponse,
-    sender: Sender,
-    isStream: boolean,
-    refusals: Refusals,
-  ) {
+  constructor(dispatcher: Dispatcher, { request, response, stream, refusals }: RequestParts, sender: Sender) {
     this.#dispatcher = dispatcher;
     this.#request = request;
     this.#response = response;
     this.#sender = sender;
     this.#refusals = refusals;
-    if (!isStream) return;
-    const stream = new AnswerStream(response);
     this.#stream = stream;
-    this.onEvent = (event: CallEvent): void => stream.tell(event);
+    if (stream !== undefined) this.onEvent = (event: CallEvent): void => stream.tell(event);
   }
 
   /** Submits the call in the body. */

@@ -4,19 +4,27 @@ import { JSON_MEDIA_TYPE, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.t
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { overloaded } from "../load/admission.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
+import { UnreadAnswers } from "../load/unread-answers.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
+import { AnswerStream } from "./answer-stream.ts";
 import type { Sender } from "./authentication.ts";
 import { DispatchExchange, type Refusals } from "./dispatch-exchange.ts";
 import { bodyLength, readBody } from "./request-body.ts";
+import { limitUnread } from "./respond.ts";
 
 /** Handles `POST /v1/dispatch`. */
 export class DispatchRoute {
   readonly #dispatcher: Dispatcher;
   readonly #maxBodyBytes: number;
   readonly #bodies: FairBudget;
+  readonly #unread: FairBudget;
 
-  /** @param bodies The memory for bodies. */
-  constructor(dispatcher: Dispatcher, { bodyBytes }: ExecutorLimits, bodies: FairBudget) {
+  /**
+   * @param bodies The memory for bodies.
+   * @param unread The memory for what clients have not read.
+   */
+  constructor(dispatcher: Dispatcher, { bodyBytes }: ExecutorLimits, bodies: FairBudget, unread: FairBudget) {
+    this.#unread = unread;
     this.#dispatcher = dispatcher;
     this.#maxBodyBytes = bodyBytes;
     this.#bodies = bodies;
@@ -44,7 +52,10 @@ export class DispatchRoute {
       held += more;
       return true;
     };
-    const exchange = new DispatchExchange(this.#dispatcher, request, response, sender, isStream, refusals);
+    const unread = new UnreadAnswers(this.#unread, caller);
+    limitUnread(response, unread);
+    const stream = isStream ? new AnswerStream(response, unread) : undefined;
+    const exchange = new DispatchExchange(this.#dispatcher, { request, response, stream, refusals }, sender);
     response.on("close", () => {
       this.#bodies.giveBack(caller, held);
       held = 0;

@@ -23,7 +23,7 @@ export interface RefusedRequest {
   readonly principal?: Principal;
   /** The call that the client asks for; absent if its body was not read. */
   readonly call?: RefusedCall;
-  /** With `internal_error` and `store_failed`: the stack of what was thrown. */
+  /** With `internal_error`, the stack of what was thrown; with `store_failed`, what the store says. */
   readonly detail?: string;
 }
 
@@ -56,7 +56,11 @@ export function refusedRequest(
   const principal = principalOf(request);
   const { remoteAddress: address } = socket;
   return Object.freeze({
-    ...{ code, status: kind.status, message, method, path: url.split("?", 1)[0] ?? "" },
+    code,
+    status: kind.status,
+    message,
+    method,
+    path: url.split("?", 1)[0] ?? "",
     ...(address !== undefined && { address }),
     ...(principal && { principal }),
     ...(body && { call: callOf(body) }),

@@ -1,10 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { JSON_MEDIA_TYPE, REPLAYED_HEADER } from "../../remote-protocol/http.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { UnreadAnswers } from "../load/unread-answers.ts";
 import type { RouteRefusal } from "./more-routes.ts";
 
 /** Bytes of an unread body to drain to keep the connection alive. */
 const MAX_DROPPED_BYTES = 65_536;
+
+/** The longest text that is sent as one, together with the headers. */
+const MAX_TEXT_LENGTH = 65_536;
 
 /** Responds with a text. */
 export function respond(
@@ -24,14 +28,20 @@ export function respondJson(response: ServerResponse, text: string): void {
 
 /** Responds with an execution as JSON text. */
 export function respondExecution(response: ServerResponse, text: string, isReplayed: boolean): void {
-  const length = Buffer.byteLength(text);
+  const body = bodyOf(text);
+  const length = Buffer.byteLength(body);
   response.writeHead(
     200,
     isReplayed
       ? { "content-type": JSON_MEDIA_TYPE, "content-length": length, [REPLAYED_HEADER]: "true" }
       : { "content-type": JSON_MEDIA_TYPE, "content-length": length },
   );
-  response.end(text);
+  response.end(body);
+}
+
+/** Returns a long text as bytes: Node.js takes three times as many while a client has not read a text. */
+export function bodyOf(text: string): string | Buffer {
+  return text.length > MAX_TEXT_LENGTH ? Buffer.from(text) : text;
 }
 
 /** Responds with a problem or a refusal. The connection is kept alive if the rest of the request is small. */
@@ -57,4 +67,16 @@ export function limitReadingTime(response: ServerResponse, ms: number): void {
     const timer = setTimeout(() => response.destroy(), ms);
     response.on("close", () => clearTimeout(timer));
   });
+}
+
+/**
+ * Closes the connection if the answers that clients have not read would take more than the budget. What is lost can be
+ * asked for again.
+ */
+export function limitUnread(response: ServerResponse, unread: UnreadAnswers): void {
+  response.on("prefinish", () => {
+    if (!unread.settle(response.writableLength)) response.destroy();
+  });
+  response.on("drain", () => unread.settle(response.writableLength));
+  response.on("close", () => unread.settle(0));
 }

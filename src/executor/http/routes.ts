@@ -14,6 +14,7 @@ import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { writeProcessStamp } from "../../remote-protocol/process-stamp.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
+import { UnreadAnswers } from "../load/unread-answers.ts";
 import { ProcessMetrics } from "../metrics/process-metrics.ts";
 import { withoutOthers, writeMetrics } from "../metrics/prometheus-text.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
@@ -25,7 +26,7 @@ import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseRepeated } from "./host-check.ts";
 import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
 import { problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
-import { limitReadingTime, respond, respondJson, respondProblem } from "./respond.ts";
+import { limitReadingTime, limitUnread, respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
@@ -36,6 +37,22 @@ const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=ut
  * @param listsAll Whether the list has tools that the principal can never call, too.
  */
 export type WriteTools = (principal: Principal | undefined, listsAll: boolean) => string;
+
+/** What {@link Routes} are made of. */
+export interface RoutesParts {
+  readonly dispatcher: Dispatcher;
+  readonly authentication: Authentication;
+  readonly limits: ExecutorLimits;
+  /** The memory for the bodies of calls. */
+  readonly bodies: FairBudget;
+  /** The memory for what clients have not read. */
+  readonly unread: FairBudget;
+  readonly writeTools: WriteTools;
+  /** Receives each request that is refused. Must not throw. */
+  readonly onRefusal: (refused: RefusedRequest) => void;
+  /** Further routes. */
+  readonly more: MoreRoutes | undefined;
+}
 
 /** Checks the host and the sender of each request, and responds to it by its path. */
 export class Routes {
@@ -50,6 +67,7 @@ export class Routes {
   readonly #dispatcher: Dispatcher;
   readonly #dispatchRoute: DispatchRoute;
   readonly #requestMs: number;
+  readonly #unread: FairBudget;
   readonly #writeTools: WriteTools;
   readonly #onRefusal: (refused: RefusedRequest) => void;
   readonly #more: MoreRoutes | undefined;
@@ -57,24 +75,21 @@ export class Routes {
   /** The number of open responses on each connection. */
   readonly #openOn = new WeakMap<Socket, number>();
 
-  /**
-   * @param bodies The memory for the bodies of calls.
-   * @param onRefusal Receives each request that is refused. Must not throw.
-   * @param more Further routes.
-   */
-  constructor(
-    dispatcher: Dispatcher,
-    authentication: Authentication,
-    limits: ExecutorLimits,
-    bodies: FairBudget,
-    writeTools: WriteTools,
-    onRefusal: (refused: RefusedRequest) => void,
-    more: MoreRoutes | undefined,
-  ) {
+  constructor({
+    dispatcher,
+    authentication,
+    limits,
+    bodies,
+    unread,
+    writeTools,
+    onRefusal,
+    more,
+  }: RoutesParts) {
     this.#dispatcher = dispatcher;
     this.authentication = authentication;
-    this.#dispatchRoute = new DispatchRoute(dispatcher, limits, bodies);
+    this.#dispatchRoute = new DispatchRoute(dispatcher, limits, bodies, unread);
     this.#requestMs = limits.requestMs;
+    this.#unread = unread;
     this.#writeTools = writeTools;
     this.#onRefusal = onRefusal;
     this.#more = more;
@@ -195,6 +210,7 @@ export class Routes {
     const method = path === METRICS_PATH && request.method === "HEAD" ? "HEAD" : "GET";
     const answered = this.#senderOf(request, method).then((sender) => {
       this.#more?.admit(`GET ${path}`, sender);
+      limitUnread(response, new UnreadAnswers(this.#unread, sender.caller));
       answer(sender);
     });
     answered.catch((thrown) => this.#fail(request, response, thrown));

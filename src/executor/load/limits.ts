@@ -1,7 +1,8 @@
+import { refuseUnknown } from "../../base/options.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { MAX_REQUEST_BYTES } from "../../remote-protocol/http.ts";
 
-/** Bounds of what is kept about calls that have ended. */
+/** Bounds of what is retained about calls that have ended. */
 export interface CallWindowBounds {
   /** Maximum number of calls. */
   readonly calls: number;
@@ -78,7 +79,9 @@ export const HELD_BODIES = 64;
  * @throws {TypeError} if a limit is not a positive integer (`drainDelayMs` may be 0), or a time exceeds the longest delay of a timer.
  */
 export function completeLimits(given: Partial<ExecutorLimits> = {}): ExecutorLimits {
+  refuseUnknown(given, EXECUTOR_DEFAULT_LIMITS, "limits of an executor");
   const limits = { ...EXECUTOR_DEFAULT_LIMITS, ...given };
+  refuseUnknown(limits.window, EXECUTOR_DEFAULT_LIMITS.window, "limits.window of an executor");
   const { window, ...others } = limits;
   for (const [name, value] of Object.entries({ ...others, ...window })) {
     const max = name.endsWith("Ms") ? MAX_DELAY_MS : Number.MAX_SAFE_INTEGER;

@@ -1,3 +1,5 @@
+import type { DispatchContext } from "../../engine/call/context.ts";
+import type { CallJournal } from "../../engine/call/journal.ts";
 import { CallMetrics, type EndedCall, MAX_CALLERS } from "../metrics/call-metrics.ts";
 import { CALL_SECONDS, Histogram } from "../metrics/histogram.ts";
 import { largest } from "../metrics/label-values.ts";
@@ -12,16 +14,8 @@ export interface Gauges {
   readonly rememberedCalls: number;
   readonly rememberedBytes: number;
   readonly isDraining: boolean;
-  /** That of a journal, if there is one. */
-  readonly journal: JournalGauges | undefined;
-}
-
-/** How a journal is. */
-interface JournalGauges {
-  readonly isHealthy: boolean;
-  readonly waitingRecords: number;
-  /** The age of the oldest of them. */
-  readonly lagMs: number;
+  readonly journal: CallJournal | undefined;
+  readonly sandboxes: ReturnType<NonNullable<DispatchContext["sandboxes"]["stats"]>> | undefined;
 }
 
 /**
@@ -101,7 +95,7 @@ export class ExecutorMetrics {
 function gaugesOf(gauges: Gauges): readonly Metric[] {
   const gauge = (name: string, help: string, value: number): Metric =>
     single(`sandgate_${name}`, "gauge", help, value);
-  const { journal } = gauges;
+  const { journal, sandboxes } = gauges;
   return [
     gauge("calls_in_flight", "Running calls.", gauges.inFlight),
     gauge("calls_queued", "Queued calls.", gauges.queued),
@@ -117,17 +111,25 @@ function gaugesOf(gauges: Gauges): readonly Metric[] {
     gauge("calls_remembered", "Ended calls whose executions are kept.", gauges.rememberedCalls),
     gauge("answers_remembered_bytes", "Bytes of the executions that are kept.", gauges.rememberedBytes),
     gauge("draining", "1 while the executor is shutting down.", gauges.isDraining ? 1 : 0),
-    ...(journal === undefined
+    ...(sandboxes === undefined
       ? []
       : [
-          gauge("journal_healthy", "0 while the journal cannot be written.", journal.isHealthy ? 1 : 0),
-          gauge(
-            "journal_waiting_records",
-            "Records that are not in the journal yet.",
-            journal.waitingRecords,
-          ),
-          gauge("journal_lag_seconds", "The age of the oldest of these records.", journal.lagMs / 1_000),
+          gauge("calls_waiting_for_thread", "Calls that wait for a thread.", sandboxes.waiting),
+          gauge("calls_abandoned", "Calls that could not be ended and still run.", sandboxes.abandoned),
         ]),
+    ...(journal === undefined ? [] : journalMetrics(journal)),
+  ];
+}
+
+function journalMetrics({ problem, backlog, lost = 0 }: CallJournal): readonly Metric[] {
+  const { records = 0, oldestMs = 0 } = backlog ?? {};
+  const metric = (name: string, help: string, value: number, type: "counter" | "gauge" = "gauge"): Metric =>
+    single(`sandgate_journal_${name}`, type, help, value);
+  return [
+    metric("healthy", "0 while the journal cannot be written.", problem === undefined ? 1 : 0),
+    metric("waiting_records", "Records that are not in the journal yet.", records),
+    metric("lag_seconds", "The age of the oldest of these records.", oldestMs / 1_000),
+    metric("lost_records_total", "Records that could neither be written nor buffered.", lost, "counter"),
   ];
 }
 

@@ -1,10 +1,12 @@
+import { plainText } from "../../base/terminal-text.ts";
+import { shorten } from "../../engine/bounds/result-budget.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { EventStream } from "../../engine/call/events.ts";
 import { elapsedMs, NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
-import { abortedByHookText, CANCELLED_TEXT } from "../../engine/failure/errors.ts";
+import { abortedByHookText, CANCELLED_TEXT } from "../../engine/errors.ts";
 import { continueTrace } from "../../engine/reporting/follow.ts";
-import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import { type DispatchRequest, MAX_MODEL_TEXT } from "../../remote-protocol/messages.ts";
 import type { ExecutorMetrics } from "../load/metrics.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";
 
@@ -73,10 +75,10 @@ export class CallRunner {
       { tool, sandbox, caller: principal?.id, outcome, durationMs: performance.now() - arrivedAt },
       this.#context.registry.has(tool),
     );
-    if (!isAbandoned || error?.code !== "cancelled") return JSON.stringify(toldExecution(execution));
+    if (!isAbandoned || error?.code !== "cancelled") return JSON.stringify(reportedExecution(execution));
     if (error.effect === "none") return undefined;
     // Later requests get this execution, although their clients did not cancel the call.
-    return JSON.stringify({ ...toldExecution(execution), error: { ...error, message: ABANDONED_TEXT } });
+    return JSON.stringify({ ...reportedExecution(execution), error: { ...error, message: ABANDONED_TEXT } });
   }
 
   /**
@@ -97,10 +99,16 @@ export class CallRunner {
 
 /**
  * An execution without what is no part of the protocol: who confirmed the call and answered its questions here is for this
- * executor's own journal, and what it streamed has been told already.
+ * executor's own journal, and what it streamed has been reported already. A text for the model has a bound.
  */
-function toldExecution(execution: ToolExecution): ToolExecution {
-  const { confirmation, questions, partialOutput, work, ...told } = execution;
+function reportedExecution(execution: ToolExecution): ToolExecution {
+  const { confirmation, questions, partialOutput, work, modelText, ...told } = execution;
+  if (modelText !== undefined) {
+    // The client does not know that a program wrote it.
+    const isOfProgram = told.sandbox === "process" || told.sandbox === "microvm";
+    const text = isOfProgram ? plainText(modelText) : modelText;
+    return { ...told, modelText: shorten(text, MAX_MODEL_TEXT, 0.6) };
+  }
   return confirmation === undefined &&
     questions === undefined &&
     partialOutput === undefined &&
@@ -122,10 +130,11 @@ function abortedExecution({ call }: DispatchRequest, startedAt: number): ToolExe
     sandbox: null,
     receipt: NOTHING_RAN,
   };
-  return sealExecution(result, {
+  const error = {
     code: "permission_denied",
     message: abortedByHookText(),
     effect: "none",
     userVisible: true,
-  });
+  } as const;
+  return sealExecution(result, { error });
 }

@@ -28,7 +28,7 @@ export function identityOf({ call, session }: DispatchRequest, caller: string): 
 export type KnownCall<Running> =
   | { readonly state: "running"; readonly call: Running }
   | { readonly state: "answered"; readonly answer: string }
-  /** The call ran, and its answer is no longer kept. */
+  /** The call ran, and its answer is no longer retained. */
   | { readonly state: "forgotten" }
   /** The remembered call has the same name, but another digest. */
   | { readonly state: "conflict" };

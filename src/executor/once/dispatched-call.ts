@@ -56,7 +56,7 @@ export class DispatchedCall {
   /** Since when it waits for its turn; `undefined` if it does not. */
   #waitsSince: number | undefined;
   #waitedMs = 0;
-  #hasToldWait = false;
+  #hasReportedWait = false;
   #isAbandoned = false;
   /** Requests that arrived after the call was abandoned. */
   #followers: Set<() => void> | undefined;
@@ -88,7 +88,7 @@ export class DispatchedCall {
   /** Adds a waiter. */
   join(waiter: CallWaiter): void {
     this.#waiters.push(waiter);
-    if (this.#hasToldWait) waiter.waits();
+    if (this.#hasReportedWait) waiter.waits();
   }
 
   /**
@@ -109,7 +109,7 @@ export class DispatchedCall {
 
   /** The call waits for its turn: its wall time does not pass. */
   waits(): void {
-    if (this.#hasToldWait || this.#waitsSince !== undefined) return;
+    if (this.#hasReportedWait || this.#waitsSince !== undefined) return;
     this.#waitsSince = performance.now();
     this.onWait?.();
   }
@@ -123,8 +123,8 @@ export class DispatchedCall {
 
   /** Tells the waiters that the call waits, or has waited, if it did. */
   tellWait(): void {
-    if (this.#hasToldWait || (this.#waitsSince === undefined && this.#waitedMs < UNTOLD_WAIT_MS)) return;
-    this.#hasToldWait = true;
+    if (this.#hasReportedWait || (this.#waitsSince === undefined && this.#waitedMs < UNTOLD_WAIT_MS)) return;
+    this.#hasReportedWait = true;
     for (const waiter of this.#waiters) waiter.waits();
   }
 

@@ -132,13 +132,8 @@ export class Dispatcher {
     const { size: rememberedCalls, bytes: rememberedBytes } = this.#window;
     const isDraining = this.#isDraining;
     const calls = { inFlight, queued, queuedByCaller, rememberedCalls, rememberedBytes, isDraining };
-    const { journal } = this.#context;
-    const { records = 0, oldestMs = 0 } = journal?.backlog ?? {};
-    const isHealthy = journal?.problem === undefined;
-    return this.metrics.read({
-      ...calls,
-      journal: journal && { isHealthy, waitingRecords: records, lagMs: oldestMs },
-    });
+    const { journal, sandboxes } = this.#context;
+    return this.metrics.read({ ...calls, journal, sandboxes: sandboxes.stats?.() });
   }
 
   /** Stops accepting calls. Resolves when all accepted calls have been answered. */

@@ -11,7 +11,7 @@ export interface EndedCall<Self> {
 export class EndedCalls<Call extends EndedCall<Call>> {
   #oldest: Call | undefined;
   #newest: Call | undefined;
-  /** The oldest call whose answer may still be kept. */
+  /** The oldest call whose answer may still be retained. */
   #oldestAnswered: Call | undefined;
   #size = 0;
   #bytes = 0;

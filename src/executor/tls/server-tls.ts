@@ -1,5 +1,8 @@
 import { createPrivateKey, hash, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+
+const NAMES: OptionNames<ServerTls> = { cert: true, key: true, clientCa: true, clientCertificates: true };
 
 /** TLS of a server, version 1.2 or later. Certificates and keys are PEM texts. */
 export interface ServerTls {
@@ -33,6 +36,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  * @throws {TypeError} if a certificate or the key is invalid, they do not belong together, or the certificate is not valid now.
  */
 export function checkTls(tls: ServerTls): CheckedTls {
+  refuseUnknown(tls, NAMES, "tls");
   const { cert, key, clientCa, clientCertificates } = tls;
   const [own] = certificatesIn(cert, "tls.cert");
   if (own === undefined) throw new TypeError("tls.cert must have a certificate in PEM");

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { FairBudget } from "../../../src/base/fair-budget.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { defineTool } from "../../../src/engine/tool.ts";
+import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import { FrameConnection } from "../../../src/executor/frames/frame-connection.ts";
 import { completeLimits } from "../../../src/executor/load/limits.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
@@ -38,6 +38,37 @@ function body(id: string, name: string): string {
   return dispatchBody({ id, name }, { timeoutMs: 20_000 });
 }
 
+/** Connects to a framed connection of its own, with the memory for what its client has not read. */
+async function connectTo(tools: readonly Tool[], unread: FairBudget, caller = "") {
+  const [server, client] = await pair();
+  const registry = new ToolRegistry();
+  for (const tool of tools) registry.register(tool);
+  const sandboxes = await openSandboxes();
+  const dispatcher = new Dispatcher({ registry, policy: new HostPolicy(), sandboxes }, completeLimits());
+  const told: unknown[] = [];
+  const sender = { caller, credential: "", principal: undefined, isSigned: false };
+  const services = {
+    dispatcher,
+    unread,
+    bodies: new FairBudget(MIB, MIB),
+    requestMs: 30_000,
+    bounds: { process: dispatcher.processId, calls: 100, bodyBytes: 65_536, idleMs: 60_000 },
+    checkSender: () => {},
+    tell: (thrown: unknown) => void told.push(thrown),
+  };
+  const connection = new FrameConnection(server, sender, services, undefined);
+  onTestFinished(() => connection.destroy());
+  return { server, client, connection, told };
+}
+
+/** Returns the frames of calls. */
+function callsOf(count: number, name: string): Buffer {
+  const deadline = performance.now() + 19_000;
+  return Buffer.concat(
+    Array.from({ length: count }, (_, n) => callFrame(n + 1, deadline, body(`${n}`, name))),
+  );
+}
+
 /** Returns both ends of a connection. */
 async function pair(): Promise<readonly [Socket, Socket]> {
   const listener = createServer().listen(0, "127.0.0.1");
@@ -55,25 +86,41 @@ async function pair(): Promise<readonly [Socket, Socket]> {
 
 describe("a client of a framed connection that reads slowly", () => {
   test("is disconnected if it reads a little again and again while its answers pile up", async () => {
-    // The answers of a caller may hold 64 bodies: 4 MiB.
-    const executor = await startExecutor([large], { limits: { bodyBytes: 65_536 } });
-    const client = new RawClient(executor);
-    const now = await client.hello();
+    const { client } = await connectTo([large], new FairBudget(4 * MIB, MIB));
     let read = 0;
-    client.socket.removeAllListeners("data");
-    client.socket.on("data", (chunk: Buffer) => {
+    let isClosed = false;
+    client.on("data", (chunk: Buffer) => {
       read += chunk.length;
-      if (read % MIB < chunk.length) client.socket.pause();
+      if (read % MIB < chunk.length) client.pause();
     });
-    const calls = Array.from({ length: 100 }, (_, n) =>
-      callFrame(n + 1, now + 19_000, body(`${n}`, "large")),
-    );
-    client.socket.write(Buffer.concat(calls));
-    const reading = setInterval(() => client.socket.resume(), 150);
-    await until(() => client.isClosed || read > 60 * MIB);
+    client.on("close", () => {
+      isClosed = true;
+    });
+    client.write(callsOf(100, "large"));
+    const reading = setInterval(() => client.resume(), 150);
+    await until(() => isClosed || read > 60 * MIB);
     clearInterval(reading);
     expect(read).toBeLessThan(60 * MIB);
   }, 30_000);
+
+  test("has a bounded memory for answers together with all others, of which each caller has a part", async () => {
+    const unread = new FairBudget(12 * MIB, 2 * MIB);
+    const callers = ["alice", "bob", "carol", "dave"];
+    const all = await Promise.all(callers.map((caller) => connectTo([large], unread, caller)));
+    for (const { client } of all) client.pause().write(callsOf(20, "large"));
+    // None of them takes 20 answers: they are disconnected at their part.
+    await until(() => all.every(({ server }) => server.destroyed));
+    expect(unread.take("erin", 12 * MIB)).toBe(true);
+    unread.giveBack("erin", 12 * MIB);
+    const other = await connectTo([large], unread, "erin");
+    let read = 0;
+    other.client.on("data", (chunk: Buffer) => {
+      read += chunk.length;
+    });
+    other.client.write(callsOf(8, "large"));
+    await until(() => read > 8 * MIB);
+    expect(other.server.destroyed).toBe(false);
+  });
 
   test("gets all of its answers if it is slow for a moment only", async () => {
     const executor = await startExecutor([large], { limits: { bodyBytes: 65_536 } });
@@ -176,25 +223,10 @@ describe("a client of a framed connection", () => {
   });
 
   test("is closed when it is idle, also if its last call was refused", async () => {
-    const [server, socket] = await pair();
-    const dispatcher = new Dispatcher(
-      { registry: new ToolRegistry(), policy: new HostPolicy(), sandboxes: await openSandboxes() },
-      completeLimits(),
-    );
-    const sender = { caller: "", credential: "", principal: undefined, isSigned: false };
-    const told: unknown[] = [];
-    const services = {
-      dispatcher,
-      bodies: new FairBudget(MIB, MIB),
-      bounds: { process: dispatcher.processId, calls: 10, bodyBytes: 65_536, idleMs: 60_000 },
-      requestMs: 30_000,
-      checkSender: () => {},
-      tell: (thrown: unknown) => void told.push(thrown),
-    };
-    const connection = new FrameConnection(server, sender, services, undefined);
-    socket.write(callFrame(1, performance.now() + 5_000, "not a body"));
+    const { client, connection, told } = await connectTo([], new FairBudget(MIB, MIB));
+    client.write(callFrame(1, performance.now() + 5_000, "not a body"));
     await until(() => told.length === 1);
-    const closed = once(socket.resume(), "close");
+    const closed = once(client.resume(), "close");
     connection.checkTimes(performance.now() + 61_000);
     connection.checkTimes(performance.now() + 62_000);
     await closed;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { originOf } from "../../../src/executor/http/connection-limit.ts";
+import { originOf } from "../../../src/executor/http/open-server.ts";
 import { CountingTool, dispatch, dispatchBody, executionOf, send, startExecutor } from "../harness.ts";
 
 /** Opens a connection from a loopback address. */

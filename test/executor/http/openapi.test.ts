@@ -163,7 +163,8 @@ describe("real requests and responses", () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const token = "0123456789abcdef";
     const executor = await startExecutor([new CountingTool().tool], {
-      ...{ keys: new Map([["k", publicKey]]), token },
+      keys: new Map([["k", publicKey]]),
+      token,
       limits: { bodyBytes: 1_000 },
     });
     const body = dispatchBody({ name: "count" });

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { RefusedRequest } from "../../../src/executor/http/refused-request.ts";
 import type { ExecutorOptions } from "../../../src/executor/options.ts";
 import { PROBLEMS } from "../../../src/remote-protocol/problems.ts";
@@ -107,13 +108,12 @@ describe("An executor tells its operator of a refused request:", () => {
   });
 
   test("that it cannot answer because of a bug, with the stack", async () => {
-    const { executor, refused } = await start({
-      registry: {
-        definitions: () => {
-          throw new Error("the list is broken");
-        },
-      } as never,
+    const registry = Object.assign(new ToolRegistry(), {
+      definitions: () => {
+        throw new Error("the list is broken");
+      },
     });
+    const { executor, refused } = await start({ registry });
     const answer = await send(executor, { method: "GET", path: "/v1/tools", headers: HEADERS });
     expect(problemOf(answer)).toBe("500 internal_error");
     expect(answer.text).not.toContain("broken");

@@ -89,15 +89,18 @@ describe("one caller does not shut out the others", () => {
     const { privateKey: signingKey, keyId } = modest;
     await using client = await openSandboxes({ remote: { signingKey, keyId } });
     const tool = defineTool({
-      ...{ name: "count", description: "", inputSchema: { type: "object" } },
+      name: "count",
+      description: "",
+      inputSchema: { type: "object" },
       remote: { executor: `http://${executor.address}` },
     });
+    // The executor says after three quarters of it that the call waits. A quarter is long enough for a busy machine.
     const policy = new RulePolicy({
-      rules: [{ tools: ["*"], effect: "allow", sandboxes: ["remote"], limits: { wallTimeMs: 200 } }],
+      rules: [{ tools: ["*"], effect: "allow", sandboxes: ["remote"], limits: { wallTimeMs: 1_500 } }],
     });
     const ctx = { registry: new ToolRegistry().register(tool), policy, sandboxes: client, sessionId: "s" };
     const waiting = new ToolDispatchEngine().dispatch({ id: "1", name: "count", arguments: {} }, ctx);
-    await delay(700);
+    await delay(3_000);
     held.release();
     const execution = await waiting;
     expect(execution).toMatchObject({ success: true, receipt: { used: { waitedMs: expect.any(Number) } } });

@@ -16,15 +16,23 @@ const WALL_TIME_MS = 250;
 /** Longer than the client waits for a call that nothing is known of. */
 const LONG_MS = 700;
 
+/** The same for a call that has a new thread start within its wall time, and a module load: on a busy machine, too. */
+const THREAD_WALL_TIME_MS = 800;
+const THREAD_BUSY_MS = 2_000;
+
 const warmUp = defineTool({
-  ...{ name: "warm-up", description: "", inputSchema: { type: "object" } },
+  name: "warm-up",
+  description: "",
+  inputSchema: { type: "object" },
   host: () => null,
 });
 
 function module(name: string): Tool {
   const file = new URL("../../fixtures/worker/contract.ts", import.meta.url);
   return defineTool({
-    ...{ name, description: "", inputSchema: { type: "object" } },
+    name,
+    description: "",
+    inputSchema: { type: "object" },
     host: { module: file, export: name },
   });
 }
@@ -34,6 +42,7 @@ async function start(
   tools: readonly Tool[],
   frames: boolean,
   options: Partial<ExecutorOptions> = {},
+  wallTimeMs: number = WALL_TIME_MS,
 ): Promise<{ readonly executor: Executor; call(name: string, stream?: boolean): Promise<ToolExecution> }> {
   const executor = await startExecutor([warmUp, ...tools], options);
   const client: Sandboxes = await openSandboxes({ remote: { frames } });
@@ -46,7 +55,7 @@ async function start(
     executor,
     call: (name, stream = false) =>
       callOn(url, name, client, {
-        limits: { wallTimeMs: WALL_TIME_MS },
+        limits: { wallTimeMs },
         context: stream ? { events: recordEvents().events } : {},
       }),
   };
@@ -80,13 +89,18 @@ describe.each([
   test("for a thread", async () => {
     const threads = await openSandboxes({ workers: { threads: 1 } });
     onTestFinished(() => threads.close());
-    const { executor, call } = await start([module("loop"), module("echo")], frames, { sandboxes: threads });
-    await expect.poll(async () => (await call("echo")).success).toBe(true);
-    occupy(executor, dispatchBody({ name: "loop" }, { limits: { wallTimeMs: LONG_MS } }));
+    const { executor, call } = await start(
+      [module("loop"), module("echo")],
+      frames,
+      { sandboxes: threads },
+      THREAD_WALL_TIME_MS,
+    );
+    await expect.poll(async () => (await call("echo")).success, { timeout: 30_000 }).toBe(true);
+    occupy(executor, dispatchBody({ name: "loop" }, { limits: { wallTimeMs: THREAD_BUSY_MS } }));
     await delay(100);
     const { success, receipt } = await call("echo", stream);
     expect(success).toBe(true);
-    expect(receipt.used.waitedMs).toBeGreaterThan(WALL_TIME_MS);
+    expect(receipt.used.waitedMs).toBeGreaterThan(THREAD_WALL_TIME_MS);
   });
 
   test("for a person who confirms it", async () => {
@@ -102,7 +116,9 @@ describe.each([
 
   test("for a person whom its tool asks, after it has streamed something", async () => {
     const tool = defineTool({
-      ...{ name: "question", description: "", inputSchema: { type: "object" } },
+      name: "question",
+      description: "",
+      inputSchema: { type: "object" },
       host: (_, context) => {
         context.onOutput("begun");
         return context.ask({ question: "Which?" });
@@ -123,7 +139,9 @@ describe.each([
     const between = await openSandboxes();
     onTestFinished(() => between.close());
     const passedOn = defineTool({
-      ...{ name: "count", description: "", inputSchema: { type: "object" } },
+      name: "count",
+      description: "",
+      inputSchema: { type: "object" },
       remote: { executor: `http://${last.address}` },
     });
     const { call } = await start([passedOn], frames, {

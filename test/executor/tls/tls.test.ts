@@ -60,8 +60,13 @@ async function send(
 ): Promise<Sent> {
   const { headers = {}, ...given } = tls;
   const sent = request({
-    ...{ host: "127.0.0.1", port: portOf(executor), path: "/v1/dispatch", method: "POST", agent: false },
-    ...{ ca: authority.cert, ...given },
+    host: "127.0.0.1",
+    port: portOf(executor),
+    path: "/v1/dispatch",
+    method: "POST",
+    agent: false,
+    ca: authority.cert,
+    ...given,
     headers: { "content-type": "application/json", ...headers },
   });
   sent.end(dispatchBody({ name: "count" }));
@@ -269,7 +274,9 @@ describe("a reload of certificates", () => {
     await send(executor, agent);
     const closed = once(idle.resume(), "close");
     executor.reload({
-      ...{ registry: new ToolRegistry(), policy: new HostPolicy(), certificates },
+      registry: new ToolRegistry(),
+      policy: new HostPolicy(),
+      certificates,
       tls: { ...server, clientCa: stranger.cert },
     });
     await closed;
@@ -290,7 +297,9 @@ describe("a reload of certificates", () => {
     // In TLS 1.3, the server ends the handshake after the client, in a later turn.
     const socket = await handshake(executor, agent);
     executor.reload({
-      ...{ registry: new ToolRegistry(), policy: new HostPolicy(), certificates },
+      registry: new ToolRegistry(),
+      policy: new HostPolicy(),
+      certificates,
       tls: { ...server, clientCa: stranger.cert },
     });
     await once(socket.on("error", () => {}).resume(), "close");
