@@ -1,4 +1,4 @@
-import { parseArguments } from "../engine/arguments/parse-arguments.ts";
+import { parseArguments } from "../engine/arguments/check-arguments.ts";
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";

@@ -56,6 +56,13 @@ export interface ProviderProtocol<Tools = unknown, Message = unknown> {
     executions: readonly (ToolExecution | null)[],
     options?: ToResultsOptions,
   ): readonly Message[];
+
+  /**
+   * Returns messages with so many images, and so large ones, as the provider accepts in one request: of more, the oldest ones
+   * of tools' results are replaced by a line of text each. Give it all messages of a request, since images of earlier turns
+   * count, too. Other images count and stay. The messages that were given are not changed; if all images fit, they are returned.
+   */
+  fitImages<Given>(messages: readonly Given[]): readonly Given[];
 }
 
 /** Options of {@link ProviderProtocol.toResults}. */

@@ -31,10 +31,10 @@ export class ToolNames {
       if (this.#fitting.test(name) && !this.#names.has(name)) this.#give(name, name);
     }
     const others = fresh.filter((name) => !this.#aliases.has(name));
-    const plain = others.map(toFitting);
-    for (const [index, name] of others.entries()) {
-      const alias = plain[index] ?? "";
-      const isShared = plain.indexOf(alias) !== plain.lastIndexOf(alias);
+    const sharing = Map.groupBy(others, toFitting);
+    for (const name of others) {
+      const alias = toFitting(name);
+      const isShared = (sharing.get(alias)?.length ?? 0) > 1;
       this.#give(name, isShared || this.#names.has(alias) ? this.#distinct(name) : alias);
     }
   }

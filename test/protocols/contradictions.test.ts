@@ -21,23 +21,37 @@ const chunk = (delta: object, finish_reason: string | null = null): object => ({
   choices: [{ index: 0, delta, finish_reason }],
 });
 const chatCall = ({ id, name, args }: Stated): object => ({
-  ...{ index: 0, id: id === "" ? undefined : id, type: "function" },
+  index: 0,
+  id: id === "" ? undefined : id,
+  type: "function",
   function: { name, arguments: args },
 });
 const item = ({ id, name, args }: Stated): object => ({
-  ...{ type: "function_call", id: "item", call_id: id, name, arguments: args },
+  type: "function_call",
+  id: "item",
+  call_id: id,
+  name,
+  arguments: args,
 });
 const itemEvent = (kind: string, stated: Stated): object => ({
-  ...{ type: `response.output_item.${kind}`, output_index: 0, item: item(stated) },
+  type: `response.output_item.${kind}`,
+  output_index: 0,
+  item: item(stated),
 });
 const argumentsEvent = (kind: string, more: object): object => ({
-  ...{ type: `response.function_call_arguments.${kind}`, output_index: 0, item_id: "item", ...more },
+  type: `response.function_call_arguments.${kind}`,
+  output_index: 0,
+  item_id: "item",
+  ...more,
 });
 const completed = (output: readonly object[] = []): object => ({
-  ...{ type: "response.completed", response: { status: "completed", output } },
+  type: "response.completed",
+  response: { status: "completed", output },
 });
 const cohere = (type: string, { id, name, args }: Stated): object => ({
-  ...{ type, index: 0, delta: { message: { tool_calls: { id, function: { name, arguments: args } } } } },
+  type,
+  index: 0,
+  delta: { message: { tool_calls: { id, function: { name, arguments: args } } } },
 });
 const google = (functionCall: object): object => ({
   candidates: [{ content: { parts: [{ functionCall }] } }],
@@ -45,7 +59,8 @@ const google = (functionCall: object): object => ({
 const anthropicBlock = (first: Stated, args: string): readonly object[] => [
   { type: "message_start", message: { role: "assistant", content: [] } },
   {
-    ...{ type: "content_block_start", index: 0 },
+    type: "content_block_start",
+    index: 0,
     content_block: { type: "tool_use", id: "a", name: "weather", input: parse(first.args) },
   },
   { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: args } },
@@ -145,7 +160,8 @@ const ARGUMENTS: Readonly<Record<string, readonly [Format, Twice]>> = {
       google({ name: "weather", args: parse(a.args), willContinue: true }),
       google({
         partialArgs: Object.entries(parse(b.args)).map(([name, stringValue]) => ({
-          ...{ jsonPath: `$.${name}`, stringValue },
+          jsonPath: `$.${name}`,
+          stringValue,
         })),
       }),
       { candidates: [{ finishReason: "STOP" }] },
@@ -399,7 +415,8 @@ test("the first candidate is that with the index 0, wherever it stands", () => {
   ]);
   expect(calls).toMatchObject([{ name: "weather" }]);
   const message = (name: string): object => ({
-    ...{ role: "assistant", tool_calls: [{ id: name, function: { name, arguments: "{}" } }] },
+    role: "assistant",
+    tool_calls: [{ id: name, function: { name, arguments: "{}" } }],
   });
   const choices = [
     { index: 1, message: message("drop") },

@@ -14,7 +14,8 @@ export const PIXEL =
 
 /** An image of another type has bytes of that type. */
 const image = (mimeType: string): JsonObject => ({
-  ...{ type: "image", mimeType },
+  type: "image",
+  mimeType,
   data: mimeType === "image/bmp" ? Buffer.from("BM of another type").toString("base64") : PIXEL,
 });
 const object = { type: "object" } as const;

@@ -25,19 +25,32 @@ const half = '{"city":';
 const input = { city: "Rome" };
 const finished = { unified: "stop", raw: undefined };
 const chatCall = (index: number, args: string): object => ({
-  ...{ index, id: String(index), type: "function", function: { name: "weather", arguments: args } },
+  index,
+  id: String(index),
+  type: "function",
+  function: { name: "weather", arguments: args },
 });
 const item = (id: string, args: string, status: string): object => ({
-  ...{ type: "function_call", call_id: id, name: "weather", arguments: args, status },
+  type: "function_call",
+  call_id: id,
+  name: "weather",
+  arguments: args,
+  status,
 });
 const toolUse = (id: string, value: object): object => ({
-  ...{ type: "tool_use", id, name: "weather", input: value },
+  type: "tool_use",
+  id,
+  name: "weather",
+  input: value,
 });
 const converse = (id: string, value?: object): object => ({
   toolUse: { toolUseId: id, name: "weather", input: value },
 });
 const part = (toolCallId: string, args: string): object => ({
-  ...{ type: "tool-call", toolCallId, toolName: "weather", input: args },
+  type: "tool-call",
+  toolCallId,
+  toolName: "weather",
+  input: args,
 });
 const google = (...parts: object[]): object => ({ candidates: [{ content: { role: "model", parts } }] });
 const block = (index: number, start: object, args: string): readonly object[] => [
@@ -86,7 +99,8 @@ const WRITTEN: Readonly<Record<Exclude<Format, "native">, Written>> = {
       ],
     }),
     events: [item("0", rome, "completed"), item("1", half, "in_progress")].map((item) => ({
-      ...{ type: "response.output_item.done", item },
+      type: "response.output_item.done",
+      item,
     })),
     last: (reason) => [
       reason === "completed"
@@ -143,11 +157,15 @@ const WRITTEN: Readonly<Record<Exclude<Format, "native">, Written>> = {
 
 const engine = new ToolDispatchEngine();
 const context: DispatchContext = {
-  ...{ registry, policy: new HostPolicy(), sessionId: "session" },
+  registry,
+  policy: new HostPolicy(),
+  sessionId: "session",
   sandboxes: await openSandboxes(),
 };
 const REFUSED = {
-  ...{ code: "cancelled", effect: "none", userVisible: true },
+  code: "cancelled",
+  effect: "none",
+  userVisible: true,
   message: "Tool call was not run: its message was cut off",
 };
 
@@ -233,15 +251,28 @@ describe.each(Object.entries(WRITTEN))("%s", (name, { message, events, last }) =
 test("every reason that the SDKs of OpenAI and Anthropic know is listed", () => {
   // Records, so that the compiler reports a reason that an SDK adds.
   const anthropic: Record<Anthropic.Beta.BetaStopReason, true> = {
-    ...{ end_turn: true, max_tokens: true, stop_sequence: true, tool_use: true, pause_turn: true },
-    ...{ compaction: true, refusal: true, model_context_window_exceeded: true },
+    end_turn: true,
+    max_tokens: true,
+    stop_sequence: true,
+    tool_use: true,
+    pause_turn: true,
+    compaction: true,
+    refusal: true,
+    model_context_window_exceeded: true,
   };
   const openai: Record<OpenAI.ChatCompletion.Choice["finish_reason"], true> = {
-    ...{ stop: true, length: true, tool_calls: true, content_filter: true, function_call: true },
+    stop: true,
+    length: true,
+    tool_calls: true,
+    content_filter: true,
+    function_call: true,
   };
   type Details = NonNullable<OpenAI.Responses.Response["incomplete_details"]>;
   const responses: Record<NonNullable<Details["reason"]>, true> = {
-    ...{ max_output_tokens: true, max_messages: true, content_filter: true, steered: true },
+    max_output_tokens: true,
+    max_messages: true,
+    content_filter: true,
+    steered: true,
   };
   expect(Object.keys(STOP_REASONS.anthropic)).toEqual(expect.arrayContaining(Object.keys(anthropic)));
   expect(Object.keys(STOP_REASONS.openai)).toEqual(expect.arrayContaining(Object.keys(openai)));
@@ -275,9 +306,24 @@ test("a provider's exception in a stream of Bedrock is an error", () => {
   );
 });
 
-test("a prompt that Google blocks is a message that was cut off", () => {
-  const { calls, cutOff, stopReason } = PROTOCOLS.google(registry).read({
-    promptFeedback: { blockReason: "SAFETY" },
-  });
+test.each(
+  Object.keys(PROTOCOLS) as Format[],
+)("the body of a response that failed is no message without calls (%s)", (format) => {
+  for (const body of [
+    { error: { code: 429, message: "slow down" } },
+    { type: "error", error: { type: "x" } },
+  ]) {
+    for (const given of [body, JSON.stringify(body)]) {
+      expect(() => PROTOCOLS[format](registry).read(given)).toThrow("/error reports a provider error");
+    }
+  }
+});
+
+test("a prompt that Google blocks is a message that was cut off, also as a stream", () => {
+  const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 4 } };
+  const { calls, cutOff, stopReason } = PROTOCOLS.google(registry).read(blocked);
   expect({ calls, cutOff, stopReason }).toEqual({ calls: [], cutOff: true, stopReason: "SAFETY" });
+  const stream = PROTOCOLS.google(registry).stream();
+  expect([...stream.push(`data: ${JSON.stringify(blocked)}\n\n`), ...stream.end()]).toEqual([]);
+  expect(stream).toMatchObject({ cutOff: true, stopReason: "SAFETY" });
 });

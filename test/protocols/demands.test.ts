@@ -1,6 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/json/va
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import { FORMATS, type Format } from "../../src/protocols/formats.ts";
+import type { AnthropicUserMessage } from "../../src/protocols/providers/anthropic/messages.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { PIXEL } from "./converse.ts";
 
@@ -31,7 +32,9 @@ const OFFERED: Readonly<Record<Provider, (tools: never) => Offered[]>> = {
     tools.map(({ input_schema: schema, ...others }) => ({ ...others, schema })),
   "ai-sdk": (tools: Record<string, { description?: string; inputSchema: { jsonSchema: JsonObject } }>) =>
     Object.entries(tools).map(([name, { inputSchema, ...others }]) => ({
-      ...{ name, ...others, schema: inputSchema.jsonSchema },
+      name,
+      ...others,
+      schema: inputSchema.jsonSchema,
     })),
   google: ([{ functionDeclarations }]: [
     { functionDeclarations: { name: string; description?: string; parametersJsonSchema: JsonObject }[] },
@@ -104,19 +107,22 @@ function rejections(provider: Provider, tools: readonly Offered[]): string[] {
 }
 
 const GOOGLE_KEYWORDS = new Set([
-  ...[
-    "type",
-    "format",
-    "title",
-    "description",
-    "enum",
-    "items",
-    "minItems",
-    "maxItems",
-    "minimum",
-    "maximum",
-  ],
-  ...["anyOf", "oneOf", "properties", "additionalProperties", "required", "propertyOrdering"],
+  "type",
+  "format",
+  "title",
+  "description",
+  "enum",
+  "items",
+  "minItems",
+  "maxItems",
+  "minimum",
+  "maximum",
+  "anyOf",
+  "oneOf",
+  "properties",
+  "additionalProperties",
+  "required",
+  "propertyOrdering",
 ]);
 
 function findForGoogle(schema: JsonObject, path: string, say: (text: string) => void): void {
@@ -148,7 +154,8 @@ const tree = {
 /** Schemas for which providers have rejected requests with all their tools. */
 const HOSTILE: Readonly<Record<string, JsonObject>> = {
   "oneOf at the root": {
-    ...{ type: "object", properties: { id: text, url: text } },
+    type: "object",
+    properties: { id: text, url: text },
     oneOf: [{ required: ["id"] }, { required: ["url"] }],
   },
   "anyOf of objects at the root": {
@@ -164,18 +171,23 @@ const HOSTILE: Readonly<Record<string, JsonObject>> = {
   "a reference at the root": { $ref: "#/$defs/Node", ...tree },
   "recursion below the root": { type: "object", properties: { root: { $ref: "#/$defs/Node" } }, ...tree },
   "recursion through the root": {
-    ...{ type: "object", properties: { name: text, child: { $ref: "#" } } },
+    type: "object",
+    properties: { name: text, child: { $ref: "#" } },
   },
   "a reference into a property": {
-    ...{ type: "object", properties: { "from date": text, to: { $ref: "#/properties/from%20date" } } },
+    type: "object",
+    properties: { "from date": text, to: { $ref: "#/properties/from%20date" } },
   },
   "definitions of draft 7": {
-    ...{ $schema: "http://json-schema.org/draft-07/schema#", type: "object" },
+    $schema: "http://json-schema.org/draft-07/schema#",
+    type: "object",
     properties: { a: { $ref: "#/definitions/A" } },
     definitions: { A: { type: "integer" } },
   },
   "if and then at the root": {
-    ...{ type: "object", properties: { kind: text }, required: ["kind"] },
+    type: "object",
+    properties: { kind: text },
+    required: ["kind"],
     if: { properties: { kind: { const: "x" } } },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     then: { properties: { size: { type: "integer" } } },
@@ -203,7 +215,8 @@ const HOSTILE: Readonly<Record<string, JsonObject>> = {
     },
   },
   "tuples of draft 7": {
-    ...{ $schema: "http://json-schema.org/draft-07/schema#", type: "object" },
+    $schema: "http://json-schema.org/draft-07/schema#",
+    type: "object",
     properties: { point: { type: "array", items: [{ type: "number" }, text], additionalItems: false } },
   },
   "tuples of 2020-12": {
@@ -261,7 +274,11 @@ const registryOf = (...tools: readonly Tool[]): ToolRegistry => {
   return registry;
 };
 const toolOf = (inputSchema: JsonObject, name = "tool", description = "A tool"): Tool => ({
-  ...{ name, description, inputSchema, sideEffects: "none", host },
+  name,
+  description,
+  inputSchema,
+  sideEffects: "none",
+  host,
 });
 
 /** Returns the one tool that a provider is offered. */
@@ -344,14 +361,18 @@ function schemas(): fc.Arbitrary<JsonObject> {
       schema: fc.oneof(
         { maxDepth: 3, depthSize: "small" },
         fc.constantFrom<JsonObject>(
-          ...[{}, { type: "string" }, { type: "integer" }, { type: "array" }, { type: ["string", "null"] }],
-          ...[
-            { enum: [1, "x", null] },
-            { const: "x" },
-            { type: "object" },
-            { type: "number", exclusiveMinimum: 0 },
-          ],
-          ...[{ $ref: "#" }, { type: "string", minLength: 1, format: "uri" }, { not: { type: "string" } }],
+          {},
+          { type: "string" },
+          { type: "integer" },
+          { type: "array" },
+          { type: ["string", "null"] },
+          { enum: [1, "x", null] },
+          { const: "x" },
+          { type: "object" },
+          { type: "number", exclusiveMinimum: 0 },
+          { $ref: "#" },
+          { type: "string", minLength: 1, format: "uri" },
+          { not: { type: "string" } },
         ),
         fc.record({ type: fc.constant("object"), properties, required: names }, { requiredKeys: ["type"] }),
         fc.record({ properties, additionalProperties: fc.boolean() }, { requiredKeys: ["properties"] }),
@@ -360,7 +381,9 @@ function schemas(): fc.Arbitrary<JsonObject> {
         some.map((allOf) => ({ allOf })),
         some.map((prefixItems) => ({ type: "array", prefixItems })),
         fc.tuple(properties, some, names).map(([own, anyOf, required]) => ({
-          ...{ type: "object", properties: own, anyOf: [...anyOf, { required }] },
+          type: "object",
+          properties: own,
+          anyOf: [...anyOf, { required }],
         })),
         fc.tuple(schema, properties).map(([not, own]) => ({ not, properties: own })),
         fc.tuple(schema, schema).map(([condition, then]) => ({ if: condition, then })),
@@ -471,6 +494,11 @@ const RESULTS: Readonly<Record<string, () => unknown>> = {
     bytes.writeUInt32BE(9_000, 16);
     return { content: [block("image/png", bytes.toString("base64"))] };
   },
+  // 4 MiB, which are more than 5 MiB as they are sent.
+  "an-image-of-too-many-bytes": () => {
+    const bytes = Buffer.concat([Buffer.from(PIXEL, "base64"), Buffer.alloc(4_194_304)]);
+    return { content: [block("image/png", bytes.toString("base64"))] };
+  },
 };
 
 /** Signatures of the types of images. */
@@ -512,6 +540,7 @@ function messageRejections(provider: Provider, messages: readonly unknown[]): st
       const isOwn =
         signature !== undefined && Buffer.from(bytes, "base64").toString("latin1").startsWith(signature);
       if (!isOwn) found.push(`an image that is not ${kind}`);
+      if (bytes.length > 5_242_880) found.push("an image that is too long");
     }
     const error = node as { is_error?: boolean; content?: { type: string }[] };
     if (
@@ -583,4 +612,24 @@ describe("messages after hostile results", () => {
       { numRuns: 60 },
     );
   });
+});
+
+test("Anthropic gets no image of more than 2,000 pixels a side among more than 20", async () => {
+  const bytes = Buffer.from(PIXEL, "base64");
+  bytes.writeUInt32BE(2_001, 16);
+  const image = (data: string): JsonObject => ({ type: "image", mimeType: "image/png", data });
+  const sandboxes = await openSandboxes();
+  onTestFinished(() => sandboxes.close());
+  const shown = async (count: number): Promise<readonly string[]> => {
+    const small = Array.from({ length: count - 1 }, () => image(PIXEL));
+    const content = [...small, image(bytes.toString("base64"))];
+    const registry = registryOf({ ...toolOf({ type: "object" }), host: () => ({ content }) } as Tool);
+    const call = { id: "1", name: "tool", arguments: {} };
+    const ctx = { registry, policy: new HostPolicy(), sandboxes, sessionId: "s" };
+    const execution = await new ToolDispatchEngine().dispatch(call, ctx);
+    const [message] = PROTOCOLS.anthropic(registry).toResults([call], [execution]) as AnthropicUserMessage[];
+    return message?.content.flatMap((result) => result.content.map(({ type }) => type)) ?? [];
+  };
+  expect(await shown(20)).toEqual(Array.from({ length: 20 }, () => "image"));
+  expect((await shown(21)).slice(-2)).toEqual(["image", "text"]);
 });

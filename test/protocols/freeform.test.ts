@@ -46,8 +46,12 @@ const objectSchema = {
 
 describe("OpenAI Responses", () => {
   const item = {
-    ...{ type: "custom_tool_call", id: "ctc_1", call_id: "1", name: "sql_run" },
-    ...{ status: "completed", input: '{"not":"JSON"' },
+    type: "custom_tool_call",
+    id: "ctc_1",
+    call_id: "1",
+    name: "sql_run",
+    status: "completed",
+    input: '{"not":"JSON"',
   };
   const foreign = { ...item, name: "add", call_id: "2" };
   const [called] = responses.read([item]).calls;
@@ -58,7 +62,9 @@ describe("OpenAI Responses", () => {
     const strict = responses.toTools({ strict: true });
     expect([strict.tools[0], strict.problems]).toEqual([custom, []]);
     expect(responses.toTools({ customTools: false }).tools[0]).toMatchObject({
-      ...{ type: "function", name: "sql_run", parameters: objectSchema },
+      type: "function",
+      name: "sql_run",
+      parameters: objectSchema,
     });
   });
 
@@ -187,7 +193,10 @@ describe("every format", () => {
   test("fails a call without a text with what to correct", async () => {
     const anthropic = PROTOCOLS.anthropic(registry);
     const blocks = [{ query: "x" }, { input: 1 }, { input: "x", more: 1 }, {}].map((input, index) => ({
-      ...{ type: "tool_use", id: String(index), name: "sql_run", input },
+      type: "tool_use",
+      id: String(index),
+      name: "sql_run",
+      input,
     }));
     const message = { role: "assistant", content: blocks, stop_reason: "tool_use" };
     const { calls } = anthropic.read(message);

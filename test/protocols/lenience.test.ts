@@ -127,7 +127,8 @@ describe("Ollama's own API", () => {
     expect(openai.read(response)).toMatchObject({
       text: "So.",
       calls: [{ name: "weather", arguments: input }],
-      ...{ stopReason: "stop", cutOff: false },
+      stopReason: "stop",
+      cutOff: false,
     });
     expect(openai.read({ ...response, done_reason: "length" })).toMatchObject({
       calls: [{ cutOff: true }],
@@ -186,7 +187,8 @@ test("Cohere's SDK has other names for members, in messages and in events", () =
   const called = { id: "1", type: "function", function: weather };
   const message = { role: "assistant", toolPlan: "So.", toolCalls: [called] };
   expect(cohere.read({ message, finishReason: "TOOL_CALL" })).toMatchObject({
-    ...{ text: "So.", stopReason: "TOOL_CALL" },
+    text: "So.",
+    stopReason: "TOOL_CALL",
     calls: [{ id: "1", ...weather }],
   });
   const events = [

@@ -15,7 +15,10 @@ const item = (id: string): object => ({
   arguments: args,
 });
 const chatCall = (id: string, more: object = {}): object => ({
-  ...{ id, type: "function", function: { name: "weather", arguments: args }, ...more },
+  id,
+  type: "function",
+  function: { name: "weather", arguments: args },
+  ...more,
 });
 const use = (id: string): object => ({ type: "tool_use", id, name: "weather", input });
 const thinking = (signature: string): object => ({ type: "thinking", thinking: signature, signature });
@@ -110,7 +113,8 @@ describe("chat completions", () => {
     ];
     expect(await sentBack("openai", events, { streamed: true })).toEqual([
       {
-        ...{ role: "assistant", reasoning_content: "Because." },
+        role: "assistant",
+        reasoning_content: "Because.",
         reasoning_details: [detail("Because.", { signature: "c2ln" })],
         tool_calls: [chatCall("a")],
       },

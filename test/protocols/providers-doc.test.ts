@@ -154,7 +154,9 @@ interface Wording {
 
 const chatCalls = (calls: readonly string[]): object[] =>
   calls.map((args, index) => ({
-    ...{ id: `call_${index}`, type: "function", function: { name: "add", arguments: args } },
+    id: `call_${index}`,
+    type: "function",
+    function: { name: "add", arguments: args },
   }));
 /** Arguments as a provider parses them: those that were cut off are empty. */
 const parsed = (args: string): object => {
@@ -167,18 +169,24 @@ const parsed = (args: string): object => {
 
 const WORDINGS: Readonly<Record<string, Wording>> = {
   "OpenAI Chat Completions": {
-    ...{ done: "tool_calls", said: "stop", cutOff: "length" },
+    done: "tool_calls",
+    said: "stop",
+    cutOff: "length",
     write: (content, calls, finish_reason) => {
       const message = { role: "assistant", content, tool_calls: calls.length > 0 ? chatCalls(calls) : null };
       return JSON.stringify({ choices: [{ message, finish_reason }] });
     },
   },
   "OpenAI Responses": {
-    ...{ done: "completed", cutOff: "max_output_tokens" },
+    done: "completed",
+    cutOff: "max_output_tokens",
     write: (text, calls, reason) => {
       const said = { type: "message", role: "assistant", content: [{ type: "output_text", text }] };
       const items = calls.map((args, index) => ({
-        ...{ type: "function_call", call_id: `call_${index}`, name: "add", arguments: args },
+        type: "function_call",
+        call_id: `call_${index}`,
+        name: "add",
+        arguments: args,
       }));
       const status = reason === "completed" ? reason : "incomplete";
       const output = [{ type: "reasoning", id: "rs" }, said, ...items];
@@ -186,7 +194,9 @@ const WORDINGS: Readonly<Record<string, Wording>> = {
     },
   },
   "Anthropic Messages": {
-    ...{ done: "tool_use", said: "end_turn", cutOff: "max_tokens" },
+    done: "tool_use",
+    said: "end_turn",
+    cutOff: "max_tokens",
     write: (text, calls, stop_reason) =>
       toServerSentEvents([
         { type: "message_start", message: { content: [] } },
@@ -210,7 +220,8 @@ const WORDINGS: Readonly<Record<string, Wording>> = {
       ]),
   },
   "Google Gemini": {
-    ...{ done: "STOP", cutOff: "MAX_TOKENS" },
+    done: "STOP",
+    cutOff: "MAX_TOKENS",
     write: (text, calls, finishReason) => {
       // This provider leaves out a call that was cut off.
       const complete = calls.filter((args) => args.endsWith("}"));
@@ -220,14 +231,18 @@ const WORDINGS: Readonly<Record<string, Wording>> = {
     },
   },
   "Cohere Chat": {
-    ...{ done: "TOOL_CALL", said: "COMPLETE", cutOff: "MAX_TOKENS" },
+    done: "TOOL_CALL",
+    said: "COMPLETE",
+    cutOff: "MAX_TOKENS",
     write: (tool_plan, calls, finish_reason) => {
       const message = { role: "assistant", tool_plan, tool_calls: chatCalls(calls) };
       return JSON.stringify({ message, finish_reason });
     },
   },
   "Amazon Bedrock Converse": {
-    ...{ done: "tool_use", said: "end_turn", cutOff: "max_tokens" },
+    done: "tool_use",
+    said: "end_turn",
+    cutOff: "max_tokens",
     write: (text, calls, stopReason) => {
       const uses = calls.map((args, index) => ({
         toolUse: { toolUseId: `call_${index}`, name: "add", input: parsed(args) },
@@ -365,7 +380,8 @@ const OPAQUE: readonly {
         },
         { type: "content_block_stop", index: 1 },
         {
-          ...{ type: "content_block_start", index: 2 },
+          type: "content_block_start",
+          index: 2,
           content_block: { type: "tool_use", id: "a", name: "add", input: {} },
         },
         { type: "content_block_delta", index: 2, delta: { type: "input_json_delta", partial_json: args } },
@@ -471,6 +487,7 @@ test("docs/providers.md has every format, and the actual bounds and limits", () 
     `${OPENAI_STRICT.maxDepth} levels, ${OPENAI_STRICT.tool.properties.toLocaleString("en")} properties`,
     `${OPENAI_STRICT.tool.enumValues.toLocaleString("en")} enum values`,
     `${OPENAI_STRICT.tool.text.toLocaleString("en")} characters`,
+    `${OPENAI_STRICT.tool.longEnum.toLocaleString("en")} in an enum of more than 250 values`,
     `${ANTHROPIC_STRICT.request.tools} strict tools, ${ANTHROPIC_STRICT.request.optional} optional`,
     `${ANTHROPIC_STRICT.request.unions} unions in a request`,
   ];

@@ -21,8 +21,14 @@ const registry = new ToolRegistry().register(
 
 function executionOf({ id, name }: ToolCall, more: Partial<ToolExecution>): ToolExecution {
   return {
-    ...{ callId: id, toolName: name, arguments: {}, success: true, output: null, durationMs: 1 },
-    ...{ sandbox: "host", receipt: { enforced: {}, used: { wallTimeMs: 1 } } },
+    callId: id,
+    toolName: name,
+    arguments: {},
+    success: true,
+    output: null,
+    durationMs: 1,
+    sandbox: "host",
+    receipt: { enforced: {}, used: { wallTimeMs: 1 } },
     ...more,
   };
 }
@@ -73,6 +79,7 @@ test("aiSdkToolSet never writes half a surrogate pair", async () => {
   expect(write?.({ output: HALF })).toEqual({ type: "text", value: "\ufffd" });
   expect(write?.({ output: [HALF] })).toEqual({ type: "json", value: ["\ufffd"] });
   expect(write?.({ output: { content: [{ type: "text", text: HALF }] } })).toEqual({
-    ...{ type: "text", value: "\ufffd" },
+    type: "text",
+    value: "\ufffd",
   });
 });

@@ -1,5 +1,5 @@
 import { hasDuplicateKeys } from "../../json/duplicate-keys.ts";
-import { isKeptNumber } from "../../json/raw-json.ts";
+import { isRawNumber } from "../../json/raw-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { parseMessage } from "../parsing/json.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
@@ -99,7 +99,7 @@ const NAMED = new Set(["$defs", "definitions", "patternProperties", "dependentSc
 const LITERAL = new Set(["enum", "const", "default", "examples"]);
 
 function replaceNames(value: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
-  if (names.size === 0 || typeof value !== "object" || value === null || isKeptNumber(value)) return value;
+  if (names.size === 0 || typeof value !== "object" || value === null || isRawNumber(value)) return value;
   if (Array.isArray(value)) return value.map((item: JsonValue) => replaceNames(item, names));
   const members = value as JsonObject;
   const entries = Object.entries(members).map(([name, member = null]): [string, JsonValue] => {
@@ -126,7 +126,7 @@ function convert(args: JsonValue, change: (value: JsonValue) => JsonValue): Json
 }
 
 function membersIn(value: JsonValue | undefined): number {
-  if (typeof value !== "object" || value === null || isKeptNumber(value)) return 0;
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return 0;
   const inner = Object.values(value).reduce<number>((sum, each) => sum + membersIn(each as JsonValue), 0);
   return inner + (Array.isArray(value) ? 0 : Object.keys(value).length);
 }

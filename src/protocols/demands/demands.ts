@@ -16,6 +16,15 @@ export interface SchemaDemands {
   readonly plainEnums: boolean;
 }
 
+/** How many images one request may have, and how large ones. */
+export interface ImageLimits {
+  readonly count: number;
+  /** The most characters of base64 in all of them. */
+  readonly characters: number;
+  /** Among more than `count` of them, none may have a side of more than `side` pixels. */
+  readonly many?: { readonly count: number; readonly side: number };
+}
+
 /** What a provider demands of what it is sent. */
 export interface Demands {
   readonly schema: SchemaDemands;
@@ -26,6 +35,8 @@ export interface Demands {
   /** Matches the ids of calls that it accepts. */
   readonly ids: RegExp;
   readonly idLength: number;
+  /** Default: any number of images, or none at all. */
+  readonly images?: ImageLimits;
 }
 
 /**
@@ -46,22 +57,25 @@ const SCHEMA: SchemaDemands = {
 
 /** What Google documents for `parametersJsonSchema` (Gemini API, "Structured output"; Vertex AI, "FunctionDeclaration"). */
 const GOOGLE_SCHEMA: SchemaDemands = {
-  // Vertex AI: a letter or an underscore, then letters, digits and underscores, 64 at most.
+  // A letter or an underscore, then letters, digits and underscores, 64 at most (Vertex AI, "FunctionDeclaration", `parameters`).
   propertyNames: /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/,
   keywords: new Set([
-    ...[
-      "type",
-      "format",
-      "title",
-      "description",
-      "enum",
-      "items",
-      "minItems",
-      "maxItems",
-      "minimum",
-      "maximum",
-    ],
-    ...["anyOf", "oneOf", "properties", "additionalProperties", "required", "propertyOrdering"],
+    "type",
+    "format",
+    "title",
+    "description",
+    "enum",
+    "items",
+    "minItems",
+    "maxItems",
+    "minimum",
+    "maximum",
+    "anyOf",
+    "oneOf",
+    "properties",
+    "additionalProperties",
+    "required",
+    "propertyOrdering",
   ]),
   formats: new Set(["date-time", "date", "time", "int32", "int64", "float", "double"]),
   // References to schemas that refer to themselves are allowed only in optional properties, and without other keywords.
@@ -69,7 +83,11 @@ const GOOGLE_SCHEMA: SchemaDemands = {
   plainEnums: true,
 };
 
-/** Amazon Nova: "top-level … only type, properties and required" (Amazon Nova user guide, "Defining a tool"). */
+/**
+ * Amazon Nova supports three fields at the top level, `type`, `properties` and `required`; `$schema`, `description`, `title` and
+ * `additionalProperties` are among those that it does not (Amazon Nova user guide, "Troubleshoot tool calls": prompting-tool-troubleshooting.html;
+ * `$defs`: pydantic/pydantic-ai#1623).
+ */
 const BEDROCK_SCHEMA: SchemaDemands = {
   ...SCHEMA,
   root: new Set(["type", "properties", "required"]),
@@ -80,7 +98,10 @@ const ANY = /^/;
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
 const UNLIMITED: Omit<Demands, "schema"> = {
-  ...{ tools: NO_LIMIT, description: NO_LIMIT, ids: ANY, idLength: NO_LIMIT },
+  tools: NO_LIMIT,
+  description: NO_LIMIT,
+  ids: ANY,
+  idLength: NO_LIMIT,
 };
 
 /** What each format demands of what goes out, and who says so. The native format demands nothing. */
@@ -93,19 +114,33 @@ export const DEMANDS: Readonly<Record<Exclude<Format, "native">, Demands>> = {
     // (getsentry/sentry-mcp#106; Azure OpenAI, "Function calling"). OpenAI itself seems to have given it up.
     description: 1_024,
     // `Invalid 'messages[10].tool_calls[0].id': string too long. Expected a string with maximum length 40` (agno-agi/agno#5382).
-    ...{ ids: ANY, idLength: 40 },
+    ids: ANY,
+    idLength: 40,
   },
   "openai-responses": {
     schema: SCHEMA,
-    ...{ tools: 128, description: 1_024 },
+    tools: 128,
+    description: 1_024,
     // `Invalid 'input[N].call_id': string too long. Expected a string with maximum length 64`.
-    ...{ ids: ANY, idLength: 64 },
+    ids: ANY,
+    idLength: 64,
+    // 500 images, and 50 MB for the whole request (OpenAI API, "Images and vision").
+    images: { count: 500, characters: 40_000_000 },
   },
   anthropic: {
     ...UNLIMITED,
     schema: SCHEMA,
     // `tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'` (maximhq/bifrost#5097).
     ids: /^[a-zA-Z0-9_-]+$/,
+    images: {
+      // `Too much media: 0 document pages + 103 images > 100` (anthropics/claude-code#3397).
+      count: 100,
+      // `Request exceeds the maximum size` (earendil-works/pi#401): 32 MB with everything else.
+      characters: 24_000_000,
+      // `At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels`: with more than 20
+      // images (anthropics/claude-code#49537, letta-ai/letta-code#615).
+      many: { count: 20, side: 2_000 },
+    },
   },
   // The SDK sends to any provider.
   "ai-sdk": { ...UNLIMITED, schema: SCHEMA },
@@ -114,7 +149,9 @@ export const DEMANDS: Readonly<Record<Exclude<Format, "native">, Demands>> = {
   bedrock: {
     ...UNLIMITED,
     schema: BEDROCK_SCHEMA,
-    // Amazon Bedrock API reference, "ToolUseBlock".
-    ...{ ids: /^[a-zA-Z0-9_-]+$/, idLength: 64 },
+    // Amazon Bedrock API reference, "ToolUseBlock" and "ToolResultBlock": `[a-zA-Z0-9_-]+`, at most 64. A description has at least one
+    // character ("ToolSpecification").
+    ids: /^[a-zA-Z0-9_-]+$/,
+    idLength: 64,
   },
 };

@@ -27,37 +27,47 @@ export class UnofferableSchema extends Error {}
 
 /** Keywords with one schema, with a list of them, and with schemas by name. */
 const ONE = new Set([
-  ...["not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"],
+  "not",
+  "if",
+  "then",
+  "else",
+  "contains",
+  "propertyNames",
+  "unevaluatedItems",
+  "unevaluatedProperties",
   "additionalProperties",
 ]);
 const LISTS = new Set(["anyOf", "oneOf", "allOf"]);
 const MAPS = new Set(["patternProperties", "dependentSchemas"]);
 /** Keywords that are written together with others, or that only give a schema another name. */
 const APART = new Set([
-  ...["properties", "required", "items", "prefixItems", "additionalItems", "$ref", "$defs", "definitions"],
-  ...[
-    "$id",
-    "$anchor",
-    "$schema",
-    "$comment",
-    "$dynamicAnchor",
-    "$dynamicRef",
-    "$recursiveRef",
-    "$recursiveAnchor",
-  ],
+  "properties",
+  "required",
+  "items",
+  "prefixItems",
+  "additionalItems",
+  "$ref",
+  "$defs",
+  "definitions",
+  "$id",
+  "$anchor",
+  "$schema",
+  "$comment",
+  "$dynamicAnchor",
+  "$dynamicRef",
+  "$recursiveRef",
+  "$recursiveAnchor",
 ]);
 /** Keywords that only describe. A provider that does not know them loses nothing. */
 const ANNOTATIONS = new Set([
-  ...[
-    "title",
-    "description",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "nullable",
-    "contentEncoding",
-  ],
+  "title",
+  "description",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "nullable",
+  "contentEncoding",
 ]);
 
 /** Rewrites the schema of a tool into one that a provider accepts. @throws {UnofferableSchema} if there is none. */

@@ -1,5 +1,5 @@
 import { escapePointer } from "../../json/pointer.ts";
-import { isKeptNumber } from "../../json/raw-json.ts";
+import { isRawNumber } from "../../json/raw-json.ts";
 import { isJsonObject, type JsonValue, MAX_DEPTH } from "../../json/value.ts";
 import { MAY_BE_INEXACT } from "./json.ts";
 
@@ -54,7 +54,7 @@ function textOf(value: JsonValue): string | undefined {
   }
 }
 
-/** Finds a number that was kept as text, or else an integer that may be the rounded neighbour of the one that the model wrote. */
+/** Finds a number that was retained as text, or else an integer that may be the rounded neighbour of the one that the model wrote. */
 function findInexact(
   value: JsonValue | undefined,
   path: string,
@@ -63,7 +63,7 @@ function findInexact(
   if (typeof value === "number") return isRounded(value) ? { path, isKept: false } : undefined;
   // The engine refuses deeper values.
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return undefined;
-  if (isKeptNumber(value)) return { path, isKept: true };
+  if (isRawNumber(value)) return { path, isKept: true };
   let found: ReturnType<typeof findInexact>;
   for (const [name, member] of Object.entries(value)) {
     const inside = findInexact(member, `${path}/${escapePointer(name)}`, depth + 1);

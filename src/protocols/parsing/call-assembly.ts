@@ -34,6 +34,8 @@ export class CallAssembly {
   itemId: string | undefined;
   /** The arguments that arrived in pieces with paths. */
   built: Record<string, JsonValue> | undefined;
+  /** The paths of those, and whether more of their values follows. */
+  readonly paths: Map<string, "open" | "ended"> = new Map();
   /** Why it must not run. */
   problem: string | undefined;
   #whole: JsonValue | undefined;
@@ -133,7 +135,9 @@ export class CallAssembly {
     const { id, name, custom, providerData, problem } = this;
     const read = custom && typeof stated === "string" ? { arguments: stated } : readArguments(stated);
     return {
-      ...{ id, name, ...read },
+      id,
+      name,
+      ...read,
       ...(problem !== undefined && { problem }),
       ...(providerData !== undefined && { providerData }),
       ...(custom && { custom: true as const }),

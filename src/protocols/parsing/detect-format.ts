@@ -22,11 +22,19 @@ const isOneOf = (...types: readonly string[]): Test => {
 const isTextBlock = (block: unknown): boolean => isJsonObject(block) && block["type"] === "text";
 const isToolCallPart = isOneOf("tool-call");
 const isAnthropicBlock = isOneOf(
-  ...["tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"],
+  "tool_use",
+  "thinking",
+  "redacted_thinking",
+  "server_tool_use",
+  "mcp_tool_use",
 );
 const isResponsesItem = isOneOf("function_call", "reasoning", "message", "custom_tool_call");
 const isBedrockBlock: Test = ({ type, toolUse, text }) =>
   toolUse !== undefined || (type === undefined && text !== undefined);
+
+/** A response to a prompt that was blocked has no candidates. */
+const isGoogleResponse: Test = (message) =>
+  hasList("candidates")(message) || isJsonObject(message["promptFeedback"]);
 
 /** Tests that identify the messages of a format. An assistant's text without calls is the same in several formats. */
 const MESSAGES: Readonly<Record<Format, Test>> = {
@@ -41,7 +49,7 @@ const MESSAGES: Readonly<Record<Format, Test>> = {
     isAssistant(message) && (message["type"] === "message" || hasBlock(isAnthropicBlock)(message)),
   "ai-sdk": hasBlock(isToolCallPart),
   google: (message) =>
-    hasList("candidates")(message) || (message["role"] === "model" && hasList("parts")(message)),
+    isGoogleResponse(message) || (message["role"] === "model" && hasList("parts")(message)),
   cohere: (message) => isCohere(message) || (isAssistant(asObject(message["message"])) && !isOllama(message)),
   bedrock: (message) =>
     isJsonObject(message["output"]) || (isAssistant(message) && hasBlock(isBedrockBlock)(message)),
@@ -55,7 +63,7 @@ const LIST_ITEMS: Readonly<Partial<Record<Format, Test>>> = {
   native: ({ name, arguments: args, type }) => name !== undefined && args !== undefined && type === undefined,
   "openai-responses": isResponsesItem,
   "ai-sdk": isToolCallPart,
-  google: hasList("candidates"),
+  google: isGoogleResponse,
 };
 
 /** Tests that identify the events of a format. */
@@ -68,19 +76,25 @@ const EVENTS: Readonly<Record<Format, Test>> = {
   "openai-responses": ({ type }) => typeof type === "string" && type.startsWith("response."),
   anthropic: ({ type }) => typeof type === "string" && /^(?:message|content_block)_(?:st|delta)/.test(type),
   "ai-sdk": isOneOf(
-    ...["stream-start", "start", "start-step", "text-start", "text-delta", "reasoning-start"],
-    ...["tool-input-start", "tool-input-available", "tool-input-error", "tool-call"],
+    "stream-start",
+    "start",
+    "start-step",
+    "text-start",
+    "text-delta",
+    "reasoning-start",
+    "tool-input-start",
+    "tool-input-available",
+    "tool-input-error",
+    "tool-call",
   ),
-  google: hasList("candidates"),
+  google: isGoogleResponse,
   cohere: isOneOf(
-    ...[
-      "message-start",
-      "tool-plan-delta",
-      "tool-call-start",
-      "content-start",
-      "content-delta",
-      "message-end",
-    ],
+    "message-start",
+    "tool-plan-delta",
+    "tool-call-start",
+    "content-start",
+    "content-delta",
+    "message-end",
   ),
   bedrock: (event) =>
     Object.keys(event).some((key) =>

@@ -3,21 +3,27 @@ export type ImageType = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** The largest side of an image, in pixels, and the largest image in bytes (Anthropic, "Vision"). */
-const MAX_SIDE = 8_000;
-const MAX_BYTES = 5 * 1_024 * 1_024;
+/**
+ * The largest side of an image, in pixels (`image dimensions exceed max allowed size: 8000 pixels`, anthropics/claude-code#4778), and the
+ * longest text that it is sent as: `image.source.base64: image exceeds 5 MB maximum: 6275800 bytes > 5242880 bytes` counts
+ * characters of base64 (lobehub/lobehub#14711), which is the 3.75 MB of Amazon Bedrock (API reference, "Message").
+ */
+export const MAX_SIDE = 8_000;
+const MAX_BASE64_LENGTH = 5 * 1_024 * 1_024;
 
 /**
  * Returns the type of an image by its bytes, whatever is declared. Returns `undefined` if it is none that providers accept:
  * of another type, without an end, too large, or no image at all.
+ *
+ * @param maxSide The largest side, in pixels.
  */
-export function imageTypeOf(data: string): ImageType | undefined {
-  if (data.length % 4 !== 0 || data.length > (MAX_BYTES / 3) * 4 || !BASE64.test(data)) return undefined;
+export function imageTypeOf(data: string, maxSide: number): ImageType | undefined {
+  if (data.length % 4 !== 0 || data.length > MAX_BASE64_LENGTH || !BASE64.test(data)) return undefined;
   const bytes = Buffer.from(data, "base64");
   for (const [type, sizeOf] of Object.entries(READERS)) {
     const size = sizeOf(bytes);
     if (size !== undefined)
-      return size.every((side) => side > 0 && side <= MAX_SIDE) ? (type as ImageType) : undefined;
+      return size.every((side) => side > 0 && side <= maxSide) ? (type as ImageType) : undefined;
   }
   return undefined;
 }

@@ -7,7 +7,7 @@ import { ProtocolError } from "./protocol-error.ts";
 export const MAY_BE_INEXACT: RegExp = /\d{16}|\d[eE][-+]?\d/;
 
 /**
- * Parses a message or an event. A number that a double may not hold is kept as it is written, so that the
+ * Parses a message or an event. A number that a double may not hold is retained as it is written, so that the
  * engine can check it where it is an argument.
  *
  * @throws {ProtocolError} if the text is not JSON, or nested too deeply.

@@ -90,7 +90,11 @@ export const STOP_REASONS: Readonly<Record<Format, Readonly<Record<string, Endin
 
 /** The stop reasons that say that the message has calls. */
 export const CALLING: ReadonlySet<string> = new Set([
-  ...["tool_calls", "function_call", "tool_use", "tool-calls", "TOOL_CALL"],
+  "tool_calls",
+  "function_call",
+  "tool_use",
+  "tool-calls",
+  "TOOL_CALL",
 ]);
 
 /** What ends a stream of each format. The native format has no such event. */

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { toWellFormedJson } from "../../json/well-formed.ts";
 import type { ContentBlock, ImageBlock } from "../../tool/content.ts";
-import { type ImageType, imageTypeOf } from "./image-type.ts";
+import { type ImageType, imageTypeOf, MAX_SIDE } from "./image-type.ts";
 import { findExcessiveDepth } from "./limits.ts";
 
 /** What the model reads of a result without a text. */
@@ -12,11 +12,15 @@ export type ShownBlock =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly mimeType: ImageType; readonly data: string };
 
-/** Returns the content that a provider which accepts images can show: others are described, blank texts left out. */
-export function shownContent(content: readonly ContentBlock[], takesImages = true): readonly ShownBlock[] {
+/**
+ * Returns the content that a provider which accepts images can show: others are described, blank texts left out.
+ *
+ * @param withImages Whether it accepts images here. Default: `true`.
+ */
+export function shownContent(content: readonly ContentBlock[], withImages = true): readonly ShownBlock[] {
   return content.flatMap((block): ShownBlock[] => {
     if (block.type === "text") return block.text.trim() === "" ? [] : [block];
-    const mimeType = takesImages ? imageTypeOf(block.data) : undefined;
+    const mimeType = withImages ? imageTypeOf(block.data, MAX_SIDE) : undefined;
     if (mimeType === undefined) return [{ type: "text", text: describeImage(block) }];
     return [{ type: "image", mimeType, data: block.data }];
   });

@@ -9,6 +9,10 @@ import { OpaqueParts } from "./opaque-parts.ts";
 import { ProtocolError } from "./protocol-error.ts";
 import { CALLING, endingOf, TERMINALS } from "./stop-reasons.ts";
 
+/** Why a call without arguments must not run if those of another call seem to be of more than one. */
+const UNTOLD =
+  "Invalid tool call: the message does not say which of its calls has which arguments: make the calls one by one";
+
 /** Identifies a call while its pieces arrive: a position or an id. */
 type Key = string | number;
 
@@ -31,9 +35,12 @@ export class TurnCollector {
   readonly #text: string[] = [];
   readonly #other: OtherCall[] = [];
   readonly opaque: OpaqueParts = new OpaqueParts();
+  /** Set if a piece did not say which call it continues, and was taken for one of the last call. */
+  hasGuessed = false;
   #stopReason: string | undefined;
   #isCutOff = false;
   #isFinished = false;
+  #hasEnded = false;
 
   /** @param isFreeform Whether an alias is that of a free-form tool. */
   constructor(format: Format, isFreeform: (alias: string) => boolean) {
@@ -169,6 +176,12 @@ export class TurnCollector {
     return [...this.#calls].findLast(([, call]) => call.state === "open")?.[0];
   }
 
+  /** The number of open calls without arguments. */
+  get openBlank(): number {
+    return [...this.#calls.values()].filter(({ state, hasArguments }) => state === "open" && !hasArguments)
+      .length;
+  }
+
   /** Appends to the arguments of the call with this key. @throws {ProtocolError} if there is none, or it is complete. */
   append(key: Key, piece: string, pointer = ""): void {
     if (this.#ignored.has(key) || piece === "") return;
@@ -249,7 +262,11 @@ export class TurnCollector {
     if (ending === "whole") {
       const all = [...this.#calls.values(), ...this.#ended];
       if (all.some(({ isUnfinished }) => isUnfinished)) throw contradiction("");
-      for (const { state, name } of this.#calls.values()) if (state === "ended") requireName(name);
+      // Pieces that belong to no call may be those of one that seems to have no arguments.
+      for (const { name } of this.#calls.values()) requireName(name);
+      if (this.hasGuessed && all.some((call) => call.hasPieces && !call.check())) {
+        for (const call of all) if (!call.hasArguments) call.problem ??= UNTOLD;
+      }
       this.confirm();
       return;
     }
@@ -279,11 +296,14 @@ export class TurnCollector {
     if (isCalling && this.#count === 0 && this.#other.length === 0) {
       throw new ProtocolError("", "says that it ends with calls, and has none");
     }
+    this.#hasEnded = true;
   }
 
   /** Returns the calls that became certain since the last call of this method, in order. */
   take(): readonly TurnCall[] {
-    const count = this.#ended.findIndex((call) => !call.check());
+    // Pieces may follow the finish reason of a chat: only its end shows that a call has no arguments.
+    const waits = this.#format === "openai" && !this.#hasEnded;
+    const count = this.#ended.findIndex((call) => !call.check() || (waits && !call.hasArguments));
     const certain = this.#ended.splice(0, count === -1 ? this.#ended.length : count);
     return certain.map((call) => {
       call.state = "given";

@@ -69,7 +69,9 @@ export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | 
   ],
   writeResults: (results) =>
     results.map(({ callId, content }) => ({
-      ...{ role: "tool", tool_call_id: callId, content: toVisibleText(content) },
+      role: "tool",
+      tool_call_id: callId,
+      content: toVisibleText(content),
     })),
 };
 

@@ -27,7 +27,9 @@ const NATIVE_SHAPE: ProviderShape<ToolDefinition[], AssistantMessage | ToolMessa
   takesText: true,
   writeTools: (tools) =>
     tools.map(({ name, description = "", inputSchema, freeform }) => ({
-      ...{ name, description, inputSchema },
+      name,
+      description,
+      inputSchema,
       ...(freeform && { freeform }),
     })),
   readMessage(message, turn) {

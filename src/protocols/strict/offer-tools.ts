@@ -52,7 +52,6 @@ export function offerTools(
   const most = demands?.tools ?? Number.POSITIVE_INFINITY;
   for (const definition of definitions) {
     const { name: tool, freeform } = definition;
-    const fit = freeform ? undefined : fitOf(tool);
     if (tools.length >= most) {
       problems.push({
         tool,
@@ -62,6 +61,7 @@ export function offerTools(
       });
       continue;
     }
+    const fit = freeform ? undefined : fitOf(tool);
     const strict = freeform ? undefined : strictly?.offer(definition, problems);
     if (strict !== undefined) {
       tools.push(
@@ -92,7 +92,7 @@ export function offerTools(
 /** Offers tools in strict form, the first ones that are together within the provider's limits. */
 class StrictOffer {
   readonly #subset: StrictSubset;
-  #used: SchemaSize = { properties: 0, enumValues: 0, text: 0, optional: 0, unions: 0 };
+  #used: SchemaSize = { properties: 0, enumValues: 0, text: 0, longEnum: 0, optional: 0, unions: 0 };
   #count = 0;
 
   constructor(subset: StrictSubset) {
@@ -102,15 +102,19 @@ class StrictOffer {
   /** Returns a tool's schema in strict form; `undefined` if there is none, or no room for it. */
   offer({ name: tool, inputSchema }: ToolDefinition, problems: ToolProblem[]): JsonObject | undefined {
     const { request } = this.#subset;
-    const strict = toStrictSchema({ type: "object", ...inputSchema }, this.#subset);
     const effect = "not strict";
+    if (this.#count >= request.tools) {
+      const reason = `the request would have more than ${request.tools} strict tools`;
+      problems.push({ tool, path: "", reason, effect });
+      return undefined;
+    }
+    const strict = toStrictSchema({ type: "object", ...inputSchema }, this.#subset);
     if ("problems" in strict) {
       problems.push(...strict.problems.map((problem) => ({ tool, ...problem, effect }) as const));
       return undefined;
     }
     const sum = addSizes(this.#used, strict.size);
-    const excess =
-      this.#count < request.tools ? findExcess(sum, request) : `more than ${request.tools} strict tools`;
+    const excess = findExcess(sum, request);
     if (excess !== undefined) {
       problems.push({ tool, path: "", reason: `the request would have ${excess}`, effect });
       return undefined;

@@ -4,15 +4,40 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
  * Keywords that only bound a value. Models mostly respect them in a description, and arguments are validated anyway.
  */
 export const BOUNDS: readonly string[] = [
-  ...["minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum"],
-  ...["exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties"],
-  ...["maxProperties", "default"],
+  "minLength",
+  "maxLength",
+  "pattern",
+  "format",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minProperties",
+  "maxProperties",
+  "default",
 ];
 /** Keywords that cannot be expressed. */
 export const UNSUPPORTED: readonly string[] = [
-  ...["not", "if", "then", "else", "patternProperties", "propertyNames", "dependencies", "dependentRequired"],
-  ...["dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "contains", "prefixItems"],
-  ...["additionalItems", "$dynamicRef", "$recursiveRef"],
+  "not",
+  "if",
+  "then",
+  "else",
+  "patternProperties",
+  "propertyNames",
+  "dependencies",
+  "dependentRequired",
+  "dependentSchemas",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "contains",
+  "prefixItems",
+  "additionalItems",
+  "$dynamicRef",
+  "$recursiveRef",
 ];
 /** Keywords that describe the structure of a value. */
 export const STRUCTURE: readonly string[] = ["type", "properties", "required", "items", "enum", "const"];

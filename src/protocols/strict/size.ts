@@ -6,16 +6,22 @@ export interface SchemaSize {
   readonly enumValues: number;
   /** Characters of names and enum values. */
   readonly text: number;
+  /** Characters of the longest enum, if it has more than {@link MANY_VALUES} values. */
+  readonly longEnum: number;
   /** Properties that are not required. */
   readonly optional: number;
   /** Schemas with several types or alternatives. */
   readonly unions: number;
 }
 
+/** An enum with more values may have only so many characters (OpenAI, "Structured outputs", "Limitations on enum sizes"). */
+const MANY_VALUES = 250;
+
 const NAMES: Readonly<Record<keyof SchemaSize, string>> = {
   properties: "properties",
   enumValues: "enum values",
   text: "characters in names and enum values",
+  longEnum: `characters in an enum of more than ${MANY_VALUES} values`,
   optional: "optional properties",
   unions: "unions",
 };
@@ -25,6 +31,7 @@ export const UNLIMITED: SchemaSize = {
   properties: Number.POSITIVE_INFINITY,
   enumValues: Number.POSITIVE_INFINITY,
   text: Number.POSITIVE_INFINITY,
+  longEnum: Number.POSITIVE_INFINITY,
   optional: Number.POSITIVE_INFINITY,
   unions: Number.POSITIVE_INFINITY,
 };
@@ -40,7 +47,8 @@ export function measureSchema(schema: JsonObject): SchemaSize {
   const own: SchemaSize = {
     properties: properties.length,
     enumValues: values.length,
-    text: [...texts, ...values].reduce<number>((sum, text) => sum + String(text).length, 0),
+    text: lengthOf(texts) + lengthOf(values),
+    longEnum: values.length > MANY_VALUES ? lengthOf(values) : 0,
     optional: properties.filter(([name]) => !required.includes(name)).length,
     unions: alternatives.length > 0 || listOf(schema["type"]).length > 1 ? 1 : 0,
   };
@@ -57,6 +65,7 @@ export function addSizes(a: SchemaSize, b: SchemaSize): SchemaSize {
     properties: a.properties + b.properties,
     enumValues: a.enumValues + b.enumValues,
     text: a.text + b.text,
+    longEnum: Math.max(a.longEnum, b.longEnum),
     optional: a.optional + b.optional,
     unions: a.unions + b.unions,
   };
@@ -66,6 +75,10 @@ export function addSizes(a: SchemaSize, b: SchemaSize): SchemaSize {
 export function findExcess(size: SchemaSize, limit: SchemaSize): string | undefined {
   const name = (Object.keys(NAMES) as (keyof SchemaSize)[]).find((key) => size[key] > limit[key]);
   return name === undefined ? undefined : `more than ${limit[name]} ${NAMES[name]}`;
+}
+
+function lengthOf(values: readonly JsonValue[]): number {
+  return values.reduce<number>((sum, value) => sum + String(value).length, 0);
 }
 
 function membersOf(value: JsonValue | undefined): JsonObject {

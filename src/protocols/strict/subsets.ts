@@ -2,7 +2,15 @@ import type { StrictSubset } from "./schema.ts";
 import { UNLIMITED } from "./size.ts";
 
 const FORMATS: ReadonlySet<string> = new Set([
-  ...["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "ipv4",
+  "ipv6",
+  "uuid",
 ]);
 
 /** OpenAI, "Structured outputs", section "Supported schemas". */
@@ -10,12 +18,18 @@ export const OPENAI_STRICT: StrictSubset = {
   requiresAll: true,
   takesRecursion: true,
   bounds: new Set([
-    ...["pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
-    ...["minItems", "maxItems"],
+    "pattern",
+    "multipleOf",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minItems",
+    "maxItems",
   ]),
   formats: FORMATS,
   maxDepth: 10,
-  tool: { ...UNLIMITED, properties: 5_000, enumValues: 1_000, text: 120_000 },
+  tool: { ...UNLIMITED, properties: 5_000, enumValues: 1_000, text: 120_000, longEnum: 15_000 },
   request: { ...UNLIMITED, tools: Number.POSITIVE_INFINITY },
 };
 

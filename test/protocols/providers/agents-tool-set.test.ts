@@ -30,7 +30,9 @@ describe("agentsToolSet", () => {
     expect(print?.name).toBe("_3d-print");
     const { properties, required, additionalProperties } = print?.parameters ?? {};
     expect({ properties, required, additionalProperties }).toEqual({
-      ...{ properties: {}, required: [], additionalProperties: true },
+      properties: {},
+      required: [],
+      additionalProperties: true,
     });
     const strict = agentsToolSet({ registry } as DispatchContext, { strict: true }).tools[0];
     expect(strict).toMatchObject({ strict: true, parameters: { additionalProperties: false } });

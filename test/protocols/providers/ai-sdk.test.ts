@@ -250,7 +250,11 @@ describe("aiSdkProtocol", () => {
     const { tools } = protocol.toTools();
     const { toolCalls, response } = await generateText({ model, tools, prompt: "Rome?" });
     expect(protocol.read(toolCalls).calls.map(({ id, name }) => `${id} ${name}`)).toEqual([
-      ...["1 weather", "2 weather", "3 broken", "4 picture", "5 3d-print"],
+      "1 weather",
+      "2 weather",
+      "3 broken",
+      "4 picture",
+      "5 3d-print",
     ]);
     expect(protocol.read(response.messages[0]).calls).toEqual(protocol.read(toolCalls).calls);
   });

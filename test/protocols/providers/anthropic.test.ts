@@ -140,8 +140,14 @@ describe("a stream", () => {
   const begin = (content: object[]): object => ({
     type: "message_start",
     message: {
-      ...{ id: "msg_1", type: "message", role: "assistant", content, model: "claude" },
-      ...{ stop_reason: null, stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } },
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      content,
+      model: "claude",
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 },
     },
   });
   const events = [

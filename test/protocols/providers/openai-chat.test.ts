@@ -242,7 +242,9 @@ test("offers a tool without a strict form unchanged, and reports why", () => {
   expect(tools).toMatchObject([{ function: { strict: false, parameters: inputSchema } }]);
   expect(problems).toEqual([
     {
-      ...{ tool: "open", path: "/patternProperties", effect: "not strict" },
+      tool: "open",
+      path: "/patternProperties",
+      effect: "not strict",
       reason: "'patternProperties' is not supported",
     },
   ]);

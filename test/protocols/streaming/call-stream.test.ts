@@ -72,7 +72,7 @@ describe("an incomplete or invalid stream", () => {
     const nameless = { choices: [{ delta: { tool_calls: [{ index: 0, id: "1", function: {} }] } }] };
     expect(
       refused((stream) => [nameless, finish].map((event) => stream.pushEvent(event)) && stream.end()),
-    ).toBe("the message ends inside a call");
+    ).toBe("event 2: it has a call without a name");
     const stream = openai.stream();
     const cutOff = { choices: [{ delta: {}, finish_reason: "length" }] };
     expect([nameless, cutOff].flatMap((event) => stream.pushEvent(event)).concat(stream.end())).toEqual([]);

@@ -201,6 +201,13 @@ test("toStrictSchema reports what exceeds the provider's limits", () => {
   expect(problems(object({ a: { enum: values } }, { required: ["a"] }))).toEqual([
     ": it has more than 1000 enum values",
   ]);
+  // An enum of 15,000 characters may have 250 values, and no more.
+  const texts = (count: number) => Array.from({ length: count }, (_, at) => String(at).padStart(60, "x"));
+  const required = { required: ["a", "b"] };
+  expect(problems(object({ a: { enum: texts(250) }, b: { enum: texts(250) } }, required))).toEqual([]);
+  expect(problems(object({ a: { enum: texts(251) }, b: { enum: ["c"] } }, required))).toEqual([
+    ": it has more than 15000 characters in an enum of more than 250 values",
+  ]);
 });
 
 /** A schema, a valid value, and the same value in strict form. */

@@ -1,18 +1,32 @@
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import type { ContentBlock } from "../../../tool/content.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, expectObjects } from "../../parsing/shape.ts";
-import { toArgumentsObject } from "../../parsing/text.ts";
+import { shownContent, toArgumentsObject, toVisibleText } from "../../parsing/text.ts";
 import type { TurnCollector } from "../../parsing/turn-collector.ts";
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import type { OfferedTool } from "../../strict/offer-tools.ts";
 import { COMMON_STRICT } from "../../strict/subsets.ts";
 import type { WrittenPart } from "../../written-turn.ts";
-import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 import { type AiSdkSchema, toAiSdkSchema } from "./schema.ts";
 import { readAiSdkCall, readAiSdkPart, readFinishReason, toReasoning } from "./stream.ts";
+
+/** The output of a call in AI SDK 7 (`ToolResultOutput`). */
+export type AiSdkOutput =
+  | { readonly type: "text" | "error-text"; readonly value: string }
+  | { readonly type: "content"; readonly value: AiSdkContent[] };
+
+/** A content block. */
+type AiSdkContent =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "file";
+      readonly mediaType: string;
+      readonly data: { readonly type: "data"; readonly data: string };
+    };
 
 /** A tool of a `ToolSet` without an `execute` function. */
 export interface AiSdkToolDefinition {
@@ -121,11 +135,28 @@ function writePart(part: WrittenPart): AiSdkAssistantMessage["content"][number] 
   const { id, name, arguments: args, providerData } = part.call;
   const options = providerData?.["providerOptions"];
   return {
-    ...{ type: "tool-call", toolCallId: id, toolName: name, input: toArgumentsObject(args) },
+    type: "tool-call",
+    toolCallId: id,
+    toolName: name,
+    input: toArgumentsObject(args),
     ...(isJsonObject(options) && { providerOptions: options as AiSdkProviderOptions }),
   };
 }
 
 function writeResult({ callId, toolName, content, isError }: ToolResult): AiSdkToolResult {
   return { type: "tool-result", toolCallId: callId, toolName, output: toAiSdkOutput(content, isError) };
+}
+
+/** Converts the content of a result. An error is text only, as the SDK has no other form. */
+export function toAiSdkOutput(content: readonly ContentBlock[], isError: boolean): AiSdkOutput {
+  if (isError) return { type: "error-text", value: toVisibleText(content) };
+  const shown = shownContent(content);
+  if (shown.every((block) => block.type === "text")) return { type: "text", value: toVisibleText(content) };
+  return {
+    type: "content",
+    value: shown.map((block) => {
+      if (block.type === "text") return { type: "text", text: block.text };
+      return { type: "file", mediaType: block.mimeType, data: { type: "data", data: block.data } };
+    }),
+  };
 }

@@ -23,18 +23,21 @@ export interface AiSdkSchema {
 /** Wraps a JSON Schema. Each reader gets a separate copy. */
 export function toAiSdkSchema(schema: JsonObject): AiSdkSchema {
   const copy = (): Record<string, unknown> => structuredClone({ ...schema });
-  const standard: AiSdkSchema = {
+  let own: Record<string, unknown> | undefined;
+  const wrapped = {
     "~standard": {
       version: 1,
       vendor: "sandgate",
-      validate: (value) => ({ value }),
+      validate: (value: unknown) => ({ value }),
       jsonSchema: { input: copy, output: copy },
     },
-  };
-  const own = {
     [AI_SDK_SCHEMA]: true,
-    jsonSchema: copy(),
+    // Copied on first use: that takes longer than everything else.
+    get jsonSchema(): Record<string, unknown> {
+      own ??= copy();
+      return own;
+    },
     validate: (value: unknown) => ({ success: true, value }),
-  };
-  return Object.assign(standard, own);
+  } as const;
+  return wrapped;
 }

@@ -1,9 +1,11 @@
 import { SandgateError } from "../../../base/sandgate-error.ts";
-import { type ResultBudget, withinBudget } from "../../../engine/bounds/result-budget.ts";
+import { plainText } from "../../../base/terminal-text.ts";
+import { charsOf, type ResultBudget, withinBudget } from "../../../engine/bounds/result-budget.ts";
 import type { ToolCall } from "../../../engine/call/call.ts";
 import type { DispatchContext } from "../../../engine/call/context.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { toToolResult, WITHDRAWN_TEXT } from "../../../engine/call/messages.ts";
+import { modelTextOf } from "../../../engine/ending/model-text.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
@@ -11,8 +13,7 @@ import { isContentOutput } from "../../../tool/content.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToolSetOptions } from "../../protocol.ts";
 import { asRefused, withAliases, withSignal } from "../dispatching.ts";
-import { type AiSdkToolDefinition, aiSdkProtocol } from "./ai-sdk.ts";
-import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
+import { type AiSdkOutput, type AiSdkToolDefinition, aiSdkProtocol, toAiSdkOutput } from "./ai-sdk.ts";
 
 /** A tool whose `execute` function dispatches through the engine. */
 export interface AiSdkTool extends AiSdkToolDefinition {
@@ -20,7 +21,10 @@ export interface AiSdkTool extends AiSdkToolDefinition {
     input: JsonValue,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal },
   ) => Promise<JsonValue>;
-  readonly toModelOutput: (options: { readonly output: JsonValue }) => AiSdkOutput | AiSdkJsonOutput;
+  readonly toModelOutput: (options: {
+    readonly input?: JsonValue;
+    readonly output: JsonValue;
+  }) => AiSdkOutput | AiSdkJsonOutput;
 }
 
 /** The tools of AI SDK 7's `generateText` and `streamText`. */
@@ -78,7 +82,7 @@ export function aiSdkToolSet<Embedder = unknown>(
         {
           ...definition,
           execute: executor(toolName),
-          toModelOutput: ({ output }) => toModelOutput(output, ctx.resultBudget),
+          toModelOutput: (options) => toModelOutput(options, ctx as DispatchContext, nameOf(toolName)),
         },
       ]),
     ),
@@ -89,6 +93,12 @@ export function aiSdkToolSet<Embedder = unknown>(
       return null;
     },
   };
+
+  /** The SDK has aliases, which `read` maps back. */
+  function nameOf(toolName: string): string {
+    const part = { type: "tool-call", toolCallId: "", toolName, input: {} };
+    return protocol.read([part]).calls[0]?.name ?? toolName;
+  }
 
   function executor(toolName: string): AiSdkTool["execute"] {
     return (input, { toolCallId, abortSignal }) => {
@@ -114,11 +124,27 @@ async function execute(
 }
 
 /** Writes what the model reads of an output. JSON that is shortened is a text. */
-function toModelOutput(output: JsonValue, budget: ResultBudget | undefined): AiSdkOutput | AiSdkJsonOutput {
+function toModelOutput(
+  { input = {}, output }: { readonly input?: JsonValue; readonly output: JsonValue },
+  { registry, resultBudget: budget }: DispatchContext,
+  toolName: string,
+): AiSdkOutput | AiSdkJsonOutput {
+  const tool = registry.has(toolName) ? registry.get(toolName) : undefined;
+  const reader = { chars: charsOf(budget), input, toolName };
+  const modelText = tool && modelTextOf(tool, output, reader);
+  const isOfProgram = tool?.process !== undefined || tool?.microvm !== undefined;
+  return writeOutput(modelText ?? output, budget, isOfProgram);
+}
+
+function writeOutput(
+  output: JsonValue,
+  budget: ResultBudget | undefined,
+  isOfProgram: boolean,
+): AiSdkOutput | AiSdkJsonOutput {
   if (isContentOutput(output)) {
     return toWellFormed(toAiSdkOutput(withinBudget(output.content, budget).content, false));
   }
-  const value = toWellFormed(output);
+  const value = toWellFormed(isOfProgram && typeof output === "string" ? plainText(output) : output);
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const { content, truncated } = withinBudget([{ type: "text", text }], budget);
   if (truncated === undefined && typeof value !== "string") return { type: "json", value };

@@ -15,6 +15,7 @@ export function isOpaqueBlock({ type }: JsonObject): boolean {
 export function readBlocks(value: unknown, pointer: string, turn: TurnCollector): void {
   for (const [index, block] of expectObjects(value, pointer).entries()) {
     turn.confirm();
+    expectString(block["type"], `${pointer}/${index}/type`);
     if (block["type"] === "text") turn.addText(block["text"]);
     if (isOpaqueBlock(block)) turn.opaque.add(block);
     if (readServerToolUse(block, turn)) continue;

@@ -125,7 +125,10 @@ function isReasoning({ type }: JsonObject): boolean {
 function writeToolUse({ id, name, arguments: args, providerData }: TurnCall): AnthropicToolUse {
   const caller = providerData?.["caller"];
   return {
-    ...{ type: "tool_use", id, name, input: toArgumentsObject(args) },
+    type: "tool_use",
+    id,
+    name,
+    input: toArgumentsObject(args),
     ...(isJsonObject(caller) && { caller: caller as AnthropicToolUse["caller"] & {} }),
   };
 }

@@ -63,7 +63,7 @@ function readBlockStart({ index, content_block: value }: JsonObject, turn: TurnC
   turn.confirm();
   if (turn.isFinished) throw new ProtocolError("", "starts a block after the end of the message");
   const block = expectObject(value, "/content_block");
-  const { type } = block;
+  const type = expectString(block["type"], "/content_block/type");
   if (type === "text") turn.addText(block["text"]);
   readServerToolUse(block, turn);
   if (type === "text" || (isOpaqueBlock(block) && typeof index !== "number")) return;

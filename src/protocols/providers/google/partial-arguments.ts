@@ -1,4 +1,4 @@
-import { isKeptNumber } from "../../../json/raw-json.ts";
+import { isRawNumber } from "../../../json/raw-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from "../../../json/value.ts";
 import { contradiction } from "../../parsing/agree.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
@@ -32,7 +32,7 @@ export function applyPartialArgument(
       return;
     }
     const next: unknown = child ?? (typeof steps[at + 1] === "number" ? [] : {});
-    if (typeof next !== "object" || next === null || isKeptNumber(next)) refuse();
+    if (typeof next !== "object" || next === null || isRawNumber(next)) refuse();
     if (child === undefined) put(node, step, next as JsonValue);
     node = next as Tree;
   }

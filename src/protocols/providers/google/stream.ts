@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import { agree } from "../../parsing/agree.ts";
+import { agree, isBlank } from "../../parsing/agree.ts";
 import type { CallAssembly, RawCall } from "../../parsing/call-assembly.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import {
@@ -101,11 +101,19 @@ function readCallPart(
 function applyPieces(call: CallAssembly, pieces: JsonValue | undefined, pointer: string): void {
   call.built ??= {};
   for (const [index, piece] of expectObjects(pieces ?? [], `${pointer}/partialArgs`).entries()) {
-    applyPartialArgument(call.built, piece, `${pointer}/partialArgs/${index}`);
+    const at = `${pointer}/partialArgs/${index}`;
+    const path = String(piece["jsonPath"]);
+    // Appended again, a text would have it twice.
+    if (call.paths.get(path) === "ended" && !isBlank(piece["stringValue"], true)) {
+      throw new ProtocolError(at, "continues an argument that has ended");
+    }
+    applyPartialArgument(call.built, piece, at);
+    call.paths.set(path, piece["willContinue"] === true ? "open" : "ended");
   }
 }
 
 function endCall(call: CallAssembly, key: string | number, pointer: string, turn: TurnCollector): void {
+  if ([...call.paths.values()].includes("open")) throw new ProtocolError(pointer, "ends inside an argument");
   call.agreeOnArguments(call.built, `${pointer}/partialArgs`);
   turn.close(key, true);
 }

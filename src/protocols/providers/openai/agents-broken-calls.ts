@@ -11,7 +11,7 @@ interface WrittenCall {
 /** Dispatches a call whose arguments are not JSON. Returns the text for the model. */
 type Dispatch = (call: WrittenCall) => Promise<string>;
 
-/** The most answers that are kept. A conversation has few calls with broken JSON. */
+/** The most answers that are retained. A conversation has few calls with broken JSON. */
 const MAX_ANSWERS = 1_024;
 
 /**

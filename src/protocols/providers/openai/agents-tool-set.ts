@@ -25,7 +25,7 @@ export interface AgentsTool {
     required: string[];
     readonly additionalProperties: true;
   };
-  /** `false` in the type only, because the SDK's type of strict schemas cannot be told apart. */
+  /** `false` in the type only, because the SDK's type of strict schemas cannot be distinguished. */
   readonly strict: false;
   /** Dispatches a call. Returns its result as text, also if it failed. */
   readonly execute: (input: unknown, runContext?: unknown, details?: AgentsCallDetails) => Promise<string>;

@@ -19,8 +19,13 @@ export function readChatMessage(message: JsonObject, pointer: string, turn: Turn
  * (`thinking_blocks`).
  */
 const OPAQUE = [
-  ...["reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque", "reasoning_details"],
-  ...["thinking_blocks", "extra_content"],
+  "reasoning_content",
+  "reasoning",
+  "reasoning_text",
+  "reasoning_opaque",
+  "reasoning_details",
+  "thinking_blocks",
+  "extra_content",
 ];
 
 /** Reads the members of a message, or of a piece of one, that are sent back with it. */

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { contradiction, isBlank } from "../../parsing/agree.ts";
 import type { CallAssembly } from "../../parsing/call-assembly.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
 import {
   expectAssistantMessage,
   expectNumber,
@@ -108,9 +109,17 @@ function readPiece(piece: JsonObject, pointer: string, turn: TurnCollector): voi
   const id = readId(piece["id"], `${pointer}/id`);
   const text = expectString(name ?? "", `${pointer}/function/name`);
   const args = readChatArguments(given, `${pointer}/function/arguments`);
+  const isKeyless = isMissing(piece["index"]) && id === "" && text === "";
+  if (isKeyless && turn.openBlank > 1 && !isBlank(args)) {
+    throw new ProtocolError(
+      `${pointer}/index`,
+      "is missing, and nothing else says which call this continues",
+    );
+  }
+  turn.hasGuessed ||= isKeyless;
   const key = keyOf(piece, name, pointer, turn);
   if (turn.isIgnored(key) && id === "" && text === "") return;
-  const call = callAt(key, id, text, args, pointer, turn);
+  const call = callAt(key, { id, name: text, arguments: args }, pointer, turn);
   if (call === undefined) return;
   call.continueName(text, `${pointer}/function/name`);
   call.providerData ??= callData(piece).providerData;
@@ -126,9 +135,7 @@ function readPiece(piece: JsonObject, pointer: string, turn: TurnCollector): voi
  */
 function callAt(
   key: string | number,
-  id: string,
-  name: string,
-  args: JsonValue | undefined,
+  { id, name, arguments: args }: { id: string; name: string; arguments: JsonValue | undefined },
   pointer: string,
   turn: TurnCollector,
 ): CallAssembly | undefined {
@@ -177,7 +184,7 @@ function keyOf(
   pointer: string,
   turn: TurnCollector,
 ): string | number {
-  if (index !== undefined && index !== null) return expectNumber(index, `${pointer}/index`);
+  if (!isMissing(index)) return expectNumber(index, `${pointer}/index`);
   const last = turn.lastKey;
   const open = last === undefined ? undefined : turn.at(last);
   const isNamed = typeof name === "string" && name !== "";
@@ -188,4 +195,8 @@ function keyOf(
   }
   const isNext = isNamed && open?.hasArguments === true;
   return last === undefined || isNext ? turn.count : last;
+}
+
+function isMissing(value: unknown): boolean {
+  return value === undefined || value === null;
 }
