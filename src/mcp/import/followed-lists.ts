@@ -9,11 +9,11 @@ const PAUSE_MS = 500;
 /** Problems of one list that are told one by one. */
 const MAX_PROBLEMS = 50;
 
-/** The shortest time for which a list is kept whose server says how long. */
+/** The shortest time for which a list is retained whose server says how long. */
 const MIN_TTL_MS = 10_000;
 
-/** Lists of a server that are kept. */
-export interface KeptLists {
+/** Lists of a server that are retained. */
+export interface FollowedServerLists {
   /** Milliseconds for which they hold; `undefined` if the server did not say. */
   readonly ttlMs: number | undefined;
   /**
@@ -21,7 +21,7 @@ export interface KeptLists {
    *
    * @param isCurrent Whether the result is still wanted.
    * @param turn What to wait for before anything is changed.
-   * @throws if there is no list. What is kept then stays as it is.
+   * @throws if there is no list. What is retained then stays as it is.
    */
   refresh(isCurrent: () => boolean, turn?: Promise<unknown>): Promise<readonly string[]>;
 }
@@ -29,7 +29,7 @@ export interface KeptLists {
 /** What a {@link FollowedLists} follows. */
 export interface FollowedOptions {
   readonly connection: McpConnection;
-  readonly lists: KeptLists;
+  readonly lists: FollowedServerLists;
   /** Which changes concern the lists. */
   readonly kinds: readonly ListKind[];
   readonly onNotice: OnMcpNotice | undefined;
@@ -111,14 +111,14 @@ export class FollowedLists {
     this.#expireAfter(this.#options.lists.ttlMs);
   }
 
-  /** A server that tells of changes is asked again all the same: its message can be lost. */
+  /** A server that tells of changes is asked again anyway: its message can be lost. */
   #expireAfter(ttlMs: number | undefined): void {
     if (ttlMs === undefined || this.#isClosed) return;
     const delay = Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_DELAY_MS);
     this.#timer = setTimeout(() => this.#changed(), delay).unref();
   }
 
-  /** Stops following. What is kept stays. */
+  /** Stops following. What is retained stays. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);

@@ -15,7 +15,7 @@ export interface LogInOptions {
 }
 
 /**
- * Forgets the tokens for a server and gets new ones. A registration of the client is kept.
+ * Forgets the tokens for a server and gets new ones. A registration of the client is retained.
  *
  * @returns the file with the tokens; `undefined` if the server wants none.
  * @throws {Error} if there are none. `message` is for operators.

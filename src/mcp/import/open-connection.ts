@@ -1,15 +1,20 @@
+import { basename } from "node:path";
+import type { FetchLike } from "@modelcontextprotocol/client";
 import type { Egress } from "../../egress/egress.ts";
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
+import type { LongRunningProgram } from "../../sandboxes/process/long-running/confined-program.ts";
 import { McpConnection, type OpenTransport } from "../../sandboxes/remote/mcp-client/connection.ts";
 import { type HttpFetchOptions, httpFetch } from "../../sandboxes/remote/mcp-client/http/http-fetch.ts";
 import { HttpTransport } from "../../sandboxes/remote/mcp-client/http/http-transport.ts";
-import { type HeldBytes, MessageRoom } from "../../sandboxes/remote/mcp-client/http/message-room.ts";
+import { MessageRoom, type ReservedBytes } from "../../sandboxes/remote/mcp-client/http/message-room.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { ServerAsks } from "../../sandboxes/remote/mcp-client/questions/asked-requests.ts";
-import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio/stdio-transport.ts";
+import type { Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";
+import { StdioTransport } from "../../sandboxes/remote/mcp-client/stdio-transport.ts";
+import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
 import type { McpAsk } from "../gateway/client-link.ts";
-import { oauthFetch } from "../oauth/oauth-fetch.ts";
-import { LOGIN_MS, OAuthSession } from "../oauth/oauth-session.ts";
+import { type Challenge, LOGIN_MS, OAuthSession } from "../oauth/oauth-session.ts";
 import {
   asksOf,
   grantOf,
@@ -18,6 +23,36 @@ import {
   isHttpServer,
   type StdioServerOptions,
 } from "./server-options.ts";
+
+type ProgramOptions = Omit<StdioServerOptions, "asks" | "keepsNames">;
+
+type Starts = Pick<Sandboxes, "startConfinedProgram">;
+
+/** Programs that download what they start, and from where. */
+const RUNNERS: Readonly<Record<string, string>> = {
+  npx: "https://registry.npmjs.org",
+  npm: "https://registry.npmjs.org",
+  pnpm: "https://registry.npmjs.org",
+  pnpx: "https://registry.npmjs.org",
+  yarn: "https://registry.yarnpkg.com",
+  bunx: "https://registry.npmjs.org",
+  uvx: "https://pypi.org",
+  uv: "https://pypi.org",
+  pipx: "https://pypi.org",
+};
+
+/** Directories with programs, in which no server expects to work. */
+const CODE = new Set(["node_modules", "site-packages", "dist-packages", "venv", ".venv"]);
+
+/** Programs that are Node.js, or run on that in their `PATH`. */
+const ON_NODE = new Set(["node", "npx", "npm", "pnpm", "pnpx", "yarn"]);
+
+const VERSION_MS = 5_000;
+
+const MAX_VERSION_CHARS = 100;
+
+/** How often a request is sent: without tokens, with tokens, and with more scopes. */
+const MAX_ATTEMPTS = 3;
 
 /** What connections need to be opened. */
 export interface ConnectionServices {
@@ -72,32 +107,13 @@ function capabilitiesOf(asks: ReadonlySet<McpAsk>): ServerAsks {
   };
 }
 
-/** Programs that download what they start, and from where. */
-const RUNNERS: Readonly<Record<string, string>> = {
-  npx: "https://registry.npmjs.org",
-  npm: "https://registry.npmjs.org",
-  pnpm: "https://registry.npmjs.org",
-  pnpx: "https://registry.npmjs.org",
-  yarn: "https://registry.yarnpkg.com",
-  bunx: "https://registry.npmjs.org",
-  uvx: "https://pypi.org",
-  uv: "https://pypi.org",
-  pipx: "https://pypi.org",
-};
-
 function stdioOpener(
   { asks: _, keepsNames: _keepsNames, ...program }: StdioServerOptions,
   sandboxes: Pick<Sandboxes, "startConfinedProgram">,
 ): OpenTransport {
   return async (_sdk, filter, notify) => {
     const warn = (text: string): void => notify("problem", text);
-    const runner = RUNNERS[program.command.split("/").at(-1) ?? ""];
-    if (runner !== undefined && (program.net ?? []).length === 0) {
-      warn(
-        `'${program.command}' downloads the server from ${runner} at each start, and 'net' grants no network: install the server in a directory of 'fs' and start it there, or grant 'net: [${runner}]'`,
-      );
-    }
-    return new StdioTransport(() => sandboxes.startConfinedProgram({ ...program, warn }), filter, notify);
+    return new StdioTransport(() => startProgram(program, sandboxes, warn), filter, notify);
   };
 }
 
@@ -109,7 +125,7 @@ function httpOpener(
 ): OpenTransport {
   const { url, headers } = options;
   const grants = [grantOf(options)];
-  const hold = (): HeldBytes => room.hold(name);
+  const hold = (): ReservedBytes => room.hold(name);
   const session = sessionFor(name, options, { egress, hold });
   const redact = session && ((text: string): string => session.redact(text));
   return async (sdk, filter) => {
@@ -142,4 +158,108 @@ function sessionFor(
     fetch,
     isGranted: (asked) => egress.allows(asked, authorizing),
   });
+}
+
+/** Adds the access token to requests. One that a server refuses for want of tokens or scopes is sent again with others. */
+function oauthFetch(sdk: Sdk, fetch: FetchLike, session: OAuthSession): FetchLike {
+  return async (url, init = {}) => {
+    for (let attempt = 1; ; attempt++) {
+      const token = await session.token();
+      const headers = new Headers(init.headers);
+      if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+      const response = await fetch(url, { ...init, headers });
+      const challenge = challengeOf(sdk, response);
+      if (challenge === undefined) return response;
+      if (challenge.isInsufficient && (attempt === MAX_ATTEMPTS || (await session.covers(challenge)))) {
+        return response;
+      }
+      await response.body?.cancel();
+      if (attempt === MAX_ATTEMPTS)
+        throw new AuthorizationError("the server refuses the tokens that are for it");
+      await session.renew(challenge, token);
+    }
+  };
+}
+
+function challengeOf(sdk: Sdk, response: Response): Challenge | undefined {
+  if (response.status !== 401 && response.status !== 403) return undefined;
+  const { resourceMetadataUrl, scope, error } = sdk.extractWWWAuthenticateParams(response);
+  const isInsufficient = response.status === 403;
+  if (isInsufficient && error !== "insufficient_scope") return undefined;
+  return { resourceMetadataUrl, scope, isInsufficient };
+}
+
+/**
+ * Starts the program of a server.
+ *
+ * @param warn Gets texts for operators: what the program tried to reach and may not, and why its requests will fail.
+ * @throws as `Sandboxes.startConfinedProgram` does, as a rejection.
+ */
+async function startProgram(
+  options: ProgramOptions,
+  sandboxes: Starts,
+  warn: (text: string) => void,
+): Promise<LongRunningProgram> {
+  const { command, net = [], cwd, fs = [] } = options;
+  warnOfRunner(command, net.length > 0, warn);
+  const [program] = await Promise.all([
+    // Without an origin, it has a proxy that refuses everything, and says what.
+    sandboxes.startConfinedProgram({ ...options, net, fs: cwd === undefined ? sorted(fs) : fs, warn }),
+    net.length > 0 ? warnOfNode(options, sandboxes, warn) : undefined,
+  ]);
+  return program;
+}
+
+function warnOfRunner(command: string, hasNet: boolean, warn: (text: string) => void): void {
+  const runner = RUNNERS[basename(command)];
+  if (runner === undefined || hasNet) return;
+  warn(
+    `'${command}' downloads the server from ${runner} at each start, and 'net' grants no network: install the server in a directory of 'fs' and start it there, or grant 'net: [${runner}]'`,
+  );
+}
+
+/** Begins with a directory that is for work, since a program begins in the first one. */
+function sorted(fs: readonly FsGrant[]): readonly FsGrant[] {
+  const rank = (grant: FsGrant): number => {
+    if (!("directory" in grant)) return 3;
+    if (grant.write === true) return 0;
+    return [grant.directory, grant.at].some((path) => CODE.has(basename(path ?? ""))) ? 2 : 1;
+  };
+  return fs.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** Warns of a Node.js that does not use the proxy by which a program has its network. */
+async function warnOfNode(
+  { command, fs = [] }: ProgramOptions,
+  sandboxes: Starts,
+  warn: (text: string) => void,
+): Promise<void> {
+  const name = basename(command);
+  if (!ON_NODE.has(name) && !command.includes("/node_modules/")) return;
+  const version = await versionOf(name === "node" ? command : "node", fs, sandboxes);
+  const [, text, major, minor] = /^v((\d+)\.(\d+)\.\d+)$/m.exec(version) ?? [];
+  if (text === undefined || usesProxy(Number(major), Number(minor))) return;
+  warn(
+    `its Node.js is ${text}, which does not use the proxy through which 'net' grants the network (22.21, 24.5 and later do): requests of the server fail, unless it follows the variable HTTPS_PROXY itself. Install a newer Node.js, or grant one in 'fs'`,
+  );
+}
+
+/** Whether `NODE_USE_ENV_PROXY` holds for `fetch`, `node:http` and `node:https` (release notes of 22.21.0 and 24.5.0). */
+function usesProxy(major: number, minor: number): boolean {
+  return major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
+}
+
+async function versionOf(node: string, fs: readonly FsGrant[], sandboxes: Starts): Promise<string> {
+  try {
+    const program = await sandboxes.startConfinedProgram({ command: node, args: ["--version"], fs });
+    const timer = setTimeout(() => void program.stop(0), VERSION_MS);
+    program.stderr.resume();
+    let text = "";
+    for await (const bytes of program.stdout) text = `${text}${bytes}`.slice(0, MAX_VERSION_CHARS);
+    await program.ended;
+    clearTimeout(timer);
+    return text;
+  } catch {
+    return "";
+  }
 }

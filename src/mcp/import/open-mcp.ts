@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { race } from "../../base/timers/race.ts";
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
@@ -17,10 +18,44 @@ import { FollowedLists } from "./followed-lists.ts";
 import { connectionTo } from "./open-connection.ts";
 import { asksOf, checkServer, type ImportedServerOptions } from "./server-options.ts";
 import { ServerTools } from "./server-tools.ts";
-import { Shared } from "./shared.ts";
 import { ImportedClasses, type ToolClasses } from "./tool-class.ts";
 import { importedToolName, wireName } from "./tool-name.ts";
 import { ToolNames } from "./tool-names.ts";
+
+/** Something that several users have, one after the other, and that is closed by the last of them. */
+class Shared<T> {
+  readonly value: T;
+  readonly #close: (value: T) => Promise<void>;
+  #users = 1;
+
+  /** @param close Called once, when the last user has released it. */
+  constructor(value: T, close: (value: T) => Promise<void>) {
+    this.value = value;
+    this.#close = close;
+  }
+
+  retain(): this {
+    this.#users++;
+    return this;
+  }
+
+  async release(): Promise<void> {
+    if (--this.#users === 0) await this.#close(this.value);
+  }
+}
+
+const NAMES: OptionNames<McpOptions> = {
+  servers: true,
+  registry: true,
+  sandboxes: true,
+  classes: true,
+  egress: true,
+  onNotice: true,
+  connectTimeoutMs: true,
+  clientOf: true,
+  onListsChanged: true,
+  reuse: true,
+};
 
 /** Options of {@link openMcp}. */
 export interface McpOptions {
@@ -82,6 +117,7 @@ export interface McpImports extends AsyncDisposable {
  * @throws {TypeError} if an option is invalid.
  */
 export async function openMcp(options: McpOptions): Promise<McpImports> {
+  refuseUnknown(options, NAMES, "openMcp");
   for (const [name, server] of Object.entries(options.servers)) checkServer(name, server);
   const imports = new Imports(options);
   await imports.open(options.connectTimeoutMs ?? 30_000);
@@ -131,7 +167,11 @@ class Imports implements McpImports {
           : new Shared(connectionTo(name, server, services), (each) => each.close());
       const connection = shared.value;
       const tools = new ServerTools({
-        ...{ connection, registry, classes: imported, names, links },
+        connection,
+        registry,
+        classes: imported,
+        names,
+        links,
         nameOf: (original) => nameOf(name, original),
       });
       const offers = new ServerOffers(connection);
@@ -144,8 +184,11 @@ class Imports implements McpImports {
       const followed = [
         new FollowedLists({ connection, lists: tools, kinds: ["tools"], onNotice, onRefreshed }),
         new FollowedLists({
-          ...{ connection, lists: offers, onNotice },
-          ...{ kinds: ["resources", "prompts"], onRefreshed: onOffersRefreshed },
+          connection,
+          lists: offers,
+          onNotice,
+          kinds: ["resources", "prompts"],
+          onRefreshed: onOffersRefreshed,
         }),
       ];
       this.#followed.set(name, { shared, key, connection, tools, offers, followed, problem: undefined });

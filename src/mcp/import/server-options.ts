@@ -1,8 +1,29 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { checkNetGrant, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { LongRunningLimits } from "../../sandboxes/process/long-running/confined-program.ts";
 import type { McpAsk } from "../gateway/client-link.ts";
 import { checkOAuth, type OAuthOptions } from "../oauth/oauth-options.ts";
+
+const STDIO_NAMES: OptionNames<StdioServerOptions> = {
+  asks: true,
+  keepsNames: true,
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+  fs: true,
+  net: true,
+  limits: true,
+};
+const HTTP_NAMES: OptionNames<HttpServerOptions> = {
+  asks: true,
+  keepsNames: true,
+  url: true,
+  headers: true,
+  addresses: true,
+  oauth: true,
+};
 
 /** What servers of both kinds have. */
 export interface ServerTraits {
@@ -27,7 +48,10 @@ export interface StdioServerOptions extends ServerTraits {
   readonly args?: readonly string[];
   /** All its variables besides `PATH`, `HOME` and `LANG`. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Relative to the first granted directory. Default: that directory; `/tmp` if there is none. */
+  /**
+   * Relative to the first granted directory. Default: the first one for writing, or else the first one that does not hold packages, such
+   * as `node_modules`; `/tmp` if there is none.
+   */
   readonly cwd?: string;
   /** Files and directories that it sees besides the system's. Default: none. */
   readonly fs?: readonly FsGrant[];
@@ -76,6 +100,9 @@ export function checkServer(name: string, options: ImportedServerOptions): void 
   if (!NAME.test(name)) {
     throw new TypeError("the name of an MCP server must be 1 to 32 letters, digits, '_' and '-'");
   }
+  if (isHttpServer(options) && "command" in options)
+    throw new TypeError(`the MCP server '${name}' must have either command or url`);
+  refuseUnknown(options, isHttpServer(options) ? HTTP_NAMES : STDIO_NAMES, `the MCP server '${name}'`);
   if (options.asks?.some((ask) => !ASKS.includes(ask)) === true) {
     throw new TypeError(`asks of the MCP server '${name}' must be some of ${ASKS.join(", ")}`);
   }
@@ -85,7 +112,6 @@ export function checkServer(name: string, options: ImportedServerOptions): void 
     }
     return;
   }
-  if ("command" in options) throw new TypeError(`the MCP server '${name}' must have either command or url`);
   const url = URL.parse(options.url);
   if (
     url === null ||

@@ -1,17 +1,103 @@
+import { SlicedWork } from "../../base/turns.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { ToolRegistrationError } from "../../engine/registry-errors.ts";
 import type { Tool } from "../../engine/tool.ts";
+import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import { callTool } from "../../sandboxes/remote/mcp-client/call-tool.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
+import { type CompiledSchema, compileSchema } from "../../schema/compiled-schema.ts";
+import { withFixedOrder } from "../../schema/normal-schema.ts";
 import { SchemaError } from "../../schema/schema-error.ts";
+import type {
+  McpCallEnd,
+  McpCallOptions,
+  McpProgress,
+  McpToolHandle,
+} from "../../tool/implementations/mcp-implementation.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
 import type { CallLinks } from "../gateway/client-link.ts";
 import { type ListedTool, readListedTools } from "./listed-tool.ts";
 import type { ImportedClasses } from "./tool-class.ts";
-import { ToolHandle } from "./tool-handle.ts";
 import type { ToolNames } from "./tool-names.ts";
 
-/** Tools that are registered before other work gets its turn. */
-const SLICE = 50;
+/** What a handle is made of. */
+interface ToolHandleOptions {
+  readonly connection: McpConnection;
+  readonly tool: ListedTool;
+  readonly sideEffects: SideEffects;
+  /** The name that the server gives itself; `null` if it gives none. */
+  readonly serverName: string | null;
+  /** Find the clients of calls. Default: they have none. */
+  readonly links?: CallLinks | undefined;
+}
+
+/** One tool of a server, as it was listed at one time. */
+class ToolHandle implements McpToolHandle {
+  readonly #options: ToolHandleOptions;
+  readonly #output: CompiledSchema | undefined;
+
+  /** @throws {SchemaError} if the output schema does not compile. */
+  constructor(options: ToolHandleOptions) {
+    this.#options = options;
+    const { outputSchema } = options.tool;
+    this.#output = outputSchema && compileSchema(outputSchema);
+    Object.freeze(this);
+  }
+
+  get listed(): JsonObject {
+    return this.#options.tool.listed;
+  }
+
+  get isConnected(): boolean {
+    return this.#options.connection.info !== undefined;
+  }
+
+  async call(args: JsonObject, options: McpCallOptions): Promise<McpCallEnd> {
+    const { connection, tool, sideEffects, links } = this.#options;
+    const isRepeatable = sideEffects === "none" || sideEffects === "read";
+    const { original: name, inputSchema, listed } = tool;
+    const called = { name, inputSchema, listed, isRepeatable };
+    const { signal, call, pause, onProgress, onLog } = options;
+    const linked = links?.of(connection.name, call, pause);
+    const report = (progress: McpProgress): void => {
+      linked?.client.progress(progress);
+      onProgress?.(progress);
+    };
+    const end = await callTool(connection, called, args, {
+      signal,
+      ...(onLog && { onLog }),
+      ...(linked && { link: linked.link }),
+      ...((linked !== undefined || onProgress !== undefined) && { onProgress: report }),
+    });
+    return end.status === "result" ? this.#checked(end) : end;
+  }
+
+  /** A result that is not what the tool declares must not pass for one. */
+  #checked(end: Extract<McpCallEnd, { status: "result" }>): McpCallEnd {
+    const { structuredContent, isError } = end.result;
+    if (this.#output === undefined || isError === true) return end;
+    const problems =
+      structuredContent === undefined
+        ? ["there is no structured content"]
+        : this.#output.validate(structuredContent);
+    if (problems === undefined) return end;
+    const message = "The tool's server returned structured content that is not what the tool declares";
+    return { status: "malformed", message, detail: problems.slice(0, 10).join("; ") };
+  }
+
+  toJSON(): JsonObject {
+    const { connection, tool, serverName } = this.#options;
+    const { outputSchema } = tool;
+    return {
+      server: connection.name,
+      serverName,
+      tool: tool.original,
+      ...(isJsonObject(outputSchema) && { outputSchema: withFixedOrder(outputSchema) }),
+      ...(Object.keys(tool.others).length > 0 && { others: tool.others }),
+    };
+  }
+}
 
 /** Options of {@link ServerTools}. */
 export interface ServerToolsOptions {
@@ -71,11 +157,12 @@ export class ServerTools {
     const found = [...leftOut, ...problems];
     const names = new Set(tools.map(({ name }) => name));
     for (const name of this.names) if (!names.has(name)) this.#unregister(name);
-    for (const [index, tool] of tools.entries()) {
+    const work = new SlicedWork({ tool: connection.name });
+    for (const tool of tools) {
+      await work.next();
       if (!isCurrent()) break;
       const problem = this.#register(tool);
       if (problem !== undefined) found.push(problem);
-      if (index % SLICE === SLICE - 1) await new Promise(setImmediate);
     }
     return found;
   }
@@ -91,6 +178,8 @@ export class ServerTools {
     const isOwn = this.#registered.has(name);
     try {
       registry.register(this.#toolOf(listed, this.#info?.name ?? null), { replace: isOwn });
+      // Pins compare digests, which are computed here for one tool at a time, and not for all when they are listed.
+      if (registry.pins !== undefined) void registry.find(name)?.definition.digest;
     } catch (error) {
       if (isOwn) this.#unregister(name);
       if (!(error instanceof ToolRegistrationError) && !(error instanceof SchemaError)) throw error;
@@ -120,7 +209,10 @@ export class ServerTools {
     const { name, title, description, inputSchema, annotations } = tool;
     const sideEffects = classes.classOf(name, annotations);
     return {
-      ...{ name, description, inputSchema, sideEffects },
+      name,
+      description,
+      inputSchema,
+      sideEffects,
       ...(title !== undefined && { title }),
       ...(annotations !== undefined && { annotations }),
       tags: ["mcp"],

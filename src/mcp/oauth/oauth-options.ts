@@ -1,9 +1,22 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { checkNetGrant, type NetGrant } from "../../policy/grant/net-grant.ts";
+
+const NAMES: OptionNames<OAuthOptions> = {
+  directory: true,
+  net: true,
+  clientId: true,
+  clientSecret: true,
+  clientMetadataUrl: true,
+  scope: true,
+  grant: true,
+  callbackPort: true,
+  onAuthorize: true,
+};
 
 /** How tokens for a server are got (MCP, "Authorization"). */
 export interface OAuthOptions {
   /**
-   * Where the tokens are kept: one file for each server, which only its owner can read. The directory is created; one that
+   * Where the tokens are retained: one file for each server, which only its owner can read. The directory is created; one that
    * others can read is refused.
    */
   readonly directory: string;
@@ -37,6 +50,7 @@ export interface OAuthOptions {
  * @throws {TypeError} if they are invalid. The message does not repeat the secret.
  */
 export function checkOAuth(server: string, options: OAuthOptions): void {
+  refuseUnknown(options, NAMES, `oauth of the MCP server '${server}'`);
   const { directory, net = [], clientId, clientSecret, clientMetadataUrl, grant } = options;
   const of = `of the MCP server '${server}'`;
   if (typeof directory !== "string" || directory === "") {

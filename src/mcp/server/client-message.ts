@@ -4,6 +4,10 @@ import { rawItems, rawMembers } from "../../json/raw-parts.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { Sdk } from "./load-sdk.ts";
 
+/** What reading a message needs of the SDK. */
+export type MessageSdk = Pick<Sdk, "isSpecType" | "specTypeSchemas">;
+type SpecTypeName = keyof Sdk["specTypeSchemas"];
+
 /** The most bytes of a message. */
 export const MAX_MESSAGE_BYTES: number = 4 * 1_024 * 1_024;
 
@@ -15,8 +19,36 @@ export const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
   decimals: "exact",
 });
 
-/** The longest id of a request that is repeated, as JSON text. */
-const MAX_ID = 8_192;
+/** The most characters of a pointer to a member that is wrong, and of what is said of it. */
+const MAX_PLACE = 200;
+const MAX_PROBLEM = 400;
+
+/** The types of the requests whose params are checked here. */
+const REQUESTS: Readonly<Record<string, SpecTypeName>> = {
+  initialize: "InitializeRequest",
+  "tools/list": "ListToolsRequest",
+  "tools/call": "CallToolRequest",
+  "resources/list": "ListResourcesRequest",
+  "resources/templates/list": "ListResourceTemplatesRequest",
+  "resources/read": "ReadResourceRequest",
+  "resources/subscribe": "SubscribeRequest",
+  "resources/unsubscribe": "UnsubscribeRequest",
+  "prompts/list": "ListPromptsRequest",
+  "prompts/get": "GetPromptRequest",
+  "completion/complete": "CompleteRequest",
+  "logging/setLevel": "SetLevelRequest",
+};
+
+/** What revisions without sessions do not have (MCP 2026-07-28, SEP-2575). There, the SDK answers that no such method exists. */
+const METHODS_OF_SESSIONS: ReadonlySet<string> = new Set([
+  "initialize",
+  "resources/subscribe",
+  "resources/unsubscribe",
+  "logging/setLevel",
+]);
+
+/** The member of `_meta` in which each request of a revision without sessions names its revision. */
+const REVISION = "io.modelcontextprotocol/protocolVersion";
 
 const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
@@ -44,7 +76,7 @@ export interface RefusedMessages {
  * gets one answer with this id: those that the SDK would drop are refused here. Batches are refused, each of their requests for itself:
  * MCP has had none since 2025-06-18.
  */
-export function readClientMessage(text: string, sdk: Pick<Sdk, "isSpecType">): ClientMessage {
+export function readClientMessage(text: string, sdk: MessageSdk): ClientMessage {
   const parsed = parseJson(text, MESSAGE_BOUNDS);
   if (!("value" in parsed)) {
     const reason = `${parsed.reason} at position ${parsed.position}`;
@@ -57,7 +89,7 @@ export function readClientMessage(text: string, sdk: Pick<Sdk, "isSpecType">): C
 }
 
 /** What is wrong with the form of a message; `undefined` if the SDK does not drop it. */
-function problemOf(message: JsonObject, sdk: Pick<Sdk, "isSpecType">): Omit<Refusal, "id"> | undefined {
+function problemOf(message: JsonObject, sdk: MessageSdk): Omit<Refusal, "id"> | undefined {
   const { jsonrpc, id, method, params } = message;
   if (jsonrpc !== "2.0") return { code: INVALID_REQUEST, message: 'The member jsonrpc is not "2.0"' };
   if (method === undefined) {
@@ -69,12 +101,32 @@ function problemOf(message: JsonObject, sdk: Pick<Sdk, "isSpecType">): Omit<Refu
     return { code: INVALID_REQUEST, message: "The id is neither a string nor an integer" };
   if (params !== undefined && !isJsonObject(params))
     return { code: INVALID_PARAMS, message: "The params are not an object" };
-  if (id === undefined || sdk.isSpecType.JSONRPCRequest(message)) return undefined;
+  if (id === undefined) return undefined;
+  if (sdk.isSpecType.JSONRPCRequest(message)) return paramsProblemOf(message, method, sdk);
   return {
     code: INVALID_PARAMS,
     message:
       "A request has no other members than jsonrpc, id, method and params, and its _meta is an object of MCP",
   };
+}
+
+/** What is wrong with the params of a request. The SDK would call it an internal error. */
+function paramsProblemOf(
+  message: JsonObject,
+  method: string,
+  { specTypeSchemas }: MessageSdk,
+): Omit<Refusal, "id"> | undefined {
+  const { params } = message;
+  const meta = isJsonObject(params) ? params["_meta"] : undefined;
+  if (METHODS_OF_SESSIONS.has(method) && isJsonObject(meta) && REVISION in meta) return undefined;
+  const type = Object.hasOwn(REQUESTS, method) ? REQUESTS[method] : undefined;
+  const result = type && specTypeSchemas[type]["~standard"].validate(message);
+  const [issue] = result?.issues ?? [];
+  if (issue === undefined) return undefined;
+  const names = (issue.path ?? []).map((each) => String(typeof each === "object" ? each.key : each));
+  const place = names.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  const text = `Invalid params of ${method} at ${place.slice(0, MAX_PLACE)}: ${issue.message}`;
+  return { code: INVALID_PARAMS, message: text.slice(0, MAX_PROBLEM) };
 }
 
 /** Returns the errors for a text, which need not be valid JSON. */
@@ -111,12 +163,12 @@ export function refusalOf(
   const isMethod = typeof jsonIn(method) === "string";
   if (isMethod && id === undefined) return [];
   if (method === undefined && (textOf("result") ?? textOf("error")) !== undefined) return [];
-  const isId = id !== undefined && id.length <= MAX_ID && ["string", "number"].includes(typeof jsonIn(id));
+  const isId = id !== undefined && ["string", "number"].includes(typeof jsonIn(id));
   return [{ code, message, id: isId && isMethod ? id : "null" }];
 }
 
 function jsonIn(text: string | undefined): JsonValue | undefined {
-  if (text === undefined || text.length > MAX_ID) return undefined;
+  if (text === undefined) return undefined;
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

@@ -12,6 +12,9 @@ const MAX_SHARED = 1_000;
 /** How many of these have the same id, but other roles or attributes. */
 const MAX_SHARED_OF_ID = 16;
 
+/** What a session shows of its client's name, in characters. */
+const MAX_NAME_CHARS = 128;
+
 interface Shared {
   readonly id: string;
   readonly session: Promise<Session>;
@@ -49,13 +52,19 @@ export class ClientSessions {
     await Promise.all(left.map((session) => session.close()));
   }
 
-  /** Opens a session for one client. The caller closes it. */
-  open(principal: Principal | undefined): Promise<Session> {
+  /**
+   * Opens a session for one client. The caller closes it.
+   *
+   * @param clientName What the client calls itself. Default: the session has no name.
+   */
+  open(principal: Principal | undefined, clientName = ""): Promise<Session> {
     const { sessions, session } = this.#options;
     const given = session?.(principal) ?? {};
     const id = PREFIX + newId();
     // The sessions are closed when the process begins again: no client could ask for what a store kept.
-    return sessions.open({ durable: false, ...given, id, ...(principal !== undefined && { principal }) });
+    const name = clientName.slice(0, MAX_NAME_CHARS).toWellFormed();
+    const own = { durable: false, ...(name.trim() !== "" && { name }) };
+    return sessions.open({ ...own, ...given, id, ...(principal !== undefined && { principal }) });
   }
 
   /** The session that all requests of a principal share. */

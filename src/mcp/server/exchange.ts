@@ -1,15 +1,30 @@
-import type { ServerContext } from "@modelcontextprotocol/server";
+import type { LoggingLevel, ServerContext } from "@modelcontextprotocol/server";
+import { beginning } from "../../base/text.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import { copyJson } from "../../json/copy.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { toLine } from "../../rendering/shown.ts";
 import type { Session } from "../../sessions/session.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
 import type { Sdk } from "./load-sdk.ts";
-import type { HeldRuns } from "./runs/held-runs.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
+import type { PendingRuns } from "./runs/pending-runs.ts";
 import type { InputResponses, OpenRequest, Run } from "./runs/run.ts";
-import type { Runs } from "./runs/runs.ts";
-import { watchOf } from "./watch.ts";
+import type { Runs, RunWatch } from "./runs/runs.ts";
+
+/** The most characters of one notification. */
+const MAX_CHARS = 4_000;
+
+/** The most notifications of one request: a client must not be flooded by a tool. */
+const MAX_NOTIFICATIONS = 10_000;
+
+const LEVELS: Readonly<Record<LogLevel, LoggingLevel>> = {
+  debug: "debug",
+  info: "info",
+  warn: "warning",
+  error: "error",
+};
 
 /** A call, as a request of a client makes it. */
 export interface RequestedCall {
@@ -22,7 +37,7 @@ export interface RequestedCall {
 export interface ExchangeParts {
   readonly sdk: Sdk;
   readonly runs: Runs;
-  readonly held: HeldRuns;
+  readonly held: PendingRuns;
   readonly isModern: boolean;
   /** Whether lists have what the client can never call, too. */
   readonly listsAll: boolean;
@@ -58,7 +73,7 @@ export async function exchange(
   // Most calls neither continue another request nor ask the client.
   const binding = (): string => canonicalText(copyJson([session.id, call.tool, call.arguments]));
   const principal = session.principal?.id ?? "";
-  const run = takeOrStart(parts, call, context, session, principal, binding);
+  const run = takeOrStart(parts, call, context, { session, principal, binding });
   runs.watch(run, watchOf(context));
   const cancel = (): void => run.cancel();
   signal.addEventListener("abort", cancel, { once: true });
@@ -85,16 +100,23 @@ function takeOrStart(
   { sdk, runs, held, capabilities, isModern }: ExchangeParts,
   call: RequestedCall,
   context: ServerContext,
-  session: Session,
-  principal: string,
-  binding: () => string,
+  {
+    session,
+    principal,
+    binding,
+  }: { readonly session: Session; readonly principal: string; readonly binding: () => string },
 ): Run {
   const state = context.mcpReq.requestState<string>();
   const responses = (context.mcpReq.inputResponses ?? {}) as InputResponses;
   if (state === undefined) {
     return runs.start({
-      ...{ session, name: call.tool, arguments: call.arguments },
-      ...{ capabilities: capabilities(context), early: responses, watch: watchOf(context), isModern },
+      session,
+      name: call.tool,
+      arguments: call.arguments,
+      capabilities: capabilities(context),
+      early: responses,
+      watch: watchOf(context),
+      isModern,
     });
   }
   const run = typeof state === "string" ? held.take(state, principal, binding()) : undefined;
@@ -150,4 +172,36 @@ async function askAll(
 
 function refusalText(method: string, error: unknown): string {
   return `the client did not answer ${method}: ${error instanceof Error ? error.message : "it failed"}`;
+}
+
+/** Tells a client what happens to a call: progress if its request has a token for that, and logs if it wants them. */
+function watchOf({ mcpReq }: ServerContext): RunWatch {
+  const progressToken = mcpReq._meta?.progressToken;
+  let progress = 0;
+  let logs = 0;
+  return {
+    onOutput: (chunk) => {
+      if (progressToken === undefined || progress >= MAX_NOTIFICATIONS) return;
+      progress++;
+      const params = { progressToken, progress, message: beginning(chunk, MAX_CHARS) };
+      // The client may be gone.
+      mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+    },
+    onProgress: ({ progress: done, total, message }) => {
+      if (progressToken === undefined || progress >= MAX_NOTIFICATIONS) return;
+      progress++;
+      const params = {
+        progressToken,
+        progress: done,
+        ...(total !== undefined && { total }),
+        ...(message !== undefined && { message: beginning(message, MAX_CHARS) }),
+      };
+      mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+    },
+    onLog: (level, message) => {
+      if (logs++ >= MAX_NOTIFICATIONS) return;
+      const written = LEVELS[level as LogLevel] ?? "info";
+      mcpReq.log(written, toLine(message, MAX_CHARS)).catch(() => {});
+    },
+  };
 }

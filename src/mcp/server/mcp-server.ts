@@ -1,4 +1,5 @@
 import type { AuthInfo, McpHttpHandler, Server as SdkServer } from "@modelcontextprotocol/server";
+import { refuseUnknown } from "../../base/options.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { HostContext } from "../../tool/implementations/host-implementation.ts";
 import type { McpProgress } from "../../tool/implementations/mcp-implementation.ts";
@@ -6,20 +7,45 @@ import type { Principal } from "../../tool/principal.ts";
 import { ClientSessions } from "./client-sessions.ts";
 import { callDirectly, type PostedMessage } from "./http/call-directly.ts";
 import { errorResponse, LegacySessions } from "./http/legacy-sessions.ts";
-import { Listeners } from "./http/listeners.ts";
 import { readBody } from "./http/read-body.ts";
-import { allOffers, hasOffers } from "./join-offers.ts";
 import { loadSdk } from "./load-sdk.ts";
+import type { McpOffers } from "./mcp-offers.ts";
 import { isSubscribed, templateMatcher } from "./offers/offer-handlers.ts";
 import { offerTools } from "./offers/offer-tools.ts";
-import type { McpSender, McpServerOptions } from "./options.ts";
+import { MCP_SERVER_NAMES, type McpSender, type McpServerOptions } from "./options.ts";
 import { peerServer, type ServerParts } from "./peer-server.ts";
-import { HeldRuns } from "./runs/held-runs.ts";
 import type { ClientCapabilities, McpInputRequest } from "./runs/input-requests.ts";
+import { PendingRuns } from "./runs/pending-runs.ts";
 import { Runs } from "./runs/runs.ts";
 import { type McpStdio, type StdioStreams, serveStdio } from "./stdio/serve-stdio.ts";
 import { refuseParamHeaders } from "./tools/param-headers.ts";
 import type { EndOfCall } from "./tools/tool-handlers.ts";
+
+type OfferOptions = Pick<McpServerOptions, "imported" | keyof McpOffers>;
+
+/** How many streams one principal may listen on. The SDK bounds those of all. */
+const MAX_OF_PRINCIPAL = 32;
+
+/** Counts the streams of `subscriptions/listen`, so that no principal takes the places of the others. */
+class Listeners {
+  /** The ids of principals. A request that nothing holds would not be aborted with the connection. */
+  readonly #open = new Map<Request, string>();
+
+  /**
+   * Counts a stream until its request is aborted. Returns `false` if the principal has too many.
+   *
+   * @param principal Its id.
+   */
+  begin(principal: string, request: Request): boolean {
+    let own = 0;
+    for (const each of this.#open.values()) if (each === principal) own++;
+    if (own >= MAX_OF_PRINCIPAL) return false;
+    if (request.signal.aborted) return true;
+    this.#open.set(request, principal);
+    request.signal.addEventListener("abort", () => this.#open.delete(request), { once: true });
+    return true;
+  }
+}
 
 /** The client of a call, which its tool can ask. */
 export interface McpClient {
@@ -242,11 +268,12 @@ export class McpServer implements AsyncDisposable {
  *   `DuplicateToolError` if the registry has other tools with the names of those that it adds.
  */
 export async function openMcpServer(options: McpServerOptions): Promise<McpServer> {
+  refuseUnknown(options, MCP_SERVER_NAMES, "openMcpServer");
   const sdk = await loadSdk();
   const { info = { name: "sandgate", version: "0.1.0" } } = options;
   await new ClientSessions(options).closeLeft();
   const runs = new Runs(options);
-  const parts = { sdk, options, info, runs, held: new HeldRuns(), offers: allOffers(options) };
+  const parts = { sdk, options, info, runs, held: new PendingRuns(), offers: allOffers(options) };
   for (const tool of offeredTools(parts)) options.registry.register(tool);
   return new McpServer(parts);
 }
@@ -292,4 +319,26 @@ function authInfoOf(served: ServedRequest): AuthInfo {
 function offeredTools(parts: ServerParts) {
   const { options } = parts;
   return hasOffers(options) ? offerTools(parts.offers, templateMatcher(parts), ClientSessions.owns) : [];
+}
+
+/** Whether a server has resources or prompts, or may have them. */
+function hasOffers({ resources, resourceTemplates, prompts, imported }: OfferOptions): boolean {
+  return [resources, resourceTemplates, prompts, imported].some((each) => each !== undefined);
+}
+
+/** What a server offers: its own, and then what imported servers offer. A list that it does not have is `undefined`. */
+function allOffers(own: OfferOptions): McpOffers {
+  if (own.imported === undefined) return own;
+  const { imported } = own;
+  return {
+    get resources() {
+      return [...(own.resources ?? []), ...(imported().resources ?? [])];
+    },
+    get resourceTemplates() {
+      return [...(own.resourceTemplates ?? []), ...(imported().resourceTemplates ?? [])];
+    },
+    get prompts() {
+      return [...(own.prompts ?? []), ...(imported().prompts ?? [])];
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import type { OptionNames } from "../../base/options.ts";
 import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { OpenSessionOptions } from "../../sessions/session-record.ts";
@@ -54,3 +55,22 @@ export interface McpSender {
   /** Default: not known. */
   readonly principal?: Principal | undefined;
 }
+
+/** The names of all options of `openMcpServer`. */
+export const MCP_SERVER_NAMES: OptionNames<McpServerOptions> = {
+  resources: true,
+  resourceTemplates: true,
+  prompts: true,
+  sessions: true,
+  registry: true,
+  imported: true,
+  events: true,
+  info: true,
+  instructions: true,
+  confirm: true,
+  approvalUrl: true,
+  logs: true,
+  lists: true,
+  session: true,
+  onProblem: true,
+};

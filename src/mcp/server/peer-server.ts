@@ -6,8 +6,8 @@ import type { Sdk } from "./load-sdk.ts";
 import type { McpOffers } from "./mcp-offers.ts";
 import { addOffers } from "./offers/offer-handlers.ts";
 import type { McpServerOptions } from "./options.ts";
-import type { HeldRuns } from "./runs/held-runs.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
+import type { PendingRuns } from "./runs/pending-runs.ts";
 import type { Runs } from "./runs/runs.ts";
 import { addTools, type EndOfCall } from "./tools/tool-handlers.ts";
 
@@ -17,7 +17,7 @@ export interface ServerParts {
   readonly options: McpServerOptions;
   readonly info: { readonly name: string; readonly version: string; readonly title?: string };
   readonly runs: Runs;
-  readonly held: HeldRuns;
+  readonly held: PendingRuns;
   readonly offers: McpOffers;
 }
 

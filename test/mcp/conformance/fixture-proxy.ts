@@ -39,7 +39,8 @@ export async function startProxy({ target, wire, keepsNames = true }: ProxyOptio
   const registry = new ToolRegistry();
   let mcp: McpServer | undefined;
   const imports = await openMcp({
-    ...{ registry, sandboxes },
+    registry,
+    sandboxes,
     servers: {
       fixtures: {
         url: older?.url ?? target,
@@ -74,7 +75,9 @@ export async function startProxy({ target, wire, keepsNames = true }: ProxyOptio
 async function serve(registry: ToolRegistry, sandboxes: Sandboxes, imports: McpImports) {
   const port = await freePort();
   const server = await startServer({
-    ...{ registry, policy: POLICY, sandboxes },
+    registry,
+    policy: POLICY,
+    sandboxes,
     origins: [`http://localhost:${port}`, `http://127.0.0.1:${port}`],
     events: new EventStream(),
     listen: "127.0.0.1:0",

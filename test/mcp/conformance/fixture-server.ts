@@ -42,7 +42,10 @@ export async function startFixtureServer(): Promise<FixtureServer> {
   };
   for (const tool of fixtureTools(serverOf, changes)) registry.register(tool);
   const server = await startServer({
-    ...{ registry, policy: new HostPolicy(), sandboxes, origins },
+    registry,
+    policy: new HostPolicy(),
+    sandboxes,
+    origins,
     listen: "127.0.0.1:0",
     hosts: [`localhost:${port}`, `127.0.0.1:${port}`],
     sessions: {},

@@ -12,7 +12,10 @@ const schema = (name: string) => ({
 /** Tools that ask the client of the call, as a server behind the proxy has them. */
 const TOOLS = (server: () => McpServer): readonly Tool[] => {
   const asks = (name: string, params: object) => ({
-    ...{ name, description: name, inputSchema: { type: "object" }, sideEffects: "read" },
+    name,
+    description: name,
+    inputSchema: { type: "object" },
+    sideEffects: "read",
     host: async (_input: unknown, context: never) => {
       const client = server().clientOf(context);
       return JSON.stringify(

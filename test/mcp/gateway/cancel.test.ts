@@ -9,7 +9,10 @@ describe.each(PAIRS)("From a client of %s to a server of %s", (client, server) =
     const seen: string[] = [];
     const waits = (): readonly Tool[] => [
       {
-        ...{ name: "waits", description: "Waits.", inputSchema: { type: "object" }, sideEffects: "read" },
+        name: "waits",
+        description: "Waits.",
+        inputSchema: { type: "object" },
+        sideEffects: "read",
         host: async (_input: unknown, { signal }: HostContext) => {
           seen.push("called");
           await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
@@ -35,7 +38,10 @@ test("between 2025-11-25 and 2025-11-25, a form that the server withdraws is wit
   const shown: string[] = [];
   const asks = (own: () => McpServer): readonly Tool[] => [
     {
-      ...{ name: "asks", description: "Asks.", inputSchema: { type: "object" }, sideEffects: "read" },
+      name: "asks",
+      description: "Asks.",
+      inputSchema: { type: "object" },
+      sideEffects: "read",
       host: async (_input: unknown, context: HostContext) => {
         const requestedSchema = { type: "object", properties: { city: { type: "string" } } };
         const params = { message: "Which city?", requestedSchema };

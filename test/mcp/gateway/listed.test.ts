@@ -22,7 +22,9 @@ test.each(
     }));
   });
   await using proxy = await startProxy({
-    ...{ target: served.options.url, wire: "2026-07-28", keepsNames: false },
+    target: served.options.url,
+    wire: "2026-07-28",
+    keepsNames: false,
   });
   const mode = revision === "2026-07-28" ? { pin: revision } : ("legacy" as const);
   const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { CallLinks } from "../../../src/mcp/gateway/client-link.ts";
 import { ImportedOffers } from "../../../src/mcp/gateway/imported-offers.ts";
+import { matchesTemplate, readTemplate } from "../../../src/mcp/gateway/passed-offers.ts";
 import { ServerOffers } from "../../../src/mcp/gateway/server-offers.ts";
-import { matchesTemplate, readTemplate } from "../../../src/mcp/gateway/uri-match.ts";
 import type { McpOffers } from "../../../src/mcp/server/mcp-offers.ts";
 import { findResource } from "../../../src/mcp/server/offers/find-offer.ts";
 import { pinned } from "../../../src/pins/definition-lock.ts";
@@ -14,20 +14,25 @@ import { connectPair, PAIRS } from "./pairs.ts";
 const OFFERS: McpOffers = {
   resources: [
     {
-      ...{ uri: "docs://a", name: "a", annotations: { priority: 0.5 }, _meta: { "example.com/k": 1 } },
+      uri: "docs://a",
+      name: "a",
+      annotations: { priority: 0.5 },
+      _meta: { "example.com/k": 1 },
       read: () => ({ contents: [{ uri: "docs://a", text: "A", _meta: { "example.com/n": 0.1 } }] }),
     },
   ],
   resourceTemplates: [
     {
-      ...{ uriTemplate: "pages://{page}", name: "pages" },
+      uriTemplate: "pages://{page}",
+      name: "pages",
       read: (uri, { page }) => ({ contents: [{ uri, blob: btoa(String(page)) }] }),
       complete: { page: (value) => [`${value}1`] },
     },
   ],
   prompts: [
     {
-      ...{ name: "greet", arguments: [{ name: "who", required: true, complete: () => ["Ada"] }] },
+      name: "greet",
+      arguments: [{ name: "who", required: true, complete: () => ["Ada"] }],
       get: ({ who = "" }) => ({
         messages: [{ role: "user", content: { type: "text", text: `Hello ${who}` } }],
       }),
@@ -136,12 +141,13 @@ test("with a lock, a resource whose description changed is not offered", async (
 test("malformed and repeated items of a list cost themselves", async () => {
   const { offers, problems } = await offersOf({
     s: [
-      ...[null, 1, { uri: 1, name: "n" }, { uri: "x://long", name: "n", description: "x".repeat(70_000) }],
-      ...[
-        { uri: "x://twice", name: "1" },
-        { uri: "x://twice", name: "2" },
-        { uri: "x://ok", name: "ok" },
-      ],
+      null,
+      1,
+      { uri: 1, name: "n" },
+      { uri: "x://long", name: "n", description: "x".repeat(70_000) },
+      { uri: "x://twice", name: "1" },
+      { uri: "x://twice", name: "2" },
+      { uri: "x://ok", name: "ok" },
     ],
   });
   expect(offers.resources?.map(({ uri }) => uri)).toEqual(["x://ok"]);

@@ -42,8 +42,13 @@ export async function connectPair(
   const registry = new ToolRegistry();
   const port = await freePort();
   const behind = await startServer({
-    ...{ registry, sandboxes, policy: new HostPolicy(), listen: "127.0.0.1:0", sessions: {} },
-    ...{ credentials: [CALLER], hosts: [`127.0.0.1:${port}`] },
+    registry,
+    sandboxes,
+    policy: new HostPolicy(),
+    listen: "127.0.0.1:0",
+    sessions: {},
+    credentials: [CALLER],
+    hosts: [`127.0.0.1:${port}`],
     mcp: { ...offers, confirm: "elicitation", logs: true },
     limits: { drainMs: 1_000 },
   });

@@ -151,6 +151,7 @@ describe("An MCP server over HTTP that was deployed anew", () => {
   test.each<[string, Refusal]>([
     ["400", refuse(400, error(null, "Bad Request: No valid session ID provided"))],
     ["400 as text", refuse(400, "Bad Request: no session", "text/plain")],
+    ["502 of a proxy", refuse(502, "<h1>Bad Gateway</h1>", "text/html")],
     ["503 of a proxy", refuse(503, "<h1>Service Unavailable</h1>", "text/html")],
     [
       "200 and an error about the session",
@@ -174,6 +175,11 @@ describe("An MCP server over HTTP that was deployed anew", () => {
     Object.assign(deployment, { refusal, runsFirst: true });
     const { error: failure } = await opened.call("mcp_web_echo");
     expect(failure?.effect).toBe("unknown");
+    // Without these words, the model would simply call the tool again; an error of the server has its own.
+    if (failure?.code === "sandbox_unavailable")
+      expect(failure.message).toBe(
+        "The 'remote' sandbox of tool 'mcp_web_echo' was lost during the call; whether it took effect is not known",
+      );
     expect(said(await opened.call("mcp_web_echo"))).toBe("session-2");
     expect(deployment.done).toEqual(["initialize", "echo", "echo", "initialize", "echo"]);
     expect(opened.notices.map(({ kind }) => kind)).toContain("ended");

@@ -19,7 +19,9 @@ async function follow(ttlMs: number | undefined) {
     },
   };
   const followed = new FollowedLists({
-    ...{ connection, lists, kinds: ["tools"] as const },
+    connection,
+    lists,
+    kinds: ["tools"] as const,
     onNotice: undefined,
     onRefreshed: () => {},
   });

@@ -104,29 +104,28 @@ describe("A call of a hostile server", () => {
     expect(problemsOf(opened)).toHaveLength(1);
   });
 
-  test("whose answer is no JSON ends at its deadline", async () => {
-    expect((await called("call-half-line", {}, { wallTimeMs: 500 })).error?.code).toBe("timeout");
-  });
-
   test("is answered in pieces", async () => {
     expect((await called("call-pieces")).output).toEqual({
       content: [{ type: "text", text: "in pieces é🙂" }],
     });
   });
 
+  const noJson = "the message is not usable JSON: ";
   test.each([
-    "call-bad-content",
-    "call-no-object",
-    "call-big-number",
-    "call-same-member",
-    "call-proto",
-  ])("whose result is malformed fails at once, and may have had an effect (%s)", async (mode) => {
+    ["call-bad-content", ""],
+    ["call-no-object", ": the result is not an object"],
+    [
+      "call-big-number",
+      `: ${noJson}an integer that a double cannot hold exactly (send it as a string) at position `,
+    ],
+    ["call-same-member", `: ${noJson}a member name that the object already has at position `],
+    ["call-proto", `: ${noJson}a member named '__proto__' is not allowed at position `],
+    ["call-nan", `: ${noJson}NaN, which JSON does not have, at position `],
+    ["call-half-line", `: ${noJson}unexpected end at position `],
+  ])("whose result is malformed fails at once with why, and may have had an effect (%s)", async (mode, why) => {
     const { error } = await called(mode);
-    expect(error).toMatchObject({
-      code: "execution_error",
-      message: "The tool's server returned no valid result",
-      effect: "unknown",
-    });
+    expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
+    expect(error?.message.replace(/\d+$/, "")).toBe(`The tool's server returned no valid result${why}`);
   });
 
   test("keeps the numbers that a double can hold", async () => {
@@ -137,9 +136,9 @@ describe("A call of a hostile server", () => {
   test("whose answer exceeds the output limit fails, and the whole answer is dropped", async () => {
     await using opened = await open({ h: hostile("call-huge-line") });
     const { error } = await opened.call("mcp_h_x");
-    // A line of more than 16 MiB ends the connection.
+    // A line of more than 4 MiB ends the connection.
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "unknown" });
-    expect(problemsOf(opened)).toContain("it sent more than 16777216 bytes in a line");
+    expect(problemsOf(opened)).toContain("it sent more than 4194304 bytes in a line");
   });
 
   test("with structured content succeeds only if it is what the tool declares", async () => {

@@ -21,7 +21,8 @@ function serveLegacy(
     const { id, method } = await bodyOf(request);
     const results: Record<string, object> = {
       initialize: {
-        ...{ protocolVersion: "2025-11-25", capabilities: { tools: {} } },
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {} },
         serverInfo: { name: "old", version: "1" },
       },
       "tools/list": { tools: [X] },
@@ -33,6 +34,34 @@ function serveLegacy(
     return void response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
   });
 }
+
+test.each([
+  "2",
+  3_000,
+  null,
+])("A body that answers another request fails its call at once: %j", async (id) => {
+  await using served = await serveLegacy((_id, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } }));
+  });
+  await using opened = await open({ web: served.options });
+  expect(await opened.call("mcp_web_x")).toMatchObject({
+    error: {
+      code: "execution_error",
+      effect: "unknown",
+      message: "The tool's server returned no valid result",
+    },
+  });
+});
+
+test("A byte order mark before an answer is skipped", async () => {
+  await using served = await serveLegacy((id, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(`\ufeff${JSON.stringify({ jsonrpc: "2.0", id, result: text("read") })}`);
+  });
+  await using opened = await open({ web: served.options });
+  expect(await opened.call("mcp_web_x")).toMatchObject({ success: true, output: text("read") });
+});
 
 describe("The stream of a call over HTTP", () => {
   test("is closed when the call was cancelled, also by a server that does not end it", async () => {
@@ -107,7 +136,9 @@ describe("An answer over HTTP that has more than one meaning fails the call", ()
     await using opened = await open({ web: served.options });
     const { error } = await opened.call("mcp_web_x");
     expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
-    expect(error?.message).toBe("The tool's server returned no valid result");
+    expect(error?.message).toMatch(
+      /^The tool's server returned no valid result: the message is not usable JSON/,
+    );
   });
 });
 
@@ -149,7 +180,7 @@ test("A server does not flood the log with malformed tools", async () => {
 });
 
 test("Servers share a bounded room for unfinished answers, and each has its part", async () => {
-  const piece = Buffer.alloc(1_024 * 1_024, "x");
+  const piece = Buffer.alloc(256 * 1_024, "x");
   let began = 0;
   await using greedy = await serveByHand([X], (_id, response) => {
     began++;
@@ -164,7 +195,7 @@ test("Servers share a bounded room for unfinished answers, and each has its part
   const ending = new AbortController();
   const { signal } = ending;
   const refused = Promise.withResolvers<void>();
-  // 256 MiB are room for seventeen.
+  // 64 MiB are room for seventeen.
   const calls = Array.from({ length: 24 }, async () => {
     const { error } = await opened.call("mcp_greedy_x", {}, { signal, wallTimeMs: 60_000 });
     if (error?.code === "sandbox_unavailable") refused.resolve();
@@ -208,7 +239,7 @@ describe("A hostile MCP server over HTTP", () => {
     await using opened = await open({ web: served.options });
     expect((await opened.call("mcp_web_x")).error).toMatchObject({
       code: "execution_error",
-      message: "The tool's server returned no valid result",
+      message: expect.stringMatching(/^The tool's server returned no valid result/),
       effect: "unknown",
     });
   });

@@ -44,8 +44,8 @@ describe("The tools of a hostile server", () => {
     expect(server).toMatchObject({ problem, tools: [] });
   });
 
-  test("do not include one whose schema has 10 MB", async () => {
-    const { names, problems } = await listed("ten-megabyte-schema");
+  test("do not include one whose schema has 3 MB", async () => {
+    const { names, problems } = await listed("three-megabyte-schema");
     expect(names).toEqual(["mcp_h_good"]);
     expect(problems).toHaveLength(1);
   });

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { fromJsonSchema } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import { LockPins } from "../../../src/pins/lock-pins.ts";
@@ -169,6 +170,39 @@ describe("An MCP server of 2026-07-28 over HTTP", () => {
       effect: "unknown",
     });
   });
+});
+
+test.each<
+  [string, (served: Awaited<ReturnType<typeof serveByHand>>, id: unknown, response: ServerResponse) => void]
+>([
+  [
+    "cannot be reached",
+    ({ server }) => {
+      server.close();
+      server.closeAllConnections();
+    },
+  ],
+  [
+    "refuses the next request",
+    (_, id, response) => {
+      const error = { code: -32_022, message: "Unsupported protocol version" };
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    },
+  ],
+])("A call whose server wants to be asked again, and then %s, may have had an effect", async (_, end) => {
+  let requests = 0;
+  await using served = await serveByHand([X], (id, response) => {
+    if (++requests > 1) return end(served, id, response);
+    const result = { resultType: "input_required", inputRequests: {}, requestState: "begun" };
+    response.setHeader("connection", "close");
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    if (end.length === 1) response.once("finish", () => end(served, id, response));
+  });
+  await using opened = await open({ web: served.options });
+  expect((await opened.call("mcp_web_x")).error).toMatchObject({ effect: "unknown" });
+  expect(requests).toBe(end.length === 1 ? 1 : 2);
 });
 
 describe("An MCP server of 2025-11-25 over HTTP", () => {

@@ -9,14 +9,26 @@ describe("The tools that a server lists", () => {
   test("keep everything that the server says about them", () => {
     const icons = [{ src: "https://example.com/icon.png" }];
     const tool = {
-      ...{ name: "a.b", title: "A", description: "Does a.", inputSchema, outputSchema: { type: "string" } },
-      ...{ annotations: { readOnlyHint: true }, icons, _meta: { x: 1 }, "x-own": true },
+      name: "a.b",
+      title: "A",
+      description: "Does a.",
+      inputSchema,
+      outputSchema: { type: "string" },
+      annotations: { readOnlyHint: true },
+      icons,
+      _meta: { x: 1 },
+      "x-own": true,
     };
     expect(readListedTools("s", [tool])).toEqual({
       tools: [
         {
-          ...{ name: "mcp_s_a_b", original: "a.b", title: "A", description: "Does a.", inputSchema },
-          ...{ outputSchema: { type: "string" }, annotations: { readOnlyHint: true } },
+          name: "mcp_s_a_b",
+          original: "a.b",
+          title: "A",
+          description: "Does a.",
+          inputSchema,
+          outputSchema: { type: "string" },
+          annotations: { readOnlyHint: true },
           listed: tool,
           others: { icons, _meta: { x: 1 }, "x-own": true },
         },
@@ -70,6 +82,13 @@ describe("The tools that a server lists", () => {
     expect(problems).toEqual([
       "server 's' has several tools that would be called mcp_s_a_b: 'a.b' and 'a_b'",
     ]);
+  });
+
+  test("are named in one short line if 20,000 of them have one name", () => {
+    const { tools, problems } = readListedTools("s", Array(20_000).fill({ name: "tool", inputSchema }));
+    expect(tools).toEqual([]);
+    expect(problems).toHaveLength(1);
+    expect(problems.join("").length).toBeLessThan(500);
   });
 
   test("never make the reader throw", () => {

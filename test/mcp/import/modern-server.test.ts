@@ -40,7 +40,9 @@ async function follow(answer: Answer) {
     names: new ToolNames(),
   });
   const followed = new FollowedLists({
-    ...{ connection, lists: tools, kinds: ["tools"] as const },
+    connection,
+    lists: tools,
+    kinds: ["tools"] as const,
     onNotice: (notice) => notices.push(notice),
     onRefreshed: () => {},
   });

@@ -161,7 +161,10 @@ test("However the definitions are written, the good ones among them are taken", 
       if (connection === undefined) throw new Error("there is no connection");
       const registry = new ToolRegistry();
       const tools = new ServerTools({
-        ...{ connection, registry, names: new ToolNames(), classes: new ImportedClasses() },
+        connection,
+        registry,
+        names: new ToolNames(),
+        classes: new ImportedClasses(),
       });
       await tools.refresh(() => true);
       expect(registry.names).toContain("mcp_web_good");

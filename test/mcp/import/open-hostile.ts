@@ -78,7 +78,11 @@ export async function open(
   const engine = new ToolDispatchEngine();
   let calls = 0;
   return {
-    ...{ registry, mcp, sandboxes, notices, seen },
+    registry,
+    mcp,
+    sandboxes,
+    notices,
+    seen,
     call: async (name, args = {}, { wallTimeMs = 20_000, signal } = {}) => {
       const policy = remotePolicy({ wallTimeMs });
       const call = { id: `call-${++calls}`, name, arguments: args };

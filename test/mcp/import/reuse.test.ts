@@ -10,7 +10,9 @@ test("connections whose options are the same are taken over, and the others end"
   const registry = new ToolRegistry();
   const after = await openMcp({
     servers: { changed: hostile("exit-once", "another"), kept: hostile("exit-once"), more: hostile("ok") },
-    ...{ registry, sandboxes, reuse: before },
+    registry,
+    sandboxes,
+    reuse: before,
   });
   expect(registry.names).toEqual(["mcp_changed_x", "mcp_kept_x", "mcp_more_x"]);
   const first = await opened.call("mcp_kept_x");

@@ -140,7 +140,12 @@ export async function serveProtected(): Promise<Protected> {
   mcpUrl = mcp.options.url;
 
   const made: Protected = {
-    ...{ url: mcpUrl, issuer, addresses: ADDRESSES, access, refresh, asked },
+    url: mcpUrl,
+    issuer,
+    addresses: ADDRESSES,
+    access,
+    refresh,
+    asked,
     net: [{ origin: issuer, addresses: ADDRESSES }],
     registered: 0,
     callScope: "basic",

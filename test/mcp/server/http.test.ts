@@ -8,7 +8,9 @@ import { type ClientName, TOKENS, WritingTool } from "../../server/harness.ts";
 import { send, startMcpServer, urlOf } from "./harness.ts";
 
 const INITIALIZE = {
-  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
 };
 
@@ -218,7 +220,7 @@ describe("A session of MCP 2025-11-25", () => {
     await (
       await post(server, JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" }), headers)
     ).text();
-    expect(server.sessions.list()).toHaveLength(1);
+    expect(server.sessions.list().map(({ name }) => name)).toEqual(["test"]);
     const all = { ...headers, authorization: `Bearer ${TOKENS.alice}` };
     expect((await fetch(urlOf(server), { method: "DELETE", headers: all })).status).toBe(200);
     const ping = JSON.stringify({ jsonrpc: "2.0", id: 3, method: "ping" });
@@ -240,10 +242,14 @@ test("A client of MCP 2025-11-25 that loses its connection does not cancel its c
   const headers = { "mcp-session-id": await begin(server), "mcp-protocol-version": "2025-11-25" };
   const send = (message: object, signal: AbortSignal | null = null): Promise<Response> =>
     fetch(urlOf(server), {
-      ...{ method: "POST", signal, body: JSON.stringify({ jsonrpc: "2.0", ...message }) },
+      method: "POST",
+      signal,
+      body: JSON.stringify({ jsonrpc: "2.0", ...message }),
       headers: {
-        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
-        ...{ authorization: `Bearer ${TOKENS.alice}`, ...headers },
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${TOKENS.alice}`,
+        ...headers,
       },
     });
   const leaving = new AbortController();
@@ -323,12 +329,14 @@ describe("A request of MCP 2026-07-28", () => {
 test("A principal listens on at most 32 streams at once, while others still get one", async () => {
   const server = await start();
   const listen = async (name: ClientName): Promise<Response> => {
-    const message = { ...{ jsonrpc: "2.0", id: 7, method: "subscriptions/listen" }, params: LISTEN };
+    const message = { jsonrpc: "2.0", id: 7, method: "subscriptions/listen", params: LISTEN };
     return fetch(urlOf(server), {
       method: "POST",
       headers: {
-        ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
-        ...{ authorization: `Bearer ${TOKENS[name]}`, "mcp-protocol-version": "2026-07-28" },
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${TOKENS[name]}`,
+        "mcp-protocol-version": "2026-07-28",
         "mcp-method": "subscriptions/listen",
       },
       body: JSON.stringify(message),

@@ -78,7 +78,9 @@ function send(
 ): Promise<Response> {
   const { name } = params;
   const headers = {
-    ...{ authorization: `Bearer ${token}`, "mcp-protocol-version": "2026-07-28", "mcp-method": method },
+    authorization: `Bearer ${token}`,
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": method,
     ...(name !== undefined && { "mcp-name": name }),
   };
   return post(server, { method, params: { ...params, _meta: META } }, headers);

@@ -28,6 +28,8 @@ const IDS = [
   "1.5",
   "12345678901234567890",
   "1e400",
+  `"${"long ".repeat(4_000)}"`,
+  "7".repeat(20_000),
   "null",
   "true",
   "{}",
@@ -51,6 +53,7 @@ const METHODS = [
   '""',
   '"__proto__"',
   '"constructor"',
+  `"${"m".repeat(20_000)}"`,
   "5",
   "null",
   undefined,
@@ -125,7 +128,9 @@ async function start() {
   });
   const sessions = await openSessions({ registry, policy: new HostPolicy(), sandboxes });
   const server = await openMcpServer({
-    ...{ sessions, registry, logs: true },
+    sessions,
+    registry,
+    logs: true,
     resources: [],
     prompts: [],
   });

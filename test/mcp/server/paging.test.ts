@@ -76,7 +76,9 @@ test("resources, their templates and prompts have pages, too", async () => {
   const server = await startMcpServer([], {
     resources: many.map((name) => ({ uri: `docs://${name}`, name, read: () => ({ contents: [] }) })),
     resourceTemplates: many.map((name) => ({
-      ...{ uriTemplate: `docs://${name}/{page}`, name, read: () => ({ contents: [] }) },
+      uriTemplate: `docs://${name}/{page}`,
+      name,
+      read: () => ({ contents: [] }),
     })),
     prompts: many.map((name) => ({ name, get: () => ({ messages: [] }) })),
   });

@@ -2,7 +2,7 @@ import * as sdk from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { readPlainCall } from "../../../src/mcp/server/http/plain-call.ts";
+import { readPlainCall } from "../../../src/mcp/server/http/call-directly.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { send, startMcpServer } from "./harness.ts";
 
@@ -10,8 +10,13 @@ const PIXEL = "iVBORw0KGgo=";
 
 function tool(name: string, host: (...args: never) => unknown, more: object = {}): Tool {
   return defineTool({
-    ...{ name, description: "Does it.", inputSchema: { type: "object" }, sideEffects: "read" },
-    ...{ unhandledErrors: "message", host, ...more },
+    name,
+    description: "Does it.",
+    inputSchema: { type: "object" },
+    sideEffects: "read",
+    unhandledErrors: "message",
+    host,
+    ...more,
   } as never);
 }
 

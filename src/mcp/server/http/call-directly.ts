@@ -1,13 +1,29 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { parseJson } from "../../../json/parse.ts";
-import type { JsonObject } from "../../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { Session } from "../../../sessions/session.ts";
 import { MESSAGE_BOUNDS } from "../client-message.ts";
 import type { ExchangeParts } from "../exchange.ts";
+import type { Sdk } from "../load-sdk.ts";
 import { declared, type ServerParts } from "../peer-server.ts";
 import { type HeaderOf, refuseParamHeaders } from "../tools/param-headers.ts";
 import { callTool, type EndOfCall } from "../tools/tool-handlers.ts";
-import { mayBePlain, type PlainCall, plainHeaders, plainResponse, readPlainCall } from "./plain-call.ts";
+
+/** The revision whose requests stand alone. */
+const REVISION = "2026-07-28";
+
+const METHOD = "tools/call";
+
+/** A call that says everything in one request, and whose client wants no notifications. */
+interface PlainCall {
+  /** The whole message. */
+  readonly message: JsonObject;
+  readonly id: string | number;
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** The members of `_meta`: the client's revision, name and capabilities. */
+  readonly envelope: JsonObject;
+}
 
 /** A `POST` with a body of JSON. */
 export interface PostedMessage {
@@ -65,4 +81,89 @@ function contextOf({ envelope }: PlainCall, signal: AbortSignal): ServerContext 
   const nothing = async (): Promise<void> => {};
   const mcpReq = { signal, envelope, requestState: () => undefined, notify: nothing, log: nothing };
   return { mcpReq } as unknown as ServerContext;
+}
+
+/** Whether a request may be a plain call, by its headers alone. */
+function mayBePlain(header: HeaderOf): boolean {
+  return (
+    header("mcp-method") === METHOD &&
+    header("mcp-protocol-version") === REVISION &&
+    header("mcp-session-id") === null
+  );
+}
+
+/**
+ * Reads a plain call. Everything else is for the SDK: what is not in the usual form, names other headers, continues an earlier
+ * request or asks for notifications.
+ *
+ * @param header The headers have passed {@link mayBePlain}.
+ * @returns `undefined` if the SDK has to read it.
+ */
+export function readPlainCall(sdk: Sdk, message: JsonValue, header: HeaderOf): PlainCall | undefined {
+  if (!isJsonObject(message) || !hasOnly(message, ["jsonrpc", "id", "method", "params"])) return undefined;
+  const { jsonrpc, id, method, params } = message;
+  if (jsonrpc !== "2.0" || method !== METHOD || !isRequestId(id)) return undefined;
+  if (!isJsonObject(params) || !hasOnly(params, ["name", "arguments", "_meta"])) return undefined;
+  const { name, arguments: args = {}, _meta: envelope } = params;
+  if (typeof name !== "string" || header("mcp-name") !== name || !isJsonObject(args)) return undefined;
+  const keys = [sdk.PROTOCOL_VERSION_META_KEY, sdk.CLIENT_INFO_META_KEY, sdk.CLIENT_CAPABILITIES_META_KEY];
+  if (!isJsonObject(envelope) || !hasOnly(envelope, keys)) return undefined;
+  if (envelope[sdk.PROTOCOL_VERSION_META_KEY] !== REVISION) return undefined;
+  const { [sdk.CLIENT_INFO_META_KEY]: client, [sdk.CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
+  if (client !== undefined && !sdk.isSpecType.Implementation(client)) return undefined;
+  if (!sdk.isSpecType.ClientCapabilities(capabilities)) return undefined;
+  return { message, id, name, arguments: args, envelope };
+}
+
+/** The headers of a plain call. */
+function plainHeaders({ name }: PlainCall): Readonly<Record<string, string>> {
+  return {
+    "content-type": "application/json",
+    "mcp-protocol-version": REVISION,
+    "mcp-method": METHOD,
+    "mcp-name": name,
+  };
+}
+
+/**
+ * Writes the response to a plain call.
+ *
+ * @param result What the handler of the SDK would return.
+ * @returns `undefined` unless it is a complete result with texts, which needs no check.
+ */
+function plainResponse(
+  sdk: Sdk,
+  { id }: PlainCall,
+  result: JsonObject,
+  { name, version, title }: { readonly name: string; readonly version: string; readonly title?: string },
+): string | undefined {
+  if (!hasOnly(result, ["content", "isError", "structuredContent", "_meta"])) return undefined;
+  const { content, _meta = {} } = result;
+  if (!Array.isArray(content) || !content.every(isPlainText)) return undefined;
+  const serverInfo = sdk.SERVER_INFO_META_KEY;
+  // A tool's own members are checked by the SDK, except the name of the server that it was imported from.
+  if (!isJsonObject(_meta) || !hasOnly(_meta, [serverInfo])) return undefined;
+  const from = _meta[serverInfo];
+  if (from !== undefined && !sdk.isSpecType.Implementation(from)) return undefined;
+  const own = { name, version, ...(title !== undefined && { title }) };
+  const complete = { ...result, resultType: "complete", _meta: { [serverInfo]: from ?? own } };
+  return JSON.stringify({ result: complete, jsonrpc: "2.0", id });
+}
+
+function isPlainText(block: JsonValue): boolean {
+  return (
+    isJsonObject(block) &&
+    block["type"] === "text" &&
+    typeof block["text"] === "string" &&
+    hasOnly(block, ["type", "text"])
+  );
+}
+
+function isRequestId(id: JsonValue | undefined): id is string | number {
+  return typeof id === "string" || Number.isSafeInteger(id);
+}
+
+function hasOnly(value: JsonObject, names: readonly string[]): boolean {
+  for (const name of Object.keys(value)) if (!names.includes(name)) return false;
+  return true;
 }

@@ -78,7 +78,7 @@ export class LegacySessions {
     }
     this.#starting++;
     try {
-      const { session, transport, server } = this.#create(principal);
+      const { session, transport, server } = this.#create(principal, body.params.clientInfo.name);
       await server.connect(transport);
       return await this.#respond(session, request, body);
     } finally {
@@ -86,11 +86,11 @@ export class LegacySessions {
     }
   }
 
-  #create(principal: Principal | undefined) {
+  #create(principal: Principal | undefined, clientName: string) {
     const { sdk } = this.#parts;
     let opened: Promise<Session> | undefined;
     const open = (): Promise<Session> => {
-      opened ??= this.#clients.open(principal);
+      opened ??= this.#clients.open(principal, clientName);
       return opened;
     };
     const server = peerServer(this.#parts, false, open);
@@ -101,8 +101,13 @@ export class LegacySessions {
       },
     });
     const session: McpSession = {
-      ...{ key: principalKey(principal), id: principal?.id ?? "" },
-      ...{ server, transport, session: open, open: new Set(), usedAt: Date.now() },
+      key: principalKey(principal),
+      id: principal?.id ?? "",
+      server,
+      transport,
+      session: open,
+      open: new Set(),
+      usedAt: Date.now(),
     };
     // After `connect`, which sets it, the SDK calls this one, too.
     server.onclose = () => {

@@ -47,6 +47,6 @@ async function readText({ body }: Request): Promise<string | undefined> {
     if (bytes > MAX_MESSAGE_BYTES) return undefined;
     chunks.push(chunk);
   }
-  // A byte that is no UTF-8 becomes U+FFFD, and stays within its string.
-  return Buffer.concat(chunks).toString("utf8");
+  // A byte that is no UTF-8 becomes U+FFFD, and stays within its string. A byte order mark is skipped.
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }

@@ -12,7 +12,6 @@ import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
 import type { McpOffers } from "../mcp-offers.ts";
 import { pageOf } from "../paging.ts";
-import { findPromptProblem } from "./check-prompt.ts";
 import { findCompletion } from "./completions.ts";
 import {
   COMPLETE,
@@ -144,4 +143,18 @@ const subscriptions = new WeakMap<SdkServer, ReadonlySet<string>>();
 /** Whether the client of a server is subscribed to a resource. */
 export function isSubscribed(server: SdkServer, uri: string): boolean {
   return subscriptions.get(server)?.has(uri) === true;
+}
+
+/** Why a prompt cannot be had with these arguments; `undefined` if it can. */
+function findPromptProblem(
+  offers: McpOffers,
+  name: string,
+  args: Readonly<Record<string, string>>,
+): string | undefined {
+  const prompt = findPrompt(offers, name);
+  if (prompt === undefined) return "There is no prompt with this name: list the prompts";
+  const missing = (prompt.arguments ?? []).find(
+    ({ name: argument, required }) => required === true && !Object.hasOwn(args, argument),
+  );
+  return missing && `The argument '${missing.name}' of the prompt is missing`;
 }

@@ -37,8 +37,8 @@ export interface RunOptions {
   readonly early: InputResponses;
   /** Cancels the call. */
   readonly cancel: () => void;
-  /** Lends the place of the call to others. Returns a function that waits for a place again. */
-  readonly lendPlace: () => () => Promise<void>;
+  /** Releases the slot of the call. Returns a function that waits for one again. */
+  readonly suspendSlot: () => () => Promise<void>;
 }
 
 interface Pending {
@@ -55,7 +55,7 @@ export class Run {
   readonly capabilities: ClientCapabilities;
   readonly #early: Map<string, JsonValue | undefined>;
   readonly #cancel: () => void;
-  readonly #lendPlace: () => () => Promise<void>;
+  readonly #suspendSlot: () => () => Promise<void>;
   /** How many of the tool's own waits for the client last. */
   #waits = 0;
   #reclaim: (() => Promise<void>) | undefined;
@@ -65,8 +65,8 @@ export class Run {
   #failure: { readonly reason: unknown } | undefined;
   #changed = Promise.withResolvers<void>();
 
-  constructor({ capabilities, early, cancel, lendPlace }: RunOptions) {
-    this.#lendPlace = lendPlace;
+  constructor({ capabilities, early, cancel, suspendSlot }: RunOptions) {
+    this.#suspendSlot = suspendSlot;
     this.capabilities = capabilities;
     this.#early = new Map(Object.entries(early));
     this.#cancel = cancel;
@@ -104,7 +104,7 @@ export class Run {
     const entries = Object.entries(requests);
     for (const [key, request] of entries) this.#check(key, request);
     signal?.throwIfAborted();
-    return this.#whileLent(() => this.#responsesTo(entries, signal));
+    return this.#whileReleased(() => this.#responsesTo(entries, signal));
   }
 
   async #responsesTo(
@@ -134,8 +134,8 @@ export class Run {
   }
 
   /** A client that never answers must not take the places of the session's other calls. */
-  async #whileLent<Result>(wait: () => Promise<Result>): Promise<Result> {
-    if (this.#waits++ === 0) this.#reclaim = this.#lendPlace();
+  async #whileReleased<Result>(wait: () => Promise<Result>): Promise<Result> {
+    if (this.#waits++ === 0) this.#reclaim = this.#suspendSlot();
     try {
       return await wait();
     } finally {

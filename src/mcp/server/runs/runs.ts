@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { DispatchEvent } from "../../../engine/call/events.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import type { InquiryEvent } from "../../../sessions/confirmations/inquiry-listeners.ts";
@@ -7,8 +8,7 @@ import type { McpProgress } from "../../../tool/implementations/mcp-implementati
 import type { McpServerOptions } from "../options.ts";
 import { FORM, MAX_FORM_CHARS } from "./forms.ts";
 import { type ClientCapabilities, showsForms, showsPages } from "./input-requests.ts";
-import { InquiryForms } from "./inquiry-forms.ts";
-import { pageAt, waitingText } from "./pages.ts";
+import { InquiryForms, type InquiryWay } from "./inquiry-forms.ts";
 import { type InputResponses, Run } from "./run.ts";
 
 /** A call to be made for a client. */
@@ -67,7 +67,7 @@ export class Runs {
     const id = newId();
     const turn = session.turn({ id, unattended: !asks && approvalUrl === undefined });
     const cancel = (): void => void turn.cancel();
-    const run = new Run({ capabilities, early, cancel, lendPlace: () => turn.lendPlace(id) });
+    const run = new Run({ capabilities, early, cancel, suspendSlot: () => turn.suspendSlot(id) });
     const forms = ways.length > 0 ? new InquiryForms(run, sessions, session.principal, ways) : undefined;
     this.#active.set(id, { run, sessionId: session.id, forms, watch, reports: false });
     const execution = turn.dispatch({ id, name, arguments: args }).finally(() => {
@@ -137,4 +137,31 @@ export class Runs {
     for (const { run } of [...this.#active.values()]) run.cancel();
     await this.idle();
   }
+}
+
+/**
+ * Sends the person at the client to the address where approvers answer. That the person goes there answers nothing: an approver
+ * has to, with credentials of their own. A person who does not want to go there denies the inquiry.
+ *
+ * @param isModern Since MCP 2026-07-28, such requests have no id of their own.
+ */
+function pageAt(approvalUrl: string, isModern: boolean): InquiryWay {
+  return {
+    requestOf: () => ({
+      method: "elicitation/create",
+      params: {
+        mode: "url",
+        url: approvalUrl,
+        message: waitingText(approvalUrl),
+        ...(!isModern && { elicitationId: randomUUID() }),
+      },
+    }),
+    answerOf: ({ digest }, { action }, by) =>
+      action === "accept" ? undefined : { decision: "deny", digest, by },
+  };
+}
+
+/** What a client is told of a call that waits for an approver. */
+function waitingText(approvalUrl: string): string {
+  return `Waiting for a person to confirm the call at ${approvalUrl}`;
 }

@@ -1,16 +1,94 @@
 import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
+import { CollectedBytes } from "../../../base/collected-bytes.ts";
 import {
   MAX_MESSAGE_BYTES,
+  type MessageMember,
+  type MessageSdk,
   type Refusal,
   readClientMessage,
   refusalOf,
   refusalText,
 } from "../client-message.ts";
-import type { Sdk } from "../load-sdk.ts";
-import { LongLine } from "./long-line.ts";
+
+/** The longest name and value of a member that is read, in bytes. */
+const MAX_BYTES = 8_192;
+
+/** The members that say whether a message is a request, and which. */
+const NAMES = ["id", "method", "result", "error"];
+
+const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
+
+const OPENING = [0x7b, 0x5b];
+
+const CLOSING = [0x7d, 0x5d];
+
+/** Reads from a line that is too long to be a message only which request it is: many clients write the id at the end. */
+class LongLine {
+  readonly #members: MessageMember[] = [];
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+  #isObject = false;
+  /** The bytes of the member that is read, as far as they may be needed. */
+  #name: string | undefined;
+  #bytes: number[] = [];
+
+  /** Reads further bytes of the line. */
+  push(bytes: Uint8Array): void {
+    for (const byte of bytes) this.#take(byte);
+  }
+
+  /** The members that were read; `undefined` if the line is no object. */
+  get members(): readonly MessageMember[] | undefined {
+    return this.#isObject ? this.#members : undefined;
+  }
+
+  #take(byte: number): void {
+    if (this.#isText) {
+      this.#isText = byte !== QUOTE || this.#isEscaped;
+      this.#isEscaped = byte === BACKSLASH && !this.#isEscaped;
+      this.#keep(byte);
+      return;
+    }
+    if (byte === QUOTE) this.#isText = true;
+    if (OPENING.includes(byte)) this.#depth++;
+    if (CLOSING.includes(byte)) this.#depth--;
+    const isFirst = this.#depth === 1 && OPENING.includes(byte);
+    if (isFirst) this.#isObject = byte === OPENING[0];
+    else if (this.#depth === 0 || (this.#depth === 1 && byte === COMMA)) this.#end();
+    else if (this.#depth === 1 && byte === COLON && this.#name === undefined) {
+      this.#name = this.#text().slice(1, -1);
+      this.#bytes = [];
+    } else this.#keep(byte);
+  }
+
+  #keep(byte: number): void {
+    if (this.#bytes.length <= MAX_BYTES) this.#bytes.push(byte);
+  }
+
+  #end(): void {
+    if (this.#name !== undefined && NAMES.includes(this.#name)) {
+      // Half a number would be another one.
+      const text = this.#bytes.length > MAX_BYTES ? "" : this.#text();
+      this.#members.push({ name: this.#name, text });
+    }
+    this.#name = undefined;
+    this.#bytes = [];
+  }
+
+  #text(): string {
+    return Buffer.from(this.#bytes).toString().trim();
+  }
+}
 
 const LINE_FEED = 0x0a;
+
+/** Bytes that wait for a slow reader, beyond which nothing more is read from it, and it is not told how calls go on. */
+const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
+
+/** What a client can do without. */
+const OPTIONAL: readonly unknown[] = ["notifications/progress", "notifications/message"];
 
 /**
  * Messages as lines of JSON. A line that is no message, or too long, costs only itself: the client gets an error, and the
@@ -25,15 +103,14 @@ export class LineTransport implements Transport {
   readonly #output: Writable;
   readonly #onProblem: (problem: string) => void;
   readonly #close: () => void;
-  #line: Buffer[] = [];
-  #lineBytes = 0;
+  readonly #line = new CollectedBytes();
   /** What is known of a line that is too long. */
   #long: LongLine | undefined;
-  readonly #sdk: Pick<Sdk, "isSpecType">;
+  readonly #sdk: MessageSdk;
   #isClosed = false;
 
   constructor(
-    sdk: Pick<Sdk, "isSpecType">,
+    sdk: MessageSdk,
     { input, output }: { readonly input: Readable; readonly output: Writable },
     onProblem: (problem: string) => void,
   ) {
@@ -51,7 +128,12 @@ export class LineTransport implements Transport {
     this.#input.on("end", this.#onEnd);
     this.#input.on("error", this.#onEnd);
     this.#output.on("error", this.#onEnd);
+    this.#output.on("drain", this.#onDrain);
   }
+
+  readonly #onDrain = (): void => {
+    if (!this.#isClosed) this.#input.resume();
+  };
 
   readonly #onEnd = (): void => void this.close();
 
@@ -70,27 +152,25 @@ export class LineTransport implements Transport {
   }
 
   #add(piece: Buffer): void {
-    this.#lineBytes += piece.length;
-    if (this.#long === undefined && this.#lineBytes > MAX_MESSAGE_BYTES) {
+    if (this.#long === undefined && this.#line.length + piece.length > MAX_MESSAGE_BYTES) {
       this.#long = new LongLine();
-      for (const earlier of this.#line) this.#long.push(earlier);
-      this.#line = [];
+      this.#long.push(this.#line.read());
+      this.#line.clear();
     }
     if (this.#long !== undefined) this.#long.push(piece);
-    else if (piece.length > 0) this.#line.push(piece);
+    else if (piece.length > 0) this.#line.add(piece);
   }
 
   #endLine(): void {
-    const [bytes, long] = [this.#line, this.#long];
-    this.#line = [];
-    this.#lineBytes = 0;
+    const [bytes, long] = [this.#line.read(), this.#long];
+    this.#line.clear();
     this.#long = undefined;
     if (long !== undefined) {
       const message = `The message cannot be read: it has more than ${MAX_MESSAGE_BYTES} bytes`;
       this.#refuse(refusalOf(long.members, -32_600, message), message);
       return;
     }
-    const line = Buffer.concat(bytes).toString("utf8").trim();
+    const line = bytes.toString("utf8").trim();
     if (line !== "") this.#takeLine(line);
   }
 
@@ -107,19 +187,27 @@ export class LineTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#isSlow && "method" in message && OPTIONAL.includes(message.method)) return;
     this.#write(JSON.stringify(message));
   }
 
   #write(text: string): void {
-    if (!this.#isClosed) this.#output.write(`${text}\n`);
+    if (this.#isClosed) return;
+    this.#output.write(`${text}\n`);
+    if (this.#isSlow) this.#input.pause();
+  }
+
+  get #isSlow(): boolean {
+    return this.#output.writableLength > MAX_WAITING_BYTES;
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#input.off("data", this.#onData);
+    this.#output.off("drain", this.#onDrain);
     this.#input.pause();
-    this.#line = [];
+    this.#line.clear();
     this.onclose?.();
     this.#close();
   }

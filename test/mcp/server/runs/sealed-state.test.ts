@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type HeldState, StateSeal } from "../../../../src/mcp/server/runs/sealed-state.ts";
+import { type PendingState, StateSeal } from "../../../../src/mcp/server/runs/pending-runs.ts";
 
-const STATE: HeldState = { id: "a", nonce: "b", expiresAt: Number.MAX_SAFE_INTEGER };
+const STATE: PendingState = { id: "a", nonce: "b", expiresAt: Number.MAX_SAFE_INTEGER };
 
 test("a state opens for the binding for which it was sealed, and says nothing to who carries it", () => {
   const seal = new StateSeal();

@@ -1,3 +1,4 @@
+import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import * as SDK from "@modelcontextprotocol/server";
 import fc from "fast-check";
@@ -91,4 +92,25 @@ test("the end of the input closes the connection", async () => {
   const { input, transport } = start();
   input.end();
   await transport.closed;
+});
+
+test("a client that does not read is not told how calls go on, and nothing is read from it until it does", async () => {
+  const input = new PassThrough();
+  const output = new PassThrough({ highWaterMark: 1_024 });
+  const transport = new LineTransport(SDK, { input, output }, () => {});
+  const messages: unknown[] = [];
+  transport.onmessage = (message) => messages.push(message);
+  await transport.start();
+  const method = "notifications/progress";
+  const params = { progressToken: 1, progress: 1, message: "x".repeat(100_000) };
+  for (let count = 0; count < 100; count++) void transport.send({ jsonrpc: "2.0", method, params });
+  expect(output.writableLength).toBeLessThan(5 * 2 ** 20);
+  void transport.send({ jsonrpc: "2.0", id: 1, result: { text: "y".repeat(1_000_000) } });
+  input.write(`${JSON.stringify(ping(2))}\n`);
+  await new Promise(setImmediate);
+  expect(messages).toEqual([]);
+  const lines: string[] = [];
+  createInterface({ input: output }).on("line", (line) => lines.push(line));
+  await expect.poll(() => messages).toEqual([ping(2)]);
+  expect(lines.at(-1)).toContain("yyy");
 });

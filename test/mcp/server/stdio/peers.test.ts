@@ -75,7 +75,11 @@ describe("sandgate mcp serve", () => {
     const file = join(await createFolder({ "servers.json": servers }), "servers.json");
     const call = ["--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=1", "b=2"];
     const { stdout } = await promisify(execFile)(INSPECTOR, [
-      ...["--cli", "--config", file, "--server", "sandgate"],
+      "--cli",
+      "--config",
+      file,
+      "--server",
+      "sandgate",
       ...call,
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ content: [{ type: "text", text: "3" }] });

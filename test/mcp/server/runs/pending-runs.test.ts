@@ -1,15 +1,15 @@
 import { expect, test, vi } from "vitest";
-import { HeldRuns } from "../../../../src/mcp/server/runs/held-runs.ts";
+import { PendingRuns } from "../../../../src/mcp/server/runs/pending-runs.ts";
 import { Run } from "../../../../src/mcp/server/runs/run.ts";
 
 function newRun() {
   const cancel = vi.fn();
-  const run = new Run({ capabilities: {}, early: {}, cancel, lendPlace: () => async () => {} });
+  const run = new Run({ capabilities: {}, early: {}, cancel, suspendSlot: () => async () => {} });
   return { run, cancel };
 }
 
 test("a call is taken once, by its principal and for its request only", () => {
-  const held = new HeldRuns();
+  const held = new PendingRuns();
   const { run } = newRun();
   const state = held.hold(run, "alice", "request") ?? "";
   expect(held.take(state, "bob", "request")).toBeUndefined();
@@ -19,7 +19,7 @@ test("a call is taken once, by its principal and for its request only", () => {
 });
 
 test("each round has a state of its own, and the earlier ones no longer open", () => {
-  const held = new HeldRuns();
+  const held = new PendingRuns();
   const { run } = newRun();
   const first = held.hold(run, "alice", "request") ?? "";
   expect(held.take(first, "alice", "request")).toBe(run);
@@ -31,7 +31,7 @@ test("each round has a state of its own, and the earlier ones no longer open", (
 test("a call whose client does not come back is cancelled", () => {
   vi.useFakeTimers();
   try {
-    const held = new HeldRuns(1_000);
+    const held = new PendingRuns(1_000);
     const { run, cancel } = newRun();
     const state = held.hold(run, "alice", "request") ?? "";
     vi.advanceTimersByTime(1_001);
@@ -43,7 +43,7 @@ test("a call whose client does not come back is cancelled", () => {
 });
 
 test("one principal cannot take all the room", () => {
-  const held = new HeldRuns();
+  const held = new PendingRuns();
   for (let count = 0; count < 32; count++) expect(held.hold(newRun().run, "alice", "r")).toBeDefined();
   const { run, cancel } = newRun();
   expect(held.hold(run, "alice", "r")).toBeUndefined();
