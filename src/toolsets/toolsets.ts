@@ -1,22 +1,22 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { ToolRegistry } from "../engine/registry.ts";
 import type { Tool } from "../engine/tool.ts";
 import { type ProgramOptions, programTools } from "../programs/program-tools.ts";
-import { askTools } from "./ask/ask-tools.ts";
-import { basicTools } from "./basic/basic-tools.ts";
-import { minimumTools } from "./basic/minimum-tools.ts";
-import { type DiagnosticsOptions, diagnosticsTools } from "./diagnostics/diagnostics-tools.ts";
+import { askTools } from "./ask-tools.ts";
+import { basicTools, minimumTools } from "./basic-tools.ts";
+import { type DiagnosticsOptions, diagnosticsTools } from "./diagnostics-tools.ts";
 import { fsTools } from "./fs/fs-tools.ts";
 import { type GitOptions, gitTools } from "./git/git-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
-import { type MemoryOptions, memoryTools } from "./memory/memory-tools.ts";
-import { planTools } from "./plan/plan-tools.ts";
+import { type MemoryOptions, memoryTools } from "./memory-tools.ts";
+import { planTools } from "./plan-tools.ts";
 import type { SearchTime } from "./search/search.ts";
 import { searchTools } from "./search/search-tools.ts";
-import { type SettingsOptions, settingsTools } from "./settings/settings-tools.ts";
-import { type ShellOptions, shellTools } from "./shell/shell-tools.ts";
-import { systemTools } from "./system/system-tools.ts";
+import { type SettingsOptions, settingsTools } from "./settings-tools.ts";
+import { type ShellOptions, shellTools } from "./shell-tools.ts";
+import { systemTools } from "./system-tools.ts";
 import type { ToolsetNaming } from "./toolset-naming.ts";
-import { type WebOptions, webTools } from "./web/web-tools.ts";
+import { type WebOptions, webTools } from "./web-tools.ts";
 
 /** Options of the toolsets `search` and `index`. */
 export interface SearchToolsetOptions extends ToolsetNaming, SearchTime {}
@@ -78,6 +78,35 @@ const TOOLSETS: {
   web: webTools,
 };
 
+const NAMING: OptionNames<ToolsetNaming> = { prefix: true };
+const SEARCH: OptionNames<SearchToolsetOptions> = { prefix: true, timeMs: true };
+const SHELL: OptionNames<ShellOptions> = {
+  prefix: true,
+  env: true,
+  testCommand: true,
+  failOnExit: true,
+  killGraceMs: true,
+  idleMs: true,
+};
+
+const OPTION_NAMES: { readonly [Name in ToolsetName]: OptionNames<ToolsetOptions[Name]> } = {
+  ask: NAMING,
+  basic: NAMING,
+  fs: NAMING,
+  plan: NAMING,
+  system: NAMING,
+  basic5: SHELL,
+  shell: SHELL,
+  search: SEARCH,
+  index: SEARCH,
+  diagnostics: { prefix: true, command: true, find: true },
+  git: { prefix: true, author: true, commitTrailers: true },
+  memory: { prefix: true, stores: true },
+  programs: { prefix: true, tools: true, typeCheck: true },
+  settings: { prefix: true, get: true, update: true, switchBackend: true },
+  web: { prefix: true, search: true },
+};
+
 /** The names of all toolsets. */
 export const TOOLSET_NAMES: readonly ToolsetName[] = Object.freeze(Object.keys(TOOLSETS) as ToolsetName[]);
 
@@ -94,6 +123,7 @@ export function toolsOf<Name extends ToolsetName>(
   if (!Object.hasOwn(TOOLSETS, name)) {
     throw new TypeError(`There is no toolset '${name}': the toolsets are ${TOOLSET_NAMES.join(", ")}`);
   }
+  refuseUnknown(options, OPTION_NAMES[name], `the toolset '${name}'`);
   const { prefix = "" } = options;
   return TOOLSETS[name](options, registry).map((tool) => ({ ...tool, name: `${prefix}${tool.name}` }));
 }

@@ -31,12 +31,12 @@ export function withIsolation(isolation: Isolation | undefined): SandboxesOption
 export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
   readonly workspace: string = realpathSync(mkdtempSync(join(tmpdir(), "toolset-")));
   readonly registry: ToolRegistry = new ToolRegistry();
-  readonly #sandboxes: Sandboxes;
+  readonly sandboxes: Sandboxes;
   readonly #grant: SceneGrant;
   #calls = 0;
 
   private constructor(sandboxes: Sandboxes, name: Name, grant: SceneGrant, options: ToolsetOptions[Name]) {
-    this.#sandboxes = sandboxes;
+    this.sandboxes = sandboxes;
     this.#grant = grant;
     for (const tool of toolsOf(name, options)) this.registry.register(tool);
   }
@@ -76,7 +76,7 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
             return allow({ sandbox, capabilities: { ...(usesFiles && { fs }), ...capabilities }, limits });
           },
         },
-        sandboxes: this.#sandboxes,
+        sandboxes: this.sandboxes,
         sessionId: "session",
         workspace: this.workspace,
         confirm: async () => ({ decision: "allow", by: "ada" }),
@@ -88,7 +88,7 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sandboxes.close();
+    await this.sandboxes.close();
     rmSync(this.workspace, { recursive: true, force: true });
   }
 }

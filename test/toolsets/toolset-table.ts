@@ -119,7 +119,9 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
     { tool: "web_fetch", sideEffects: "read", confirm: "prompt", arguments: { url: "http://a.test" } },
     { tool: "web_post", sideEffects: "network", arguments: { url: "http://a.test", body: "a" } },
     {
-      ...{ tool: "display_diagram", sideEffects: "none", confirm: "auto" },
+      tool: "display_diagram",
+      sideEffects: "none",
+      confirm: "auto",
       arguments: { source: "a -> b", format: "dot" },
     },
     { tool: "web_search", sideEffects: "read", arguments: { query: "a" } },

@@ -75,7 +75,11 @@ function startsOf(name: ToolsetName) {
       const found = registered.find((each) => each.name === tool);
       return (found === undefined ? [] : sandboxesOf(found)).flatMap((sandbox) =>
         isolationsFor(sandbox, options === TOOLSET_OPTIONS[name]).map((isolation) => ({
-          ...{ row, tool, sandbox, isolation, options },
+          row,
+          tool,
+          sandbox,
+          isolation,
+          options,
         })),
       );
     });

@@ -6,7 +6,9 @@ import { ToolFailure } from "../../tool/tool-failure.ts";
 import type { Writing } from "../files/writing.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";
+import { changedLines, editText } from "./changed-lines.ts";
 import { FILE_PATH } from "./file-path.ts";
+import { hasLineNumbers, NUMBERED } from "./numbered-lines.ts";
 
 /** One replacement in a file. */
 interface Edit {
@@ -20,6 +22,8 @@ const MAX_EDITS = 100;
 
 /** How far occurrences of a text are counted that is to occur once, and how many an edit replaces at most. */
 const MAX_COUNT = 1_000;
+/** In how many lines a text is said to occur. */
+const MAX_NAMED = 5;
 const MAX_REPLACEMENTS = 1_000_000;
 
 /** The longest text that a call makes, in UTF-16 code units: no file that can be read is longer. */
@@ -31,7 +35,7 @@ export function editFile(writing: Writing): Tool {
     name: "edit_file",
     description:
       "Replaces texts in a file, one after another: all of them, or none if one cannot be replaced. Each old text must occur " +
-      "exactly once, unless replaceAll is set. Returns { replacements }.",
+      "exactly once, unless replaceAll is set, and stands there without the line numbers that read_file shows. Shows the changed lines.",
     sideEffects: "write",
     confirm: "prompt",
     usesFiles: true,
@@ -59,10 +63,12 @@ export function editFile(writing: Writing): Tool {
     host: ({ path, edits }, context) =>
       writing.run(context.workspace, async () => {
         const files = grantedFiles(context);
-        const { text, replacements } = await applyEdits(await files.read(path), edits, path, context.signal);
+        const before = await files.read(path);
+        const { text, replacements } = await applyEdits(before, edits, path, context.signal);
         await files.write(path, text);
-        return { replacements };
+        return { replacements, changed: changedLines(before, text) };
       }),
+    modelText: editText,
   });
 }
 
@@ -87,8 +93,10 @@ async function applyEdits(
     const finder = new TextFinder(old);
     const times = replaceAll ? replaceableIn(text, finder) : finder.countIn(text, MAX_COUNT + 1);
     if (times === 0) refuse(missing(text, old));
+    if (hasLineNumbers(replacement) && !hasLineNumbers(old)) refuse(NUMBERED);
     if (times > 1 && !replaceAll) {
-      refuse(`the text occurs ${times > MAX_COUNT ? `more than ${MAX_COUNT}` : times} times. ${MORE_OR_ALL}`);
+      const count = times > MAX_COUNT ? `more than ${MAX_COUNT}` : times;
+      refuse(`the text occurs ${count} times${firstLines(text, finder)}. ${MORE_OR_ALL}`);
     }
     if (times > MAX_REPLACEMENTS) {
       refuse(`the text occurs more than ${MAX_REPLACEMENTS} times. Give more of the text around it.`);
@@ -120,12 +128,39 @@ function replace(text: string, old: string, replacement: string, finder: TextFin
   return parts.join("") + text.slice(end);
 }
 
+const NUMBERED_OLD =
+  "the text does not occur: it has the line numbers that read_file shows, which are no part of the file. Leave them out, with the tab after each.";
+
 const MORE_OR_ALL = "Give more of the text around it, or set replaceAll.";
 
 /** Says what to do about a text that does not occur. */
 export function missing(text: string, old: string): string {
+  if (hasLineNumbers(old)) return NUMBERED_OLD;
   if (old.includes("\n") && new TextFinder(old.replaceAll(/\r?\n/g, "\r\n")).indexIn(text) >= 0) {
     return "the text does not occur, as the lines of the file end with \\r\\n. Give the text with these line ends.";
   }
-  return "the text does not occur. Read the file again, and copy the text exactly, with its white space.";
+  const spaced = withOneSpace(old);
+  const found = spaced.length > 1 ? new TextFinder(spaced).indexIn(withOneSpace(text)) : -1;
+  const other = found < 0 ? "" : " as it is, but with other white space, such as tabs for spaces";
+  return `the text does not occur${other}. Read the file again, and copy the text exactly, with its white space.`;
+}
+
+function withOneSpace(text: string): string {
+  return text.replace(/\s+/g, " ");
+}
+
+/** Says in which lines a text begins, for the first few places. */
+function firstLines(text: string, finder: TextFinder): string {
+  const lines: number[] = [];
+  let [line, at] = [1, 0];
+  for (const place of finder.positionsIn(text)) {
+    for (let end = text.indexOf("\n", at); end >= 0 && end < place; end = text.indexOf("\n", at)) {
+      line++;
+      at = end + 1;
+    }
+    lines.push(line);
+    if (lines.length === MAX_NAMED) break;
+  }
+  const different = [...new Set(lines)];
+  return different.length === 1 ? "" : `, first in the lines ${different.join(", ")}`;
 }

@@ -1,7 +1,9 @@
-import type { Tool } from "../../engine/tool.ts";
+import { defineTool, type Tool } from "../../engine/tool.ts";
 import { Writing } from "../files/writing.ts";
-import { deleteFile } from "./delete-file.ts";
+import { grantedFiles } from "../granted-files.ts";
+import { inputSchema } from "../input-schema.ts";
 import { editFile } from "./edit-file.ts";
+import { FILE_PATH } from "./file-path.ts";
 import { listDirectory } from "./list-directory.ts";
 import { patchFile } from "./patch-file.ts";
 import { readFile } from "./read-file.ts";
@@ -18,4 +20,26 @@ export function fsTools(): readonly Tool[] {
     listDirectory,
     deleteFile(writing),
   ];
+}
+
+/** Returns the tool `delete_file`. */
+function deleteFile(writing: Writing): Tool {
+  return defineTool({
+    name: "delete_file",
+    description: "Deletes a file, a link (not what it leads to) or an empty directory, for good.",
+    sideEffects: "destructive",
+    confirm: "prompt",
+    usesFiles: true,
+    writesThroughFiles: true,
+    paths: [{ argument: "/path", access: "write" }],
+    inputSchema: inputSchema({
+      path: FILE_PATH,
+    }),
+    host: ({ path }, context) =>
+      writing.run(context.workspace, async () => {
+        await grantedFiles(context).delete(path);
+        return { deleted: true };
+      }),
+    modelText: () => "It was deleted.",
+  });
 }

@@ -1,6 +1,8 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
+import type { FileEntry, FileKind } from "../../tool/workspace-files.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";
+import { listText, onOneLine } from "../model-texts.ts";
 
 /** The most entries that a call returns. */
 const MAX_ENTRIES = 1_000;
@@ -9,8 +11,8 @@ const MAX_ENTRIES = 1_000;
 export const listDirectory: Tool = defineTool({
   name: "list_directory",
   description:
-    "Lists what is in a directory, sorted by name: files, directories, and others such as links. " +
-    `Returns { entries: [{ name, kind }] }, at most ${MAX_ENTRIES}, and a note if there are more.`,
+    "Lists what is in a directory, sorted by name, one on a line: directories end with /, and what is no file either, such as " +
+    `a link, with @. At most ${MAX_ENTRIES} are shown, and a note if there are more.`,
   sideEffects: "read",
   usesFiles: true,
   paths: [{ argument: "/path", access: "read" }],
@@ -34,6 +36,29 @@ export const listDirectory: Tool = defineTool({
     }
     if (end >= all.length) return { entries };
     const shown = `Entries ${offset + 1} to ${end} of ${all.length} are shown.`;
-    return { entries, note: `${shown} Call ${context.toolName} with offset ${end} for the next ones.` };
+    const note = `${shown} Call ${context.toolName} with offset ${end} for the next ones.`;
+    return { entries, note };
   },
+  modelText: ({ entries, note }: Listing, reader) =>
+    listText(
+      {
+        lines: entries.map(lineOf),
+        what: "entries",
+        note,
+        none: note === undefined ? "The directory is empty." : "No entries.",
+      },
+      reader,
+    ),
 });
+
+/** What a call returns. */
+interface Listing {
+  readonly entries: readonly FileEntry[];
+  readonly note?: string;
+}
+
+const MARKS: Readonly<Record<FileKind, string>> = { directory: "/", file: "", other: "@" };
+
+function lineOf({ name, kind }: FileEntry): string {
+  return onOneLine(name) + MARKS[kind];
+}

@@ -2,12 +2,29 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { beginning } from "../../base/text.ts";
 import { formatBytes } from "../../base/units.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { shownPath } from "../../tool/file-failure.ts";
+import { FileFailure, shownPath } from "../../tool/file-failure.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
+import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";
+import { noteText } from "../model-texts.ts";
 import { FILE_PATH } from "./file-path.ts";
-import { type ReadLines, readLines } from "./read-lines.ts";
+import { numberedLine, numberLines } from "./numbered-lines.ts";
+
+/** How much of a file is read at a time. Smaller files are read as a whole. */
+const STEP_BYTES: number = 1_024 * 1_024;
+
+/** How much of a file is read at most. */
+const MAX_BYTES: number = 16 * 1_024 * 1_024;
+
+const LINE_FEED = 0x0a;
+
+/** The beginning of a file. */
+interface ReadLines {
+  /** All of the file, or whole lines. */
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
 
 /** The most lines that a call returns, also by default. */
 const MAX_LINES = 2_000;
@@ -15,16 +32,15 @@ const MAX_LINES = 2_000;
 /** The most characters that a call returns, in UTF-16 code units. The model may read fewer of a result. */
 const MAX_LENGTH = 100_000;
 
-/** The room that the other members of a result take as JSON, with its note. */
+/** The room for the note in what the model reads. */
 const RESERVED = 400;
 
 /** The tool `read_file`. */
 export const readFile: Tool = defineTool({
   name: "read_file",
   description:
-    `Reads lines of a text file, exactly as they are: at most ${MAX_LINES} lines and ${MAX_LENGTH} characters in a call. ` +
-    "Returns { content, firstLine, lastLine, totalLines }, and a note if lines were left out. Large files are read only as " +
-    "far as necessary, without totalLines.",
+    `Reads lines of a text file: at most ${MAX_LINES} in a call. Each line begins with its number and a tab, as cat -n writes ` +
+    "it, which are no part of the file. A note in brackets at the end says which lines were left out and how to read on.",
   sideEffects: "read",
   usesFiles: true,
   paths: [{ argument: "/path", access: "read" }],
@@ -41,13 +57,34 @@ export const readFile: Tool = defineTool({
     },
   ),
   host: async ({ path, offset = 1, limit = MAX_LINES }, context) => {
-    const read = await readLines(grantedFiles(context), path, offset + limit - 1);
+    const read = await readOrSay(grantedFiles(context), path, offset + limit - 1);
     const lines = linesAt(textOf(path, read), offset, limit);
-    // The model reads the result as JSON, in which line ends and quotation marks take two characters.
     const room = Math.max((context.resultChars ?? Number.POSITIVE_INFINITY) - RESERVED, RESERVED);
     return excerpt(lines, offset, context.toolName, read.isWhole, room);
   },
+  modelText: ({ content, firstLine, note }: Excerpt) =>
+    [
+      ...(content === "" ? [] : [numberLines(content, firstLine)]),
+      ...(note === undefined ? [] : [noteText(note)]),
+      ...(content.includes("\r\n") ? [noteText(lineEndsOf(content))] : []),
+    ].join("\n"),
 });
+
+/** What the model reads of the ends of lines, which it does not see. */
+function lineEndsOf(content: string): string {
+  if (!/(?:^|[^\r])\n/.test(content)) return "The lines end with \\r\\n.";
+  return "Some of these lines end with \\r\\n, the others with \\n.";
+}
+
+/** Says also what to do with a directory. */
+async function readOrSay(files: WorkspaceFiles, path: string, count: number): Promise<ReadLines> {
+  try {
+    return await readLines(files, path, count);
+  } catch (error) {
+    if (!(error instanceof FileFailure) || error.reason !== "is-directory") throw error;
+    throw new FileFailure(error.reason, `${error.message}: list what is in it instead`);
+  }
+}
 
 /** Which lines of a file a call returns. */
 interface Excerpt {
@@ -61,7 +98,7 @@ interface Excerpt {
   readonly note?: string;
 }
 
-/** @param room The most characters of the content as JSON. */
+/** @param room The most characters of the content with the numbers of its lines. */
 function excerpt(
   { starts, text, total }: Lines,
   offset: number,
@@ -78,14 +115,16 @@ function excerpt(
   let count = 0;
   let used = 0;
   while (count < starts.length - 1) {
-    used += lengthAsJson(text.slice(starts[count], starts[count + 1]));
+    const length = (starts[count + 1] as number) - (starts[count] as number);
+    used += numberedLine(offset + count, "").length + length;
     const isFull = used > room || (starts[count + 1] as number) - start > MAX_LENGTH;
     if (isFull && count > 0) break;
     count++;
     if (isFull) break;
   }
   const whole = text.slice(start, starts[count]);
-  const content = withinRoom(beginning(whole, MAX_LENGTH), room);
+  // Only one line can be longer than the room.
+  const content = count === 1 ? beginning(whole, Math.min(MAX_LENGTH, room)) : whole;
   const lastLine = offset + count - 1;
   const notes: string[] = [];
   if (content.length < whole.length) {
@@ -98,22 +137,6 @@ function excerpt(
     notes.push(`${shown} Call ${tool} with offset ${lastLine + 1} for the next ones.`);
   }
   return { content, ...range, lastLine, ...(notes.length > 0 && { note: notes.join(" ") }) };
-}
-
-function lengthAsJson(text: string): number {
-  return JSON.stringify(text).length - 2;
-}
-
-/** Returns the longest beginning of a text that has room as JSON. */
-function withinRoom(text: string, room: number): string {
-  if (lengthAsJson(text) <= room) return text;
-  let [low, high] = [0, Math.min(text.length, room)];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (lengthAsJson(beginning(text, middle)) <= room) low = middle;
-    else high = middle - 1;
-  }
-  return beginning(text, low);
 }
 
 /** Some lines of a text. */
@@ -151,4 +174,41 @@ function textOf(path: string, { bytes, isWhole }: ReadLines): string {
       "Read another file, or have a program convert this one.",
     { effect: "none" },
   );
+}
+
+/**
+ * Reads a file as far as a number of lines takes, at least.
+ *
+ * @throws {FileFailure} `file-too-large` if these are more than 16 MiB. Also throws what `readRange` does.
+ */
+async function readLines(files: WorkspaceFiles, path: string, count: number): Promise<ReadLines> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  let lines = 0;
+  while (length < MAX_BYTES) {
+    const part = bufferOf(await files.readRange(path, length, STEP_BYTES));
+    parts.push(part);
+    length += part.length;
+    const isWhole = part.length < STEP_BYTES;
+    if (isWhole && parts.length === 1) return { bytes: part, isWhole };
+    lines += isWhole ? 0 : countOf(part);
+    if (!isWhole && lines < count) continue;
+    const bytes = Buffer.concat(parts, length);
+    return { bytes: isWhole ? bytes : bytes.subarray(0, bytes.lastIndexOf(LINE_FEED) + 1), isWhole };
+  }
+  const next = "Lines further down cannot be read: search the file, or have a program print a part of it.";
+  throw new FileFailure(
+    "file-too-large",
+    `Cannot read '${shownPath(path)}' to line ${count}: that is more than 16 MiB. ${next}`,
+  );
+}
+
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+function countOf(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) count++;
+  return count;
 }

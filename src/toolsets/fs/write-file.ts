@@ -1,19 +1,21 @@
 import { posix } from "node:path";
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { FileFailure } from "../../tool/file-failure.ts";
+import { FileFailure, shownPath } from "../../tool/file-failure.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { Writing } from "../files/writing.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";
 import { FILE_PATH } from "./file-path.ts";
+import { hasLineNumbers, NUMBERED } from "./numbered-lines.ts";
 
 /** Returns the tool `write_file`. */
 export function writeFile(writing: Writing): Tool {
   return defineTool({
     name: "write_file",
     description:
-      "Writes a text file: creates it, with the directories above it, or replaces its whole content. Returns { size } in " +
-      "bytes. To change a part of a file, edit it instead.",
+      "Writes a text file: creates it, with the directories above it, or replaces its whole content. To change a part of a " +
+      "file, edit it instead.",
     sideEffects: "write",
     idempotent: true,
     confirm: "prompt",
@@ -27,9 +29,14 @@ export function writeFile(writing: Writing): Tool {
     host: ({ path, content }, context) =>
       writing.run(context.workspace, async () => {
         const files = grantedFiles(context);
+        if (hasLineNumbers(content))
+          throw new ToolFailure("execution_error", `Cannot write '${shownPath(path)}': ${NUMBERED}`, {
+            effect: "none",
+          });
         await writeWithParents(files, path, content);
         return { size: Buffer.byteLength(content) };
       }),
+    modelText: ({ size }: { readonly size: number }) => `The file was written: ${size} bytes.`,
   });
 }
 

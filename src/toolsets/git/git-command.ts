@@ -11,6 +11,8 @@ const OVERRIDES: readonly string[] = [
   "core.fsmonitor=false",
   "core.untrackedCache=false",
   "core.pager=cat",
+  // Names stand as other tools take them.
+  "core.quotePath=false",
   "core.editor=false",
   "core.askPass=",
   "core.sshCommand=false",
@@ -116,6 +118,30 @@ export const REQUIRE_REMOTE: string = `
 for each; do remote=$last; last=$each; done
 look remote get-url "$remote" >/dev/null 2>&1 || fail "This repository has no remote '$remote': ask the user to add one with git remote add $remote https://…"`;
 
+/** Fails if all changes would be committed while files of a merge still have the marks of conflicts. */
+export const REQUIRE_RESOLVED: string = `
+if [ -n "$(look ls-files --unmerged)" ]; then
+  marked=$(look diff --check | grep 'leftover conflict marker' | head -n 20) || :
+  [ -z "$marked" ] || fail "Files have conflicts, which are not resolved:
+$marked
+Edit them, and commit then"
+fi`;
+
+/** Says which of the staged files have a filter, such as those of Git LFS, or marks of conflicts. */
+export const SAY_WHAT_IS_STAGED: string = `
+filtered=$(look diff --cached --name-only --diff-filter=d | look check-attr --stdin filter | grep -v ': filter: \\(unspecified\\|unset\\|set\\)$' | head -n 20) || :
+[ -z "$filtered" ] || printf '%s\\n' "Filters do not run here, so these files are staged as they are, not as their filter would write them:" "$filtered" "If the filter is needed, unstage them, and ask the user to stage them or run git with run_command."
+marked=$(look diff --cached --check | grep 'leftover conflict marker' | head -n 20) || :
+[ -z "$marked" ] || printf '%s\\n' "These lines look like the marks of conflicts:" "$marked"`;
+
+/** Says what is under way besides. */
+export const SAY_WHAT_IS_UNDER_WAY: string = `
+if [ -d .git/rebase-merge ] || [ -d .git/rebase-apply ]; then echo "A rebase is under way: it goes on or ends with git itself."
+elif [ -f .git/MERGE_HEAD ]; then echo "A merge is under way: resolve what is in conflict (U), stage it and commit."
+elif [ -f .git/CHERRY_PICK_HEAD ]; then echo "A cherry-pick is under way: resolve what is in conflict (U), stage it and commit."
+elif [ -f .git/REVERT_HEAD ]; then echo "A revert is under way: resolve what is in conflict (U), stage it and commit."
+fi`;
+
 /** For a call that passes no path on: git's own programs, which take the option over from it, have patterns. */
 export const PATTERNS = "literal=";
 
@@ -148,12 +174,25 @@ const ABOUT_CONFIGURATION =
 const ONLY_HTTPS =
   "Remotes are reached over HTTPS only: ask the user to set such an address with git remote set-url";
 
+/** What to do about what git says. */
+const HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
+  [/transport '\w+' not allowed/, ONLY_HTTPS],
+  [
+    /invalid reference|unknown revision|bad revision/,
+    "git_branch lists the branches, and git_log the commits",
+  ],
+];
+
 /** How a tool runs git. */
 export interface GitRun<Input> {
   /** Returns what must succeed before, as commands of sh. Default: nothing. */
   readonly checks?: (input: Input) => readonly string[];
+  /** What is printed after it, as commands of sh. Default: nothing. */
+  readonly after?: string;
   /** Returns what the model reads if git prints nothing. Default: that. */
   readonly nothing?: (input: Input) => string;
+  /** Returns what the model reads after what git printed. Default: nothing. */
+  readonly also?: (said: string) => string;
 }
 
 /**
@@ -164,10 +203,16 @@ export interface GitRun<Input> {
  */
 export function git<Input>(
   args: GitArguments<Input>,
-  { checks = () => [], nothing = () => "Done. Git printed nothing." }: GitRun<Input> = {},
+  {
+    checks = () => [],
+    after = "",
+    nothing = () => "Done. Git printed nothing.",
+    also = () => "",
+  }: GitRun<Input> = {},
 ): ProcessImplementation<Input> {
   const overrides = OVERRIDES.flatMap((setting) => ["-c", setting]);
-  const scriptFor = (input: Input): string => [SCRIPT, ...checks(input), 'git "$@"'].join("\n");
+  const scriptFor = (input: Input): string =>
+    [SCRIPT, ...checks(input), 'git "$@" || exit', after].join("\n");
   return {
     command: "sh",
     args: (input, context) => ["-c", scriptFor(input), "git", ...overrides, ...args(input, context)],
@@ -179,7 +224,7 @@ export function git<Input>(
       const noted = note === undefined ? "" : `\n${note}`;
       if (exitCode !== 0) throw new ToolFailure("execution_error", `${failure(said, exitCode)}${noted}`);
       // A model could take an empty result for a failure, and some providers reject one.
-      return `${said || nothing(input)}${noted}`;
+      return `${said || nothing(input)}${also(said)}${noted}`;
     },
   };
 }
@@ -188,6 +233,6 @@ export function git<Input>(
 function failure(said: string, exitCode: number): string {
   const text = said.trim();
   if (text === "") return `Git exited with code ${exitCode}, and printed nothing`;
-  const hint = /transport '\w+' not allowed/.test(text) ? `\n${ONLY_HTTPS}` : "";
-  return `${shorten(text, MAX_FAILURE, 0.5)}${hint}`;
+  const [, hint = ""] = HINTS.find(([pattern]) => pattern.test(text)) ?? [];
+  return `${shorten(text, MAX_FAILURE, 0.5)}${hint && `\n${hint}`}`;
 }

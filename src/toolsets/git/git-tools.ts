@@ -1,8 +1,20 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ProgramContext } from "../../tool/program-context.ts";
+import type { ModelReader } from "../../tool/tool-traits.ts";
 import { inputSchema } from "../input-schema.ts";
+import { shortenedText } from "../model-texts.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
-import { git, PATTERNS, PUSH_BY_NAME, REQUIRE_AUTHOR, REQUIRE_REMOTE, REQUIRE_WRITE } from "./git-command.ts";
+import {
+  git,
+  PATTERNS,
+  PUSH_BY_NAME,
+  REQUIRE_AUTHOR,
+  REQUIRE_REMOTE,
+  REQUIRE_RESOLVED,
+  REQUIRE_WRITE,
+  SAY_WHAT_IS_STAGED,
+  SAY_WHAT_IS_UNDER_WAY,
+} from "./git-command.ts";
 import {
   OPENS_PROTECTED,
   type OpenedFiles,
@@ -33,7 +45,17 @@ const PATHS = {
 } as const;
 const FLAG = { type: "boolean" } as const;
 
-const READ = { sideEffects: "read", confirm: "auto" } as const;
+/** Differences and logs can be long. */
+const LESS = "Ask for less: name paths, or have a stat or fewer commits shown.";
+
+/** How much of a long output is its beginning. */
+const HEAD = 0.8;
+
+const READ = {
+  sideEffects: "read",
+  confirm: "auto",
+  modelText: (text: string, { chars }: ModelReader) => shortenedText(text, chars, HEAD, LESS),
+} as const;
 const WRITE = { sideEffects: "write", confirm: "prompt" } as const;
 const NETWORK = { sideEffects: "network", confirm: "prompt" } as const;
 
@@ -61,9 +83,19 @@ export function gitTools({ author, commitTrailers }: GitOptions): readonly Tool[
       ...git(
         ({ all = false }: { readonly all?: boolean }) => [
           ...identity,
-          ...["commit", "--no-verify", "--cleanup=whitespace", "--file=-", ...(all ? ["--all"] : [])],
+          "commit",
+          "--no-verify",
+          "--cleanup=whitespace",
+          "--file=-",
+          ...(all ? ["--all"] : []),
         ],
-        { checks: () => [REQUIRE_WRITE, ...(author === undefined ? [REQUIRE_AUTHOR] : [])] },
+        {
+          checks: ({ all = false }) => [
+            REQUIRE_WRITE,
+            ...(author === undefined ? [REQUIRE_AUTHOR] : []),
+            ...(all ? [REQUIRE_RESOLVED] : []),
+          ],
+        },
       ),
       input: ({ message }: { readonly message: string }, context: ProgramContext) =>
         withTrailers(message, commitTrailers?.(context) ?? {}),
@@ -77,7 +109,11 @@ const status = defineTool({
   name: "git_status",
   description: "Shows the branch and what has changed, as `git status --short --branch` does.",
   inputSchema: inputSchema({}),
-  process: git(() => ["status", "--short", "--branch", "--ignore-submodules=all"]),
+  process: git(() => ["status", "--short", "--branch", "--ignore-submodules=all"], {
+    after: SAY_WHAT_IS_UNDER_WAY,
+    // A line for the branch alone could be taken for a list that was cut off.
+    also: (said) => (/^##[^\n]*\n?$/.test(said) ? "There are no changes, and no new files.\n" : ""),
+  }),
 });
 
 const diff = defineTool({
@@ -96,8 +132,15 @@ const diff = defineTool({
   ),
   process: git(
     ({ staged, from, to, paths, stat }: DiffInput) => [
-      ...["diff", ...PLAIN_DIFF, ...(staged ? ["--cached"] : []), ...(stat ? ["--stat"] : [])],
-      ...["--end-of-options", ...present(from), ...present(to), "--", ...(paths ?? [])],
+      "diff",
+      ...PLAIN_DIFF,
+      ...(staged ? ["--cached"] : []),
+      ...(stat ? ["--stat"] : []),
+      "--end-of-options",
+      ...present(from),
+      ...present(to),
+      "--",
+      ...(paths ?? []),
     ],
     { nothing: () => "There are no such differences. New files that are not staged are never shown." },
   ),
@@ -126,8 +169,15 @@ const log = defineTool({
   ),
   process: git(
     ({ count = 20, revision, paths, patch }: LogInput) => [
-      ...["log", ...PLAIN_DIFF, "--date=iso-strict", `--max-count=${count}`, ...(patch ? ["--patch"] : [])],
-      ...["--end-of-options", ...present(revision), "--", ...(paths ?? [])],
+      "log",
+      ...PLAIN_DIFF,
+      "--date=iso-strict",
+      `--max-count=${count}`,
+      ...(patch ? ["--patch"] : []),
+      "--end-of-options",
+      ...present(revision),
+      "--",
+      ...(paths ?? []),
     ],
     { nothing: () => "There are no such commits." },
   ),
@@ -148,9 +198,10 @@ const stage = defineTool({
   process: git(
     ({ paths, unstage }: { readonly paths: readonly string[]; readonly unstage?: boolean }) => [
       ...(unstage ? ["reset", "--quiet"] : ["add", "--all"]),
-      ...["--", ...paths],
+      "--",
+      ...paths,
     ],
-    { checks: () => [REQUIRE_WRITE] },
+    { checks: () => [REQUIRE_WRITE], after: SAY_WHAT_IS_STAGED },
   ),
 });
 
@@ -233,7 +284,8 @@ const stash = defineTool({
     action === undefined && message !== undefined ? ["/action is required with a message: push"] : [],
   process: git(
     ({ action = "list", message }: StashInput) => [
-      ...["stash", action],
+      "stash",
+      action,
       ...(action === "push"
         ? ["--include-untracked", ...(message === undefined ? [] : [`--message=${message}`])]
         : []),
@@ -276,15 +328,13 @@ const push = defineTool({
   inputSchema: REMOTE,
   process: git(
     ({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
-      ...[
-        "push",
-        "--no-verify",
-        "--no-follow-tags",
-        "--recurse-submodules=no",
-        "--end-of-options",
-        remote,
-        name,
-      ],
+      "push",
+      "--no-verify",
+      "--no-follow-tags",
+      "--recurse-submodules=no",
+      "--end-of-options",
+      remote,
+      name,
     ],
     { checks: () => [REQUIRE_REMOTE, PUSH_BY_NAME] },
   ),
@@ -299,8 +349,13 @@ const pull = defineTool({
   process: git(
     ({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
       // Without it, the configuration says which branches are overwritten.
-      ...["pull", "--ff-only", `--refmap=+refs/heads/*:refs/remotes/${remote}/*`],
-      ...["--no-recurse-submodules", "--end-of-options", remote, name],
+      "pull",
+      "--ff-only",
+      `--refmap=+refs/heads/*:refs/remotes/${remote}/*`,
+      "--no-recurse-submodules",
+      "--end-of-options",
+      remote,
+      name,
     ],
     // The last two arguments are the remote and the branch.
     {

@@ -9,7 +9,7 @@ const NEARBY = 12;
 
 /**
  * Returns the text of a module in TypeScript or JavaScript without its comments, and without what is in its strings,
- * templates and regular expressions. Line ends are kept, also those in templates. JSX is read as if it were code.
+ * templates and regular expressions. Line ends are retained, also those in templates. JSX is read as if it were code.
  */
 export function blankJavaScript(text: string): string {
   const pieces: string[] = [];

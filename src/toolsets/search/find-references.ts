@@ -1,8 +1,9 @@
-import { requiredBeginning } from "../../base/text-finder.ts";
+import { requiredBeginning, TextFinder } from "../../base/text-finder.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
+import type { ModelReader } from "../../tool/tool-traits.ts";
 import { inputSchema } from "../input-schema.ts";
-import { isDefinition } from "./definition-line.ts";
-import { linesOf } from "./lines.ts";
+import { listText, onOneLine } from "../model-texts.ts";
+import { CUT_LINES, isCut, linesOf, shownLine } from "./matched-lines.ts";
 import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
 import { Search } from "./search.ts";
 import {
@@ -13,8 +14,28 @@ import {
   SEARCH_PATH,
   SEARCHED,
 } from "./search-input.ts";
-import { CUT_LINES, isCut, shownLine } from "./shown-line.ts";
-import { findWord } from "./word.ts";
+
+const WORD = /^[\p{L}\p{M}\p{N}_$]/u;
+
+const REST_OF_WORD = /[\p{L}\p{M}\p{N}_$]*/uy;
+
+const WORD_BEFORE = /[\p{L}\p{M}\p{N}_$]$/u;
+
+/** How much before and after a symbol is looked at, in UTF-16 code units. */
+const NEARBY = 300;
+
+/** What is before the name of a definition, in the languages in which agents mostly program. */
+const KEYWORD =
+  /(?:^|[^\p{L}\p{N}_$.])(?:class|interface|type|enum|struct|trait|union|protocol|record|namespace|module|package|object|extension|function|func|fn|fun|def|sub|proc|const|let|var|val|static|impl|typedef|macro_rules!|#define)[ \t]*(?:[ \t]|\*)[ \t]*$/u;
+
+/** Before the name of a method of Go. */
+const RECEIVER = /(?:^|[ \t])func[ \t]*\([^()]*\)[ \t]*$/;
+
+/** Before and after the name of a method in a class. */
+const MODIFIERS =
+  /^[ \t]*(?:(?:public|private|protected|internal|static|async|abstract|override|readonly|final|virtual|get|set|export|default)[ \t]+)*[*#]?$/;
+
+const BODY = /^(?:<[^<>()]*>)?\([^()]*\)[^;{}()]*\{[ \t]*$/;
 
 /** A line in which a symbol occurs. */
 interface Reference {
@@ -33,8 +54,8 @@ export function findReferences(timeMs: number): Tool {
   return defineTool({
     name: "find_references",
     description:
-      "Finds the lines of text files in which a symbol occurs as a whole word. Returns { references: [{ path, line, text, " +
-      `definition? }] }: lines that look like its definition first. A note says what was left out. ${SEARCHED}`,
+      "Finds the lines of text files in which a symbol occurs as a whole word, as PATH:NUMBER:TEXT: lines that look like its " +
+      `definition first. A note says what was left out. ${SEARCHED}`,
     sideEffects: "read",
     confirm: "auto",
     usesFiles: true,
@@ -73,7 +94,32 @@ export function findReferences(timeMs: number): Tool {
       if (count > found.length) search.note(moreThan(limit, "Narrow the glob or the path"));
       return { references: found, ...search.notes() };
     },
+    modelText: referencesText,
   });
+}
+
+/** Returns how the model reads references. */
+function referencesText(
+  { references: found, note }: { readonly references: readonly Reference[]; readonly note?: string },
+  reader: ModelReader,
+): string {
+  const linesOfKind = (isDefinition: boolean, heading: string): readonly string[] => {
+    const lines = found
+      .filter(({ definition = false }) => definition === isDefinition)
+      .map(({ path, line, text }) => `${onOneLine(path)}:${line}:${text}`);
+    return lines.length === 0 ? [] : [heading, ...lines];
+  };
+  const lines = [...linesOfKind(true, "Definitions:"), ...linesOfKind(false, "References:")];
+  return listText(
+    {
+      lines,
+      what: "lines",
+      none: "The symbol does not occur.",
+      narrower: "Narrow the glob or the path.",
+      note,
+    },
+    reader,
+  );
 }
 
 async function* references(
@@ -96,4 +142,39 @@ async function* references(
       yield isDefinition(text, at, symbol.length) ? { ...shown, definition: true } : shown;
     }
   }
+}
+
+/** Whether the symbol at an index of a line seems to be defined there. */
+function isDefinition(line: string, at: number, length: number): boolean {
+  const before = line.slice(Math.max(0, at - NEARBY), at);
+  if (KEYWORD.test(before) || RECEIVER.test(before)) return true;
+  const after = line.slice(at + length, at + length + NEARBY);
+  return at < NEARBY && MODIFIERS.test(before) && BODY.test(after);
+}
+
+/**
+ * Returns where a text first has a symbol as a whole word, or -1: no letter, digit, `_` or `$` is beside it, unless the
+ * symbol itself begins or ends with another character.
+ */
+function findWord(text: string, symbol: string): number {
+  const beginsWord = WORD.test(symbol);
+  const endsWord = WORD_BEFORE.test(symbol);
+  let next = 0;
+  for (const at of new TextFinder(symbol).allPositionsIn(text)) {
+    if (at < next) continue;
+    const end = at + symbol.length;
+    const isInside =
+      (beginsWord && WORD_BEFORE.test(text.slice(Math.max(0, at - 2), at))) ||
+      (endsWord && WORD.test(text.slice(end, end + 2)));
+    if (!isInside) return at;
+    // Everything else in the same word has a letter before it.
+    if (beginsWord) next = endOfWord(text, at);
+  }
+  return -1;
+}
+
+function endOfWord(text: string, start: number): number {
+  REST_OF_WORD.lastIndex = start;
+  REST_OF_WORD.test(text);
+  return REST_OF_WORD.lastIndex;
 }

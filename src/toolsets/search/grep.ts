@@ -1,8 +1,8 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import { inputSchema } from "../input-schema.ts";
-import { type GrepResult, grepText } from "./grep-text.ts";
+import { greppedText } from "./found-text.ts";
 import { LinePattern } from "./line-pattern.ts";
-import { type FileLines, MatchedLines, NARROWER } from "./matched-lines.ts";
+import { type FileLines, type GrepResult, grepText, MatchedLines, NARROWER } from "./matched-lines.ts";
 import { compilePathGlob, GLOB_FORM, type PathFilter } from "./path-glob.ts";
 import { ripgrep } from "./ripgrep/ripgrep.ts";
 import { Search } from "./search.ts";
@@ -11,6 +11,7 @@ import {
   LIMIT,
   MAX_PATTERN_LENGTH,
   moreThan,
+  OFFSET,
   SEARCH_PATH,
   SEARCHED,
 } from "./search-input.ts";
@@ -27,8 +28,8 @@ export function grep(timeMs: number, hasRipgrep: boolean): Tool {
   return defineTool({
     name: "grep",
     description:
-      "Searches text files for lines that match a regular expression. Returns { matches: [{ path, lines }] }: a line that " +
-      "matches is NUMBER:TEXT, one around it NUMBER-TEXT. With filesOnly, returns { paths }. A note says what was left out. " +
+      "Searches text files for lines that match a regular expression. A line that matches is shown as PATH:NUMBER:TEXT, one " +
+      "around it as PATH-NUMBER-TEXT; with filesOnly only the paths, one on a line. A note says what was left out. " +
       SEARCHED,
     sideEffects: "read",
     confirm: "auto",
@@ -64,10 +65,11 @@ export function grep(timeMs: number, hasRipgrep: boolean): Tool {
           description: "Return only the paths of files with a match. Default: false",
         },
         limit: LIMIT,
+        offset: OFFSET,
       },
     ),
     host: async (
-      { pattern, path = ".", glob, ignoreCase = false, context = 0, filesOnly = false, limit },
+      { pattern, path = ".", glob, ignoreCase = false, context = 0, filesOnly = false, limit, offset = 0 },
       call,
     ) => {
       const search = new Search(call, timeMs);
@@ -77,12 +79,14 @@ export function grep(timeMs: number, hasRipgrep: boolean): Tool {
         start: path,
         filter: glob === undefined ? undefined : compilePathGlob(glob),
         limit: limit ?? DEFAULT_MATCHES,
+        offset,
       };
       const found = filesOnly
         ? { paths: await findPaths(grepping) }
         : { matches: await findLines(grepping, context) };
       return { ...found, ...search.notes() };
     },
+    modelText: greppedText,
     ...(hasRipgrep && { process: ripgrep(timeMs) }),
   });
 }
@@ -94,24 +98,31 @@ interface Grepping {
   readonly filter: PathFilter | undefined;
   /** The most matches, or paths. */
   readonly limit: number;
+  /** How many of them are skipped. */
+  readonly offset: number;
 }
 
-async function findPaths({ limit, ...grepping }: Grepping): Promise<readonly string[]> {
+async function findPaths({ limit, offset, ...grepping }: Grepping): Promise<readonly string[]> {
   const paths: string[] = [];
+  let skipped = 0;
   for await (const { path, hasMore } of grepFiles({ ...grepping, context: 0, left: () => 0 })) {
     if (!hasMore) continue;
     if (paths.length === limit) {
-      grepping.search.note(moreThan(limit, NARROWER));
+      grepping.search.note(moreThan(limit, NARROWER, offset + limit));
       break;
     }
-    paths.push(path);
+    if (skipped < offset) skipped++;
+    else paths.push(path);
   }
   return paths;
 }
 
-async function findLines({ limit, ...grepping }: Grepping, context: number): Promise<readonly FileLines[]> {
+async function findLines(
+  { limit, offset, ...grepping }: Grepping,
+  context: number,
+): Promise<readonly FileLines[]> {
   const { search, pattern } = grepping;
-  const matched = new MatchedLines(pattern, limit, (text) => search.note(text));
+  const matched = new MatchedLines(pattern, { limit, offset }, (text) => search.note(text));
   for await (const { path, ...found } of grepFiles({ ...grepping, context, left: () => matched.left })) {
     if (!matched.add(path, found)) break;
   }
@@ -126,11 +137,10 @@ async function* grepFiles({
   filter,
   context,
   left,
-}: Omit<Grepping, "limit"> & { readonly context: number; readonly left: () => number }): AsyncGenerator<
-  GrepResult & { readonly path: string },
-  void,
-  undefined
-> {
+}: Omit<Grepping, "limit" | "offset"> & {
+  readonly context: number;
+  readonly left: () => number;
+}): AsyncGenerator<GrepResult & { readonly path: string }, void, undefined> {
   for await (const { path, bytes } of search.contents(start, filter)) {
     if (pattern.required !== undefined && !bytes.includes(pattern.required)) continue;
     const { pace } = search;

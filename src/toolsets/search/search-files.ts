@@ -1,5 +1,6 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import { inputSchema } from "../input-schema.ts";
+import { pathsText } from "./found-text.ts";
 import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
 import { Search } from "./search.ts";
 import {
@@ -7,6 +8,7 @@ import {
   LIMIT,
   MAX_PATTERN_LENGTH,
   moreThan,
+  OFFSET,
   SEARCH_PATH,
   SEARCHED,
 } from "./search-input.ts";
@@ -15,7 +17,7 @@ import {
 export function searchFiles(timeMs: number): Tool {
   return defineTool({
     name: "search_files",
-    description: `Finds files by a glob for their paths. Returns { paths }, and a note if not all are shown. ${SEARCHED}`,
+    description: `Finds files by a glob for their paths, one on a line, and a note if not all are shown. ${SEARCHED}`,
     sideEffects: "read",
     confirm: "auto",
     usesFiles: true,
@@ -29,20 +31,23 @@ export function searchFiles(timeMs: number): Tool {
           description: `A glob, relative to path: ${GLOB_FORM}`,
         },
       },
-      { path: SEARCH_PATH, limit: LIMIT },
+      { path: SEARCH_PATH, limit: LIMIT, offset: OFFSET },
     ),
-    host: async ({ pattern, path = ".", limit = DEFAULT_MATCHES }, context) => {
+    host: async ({ pattern, path = ".", limit = DEFAULT_MATCHES, offset = 0 }, context) => {
       const filter = compilePathGlob(pattern);
       const search = new Search(context, timeMs);
       const paths: string[] = [];
+      let skipped = 0;
       for await (const found of search.paths(path, filter)) {
         if (paths.length === limit) {
-          search.note(moreThan(limit, "Narrow the glob or the path"));
+          search.note(moreThan(limit, "Narrow the glob or the path", offset + limit));
           break;
         }
-        paths.push(found);
+        if (skipped < offset) skipped++;
+        else paths.push(found);
       }
       return { paths, ...search.notes() };
     },
+    modelText: pathsText,
   });
 }

@@ -1,11 +1,10 @@
 import { formatDuration } from "../../base/units.ts";
-import { FileFailure } from "../../tool/file-failure.ts";
+import { FileFailure, shownPath } from "../../tool/file-failure.ts";
 import type { HostContext } from "../../tool/implementations/host-implementation.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { Pace } from "../files/pace.ts";
 import { readAhead } from "../files/read-ahead.ts";
-import { prefixOf, walkFiles } from "../files/walk.ts";
-import { noGaps, type WalkGaps } from "../files/walk-options.ts";
+import { noGaps, prefixOf, type WalkGaps, walkFiles } from "../files/walk.ts";
 import { grantedFiles } from "../granted-files.ts";
 import type { PathFilter } from "./path-glob.ts";
 
@@ -25,6 +24,11 @@ const MAX_NAMED = 3;
 export interface SearchedFile {
   readonly path: string;
   readonly bytes: Buffer;
+}
+
+/** Says that the only file of a search is no text in UTF-8: that nothing was found in it says nothing. */
+export function notSearched(path: string): string {
+  return `'${shownPath(path)}' was not searched: it is a binary file, or in UTF-16. Have a program convert it, such as iconv.`;
 }
 
 /** One search: its time, and what it had to leave out. */
@@ -64,10 +68,12 @@ export class Search {
     }
   }
 
-  /** Reads the files at and below a path, except for binary ones. */
+  /** Reads the files at and below a path, except for binary ones. Notes if the path is that of one. */
   async *contents(start: string, filter?: PathFilter): AsyncGenerator<SearchedFile, void, undefined> {
     for await (const file of readAhead(this.paths(start, filter), (path) => this.#read(path))) {
-      if (file !== undefined && !file.bytes.includes(0)) yield file;
+      if (file === undefined) continue;
+      if (!file.bytes.includes(0)) yield file;
+      else if (file.path === start) this.note(notSearched(start));
     }
   }
 

@@ -34,7 +34,8 @@ describe("ask_user", () => {
   test("fails without an effect if nobody can be asked", async () => {
     await using scene = await ToolsetScene.open("ask");
     expect((await scene.call("ask_user", { question: "?" })).error).toMatchObject({
-      ...{ code: "permission_denied", effect: "none" },
+      code: "permission_denied",
+      effect: "none",
       message: "Permission denied: nobody is available to answer the question",
     });
   });

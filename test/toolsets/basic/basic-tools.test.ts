@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { DuplicateToolError } from "../../../src/engine/registry-errors.ts";
-import { registerBasicTools } from "../../../src/toolsets/basic/register-basic-tools.ts";
+import { registerBasicTools } from "../../../src/toolsets/register-toolset.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 test("Echo returns its text", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { parseDiagnostics } from "../../../src/toolsets/diagnostics/parse-diagnostics.ts";
+import { parseDiagnostics } from "../../../src/toolsets/diagnostics-tools.ts";
 
 /** What a program writes about a file. */
 function outputOf(file: string, text: string, command: string, ...args: readonly string[]): string {

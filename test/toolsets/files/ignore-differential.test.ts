@@ -4,16 +4,45 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Pace } from "../../../src/toolsets/files/pace.ts";
-import { walkFiles } from "../../../src/toolsets/files/walk.ts";
-import { noGaps } from "../../../src/toolsets/files/walk-options.ts";
+import { noGaps, walkFiles } from "../../../src/toolsets/files/walk.ts";
 import { Tree } from "./tree.ts";
 
 const FOLDERS = ["a", "foo", "a b", "é", "[a]"];
 const FILES = ["b", "ab", "foo.ts", "x.o", "a ", "#x", "!y", "-", "b.ts.o"];
 const PLACES = ["", ...FOLDERS.flatMap((one) => [`${one}/`, ...FOLDERS.map((two) => `${one}/${two}/`)])];
 const PIECES = [
-  ...["a", "b", "foo", ".ts", "x", "o", "/", "/", "*", "*", "**", "/**/", "**/", "/**", "?", "[ab]", "[!a]"],
-  ...["[a-f]", "[[:alpha:]]", "[]a]", "[", "]", "\\", "\\*", "\\ ", " ", "#", "!", "é", "-", "[^b-]", "\\["],
+  "a",
+  "b",
+  "foo",
+  ".ts",
+  "x",
+  "o",
+  "/",
+  "/",
+  "*",
+  "*",
+  "**",
+  "/**/",
+  "**/",
+  "/**",
+  "?",
+  "[ab]",
+  "[!a]",
+  "[a-f]",
+  "[[:alpha:]]",
+  "[]a]",
+  "[",
+  "]",
+  "\\",
+  "\\*",
+  "\\ ",
+  " ",
+  "#",
+  "!",
+  "é",
+  "-",
+  "[^b-]",
+  "\\[",
 ];
 
 const name = fc.constantFrom(...FOLDERS, ...FILES);

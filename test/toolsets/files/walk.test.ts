@@ -3,8 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Pace } from "../../../src/toolsets/files/pace.ts";
-import { walkFiles } from "../../../src/toolsets/files/walk.ts";
-import { noGaps, type WalkGaps } from "../../../src/toolsets/files/walk-options.ts";
+import { noGaps, type WalkGaps, walkFiles } from "../../../src/toolsets/files/walk.ts";
 import { Tree } from "./tree.ts";
 
 async function walk({ files }: Tree, start = ".", gaps: WalkGaps = noGaps()): Promise<readonly string[]> {

@@ -27,6 +27,18 @@ describe.each(ISOLATIONS)("What git tools say (%s)", (isolation) => {
     expect(await messageOf("git_branch", { action: "switch", name: "main" })).toMatch(/while merging/);
   });
 
+  test.skipIf(isolation === "namespaces")(
+    "is why a repository cannot be granted with write at all",
+    async () => {
+      const { scene } = await open();
+      const { error } = await scene.call("git_stage", { paths: ["a.txt"] });
+      expect(error?.code).toBe("permission_denied");
+      expect(error?.message).toMatch(
+        /is granted with write has '\.git.* accept that with writesProtected: true/,
+      );
+    },
+  );
+
   test("names the conflict after a stash that does not fit any more, which is still there", async () => {
     const { path, git, call, output } = await open();
     writeFileSync(path("a.txt"), "mine\n");
@@ -39,6 +51,43 @@ describe.each(ISOLATIONS)("What git tools say (%s)", (isolation) => {
     );
     expect(readFileSync(path("a.txt"), "utf8")).toMatch(/<<<<<<<[\s\S]*mine/);
     expect(await output("git_stash")).toMatch(/^stash@\{0\}/);
+  });
+
+  test("is which files of a merge have marks of conflicts, before all changes are committed", async () => {
+    const { path, git, call, output } = await open();
+    git("switch", "--quiet", "--create", "topic");
+    writeFileSync(path("a.txt"), "theirs\n");
+    git("commit", "--quiet", "--all", "--message=Topic");
+    git("switch", "--quiet", "main");
+    writeFileSync(path("a.txt"), "ours\n");
+    git("commit", "--quiet", "--all", "--message=Ours");
+    expect(() => git("merge", "topic")).toThrow();
+    expect(await output("git_status")).toMatch(/UU a\.txt\nA merge is under way/);
+    if (isolation !== "namespaces") return;
+    const { error } = await call("git_commit", { message: "m", all: true });
+    expect(error?.message).toMatch(/not resolved:\na\.txt:1: leftover conflict marker/);
+    expect(await output("git_stage", { paths: ["a.txt"] })).toMatch(/marks of conflicts:\na\.txt:1:/);
+    writeFileSync(path("a.txt"), "both\n");
+    expect(await output("git_commit", { message: "m", all: true })).toMatch(/^\[main /);
+    expect(await output("git_status")).toBe("## main\nThere are no changes, and no new files.\n");
+  });
+
+  test.runIf(isolation === "namespaces")("is which files are staged without their filter", async () => {
+    const { path, output } = await open();
+    writeFileSync(path(".gitattributes"), "*.bin filter=lfs -text\n");
+    writeFileSync(path("x.bin"), "x");
+    expect(await output("git_stage", { paths: ["x.bin"] })).toMatch(
+      /staged as they are.*\nx\.bin: filter: lfs\n/,
+    );
+    writeFileSync(path("b.txt"), "b");
+    expect(await output("git_stage", { paths: ["x.bin"], unstage: true })).toBe("Done. Git printed nothing.");
+    expect(await output("git_stage", { paths: ["b.txt"] })).toBe("Done. Git printed nothing.");
+  });
+
+  test("has the names of files as they are written", async () => {
+    const { path, output } = await open();
+    writeFileSync(path("日本.txt"), "");
+    expect(await output("git_status")).toBe("## main\n?? 日本.txt\n");
   });
 
   test("is bounded, with its beginning and its end", async () => {
@@ -105,7 +154,7 @@ describe.each(ISOLATIONS)("What git tools say (%s)", (isolation) => {
     writeFileSync(path(".git/info/exclude"), "ignored\n");
     writeFileSync(path("ignored"), "ignored\n");
     await output("git_stash", { action: "push", message: "all" });
-    expect(await output("git_status")).toBe("## main\n");
+    expect(await output("git_status")).toBe("## main\nThere are no changes, and no new files.\n");
     for (const name of ["new.txt", "folder"]) expect(existsSync(path(name))).toBe(false);
     expect(existsSync(path("ignored"))).toBe(true);
     await output("git_stash", { action: "pop" });

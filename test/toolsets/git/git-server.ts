@@ -31,7 +31,10 @@ export async function serveRepository(folder: string): Promise<GitServer> {
     const backend = spawn("git", ["http-backend"], {
       env: {
         ...process.env,
-        ...{ GIT_PROJECT_ROOT: folder, GIT_HTTP_EXPORT_ALL: "1", PATH_INFO: path, QUERY_STRING: query },
+        GIT_PROJECT_ROOT: folder,
+        GIT_HTTP_EXPORT_ALL: "1",
+        PATH_INFO: path,
+        QUERY_STRING: query,
         REQUEST_METHOD: request.method,
         CONTENT_TYPE: request.headers["content-type"] ?? "",
         ...(request.headers["content-encoding"] && {

@@ -51,7 +51,9 @@ describe.skipIf(unavailable)("The toolset git", () => {
     expect(git("status", "--short")).toBe("");
     expect(existsSync(path("packages"))).toBe(false);
     const some = await call("git_branch", {
-      ...{ action: "switch", name: "topic", protected: [".github/workflows/ci.yml"] },
+      action: "switch",
+      name: "topic",
+      protected: [".github/workflows/ci.yml"],
     });
     expect(some.error?.message).toMatch(/follow: packages\/a\/\.vscode\/tasks\.json\. /);
     const all = [".github/workflows/ci.yml", "packages/a/.vscode/tasks.json"];
@@ -146,7 +148,7 @@ describe.skipIf(unavailable)("The toolset git", () => {
     const { call } = await openRepository();
     expect((await call("git_log", { revision: "nothing" })).error).toMatchObject({
       code: "execution_error",
-      message: "fatal: bad revision 'nothing'",
+      message: "fatal: bad revision 'nothing'\ngit_branch lists the branches, and git_log the commits",
     });
   });
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { blankJavaScript } from "../../../src/toolsets/index/blank-javascript.ts";
-import { symbolReader } from "../../../src/toolsets/index/read-symbols.ts";
+import { symbolReader } from "../../../src/toolsets/index/workspace-symbols.ts";
 
 function symbols(path: string, text: string): readonly string[] {
   return (symbolReader(path)?.(text) ?? []).map(
@@ -142,27 +142,25 @@ test("other files have no reader", () => {
 
 test("any text is read, and the lines of its symbols are in it", () => {
   const piece = fc.constantFrom(
-    ...[
-      "class A {",
-      "function f(",
-      "}",
-      "{",
-      "`",
-      "${",
-      '"',
-      "'",
-      "/",
-      "*/",
-      "/*",
-      "\\",
-      "\n",
-      " ",
-      "def g():",
-      '"""',
-      "'''",
-      "#",
-      "x = 1",
-    ],
+    "class A {",
+    "function f(",
+    "}",
+    "{",
+    "`",
+    "${",
+    '"',
+    "'",
+    "/",
+    "*/",
+    "/*",
+    "\\",
+    "\n",
+    " ",
+    "def g():",
+    '"""',
+    "'''",
+    "#",
+    "x = 1",
   );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 60 }), fc.constantFrom("a.ts", "a.py"), (pieces, path) => {

@@ -135,6 +135,10 @@ describe.skipIf(reason !== undefined)("grep with ripgrep", () => {
     { pattern: "two", path: "-x" },
     { pattern: "two", path: "none" },
     { pattern: "two", path: "image.bin" },
+    { pattern: "two", path: "./image.bin" },
+    { pattern: "two", path: "image.bin", glob: "*.txt" },
+    { pattern: "two", path: "late.bin" },
+    { pattern: "two", path: "utf16.txt", filesOnly: true },
     { pattern: "two", glob: "*.{ts,txt}" },
     { pattern: "two", glob: "/*.txt" },
     { pattern: "two", glob: "**/i/**" },
@@ -190,7 +194,8 @@ describe.skipIf(reason !== undefined)("grep with ripgrep", () => {
   test("refuses a pattern that is too large for ripgrep", async () => {
     const args = { pattern: "[\\p{L}\\p{N}]{1000}[\\p{L}\\p{N}]{900}" };
     expect(await grep("process", tree({ "a.txt": "x" }), args)).toEqual({
-      ...{ code: "validation_error", message: expect.stringContaining("too large for ripgrep") },
+      code: "validation_error",
+      message: expect.stringContaining("too large for ripgrep"),
     });
   });
 
@@ -244,26 +249,29 @@ describe.skipIf(reason !== undefined)("grep with ripgrep", () => {
     { maxLength: 4 },
   );
   const atom = fc.constantFrom(
-    ...[
-      "foo",
-      "x",
-      ".",
-      "\\d",
-      "\\w",
-      "\\s",
-      "\\S",
-      "\\W",
-      "[a-k]",
-      "[^f]",
-      "[^\\s]",
-      "é",
-      "\\b",
-      "\\B",
-      "K",
-      "s",
-      "\\p{Lu}",
-    ],
-    ...["\\u{1f600}", "\\\\", "\\t", "\\r", "[\\w\\s]", "\ufffd"],
+    "foo",
+    "x",
+    ".",
+    "\\d",
+    "\\w",
+    "\\s",
+    "\\S",
+    "\\W",
+    "[a-k]",
+    "[^f]",
+    "[^\\s]",
+    "é",
+    "\\b",
+    "\\B",
+    "K",
+    "s",
+    "\\p{Lu}",
+    "\\u{1f600}",
+    "\\\\",
+    "\\t",
+    "\\r",
+    "[\\w\\s]",
+    "\ufffd",
   );
   const pattern = fc
     .array(fc.tuple(atom, fc.constantFrom("", "", "*", "+", "?", "{2}")), { minLength: 1, maxLength: 4 })

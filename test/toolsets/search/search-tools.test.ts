@@ -59,7 +59,7 @@ describe("search_files", () => {
     await using scene = await open(FILES);
     expect(await output(scene, "search_files", { pattern: "*", limit: 2 })).toEqual({
       paths: [".hidden.ts", "a.ts"],
-      note: "There are more than the 2 results that are shown. Narrow the glob or the path, or raise limit to at most 1000.",
+      note: "There are more results after number 2. Narrow the glob or the path, or raise limit to at most 1000, or go on with offset 2.",
     });
   });
 
@@ -113,6 +113,20 @@ describe("grep", () => {
     expect(await output(scene, "grep", { pattern: "one\\s+two", path: "a.txt" })).toEqual({ matches: [] });
   });
 
+  test.each([
+    "image.bin",
+    "./utf16.txt",
+  ])("says of %s, as the only file, that it is not searched", async (path) => {
+    const utf16 = Buffer.from("\ufefftwo", "utf16le");
+    await using scene = await open({ "image.bin": "two\0", "utf16.txt": utf16, "a.txt": "one" });
+    expect(await output(scene, "grep", { pattern: "two", path })).toEqual({
+      matches: [],
+      note: `'${path}' was not searched: it is a binary file, or in UTF-16. Have a program convert it, such as iconv.`,
+    });
+    // Among others, it is passed over, as grep does.
+    expect(await output(scene, "grep", { pattern: "two" })).toEqual({ matches: [] });
+  });
+
   test("filters files, ignores case, and returns only paths", async () => {
     await using scene = await open(FILES);
     const args = { pattern: "CONST|TWO", ignoreCase: true, filesOnly: true };
@@ -120,7 +134,7 @@ describe("grep", () => {
     expect(await output(scene, "grep", { ...args, glob: "*.{ts,js}" })).toEqual({ paths: ["b/c.ts"] });
     expect(await output(scene, "grep", { ...args, limit: 1 })).toMatchObject({
       paths: [".env"],
-      note: expect.stringContaining("more than the 1 results"),
+      note: expect.stringContaining("more results after number 1"),
     });
   });
 
@@ -130,7 +144,7 @@ describe("grep", () => {
       await output(scene, "grep", { pattern: "x", limit });
     expect(await lines(2)).toEqual({
       matches: [{ path: "a.txt", lines: ["1:x", "2:x"] }],
-      note: "There are more than the 2 results that are shown. Narrow the pattern, the glob or the path, or raise limit to at most 1000.",
+      note: "There are more results after number 2. Narrow the pattern, the glob or the path, or raise limit to at most 1000, or go on with offset 2.",
     });
     expect(await lines(3)).toMatchObject({ matches: [{ path: "a.txt" }, { path: "b.txt", lines: ["1:x"] }] });
     expect(await lines(4)).not.toHaveProperty("note");
@@ -255,6 +269,6 @@ describe("find_references", () => {
       { path: "a.ts" },
       { path: "a.ts" },
     ]);
-    expect(note).toContain("more than the 3 results");
+    expect(note).toContain("more results after number 3");
   });
 });

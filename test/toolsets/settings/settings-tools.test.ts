@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SettingsOptions } from "../../../src/toolsets/settings/settings-tools.ts";
+import type { SettingsOptions } from "../../../src/toolsets/settings-tools.ts";
 import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 

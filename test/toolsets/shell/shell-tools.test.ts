@@ -1,8 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
-import type { ShellOptions } from "../../../src/toolsets/shell/shell-tools.ts";
+import type { ShellOptions } from "../../../src/toolsets/shell-tools.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
@@ -49,6 +50,13 @@ describe.skipIf(unavailable)("run_command", () => {
       code: "permission_denied",
       message: "Path escapes workspace boundary",
     });
+  });
+
+  test("says to the model that the configuration of git is protected, and what to do", async () => {
+    const { path, call } = await openShell();
+    execFileSync("git", ["init", "-q", path("")]);
+    const { modelText } = await call("run_command", { command: "git config user.name Ann" });
+    expect(modelText).toContain("The configuration of git is protected");
   });
 
   test("gets only the variables that are configured", async () => {
@@ -118,6 +126,18 @@ describe.skipIf(unavailable)("run_tests", () => {
     expect((await call("run_tests")).output).toMatchObject({
       exitCode: 127,
       stderr: expect.stringContaining("Run the tests with run_command."),
+    });
+  });
+
+  test("says that pytest is not installed, in place of what Python says of modules", async () => {
+    const { call, path } = await openShell();
+    writeFileSync(path("setup.py"), "");
+    writeFileSync(path("pytest.py"), "raise ImportError");
+    expect((await call("run_tests")).output).toMatchObject({
+      exitCode: 127,
+      stderr: expect.stringContaining(
+        "pytest, which runs the tests of Python projects, is not installed here",
+      ),
     });
   });
 });

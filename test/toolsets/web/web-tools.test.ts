@@ -61,7 +61,10 @@ describe("web_fetch", () => {
   test("returns a text with its media type, as the server sends it", async () => {
     const { output } = await call("web_fetch", { url: `${ORIGIN}/a?b=c#d` });
     expect(output).toEqual({
-      ...{ url: expect.stringContaining("/a?b=c"), status: 200, contentType: "text/html", text: "<p>Hi</p>" },
+      url: expect.stringContaining("/a?b=c"),
+      status: 200,
+      contentType: "text/html",
+      text: "<p>Hi</p>",
     });
     expect(seen).toMatchObject([{ method: "GET", url: "/a?b=c", body: "" }]);
     expect(seen[0]?.headers).not.toHaveProperty("content-type");
@@ -86,7 +89,9 @@ describe("web_fetch", () => {
     reply = (_request, response) =>
       (type === "" ? response : response.setHeader("content-type", type)).end("abc");
     expect((await call("web_fetch", { url: ORIGIN })).error).toMatchObject({
-      ...{ code: "execution_error", message, effect: "none" },
+      code: "execution_error",
+      message,
+      effect: "none",
     });
   });
 
@@ -109,7 +114,8 @@ describe("web_fetch", () => {
         ? response.setHeader("content-type", "text/plain").end("there")
         : response.writeHead(302, { location: url === "/" ? "/there" : `http://evil.test:${port}/` }).end();
     expect((await call("web_fetch", { url: ORIGIN })).output).toMatchObject({
-      ...{ url: `${ORIGIN}/there`, text: "there" },
+      url: `${ORIGIN}/there`,
+      text: "there",
     });
     expect((await call("web_fetch", { url: `${ORIGIN}/out` })).success).toBe(false);
     expect(seen.map(({ url }) => url)).toEqual(["/", "/there", "/out"]);

@@ -1,6 +1,5 @@
-import type { FoundLine } from "../grep-text.ts";
 import type { LinePattern } from "../line-pattern.ts";
-import type { Line } from "../lines.ts";
+import type { FoundLine, Line } from "../matched-lines.ts";
 
 /** The lines that ripgrep found in a file. */
 export interface FoundFile {

@@ -7,15 +7,89 @@ import type {
 } from "../../../tool/implementations/process-implementation.ts";
 import type { ProgramContext } from "../../../tool/program-context.ts";
 import { ToolFailure } from "../../../tool/tool-failure.ts";
+import type { GlobToken } from "../../files/glob-tokens.ts";
 import { prefixOf } from "../../files/walk.ts";
-import type { GrepInput } from "../grep-input.ts";
 import { LinePattern } from "../line-pattern.ts";
 import { MatchedLines, NARROWER } from "../matched-lines.ts";
-import { compilePathGlob } from "../path-glob.ts";
+import { compilePathGlob, type PathGlob, readPathGlob } from "../path-glob.ts";
+import { notSearched } from "../search.ts";
 import { DEFAULT_MATCHES, moreThan } from "../search-input.ts";
 import { checkLines, type FoundFile, readFound } from "./found-lines.ts";
-import { globExpression, nameOptions } from "./glob-expression.ts";
-import { LINES_FOR_PATH, MAX_OUTPUT_BYTES, SAYS, SCRIPT } from "./script.ts";
+
+/** How many lines of each file are read to find out whether the file has a match, if only paths are asked for. */
+const LINES_FOR_PATH = 3;
+
+/** The most bytes that the script writes: less than what is retained of a program's output. */
+const MAX_OUTPUT_BYTES = 450_000;
+
+/** With what the script begins the lines of its standard error that are its own. */
+const SAYS = "sandgate: ";
+
+/**
+ * Rules of a `.gitignore` that ripgrep reads otherwise than Git: alternatives in braces, escapes, POSIX classes, and `**`
+ * that is not a whole name.
+ */
+const OTHER_RULES = "^[^#].*([{}\\\\]|\\[\\[:|\\[:|[^/!]\\*\\*|\\*\\*[^/*\\r])|^[{}\\\\]";
+
+/**
+ * Finds files in two steps. The first one has ripgrep find the files that have a match, with all CPUs, and orders their paths
+ * as the walk does: files before the directories beside them. The second one reads the matches of the first of them, one
+ * after another. Only the first one can take long, and only the second one can write much.
+ *
+ * The first step leaves out files that have a NUL near their beginning. The second one also finds lines with a NUL: their
+ * files are binary. Only a file that has as many matches as may be read before its first NUL passes for text.
+ *
+ * ripgrep is started in the directory that is searched: version 13 applies rules of the directories above to wrong paths
+ * otherwise.
+ *
+ * Its arguments are the pattern, the path, what paths begin with (as a replacement of sed), more options of ripgrep (one on
+ * each line), an extended regular expression for paths, the number of files, of lines in each file and of lines around each
+ * match, and the seconds that it may take.
+ */
+const SCRIPT: string = `
+pattern=$1 path=$2 prefix=$3 options=$4 paths=$5 files=$6 lines=$7 context=$8 seconds=$9
+say() { echo "${SAYS}$1" >&2; }
+command -v rg >/dev/null || { say missing; exit 0; }
+[ -d "$path" ] || [ -f "$path" ] || { say "no path"; exit 0; }
+[ ! -f "$path" ] || ! rg --no-config --text --quiet --encoding none -e '\\x00' -- "$path" || say binary
+walk() {
+  timeout "$seconds" rg --no-config --hidden --no-ignore-dot --no-ignore-exclude --no-ignore-global --no-require-git \\
+    --encoding none --color never --null "$@"
+}
+IFS='
+'
+set -f
+[ ! -f .gitignore ] || { rg --no-config --quiet -e '${OTHER_RULES}' -- .gitignore 2>/dev/null && say "other rules"; } &
+{ ! [ -d "$path" ] || { cd -- "$path" && path=.; }
+  walk -g '!.git' --files-with-matches $options -e "$pattern" -- "$path"; say "ended $?"; } |
+  sed -zE -e "s:^\\./:$prefix:" -e "\\:$paths:!d" -e '/[\\x01-\\x03\\\\]/d' \\
+    -e 's:([^/]*)/:\\x03\\1\\x01:g' -e 's:[^\\x01\\x03]*$:\\x02&:' | sort -z |
+  sed -z -e 's:[\\x02\\x03]::g' -e 's:\\x01:/:g' -e "$((files + 50))q" |
+  xargs -0 -r rg --no-config -j1 --text --encoding none --no-heading --with-filename --null --line-number --color never \\
+    --max-count "$lines" --context "$context" --no-context-separator -e "$pattern" -e '\\x00' -- 2>/dev/null |
+  head -c ${MAX_OUTPUT_BYTES}
+wait
+`;
+
+/** Names for which a glob of ripgrep means the same. */
+const PLAIN_NAME = /^[\w.*-]+$/;
+
+/** The arguments of `grep`. */
+interface GrepInput {
+  readonly pattern: string;
+  /** Default: the workspace. */
+  readonly path?: string;
+  /** Default: all files. */
+  readonly glob?: string;
+  readonly ignoreCase?: boolean;
+  /** How many lines to show before and after each match. Default: 0. */
+  readonly context?: number;
+  readonly filesOnly?: boolean;
+  /** The most matches, or paths. */
+  readonly limit?: number;
+  /** How many of them are skipped. Default: 0. */
+  readonly offset?: number;
+}
 
 /** The exit code of timeout(1). */
 const TIME_IS_UP = 124;
@@ -43,7 +117,8 @@ export function ripgrep(timeMs: number): ProcessImplementation<GrepInput> {
 }
 
 function argumentsFor(input: GrepInput, context: ProgramContext, timeMs: number): readonly string[] {
-  const { pattern, glob, ignoreCase = false, filesOnly = false, limit = DEFAULT_MATCHES } = input;
+  const { pattern, glob, ignoreCase = false, filesOnly = false, limit = DEFAULT_MATCHES, offset = 0 } = input;
+  const most = `${offset + limit + 1}`;
   // Refuses what the walk refuses, with the same text.
   new LinePattern(pattern, ignoreCase);
   const prefix = prefixOf(pathIn(input.path ?? ".", context));
@@ -57,8 +132,8 @@ function argumentsFor(input: GrepInput, context: ProgramContext, timeMs: number)
       ...(glob === undefined ? [] : nameOptions(glob)),
     ].join("\n"),
     glob === undefined ? "^" : globExpression(glob, prefix),
-    `${limit + 1}`,
-    `${canMatchReturn(pattern) ? ANY_NUMBER : filesOnly ? LINES_FOR_PATH : limit + 1}`,
+    most,
+    `${canMatchReturn(pattern) ? ANY_NUMBER : filesOnly ? LINES_FOR_PATH : most}`,
     `${filesOnly ? 0 : (input.context ?? 0)}`,
     `${timeMs / 1_000}`,
   ];
@@ -92,21 +167,22 @@ function resultOf(
   input: GrepInput,
   timeMs: number,
 ): object {
-  const { filesOnly = false, limit = DEFAULT_MATCHES, ignoreCase = false } = input;
+  const { filesOnly = false, limit = DEFAULT_MATCHES, ignoreCase = false, offset = 0 } = input;
+  const end = offset + limit;
   const pattern = new LinePattern(input.pattern, ignoreCase);
   const notes = new Set<string>();
   const isCut = truncated || Buffer.byteLength(stdout) >= MAX_OUTPUT_BYTES;
-  noteTrouble(stderr, input.path ?? ".", timeMs, notes);
+  noteTrouble(stderr, input, timeMs, notes);
   const files = inGlob(
     readFound(truncated ? stdout.replace(/\n\[… [\d,]+ bytes left out …\]\n.*$/s, "") : stdout),
     input,
   );
   if (filesOnly) {
     const found = files.filter(({ lines }) => lines.some(({ text }) => pattern.matches(text)));
-    if (found.length > limit || isCut) notes.add(moreThan(Math.min(limit, found.length), NARROWER));
-    return { paths: found.slice(0, limit).map(({ path }) => path), ...noteOf(notes) };
+    if (found.length > end || isCut) notes.add(moreThan(limit, NARROWER, Math.min(end, found.length)));
+    return { paths: found.slice(offset, end).map(({ path }) => path), ...noteOf(notes) };
   }
-  const matched = new MatchedLines(pattern, limit, (text) => notes.add(text));
+  const matched = new MatchedLines(pattern, { limit, offset }, (text) => notes.add(text));
   const isAll = files.every(({ path, lines }) => {
     const checked = checkLines(lines, pattern, input.context ?? 0, matched.left);
     return checked.lines.length === 0 && !checked.hasMore ? true : matched.add(path, checked);
@@ -127,7 +203,8 @@ function noteOf(notes: ReadonlySet<string>): { readonly note?: string } {
 }
 
 /** Reads what the script says of itself, among what ripgrep says. */
-function noteTrouble(stderr: string, path: string, timeMs: number, notes: Set<string>): void {
+function noteTrouble(stderr: string, input: GrepInput, timeMs: number, notes: Set<string>): void {
+  const { path = "." } = input;
   const said = stderr
     .split("\n")
     .filter((line) => line.startsWith(SAYS))
@@ -149,6 +226,8 @@ function noteTrouble(stderr: string, path: string, timeMs: number, notes: Set<st
       effect: "none",
     });
   }
+  if (said.includes("binary") && inGlob([{ path, lines: [] }], input).length > 0)
+    notes.add(notSearched(path));
   if (said.includes("other rules")) {
     notes.add(
       "The .gitignore of the workspace has rules with braces, escapes or **, which ripgrep may read otherwise than Git.",
@@ -161,4 +240,52 @@ function noteTrouble(stderr: string, path: string, timeMs: number, notes: Set<st
       `The search ended after ${formatDuration(timeMs)}, before all files were searched. Narrow it to a directory or a glob.`,
     );
   } else if (code >= TROUBLE) notes.add("Some files could not be read.");
+}
+
+/**
+ * Returns a POSIX extended regular expression (of `sed -zE` between colons, in a UTF-8 locale) that matches all paths that a glob matches,
+ * and for some sets of characters a few more.
+ *
+ * @param prefix What paths begin with, before what the glob is matched against.
+ * @throws {ToolFailure} `validation_error` if it is not a valid glob.
+ */
+function globExpression(source: string, prefix: string): string {
+  const start = `^(${[...prefix].map(escaped).join("")})?`;
+  const globs = readPathGlob(source).map(
+    ({ tokens, isOfNames }) => `${isOfNames ? "(.*/)?" : ""}${tokens.map(written).join("")}`,
+  );
+  return `${start}(${globs.join("|")})$`;
+}
+
+/** Returns the options that have ripgrep read no other files, for a glob of names that it takes in the same way. */
+function nameOptions(source: string): readonly string[] {
+  const names = readPathGlob(source).map(plainName);
+  if (names.some((name) => name === undefined)) return [];
+  return [...names.flatMap((name) => ["--type-add", `sandgate:${name}`]), "--type", "sandgate"];
+}
+
+function plainName({ tokens, isOfNames }: PathGlob): string | undefined {
+  const name = tokens.map((token) => (token.kind === "character" ? String.fromCodePoint(token.code) : "*"));
+  const isPlain = tokens.every(({ kind }) => kind === "character" || kind === "star");
+  return isOfNames && isPlain && PLAIN_NAME.test(name.join("")) ? name.join("") : undefined;
+}
+
+function written(token: GlobToken): string {
+  switch (token.kind) {
+    case "character":
+      return escaped(String.fromCodePoint(token.code));
+    case "set":
+      return "[^/]";
+    case "star":
+      return "[^/]*";
+    case "deep":
+      return ".*";
+    case "deep-slash":
+      return "(.*/)?";
+  }
+}
+
+function escaped(character: string): string {
+  if (character === ":" || character === "\n") return "[^/]";
+  return /[\\^$.[\]|()?*+{}]/.test(character) ? `\\${character}` : character;
 }

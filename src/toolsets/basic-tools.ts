@@ -1,6 +1,12 @@
-import { defineTool, type Tool } from "../../engine/tool.ts";
-import { grantedFiles } from "../granted-files.ts";
-import { inputSchema } from "../input-schema.ts";
+import { defineTool, type Tool } from "../engine/tool.ts";
+import { Writing } from "./files/writing.ts";
+import { listDirectory } from "./fs/list-directory.ts";
+import { patchFile } from "./fs/patch-file.ts";
+import { readFile } from "./fs/read-file.ts";
+import { writeFile } from "./fs/write-file.ts";
+import { grantedFiles } from "./granted-files.ts";
+import { inputSchema } from "./input-schema.ts";
+import { runCommand, type ShellOptions } from "./shell-tools.ts";
 
 const TEXT = { type: "string" } as const;
 const PATH = { type: "string", minLength: 1 } as const;
@@ -45,4 +51,16 @@ const write = defineTool({
 /** Three tools for first experiments and tests: `Echo`, `Read` and `Write`. */
 export function basicTools(): readonly Tool[] {
   return [echo, read, write];
+}
+
+/** The five tools that agents need at least: `read_file`, `write_file`, `patch_file`, `list_dir` and `shell`. */
+export function minimumTools(options: ShellOptions): readonly Tool[] {
+  const writing = new Writing();
+  return [
+    readFile,
+    writeFile(writing),
+    patchFile(writing),
+    { ...listDirectory, name: "list_dir" },
+    runCommand("shell", options),
+  ];
 }

@@ -1,7 +1,7 @@
 import { statfs } from "node:fs/promises";
 import { availableParallelism, freemem, loadavg, totalmem, uptime } from "node:os";
-import { defineTool, type Tool } from "../../engine/tool.ts";
-import { inputSchema } from "../input-schema.ts";
+import { defineTool, type Tool } from "../engine/tool.ts";
+import { inputSchema } from "./input-schema.ts";
 
 /** A tool that says how busy this machine is: `system_monitor`. */
 export function systemTools(): readonly Tool[] {

@@ -1,6 +1,6 @@
-import { defineTool, type Tool } from "../../engine/tool.ts";
-import { MAX_CHOICE_CHARS, MAX_CHOICES, MAX_QUESTION_CHARS } from "../../tool/questions/check-question.ts";
-import { inputSchema } from "../input-schema.ts";
+import { defineTool, type Tool } from "../engine/tool.ts";
+import { MAX_CHOICE_CHARS, MAX_CHOICES, MAX_QUESTION_CHARS } from "../tool/questions/check-question.ts";
+import { inputSchema } from "./input-schema.ts";
 
 /** Asking changes nothing, and an answer approves nothing. */
 const askUser = defineTool({

@@ -1,5 +1,5 @@
-import { defineTool, type Tool } from "../../engine/tool.ts";
-import { inputSchema } from "../input-schema.ts";
+import { defineTool, type Tool } from "../engine/tool.ts";
+import { inputSchema } from "./input-schema.ts";
 
 /** The longest plan, in UTF-16 code units. */
 const MAX_PLAN_LENGTH = 20_000;

@@ -1,8 +1,11 @@
-import { defineTool, type Tool } from "../../engine/tool.ts";
-import { DISPLAY_FORMAT, MAX_DISPLAY_CHARS } from "../../tool/display.ts";
-import type { HttpImplementation } from "../../tool/implementations/remote-implementation.ts";
-import { inputSchema } from "../input-schema.ts";
-import type { ToolsetNaming } from "../toolset-naming.ts";
+import { beginning } from "../base/text.ts";
+import { defineTool, type Tool } from "../engine/tool.ts";
+import { DISPLAY_FORMAT, MAX_DISPLAY_CHARS } from "../tool/display.ts";
+import type { HttpImplementation } from "../tool/implementations/remote-implementation.ts";
+import type { ModelReader } from "../tool/tool-traits.ts";
+import { inputSchema } from "./input-schema.ts";
+import { noteText } from "./model-texts.ts";
+import type { ToolsetNaming } from "./toolset-naming.ts";
 
 /** The options of the toolset `web`. */
 export interface WebOptions extends ToolsetNaming {
@@ -21,11 +24,22 @@ const MEDIA_TYPE = "^[\\w.+-]{1,100}/[\\w.+-]{1,100}(; ?charset=[\\w-]{1,40})?$"
 const fetchTool = defineTool({
   name: "web_fetch",
   description:
-    "Returns the text of a web page or another resource with its media type, as the server sends it. HTML stays HTML.",
+    "Returns the text of a web page or another resource with its media type, as the server sends it. HTML stays HTML. A note " +
+    "says how to read on if not all of it fits.",
   sideEffects: "read",
   confirm: "prompt",
   urls: URLS,
-  inputSchema: inputSchema({ url: URL_ARGUMENT }),
+  inputSchema: inputSchema(
+    { url: URL_ARGUMENT },
+    {
+      offset: {
+        type: "integer",
+        minimum: 0,
+        description: "How many characters of the text to skip, to read on. Default: 0",
+      },
+    },
+  ),
+  modelText: (page: Page, reader) => pageText(page, reader, true),
   remote: { web: { method: "GET" } },
 });
 
@@ -38,6 +52,7 @@ const postTool = defineTool({
     { url: URL_ARGUMENT, body: { type: "string" } },
     { contentType: { type: "string", pattern: MEDIA_TYPE, description: "Default: application/json" } },
   ),
+  modelText: (page: Page, reader) => pageText(page, reader, false),
   remote: { web: { method: "POST" } },
 });
 
@@ -55,6 +70,42 @@ const diagramTool = defineTool({
     return { displayed: true };
   },
 });
+
+/** A response, as the sandbox returns it. */
+interface Page {
+  readonly url: string;
+  readonly status: number;
+  readonly contentType: string;
+  readonly text: string;
+}
+
+/** The room for the lines around the text of a page. */
+const RESERVED = 400;
+
+/**
+ * Returns how the model reads a response: a line about it, and its text from the argument `offset` on.
+ *
+ * @param canSkip Whether the tool has that argument.
+ */
+function pageText(
+  { url, status, contentType, text }: Page,
+  { chars, input, toolName }: ModelReader,
+  canSkip: boolean,
+): string {
+  const { offset = 0 } = input as { readonly offset?: number };
+  const type = beginning(contentType, MAX_TYPE) || "of an unknown type";
+  const head = `${beginning(url, MAX_URL)} (status ${status}, ${type})`;
+  if (offset > 0 && offset >= text.length)
+    return `${head}\n${noteText(`The text has only ${text.length} characters.`)}`;
+  const shown = beginning(text.slice(offset), Math.max(chars - head.length - RESERVED, RESERVED));
+  const end = offset + shown.length;
+  const next = canSkip ? ` Call ${toolName} with offset ${end} for the next ones.` : "";
+  const note = `Characters ${offset + 1} to ${end} of ${text.length} are shown.${next}`;
+  return [head, "", shown, ...(end < text.length ? [noteText(note)] : [])].join("\n");
+}
+
+const MAX_URL = 1_000;
+const MAX_TYPE = 100;
 
 /** Tools for the web: `web_fetch`, `web_post`, `display_diagram`, and with an endpoint for it `web_search`. */
 export function webTools({ search }: WebOptions): readonly Tool[] {

@@ -1,0 +1,96 @@
+import { noteText } from "../model-texts.ts";
+import { numberLines } from "./numbered-lines.ts";
+
+/** How many lines are shown before and after those that changed, and how many at most. */
+const AROUND = 3;
+const MAX_LINES = 60;
+
+/** The longest line that is shown with those that changed. */
+const MAX_LENGTH = 2_000;
+
+/** How much of two texts is compared at once. */
+const STEP = 65_536;
+
+/** What an edit returns. */
+export interface EditOutput {
+  readonly replacements: number;
+  /** The lines from the first one that changed to the last one, as they are now, with some around them. */
+  readonly changed: {
+    readonly firstLine: number;
+    readonly content: string;
+    /** How many more there are. Absent: none. */
+    readonly leftOut?: number;
+  };
+}
+
+/** Finds the lines in which a text differs from what it was. */
+export function changedLines(before: string, after: string): EditOutput["changed"] {
+  const start = commonBeginning(before, after);
+  const end = after.length - commonEnd(before, after, start);
+  const from = beginningOfLine(after, start, AROUND);
+  const lines = after.slice(from, endOfLine(after, end, AROUND)).split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  const leftOut = lines.length - MAX_LINES;
+  const shown = lines
+    .slice(0, MAX_LINES)
+    .map((line) => (line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH).toWellFormed()}…` : line));
+  const firstLine = countLines(after, from) + 1;
+  return { firstLine, content: shown.join("\n"), ...(leftOut > 0 && { leftOut }) };
+}
+
+/** Returns how the model reads it. */
+export function editText({ replacements, changed }: EditOutput): string {
+  const { firstLine, content, leftOut } = changed;
+  const count = replacements === 1 ? "1 text was" : `${replacements} texts were`;
+  const lines = content === "" ? "The file is empty now." : numberLines(content, firstLine);
+  const more = leftOut === undefined ? [] : [noteText(`… and ${leftOut} more lines to the last change.`)];
+  return [`${count} replaced. The file now has here:`, lines, ...more].join("\n");
+}
+
+function commonBeginning(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a.slice(at, at + STEP) === b.slice(at, at + STEP)) at += STEP;
+  const most = Math.min(a.length, b.length);
+  at = Math.min(at, most);
+  while (at < most && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return at;
+}
+
+/** @param beginning How much both have in common at their beginning. */
+function commonEnd(a: string, b: string, beginning: number): number {
+  const most = Math.min(a.length, b.length) - beginning;
+  let length = 0;
+  while (
+    length + STEP <= most &&
+    a.slice(a.length - length - STEP, a.length - length) ===
+      b.slice(b.length - length - STEP, b.length - length)
+  )
+    length += STEP;
+  while (length < most && a.charCodeAt(a.length - length - 1) === b.charCodeAt(b.length - length - 1))
+    length++;
+  return length;
+}
+
+function beginningOfLine(text: string, at: number, linesBefore: number): number {
+  let start = at;
+  for (let count = 0; count <= linesBefore && start > 0; count++)
+    start = count > 0 && start < 2 ? 0 : text.lastIndexOf("\n", start - (count === 0 ? 1 : 2)) + 1;
+  return start;
+}
+
+function endOfLine(text: string, at: number, linesAfter: number): number {
+  let end = at;
+  for (let count = 0; count <= linesAfter && end < text.length; count++) {
+    // What was changed may end with the end of a line.
+    if (count === 0 && text[end - 1] === "\n") continue;
+    const found = text.indexOf("\n", end);
+    end = found < 0 ? text.length : found + 1;
+  }
+  return end;
+}
+
+function countLines(text: string, end: number): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at >= 0 && at < end; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}
