@@ -5,8 +5,8 @@ import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
 import { catalogueTools } from "./catalogue/catalogue-tools.ts";
 import { declare } from "./catalogue/describe-tools.ts";
 import { ProgramChecker } from "./check/program-checker.ts";
-import { RUN_PROGRAM, runProgramTool } from "./run/run-program.ts";
-import { type ProgramTypes, TypeChecker } from "./types/type-checker.ts";
+import { RUN_PROGRAM, runProgramTool } from "./run-program.ts";
+import { type ProgramTypes, TypeChecker } from "./type-checker.ts";
 
 /** Options of the toolset `programs`. */
 export interface ProgramOptions {

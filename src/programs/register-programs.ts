@@ -1,6 +1,9 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { DuplicateToolError } from "../engine/registry-errors.ts";
 import { type ProgramOptions, programTools } from "./program-tools.ts";
+
+const NAMES: OptionNames<ProgramOptions> = { prefix: true, tools: true, typeCheck: true };
 
 /**
  * Registers the tools with which a model runs programs: `run_program`, `search_tools` and `describe_tools`. Register them
@@ -10,6 +13,7 @@ import { type ProgramOptions, programTools } from "./program-tools.ts";
  * @throws {DuplicateToolError} if the name of one of the tools is taken.
  */
 export function registerPrograms(registry: ToolRegistry, options: ProgramOptions = {}): void {
+  refuseUnknown(options, NAMES, "registerPrograms");
   const { prefix = "" } = options;
   const tools = programTools(registry, options).map((tool) => ({ ...tool, name: `${prefix}${tool.name}` }));
   const taken = tools.find((tool) => registry.has(tool.name));

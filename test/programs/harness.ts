@@ -28,7 +28,10 @@ export interface ProgramSetting {
 /** Returns a host tool that takes any object. */
 export function tool(name: string, host: (input: JsonObject) => unknown, more: Partial<Tool> = {}): Tool {
   return {
-    ...{ name, description: `The tool ${name}`, sideEffects: "none", inputSchema: { type: "object" } },
+    name,
+    description: `The tool ${name}`,
+    sideEffects: "none",
+    inputSchema: { type: "object" },
     host: host as never,
     ...more,
   };

@@ -1,7 +1,10 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { type AiSdkTool, aiSdkToolSet } from "../../protocols/providers/ai-sdk/tool-set.ts";
 import { type DescribeOptions, describe } from "../catalogue/describe-tools.ts";
-import { RUN_PROGRAM } from "../run/run-program.ts";
+import { RUN_PROGRAM } from "../run-program.ts";
+
+const NAMES: OptionNames<AiSdkProgramOptions> = { declarations: true, prefix: true };
 
 /** Options of {@link toAiSdkTool}. */
 export interface AiSdkProgramOptions {
@@ -19,8 +22,10 @@ export interface AiSdkProgramOptions {
  */
 export function toAiSdkTool<Embedder = unknown>(
   context: DispatchContext<Embedder>,
-  { declarations, prefix = "" }: AiSdkProgramOptions = {},
+  options: AiSdkProgramOptions = {},
 ): AiSdkTool {
+  refuseUnknown(options, NAMES, "toAiSdkTool");
+  const { declarations, prefix = "" } = options;
   const tool = aiSdkToolSet(context).tools[prefix + RUN_PROGRAM];
   if (tool === undefined) throw new TypeError("the toolset 'programs' is not registered with this prefix");
   if (declarations === undefined) return tool;

@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
@@ -7,7 +8,20 @@ import { allow } from "../../policy/decision.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { ProgramChecker } from "../check/program-checker.ts";
-import { RUN_PROGRAM, runProgramTool } from "../run/run-program.ts";
+import { RUN_PROGRAM, runProgramTool } from "../run-program.ts";
+
+const NAMES: OptionNames<CodeExecutorOptions> = {
+  sandboxes: true,
+  hooks: true,
+  events: true,
+  journal: true,
+  principal: true,
+  signal: true,
+  redaction: true,
+  unhandledErrors: true,
+  policy: true,
+  limits: true,
+};
 
 /** The functions that code may call, by name. They get the arguments of the call. */
 export type CodeFunctions = Readonly<Record<string, (...args: unknown[]) => Promise<unknown>>>;
@@ -70,6 +84,7 @@ export class CodeExecutor {
   #executions = 0;
 
   constructor(options: CodeExecutorOptions) {
+    refuseUnknown(options, NAMES, "a CodeExecutor");
     this.#options = options;
   }
 
@@ -99,7 +114,9 @@ export class CodeExecutor {
     const call = { id, name: RUN_PROGRAM, arguments: { code: programOf(code, providers) } };
     const execution = await new ToolDispatchEngine().dispatch(call, {
       ...context,
-      ...{ registry, policy, sessionId: id },
+      registry,
+      policy,
+      sessionId: id,
     });
     if (execution === null) return { result: undefined, error: "a hook aborted the execution" };
     const { error, output, work } = execution;
@@ -138,7 +155,9 @@ function registryOf(members: readonly Member[], program: Tool): ToolRegistry {
   const registry = new ToolRegistry();
   for (const { name, run } of members) {
     registry.register({
-      ...{ name, description: "", sideEffects: "destructive" },
+      name,
+      description: "",
+      sideEffects: "destructive",
       // A call has any number of arguments.
       inputSchema: { type: "array" },
       host: (args: unknown[]) => run(...args),

@@ -1,8 +1,10 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import { commentOf, keyOf } from "./inert-text.ts";
-import { schemaType } from "./schema-type.ts";
+import { commentOf, keyOf, schemaType } from "./schema-type.ts";
+
+const NAMES: OptionNames<DescribeOptions> = { tools: true, style: true };
 
 /** The longest comments, in UTF-16 code units. */
 const MAX_DESCRIPTION_LENGTH = 1_000;
@@ -28,10 +30,9 @@ export interface DescribeOptions {
  * hostile: whatever they have, the result is one declaration, of at most 1,000,000 characters; tools that have no room are
  * counted. Schemas are not followed out of their document, and what is recursive, too deep or too large is `any`.
  */
-export function describe(
-  registry: ToolRegistry<never>,
-  { tools = ["*"], style = "full" }: DescribeOptions = {},
-): string {
+export function describe(registry: ToolRegistry<never>, options: DescribeOptions = {}): string {
+  refuseUnknown(options, NAMES, "describe");
+  const { tools = ["*"], style = "full" } = options;
   const patterns = tools.map(compileNamePattern);
   const named = registry.tools.filter(({ name }) => patterns.some((pattern) => pattern.matches(name)));
   return declare(named, style);

@@ -1,4 +1,4 @@
-import { stem, wordsOf } from "./word-forms.ts";
+import { SELF, stem, wordsOf } from "./word-forms.ts";
 
 /** Verbs with the words that change what they mean, and what they mean then: a line for each. */
 const PHRASES = `
@@ -78,13 +78,18 @@ function readPhrases(): ReadonlyMap<string, ReadonlyMap<string, readonly string[
   return phrases;
 }
 
-/** What is written in a form of its own, and the word for what it is. */
-const FORMS: readonly (readonly [form: RegExp, word: string])[] = [
+/** What is written in a form of its own, and the words for what it is. */
+const FORMS: readonly (readonly [form: RegExp, words: string])[] = [
   [/\bhttps?:\/\/|\bwww\./i, "url"],
   [/(?<![\w.+-])[\w.+-]+@[\w-]+\.\w/, "email"],
   [/(?<![\w@/])[\w-]+\.(?!com\b|org\b|net\b)\p{L}[\p{L}\p{N}]{0,4}(?![\w.@])|(?:^|\s)\*\.\w+/u, "file"],
   [/(?:^|\s)\.{0,2}\/\w/, "path"],
   [/[$€£¥]\s?\d|\d\s?[$€£¥]/, "money"],
+  // Of such questions, all other words say nothing.
+  [
+    /\bwho\s?am\s?i\b|\bam i\b|\b(?:my|our) (?:own )?(?:profile|user ?name|identity|login)\b|\b(?:current|logged[- ]in) user\b|\b(?:logged|signed)[- ]in\b/i,
+    `${SELF} user authenticated profile`,
+  ],
 ];
 
 /** How a question begins. */
@@ -100,6 +105,8 @@ export function isQuestion(query: string): boolean {
 export function queryWordsOf(query: string): readonly string[] {
   const text = query.slice(0, MAX_QUERY_LENGTH).normalize("NFKC");
   const words = new Set(wordsOf(text));
+  // It only leads to what is asked for: `what do I know about Ann`.
+  words.delete("about");
   const spoken = text.toLowerCase().match(/\p{L}+/gu) ?? [];
   for (const [index, word] of spoken.entries()) {
     const particles = BY_VERB.get(stem(word));
@@ -108,6 +115,7 @@ export function queryWordsOf(query: string): readonly string[] {
       for (const meaning of particles.get(next) ?? []) words.add(meaning);
     }
   }
-  for (const [form, word] of FORMS) if (form.test(text)) words.add(stem(word));
+  for (const [form, meant] of FORMS)
+    if (form.test(text)) for (const word of meant.split(" ")) words.add(stem(word));
   return [...words];
 }

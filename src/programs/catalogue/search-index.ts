@@ -103,7 +103,7 @@ export class SearchIndex {
     const least = LEAST_RARITY * Math.max(...rarities);
     for (const [index, alternatives] of terms.entries()) {
       const rarity = rarities[index] as number;
-      // What nearly all documents say tells none of them apart, and takes the most time.
+      // Words of nearly all documents distinguish none of them, and take the most time.
       if (rarity < least) continue;
       // Of words for the same thing, the one counts that fits a document best.
       this.#word++;

@@ -44,6 +44,7 @@ meeting appointment event calendar call
 schedule plan create calendar book reserve
 invite invitation attendee
 document doc docs readme page wiki article note
+readme file
 file document spreadsheet
 pay payment money charge fee
 money amount cash sum payment euros dollars pounds currency
@@ -75,6 +76,8 @@ memory ram
 disk storage space
 storage bucket object blob
 remember memory recall store
+know knowledge memory
+forget delete remove memory
 log logs output
 copy duplicate clone replica
 move rename transfer put

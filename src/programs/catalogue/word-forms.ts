@@ -15,6 +15,17 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+/** The word for who calls. */
+export const SELF = "self";
+
+/** Returns a name in which who calls has a word: `get_me`. Elsewhere, such a word says nothing: `show me the files`. */
+export function withSelf(name: string): string {
+  return name.replace(
+    /(?<![a-zA-Z])(?:me|my|mine|whoami)(?![a-z])|(?<=[a-z])(?:Me|My)(?![a-z])/g,
+    `_${SELF}_`,
+  );
+}
+
 /** Returns the words of a text as they are compared: without case, endings and words that say nothing. */
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = [];

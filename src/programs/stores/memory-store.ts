@@ -1,4 +1,11 @@
-import type { ProgramHeader, StoredCall, StoredProgram, SuspensionStore } from "./suspension-store.ts";
+import type { ClaimedCall } from "../../engine/call/suspension.ts";
+import type {
+  CallClaim,
+  ProgramHeader,
+  StoredCall,
+  StoredProgram,
+  SuspensionStore,
+} from "./suspension-store.ts";
 
 interface Entry {
   program: StoredProgram;
@@ -18,6 +25,10 @@ export class MemorySuspensionStore implements SuspensionStore {
     for (const call of calls) entry.calls.set(call.number, call);
     this.#programs.set(program.id, entry);
     return true;
+  }
+
+  replace(program: StoredProgram): boolean {
+    return this.#programs.get(program.id)?.program.state === "waiting" && this.put(program, []);
   }
 
   take(id: string, revision: number): boolean {
@@ -49,9 +60,9 @@ export class MemorySuspensionStore implements SuspensionStore {
     return this.#programs.delete(id);
   }
 
-  claim(id: string, number: number, digest: string): "fresh" | "begun" | "ended" | "conflict" {
-    const calls = this.#programs.get(id)?.calls;
-    if (calls === undefined) return "conflict";
+  claim(id: string, revision: number, { number, digest }: ClaimedCall): CallClaim {
+    const { program, calls } = this.#programs.get(id) ?? {};
+    if (calls === undefined || program?.revision !== revision) return "conflict";
     const known = calls.get(number);
     if (known === undefined) {
       calls.set(number, { number, digest });
@@ -61,9 +72,10 @@ export class MemorySuspensionStore implements SuspensionStore {
     return known.sealed === undefined ? "begun" : "ended";
   }
 
-  end(id: string, call: Required<StoredCall>): void {
-    const calls = this.#programs.get(id)?.calls;
-    if (calls !== undefined && calls.get(call.number)?.sealed === undefined) calls.set(call.number, call);
+  end(id: string, revision: number, call: Required<StoredCall>): void {
+    const { program, calls } = this.#programs.get(id) ?? {};
+    if (calls === undefined || program?.revision !== revision) return;
+    if (calls.get(call.number)?.sealed === undefined) calls.set(call.number, call);
   }
 
   calls(id: string): readonly StoredCall[] {

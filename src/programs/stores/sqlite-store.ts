@@ -1,8 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { OpenDatabasePlace } from "../../base/open-file-place.ts";
-import { GroupedWrites } from "./sqlite/grouped-writes.ts";
-import { openDatabase, readableError } from "./sqlite/open-database.ts";
+import type { ClaimedCall } from "../../engine/call/suspension.ts";
+import { GroupedWrites } from "./grouped-writes.ts";
+import { openDatabase, readableError } from "./open-database.ts";
 import {
+  type CallClaim,
   type ProgramHeader,
   type StoredCall,
   type StoredProgram,
@@ -14,6 +16,9 @@ type Row = Record<string, SQLInputValue>;
 
 /** The most bytes of a template. */
 const MAX_TEMPLATE_BYTES = 256 * 1_024 * 1_024;
+
+const UPDATE = `UPDATE programs SET revision = ?, waiting = 1, template = ?, header = ?, sealed = ?
+  WHERE id = ? AND revision = ?`;
 
 /** Keeps suspended programs in one file, which several processes can have open: a program goes on in one of them. */
 export class SqliteSuspensionStore implements SuspensionStore {
@@ -46,20 +51,24 @@ export class SqliteSuspensionStore implements SuspensionStore {
                 VALUES (?, 1, 1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
               [id, sessionId, turnId, messageId, callId, template, text, sealed],
             )
-          : this.#change(
-              `UPDATE programs SET revision = ?, waiting = 1, template = ?, header = ?, sealed = ?
-                WHERE id = ? AND revision = ?`,
-              [revision, template, text, sealed, id, revision - 1],
-            );
+          : this.#change(UPDATE, [revision, template, text, sealed, id, revision - 1]);
       if (!isWritten) return false;
       for (const call of calls) {
         this.#change("INSERT OR REPLACE INTO calls (program, number, digest, sealed) VALUES (?, ?, ?, ?)", [
-          ...[id, call.number, call.digest],
+          id,
+          call.number,
+          call.digest,
           call.sealed ?? null,
         ]);
       }
       return true;
     });
+  }
+
+  replace({ sealed, ...header }: StoredProgram): Promise<boolean> {
+    const { id, revision, template } = header;
+    const values = [revision, template, JSON.stringify(header), sealed, id, revision - 1];
+    return this.#writes.write(() => this.#change(`${UPDATE} AND waiting = 1`, values));
   }
 
   take(id: string, revision: number): Promise<boolean> {
@@ -97,29 +106,31 @@ export class SqliteSuspensionStore implements SuspensionStore {
     });
   }
 
-  claim(id: string, number: number, digest: string): Promise<"fresh" | "begun" | "ended" | "conflict"> {
+  claim(id: string, revision: number, { number, digest }: ClaimedCall): Promise<CallClaim> {
     return this.#writes.write(() => {
       const isFresh = this.#change(
-        `INSERT INTO calls (program, number, digest) SELECT id, ?, ? FROM programs WHERE id = ?
+        `INSERT INTO calls (program, number, digest) SELECT id, ?, ? FROM programs WHERE id = ? AND revision = ?
           ON CONFLICT DO NOTHING`,
-        [number, digest, id],
+        [number, digest, id, revision],
       );
       if (isFresh) return "fresh";
-      const [known] = this.#rows("SELECT digest, sealed FROM calls WHERE program = ? AND number = ?", [
-        id,
-        number,
-      ]);
+      const [known] = this.#rows(
+        `SELECT digest, calls.sealed FROM calls JOIN programs ON id = program
+          WHERE program = ? AND revision = ? AND number = ?`,
+        [id, revision, number],
+      );
       if (known?.["digest"] !== digest) return "conflict";
       return known["sealed"] === null ? "begun" : "ended";
     });
   }
 
-  async end(id: string, { number, digest, sealed }: Required<StoredCall>): Promise<void> {
+  async end(id: string, revision: number, { number, digest, sealed }: Required<StoredCall>): Promise<void> {
     await this.#writes.write(() =>
       this.#change(
-        `INSERT INTO calls (program, number, digest, sealed) SELECT id, ?, ?, ? FROM programs WHERE id = ?
+        `INSERT INTO calls (program, number, digest, sealed)
+          SELECT id, ?, ?, ? FROM programs WHERE id = ? AND revision = ?
           ON CONFLICT DO UPDATE SET sealed = excluded.sealed WHERE sealed IS NULL`,
-        [number, digest, sealed ?? null, id],
+        [number, digest, sealed ?? null, id, revision],
       ),
     );
   }
@@ -127,7 +138,8 @@ export class SqliteSuspensionStore implements SuspensionStore {
   calls(id: string): readonly StoredCall[] {
     return this.#rows("SELECT number, digest, sealed FROM calls WHERE program = ? ORDER BY number", [id]).map(
       ({ number, digest, sealed }) => ({
-        ...{ number: number as number, digest: digest as string },
+        number: number as number,
+        digest: digest as string,
         ...(sealed !== null && { sealed: sealed as Uint8Array }),
       }),
     );
@@ -142,7 +154,8 @@ export class SqliteSuspensionStore implements SuspensionStore {
     const compressed = zstdCompressSync(bytes);
     await this.#writes.write(() =>
       this.#change("INSERT INTO templates (digest, size, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [
-        ...[digest, bytes.length],
+        digest,
+        bytes.length,
         compressed,
       ]),
     );
@@ -212,8 +225,17 @@ function readHeader({ waiting, header }: Row): ProgramHeader | undefined {
 }
 
 const TEXTS = [
-  ...["id", "sessionId", "turnId", "messageId", "callId", "toolName", "digest", "build"],
-  ...["template", "definitions", "keyId"],
+  "id",
+  "sessionId",
+  "turnId",
+  "messageId",
+  "callId",
+  "toolName",
+  "digest",
+  "build",
+  "template",
+  "definitions",
+  "keyId",
 ] as const satisfies readonly (keyof ProgramHeader)[];
 const NUMBERS = ["revision", "suspendedAt", "waitUntil"] as const satisfies readonly (keyof ProgramHeader)[];
 

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import { SandgateError } from "../../base/sandgate-error.ts";
-import type { CallPlace } from "../../engine/call/suspension.ts";
+import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
 import type { OpenCall } from "../../sandboxes/contract/suspension.ts";
 
 /**
@@ -15,6 +15,13 @@ export interface SuspensionStore {
    * @returns `false`, and writes nothing, if the program is known with another revision before this one.
    */
   put(program: StoredProgram, calls: readonly StoredCall[]): MaybePromise<boolean>;
+  /**
+   * Writes a program in place of the revision before, which waits: at no moment there is none that waits, and whoever knows
+   * only the revision before can do nothing more with it.
+   *
+   * @returns `false`, and writes nothing, if the revision before is not there, or does not wait.
+   */
+  replace(program: StoredProgram): MaybePromise<boolean>;
   /**
    * Takes a program that waits, so that it goes on in the caller's process and in no other. It waits again with the next
    * {@link put}.
@@ -31,11 +38,16 @@ export interface SuspensionStore {
   /**
    * Takes a call of a program's tool in order to run it.
    *
-   * @returns `fresh` to one caller only; `conflict` if the number has another digest, or the program is unknown.
+   * @param revision That of the program, as the caller knows it.
+   * @returns `fresh` to one caller only; `conflict` if the number has another digest, or the program is unknown or has
+   *   another revision.
    */
-  claim(id: string, number: number, digest: string): MaybePromise<"fresh" | "begun" | "ended" | "conflict">;
-  /** Ends a call of a program's tool. One that has ended stays as it is. Does nothing if the program is unknown. */
-  end(id: string, call: Required<StoredCall>): MaybePromise<void>;
+  claim(id: string, revision: number, call: ClaimedCall): MaybePromise<CallClaim>;
+  /**
+   * Ends a call of a program's tool. One that has ended stays as it is. Does nothing if the program is unknown or has another
+   * revision.
+   */
+  end(id: string, revision: number, call: Required<StoredCall>): MaybePromise<void>;
   /** Returns the calls of a program's tool that have begun, in order. */
   calls(id: string): MaybePromise<readonly StoredCall[]>;
   /** Whether there is a template with this digest. */
@@ -49,6 +61,9 @@ export interface SuspensionStore {
   /** Releases the store. No other method is called later. */
   close(): MaybePromise<void>;
 }
+
+/** What became of a claim: `begun` and `ended` are states of a call that was claimed before. */
+export type CallClaim = "fresh" | "begun" | "ended" | "conflict";
 
 /** What is readable of a suspended program. Sealed programs are bound to it. */
 export interface ProgramHeader extends CallPlace {

@@ -1,3 +1,4 @@
+import { ExponentialBackoff, handleAll, retry } from "cockatiel";
 import type { MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type {
@@ -8,13 +9,17 @@ import type {
 } from "../../engine/call/suspension.ts";
 import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
-import type { StoredCall, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
+import type { ProgramHeader, StoredCall, SuspensionStore } from "../stores/suspension-store.ts";
 import type { SuspensionKeys } from "./keys.ts";
-import { warnNotRemoved } from "./not-removed.ts";
 import { boundResult, boundTo, programId, writeContent } from "./program-record.ts";
-import { repeated } from "./repeated.ts";
 import { seal, unseal } from "./sealing.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";
+
+/** How often an operation is tried again, after about 0.1, 0.2 and 0.4 s. */
+const RETRIES = retry(handleAll, {
+  maxAttempts: 3,
+  backoff: new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 }),
+});
 
 /** What all programs share. */
 export interface SuspensionHost {
@@ -29,7 +34,7 @@ export interface SuspensionHost {
 export interface EarlierProgram {
   readonly task: SuspendedTask;
   readonly kept: EngineState;
-  readonly stored: StoredProgram;
+  readonly stored: ProgramHeader;
   readonly calls: readonly StoredCall[];
 }
 
@@ -41,7 +46,7 @@ interface MemoryCall {
 }
 
 /**
- * Keeps one program. Until it is suspended for the first time, nothing is written, and the states of its calls are kept in
+ * Keeps one program. Until it is suspended for the first time, nothing is written, and the states of its calls are stored in
  * memory: without what is suspended, nothing could go on, and most programs never wait for long.
  */
 export class ProgramSuspension implements CallSuspension {
@@ -79,6 +84,10 @@ export class ProgramSuspension implements CallSuspension {
     );
   }
 
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
   /** Whether something is written. */
   get #isStored(): boolean {
     return this.#revision > 0;
@@ -103,10 +112,17 @@ export class ProgramSuspension implements CallSuspension {
     const suspendedAt = now();
     const header = {
       ...call,
-      ...{ id: this.#id, revision: this.#revision + 1, state: "waiting" as const, keyId: keys.sealing.id },
-      ...{ build, template: template.digest, definitions, open },
+      id: this.#id,
+      revision: this.#revision + 1,
+      state: "waiting" as const,
+      keyId: keys.sealing.id,
+      build,
+      template: template.digest,
+      definitions,
+      open,
       ...(policyRevision !== undefined && { policyRevision }),
-      ...{ suspendedAt, waitUntil: Math.floor(suspendedAt + leftWaitMs) },
+      suspendedAt,
+      waitUntil: Math.floor(suspendedAt + leftWaitMs),
     };
     const content = writeContent({ engine, state, leftWaitMs, heap });
     const sealed = seal(content, boundTo(header), keys.sealing);
@@ -114,7 +130,8 @@ export class ProgramSuspension implements CallSuspension {
     const calls = this.#isStored
       ? []
       : Array.from(this.#calls, ([number, known]) => this.#stored(number, known));
-    if (!(await store.put({ ...header, sealed }, calls))) {
+    const program = { ...header, sealed };
+    if (!(await (this.#isWaiting ? store.replace(program) : store.put(program, calls)))) {
       this.#isLost = true;
       throw new SuspensionRefusedError("taken");
     }
@@ -165,10 +182,10 @@ export class ProgramSuspension implements CallSuspension {
     this.#calls.set(number, { digest });
   }
 
-  async #claimLater({ number, digest }: ClaimedCall, again: boolean): Promise<void> {
+  async #claimLater(call: ClaimedCall, again: boolean): Promise<void> {
     await this.#settled();
-    if (!this.#isStored) return this.claim({ number, digest }, again);
-    const claim = await this.#host.store.claim(this.#id, number, digest);
+    if (!this.#isStored) return this.claim(call, again);
+    const claim = await this.#host.store.claim(this.#id, this.#revision, call);
     if (claim === "fresh" || (claim === "begun" && again)) return;
     throw new Error(`the call cannot begin: it is in the state '${claim}'`);
   }
@@ -182,7 +199,7 @@ export class ProgramSuspension implements CallSuspension {
     await this.#settled();
     if (!this.#isStored) return this.end(call, result);
     try {
-      await this.#host.store.end(this.#id, { ...call, sealed: this.#seal(call, result) });
+      await this.#host.store.end(this.#id, this.#revision, { ...call, sealed: this.#seal(call, result) });
     } catch (thrown) {
       // The program has the result; after a loss of the process, whether the call took effect is not known.
       const { message } = describeThrown(thrown);
@@ -222,4 +239,19 @@ export class ProgramSuspension implements CallSuspension {
       warnNotRemoved(thrown);
     }
   }
+}
+
+/** Tells the operator that a program that has ended stays in its store. It goes on nowhere, and is cleaned up later. */
+export function warnNotRemoved(thrown: unknown): void {
+  const { message } = describeThrown(thrown);
+  process.emitWarning(`A program could not be removed: ${message}`, { code: "SANDGATE_NOT_SUSPENDED" });
+}
+
+/**
+ * Does something with a store, again if it fails: a program that may have waited for days ends when it cannot be read or taken.
+ *
+ * @throws as a rejection, what the last attempt threw.
+ */
+export async function repeated<Result>(operation: () => MaybePromise<Result>): Promise<Result> {
+  return RETRIES.execute(async () => operation());
 }

@@ -1,27 +1,33 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type {
   CallPlace,
   CallSuspension,
   CallSuspensions,
-  KeptCall,
   ReopenedSuspension,
   SuspendableCall,
+  SuspendedCall,
   WaitingCall,
 } from "../../engine/call/suspension.ts";
-import { cleanStore } from "../stores/clean-store.ts";
 import { MemorySuspensionStore } from "../stores/memory-store.ts";
 import type { ProgramHeader, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
 import { type SuspensionKey, SuspensionKeys } from "./keys.ts";
-import { warnNotRemoved } from "./not-removed.ts";
 import { boundTo, programId, readContent } from "./program-record.ts";
-import { ProgramSuspension, type SuspensionHost } from "./program-suspension.ts";
-import { repeated } from "./repeated.ts";
-import { unseal } from "./sealing.ts";
+import { ProgramSuspension, repeated, type SuspensionHost, warnNotRemoved } from "./program-suspension.ts";
+import { seal, unseal } from "./sealing.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";
+
+/**
+ * How long programs are stored after they may no longer wait, in ms: longer than a program can go on then, as its wall time is
+ * at most 25 days.
+ */
+const KEPT_MS = 30 * 24 * 3_600_000;
+
+const NAMES: OptionNames<SuspensionsOptions> = { store: true, keys: true, afterMs: true };
 
 /** Options of {@link openSuspensions}. */
 export interface SuspensionsOptions {
-  /** Where suspended programs are kept. It is closed with the suspensions. Default: in memory. */
+  /** Where suspended programs are stored. It is closed with the suspensions. Default: in memory. */
   readonly store?: SuspensionStore;
   /** The first key seals, and all of them open: see `readSuspensionKeys`. */
   readonly keys: readonly SuspensionKey[];
@@ -42,6 +48,7 @@ const MAX_DELAY_MS = 2_147_483_647;
  * @throws {TypeError} if an option is invalid.
  */
 export function openSuspensions(options: SuspensionsOptions): Suspensions {
+  refuseUnknown(options, NAMES, "openSuspensions");
   const { store = new MemorySuspensionStore(), keys, afterMs = DEFAULT_AFTER_MS } = options;
   if (!(Number.isInteger(afterMs) && afterMs >= 1 && afterMs <= MAX_DELAY_MS)) {
     throw new TypeError(`afterMs must be an integer from 1 to ${MAX_DELAY_MS}, not ${String(afterMs)}`);
@@ -52,6 +59,8 @@ export function openSuspensions(options: SuspensionsOptions): Suspensions {
 /** Suspended programs. {@link openSuspensions} opens them. */
 export class Suspensions implements CallSuspensions, AsyncDisposable {
   readonly #host: SuspensionHost;
+  /** The ids of programs that were refused here, as another process has them, until their calls have ended here. */
+  readonly #others = new Set<string>();
 
   /** @internal */
   constructor(host: SuspensionHost) {
@@ -70,13 +79,30 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
     const stored = await repeated(() => store.get(id));
     if (stored === undefined) throw new SuspensionRefusedError("unknown");
     if (stored.state !== "waiting") throw new SuspensionRefusedError("taken");
-    const { engine, state, leftWaitMs, heap } = readContent(this.#open(stored, call));
-    const { build, template, open, definitions, policyRevision } = stored;
+    const content = this.#open(stored, call);
+    const { engine, state, leftWaitMs, heap } = readContent(content);
+    const renewed = await this.#renew(stored, content);
+    const { build, template, open, definitions, policyRevision } = renewed;
     const task = { build, template, open, state, leftWaitMs, heap };
     const kept = { ...engine, definitions, ...(policyRevision !== undefined && { policyRevision }) };
     const calls = await repeated(() => store.calls(id));
-    const earlier = { task, kept, stored, calls };
+    const earlier = { task, kept, stored: renewed, calls };
     return new ProgramSuspension(this.#host, call, earlier) as ReopenedSuspension;
+  }
+
+  /**
+   * Gives a program its next revision: a process that has an earlier one, and may only have lost its connection, can make no
+   * call and write nothing of the program any more.
+   *
+   * @throws {SuspensionRefusedError} as a rejection, if another process was first.
+   */
+  async #renew({ sealed: _, ...stored }: StoredProgram, content: Uint8Array): Promise<ProgramHeader> {
+    const { store, keys } = this.#host;
+    const header = { ...stored, revision: stored.revision + 1, keyId: keys.sealing.id };
+    const program = { ...header, sealed: seal(content, boundTo(header), keys.sealing) };
+    if (await repeated(() => store.replace(program))) return header;
+    this.#others.add(header.id);
+    throw new SuspensionRefusedError("taken");
   }
 
   /** @throws {SuspensionRefusedError} if it must not go on as this call. */
@@ -106,8 +132,10 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   /** @internal */
   async forget(place: CallPlace): Promise<void> {
     const { store } = this.#host;
+    const id = programId(place);
+    if (this.#others.delete(id)) return;
     try {
-      const stored = await store.get(programId(place));
+      const stored = await store.get(id);
       // One that went on in another process is its own.
       if (stored?.state === "waiting" && (await store.take(stored.id, stored.revision)))
         await store.remove(stored.id);
@@ -117,7 +145,7 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   }
 
   /** @internal */
-  async clean(isLost: (call: KeptCall) => boolean): Promise<void> {
+  async clean(isLost: (call: SuspendedCall) => boolean): Promise<void> {
     try {
       await cleanStore(this.#host.store, isLost, this.#host.now());
     } catch (thrown) {
@@ -135,4 +163,30 @@ export class Suspensions implements CallSuspensions, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#host.store.close();
   }
+}
+
+/**
+ * Removes the programs that can never go on, and the templates that no program names. What another process has in the store
+ * stays as long as it can go on.
+ *
+ * @param isLost Whether no process goes on with a program.
+ * @param now Milliseconds since the epoch.
+ */
+async function cleanStore(
+  store: SuspensionStore,
+  isLost: (call: SuspendedCall) => boolean,
+  now: number,
+): Promise<void> {
+  for (const program of await store.list()) {
+    const isResumed = program.state === "taken";
+    const isOver = now - program.waitUntil > KEPT_MS;
+    if (isLost({ ...program, isResumed }) || (isOver && (await isFree(store, program))))
+      await store.remove(program.id);
+  }
+  await store.removeTemplates();
+}
+
+/** Whether no process goes on with a program, or begins to do so now. */
+async function isFree(store: SuspensionStore, { id, state, revision }: ProgramHeader): Promise<boolean> {
+  return state === "taken" || store.take(id, revision);
 }

@@ -116,7 +116,9 @@ describe("CodeExecutor", () => {
     const broken = { fail: () => Promise.reject(new Error("the password is hunter2")) };
     const code = "async () => codemode.fail()";
     const open = new CodeExecutor({ sandboxes, unhandledErrors: "message" });
-    expect((await executor.execute(code, broken)).error).toMatch(/^Tool failed \(reference [0-9a-f]{6}\)/);
+    expect((await new CodeExecutor({ sandboxes }).execute(code, broken)).error).toMatch(
+      /^Tool failed \(reference [0-9a-f]{6}\)/,
+    );
     expect((await open.execute(code, broken)).error).toContain("the password is hunter2");
   });
 

@@ -46,7 +46,10 @@ test("each call of a program passes both hooks, with its own id, name and input"
   const [program, first] = started;
   expect(program).toMatchObject({ callId: "call", toolName: "run_program", grant: { sandbox: "quickjs" } });
   expect(first).toMatchObject({
-    ...{ callId: "call/1", toolName: "first", input: { name: "first" }, grant: { sandbox: "host" } },
+    callId: "call/1",
+    toolName: "first",
+    input: { name: "first" },
+    grant: { sandbox: "host" },
   });
 });
 

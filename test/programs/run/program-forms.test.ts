@@ -58,7 +58,24 @@ describe("A program in a form that models write has the result that is meant", (
     `export default {\n  sum: 3,\n}.sum`,
     `export const x = await ${ADD};\nx`,
     `const x = 3;\nexport default x;`,
+    `async function main() { return await ${ADD}; }\nexport { main as default };`,
+    `export default { async run(tools) { return await ${ADD}; } }`,
+    `module.exports = async () => ${ADD};`,
+    `async function main() { return await ${ADD}; }\nmodule.exports = { main };`,
+    `exports.main = async () => { return await ${ADD}; };`,
+    `async function main() { return await ${ADD}; }\nif (require.main === module) { main(); }`,
+    `export default async function main(): Promise<number> { return await ${ADD}; }`,
+    `export async function run(tools: any): Promise<number> { return await ${ADD}; }`,
+    // Functions that are only started, and those that take an object.
+    `!async function () { return await ${ADD}; }()`,
+    `const x = ${ADD};\nvoid (async () => await x)();`,
+    `async ({ tools }) => ${ADD}`,
+    `async function run({ tools }) { return await ${ADD}; }`,
+    `#!/usr/bin/env node\nawait ${ADD}`,
     // Fences.
+    `Here is the program:\n\n\`\`\`js\nawait ${ADD}\n\`\`\`\nIt adds two numbers.`,
+    `\`\`\`js\nawait ${ADD}\n\`\`\`\nDone.`,
+    `const fence = "\`\`\`js";\nfence.indexOf("j")`,
     `\`\`\`js\nreturn await ${ADD};\n\`\`\``,
     `\`\`\`\nawait ${ADD}\n\`\`\`\n`,
     `\n\`\`\`javascript\nconst x = await ${ADD};\nx\n\`\`\``,
@@ -83,6 +100,26 @@ describe("A program in a form that models write has the result that is meant", (
       ["note: the value of the last expression is the result"],
     ],
     ["const go = () => 1;", ["note: the function 'go' was called with tools, and its value is the result"]],
+    ["// nothing", ["note: the code has no statement, so that nothing was run"]],
+    [
+      "async function a() {}\nasync function b() {}",
+      [expect.stringContaining("only declares 'a' and 'b', and calls neither, so that nothing was run")],
+    ],
+    [
+      "if (true) { 3 } else { 4 }",
+      ["note: the program has no result: end it with an expression or 'return'"],
+    ],
+    ["if (true) { return 3 }", []],
+    ["return\n{ a: 1 }", [expect.stringContaining("'return' stands alone in its line")]],
+    ["setTimeout(() => {}, 10)", [expect.stringContaining("timers are not waited for")]],
+    ["'const x = 1; return x'", [expect.stringContaining("the code is only a text")]],
+    [
+      "void (async () => {})();\nreturn 1",
+      [
+        "note: the operator before the function in line 1 was left out",
+        "note: the promise of the call in line 1 is awaited at the end",
+      ],
+    ],
     ["export default 1", ["note: what is exported by default is the program"]],
     ["const x: number = 1; return x", [expect.stringContaining("note: the code was read as TypeScript")]],
     [
@@ -97,9 +134,27 @@ describe("A program in a form that models write has the result that is meant", (
     expect(linesOf(work?.log)).toEqual(notes);
   });
 
+  test("an object without parentheses at the end is the result, and a block is none", async () => {
+    expect((await run("const [x, y] = [1, 2];\n{ x, y }")).output).toEqual({ x: 1, y: 2 });
+    expect((await run("const x = 1;\n{ const y = x; }")).output).toBe(null);
+  });
+
+  test.each([
+    ["add({ a: 1 })", "'add' is not defined: did you mean tools.add? (line 1"],
+    ["callTool('add', {})", "'callTool' is not defined: call a tool with tools.<name>(input)"],
+    ["require('fs')", "'require' is not defined: there are no modules to load"],
+    ["const a = 1;\nprint(a)", "'print' is not defined: write to the log with console.log (line 2"],
+    ["nothing", "'nothing' is not defined (line 1"],
+  ])("what is not defined is said with what there is in its place: %s", async (code, message) => {
+    expect((await run(code)).error?.message).toContain(message);
+  });
+
   test("lines and columns of errors stay", async () => {
     expect((await run("const a = null;\n  a.b")).error?.message).toMatch(/\(line 2, column [45]\)$/);
     expect((await run("```js\nconst a = null;\nreturn a.b\n```")).error?.message).toMatch(/\(line 3, column/);
+    expect((await run("enum A { B }\nreturn A.B")).error?.message).toContain(
+      "/code 1:1: TypeScript enum is not",
+    );
     expect((await run("const a = 1;\nconst b = ;")).error?.message).toContain("/code 2:11: Unexpected token");
     expect((await run("const a = 1;\ntools.gone()")).error?.message).toContain(
       "/code 2:1: Tool 'gone' not found",
@@ -122,6 +177,11 @@ describe("A program in a form that models write has the result that is meant", (
     );
     expect(output).toEqual({ a: 3, list: [3, { b: 3 }], c: 1 });
     expect((await run("return { a: tools.fails() }")).error?.message).toContain("out of paper");
+    // Beside a promise, too, nothing is lost in silence.
+    for (const lost of ["new Map([[1, 2]])", "new Set([1])", "new Uint8Array([1])", "[1].values()"]) {
+      const { error } = await run(`return { a: ${ADD}, lost: ${lost} }`);
+      expect(error?.message).toMatch(/ at \/lost, which is not JSON-serialisable/);
+    }
   });
 });
 

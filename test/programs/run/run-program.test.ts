@@ -82,10 +82,7 @@ describe("A program that lists its tools", () => {
         "a" in tools, "2" in tools, "gone" in tools, Object.hasOwn(tools, "b"), Object.hasOwn(tools, "gone")];`);
     const found = ["b", "a", "__proto__", "add"];
     expect(error).toBeUndefined();
-    expect(output).toEqual([
-      ...[found, found, found.map(() => "function")],
-      ...[true, false, false, true, false],
-    ]);
+    expect(output).toEqual([found, found, found.map(() => "function"), true, false, false, true, false]);
   });
 
   test("can call what it listed, also with a spread or a destructured rest", async () => {
@@ -148,7 +145,7 @@ describe("The model reads", () => {
   });
 
   test("what was done before a program failed, was stopped, or ran out of time", async () => {
-    const programs = new Programs(sandboxes, { tools: [add], limits: { wallTimeMs: 300 } });
+    const programs = new Programs(sandboxes, { tools: [add], limits: { wallTimeMs: 1_500 } });
     for (const end of ["throw 1", "for (;;);", "await new Promise(() => {})", "await null; for (;;);"]) {
       const execution = await programs.run(`await tools.add({ a: 1, b: 2 }); ${end}`);
       expect(execution.success).toBe(false);

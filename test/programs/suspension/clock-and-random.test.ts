@@ -7,7 +7,10 @@ import { program } from "./setting.ts";
 
 /** In QuickJS, too: a frozen clock is passed on to what a program calls, and the host cannot freeze its own. */
 const pay: Tool = {
-  ...{ name: "pay", description: "", inputSchema: { type: "object" }, sideEffects: "write" },
+  name: "pay",
+  description: "",
+  inputSchema: { type: "object" },
+  sideEffects: "write",
   quickjs: { source: "export default () => 7;" },
 };
 
@@ -54,7 +57,7 @@ async function inLives(policy: RulePolicy, calls: number): Promise<Result> {
     life = await lives.begin({ policy });
     const [inquiry] = await life.waits(1);
     await life.answer(inquiry as never);
-    if (left > 1) await life.suspended(calls - left + 2);
+    if (left > 1) await life.suspended();
   }
   return (await life.result()).output as unknown as Result;
 }

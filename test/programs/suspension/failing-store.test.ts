@@ -9,7 +9,10 @@ import { KEY, program } from "./setting.ts";
 
 const SOURCE = `export default async (input, { tools }) => tools.call("pay", { to: "x" });`;
 const pay = {
-  ...{ name: "pay", description: "", inputSchema: { type: "object" }, sideEffects: "write" },
+  name: "pay",
+  description: "",
+  inputSchema: { type: "object" },
+  sideEffects: "write",
   host: () => 7,
 } as Tool;
 

@@ -8,8 +8,8 @@ import type { StoredProgram } from "../../../src/programs/stores/suspension-stor
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
 import type { SuspendedTask } from "../../../src/sandboxes/contract/suspension.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { compressGuest, decompressGuest } from "../../../src/sandboxes/quickjs/suspension/heap-bytes.ts";
 import { readTemplate, templateBytes } from "../../../src/sandboxes/quickjs/suspension/stored-template.ts";
+import { compressGuest, decompressGuest } from "../../../src/sandboxes/quickjs/suspension/waiting-guest.ts";
 import { numbers } from "./kill/plan.ts";
 import { KEY, program, programPolicy } from "./setting.ts";
 
@@ -93,7 +93,12 @@ export class Suspended {
     principal = "ann",
   ): Parameters<ToolDispatchEngine["dispatch"]>[1] {
     return {
-      ...{ registry: this.registry, sandboxes, suspensions, confirm, sessionId: "s1", turnId: "t1" },
+      registry: this.registry,
+      sandboxes,
+      suspensions,
+      confirm,
+      sessionId: "s1",
+      turnId: "t1",
       policy: programPolicy({ wallTimeMs: 500 }),
       principal: { id: principal, kind: "user" },
       ...(signal !== undefined && { signal }),

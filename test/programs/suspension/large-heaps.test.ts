@@ -11,7 +11,10 @@ const SOURCE = `export default async (input, { tools }) => {
   return paid + held.length;
 };`;
 const pay = {
-  ...{ name: "pay", description: "", inputSchema: { type: "object" }, sideEffects: "write" },
+  name: "pay",
+  description: "",
+  inputSchema: { type: "object" },
+  sideEffects: "write",
   host: () => 7,
 } as Tool;
 

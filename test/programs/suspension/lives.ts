@@ -37,6 +37,7 @@ export class Lives {
   readonly sessionStore: SessionStore;
   readonly programStore: SuspensionStore;
   readonly #tools: readonly Tool[];
+  #begun = 0;
 
   /** @param stores Default: in memory. */
   constructor(tools: readonly Tool[], stores?: LivesStores) {
@@ -54,11 +55,15 @@ export class Lives {
       ...(afterMs !== undefined && { afterMs }),
     });
     const sessions = await openSessions({
-      ...{ registry, suspensions, sandboxes, policy: programPolicy(), store: this.sessionStore },
+      registry,
+      suspensions,
+      sandboxes,
+      policy: programPolicy(),
+      store: this.sessionStore,
       confirmations: { default: { destructive: "auto", write: "auto" } },
       ...more,
     });
-    return new Life(sessions, suspensions);
+    return new Life(sessions, suspensions, ++this.#begun);
   }
 }
 
@@ -68,8 +73,10 @@ export class Life {
   readonly suspensions: Suspensions;
   /** The results of the messages of earlier lives. */
   readonly resumed: Promise<readonly (ToolExecution | null)[]>[];
+  readonly #number: number;
 
-  constructor(sessions: Sessions, suspensions: Suspensions) {
+  constructor(sessions: Sessions, suspensions: Suspensions, number: number) {
+    this.#number = number;
     this.sessions = sessions;
     this.suspensions = suspensions;
     this.resumed = sessions.takeResumed().map(({ results }) => results);
@@ -97,11 +104,15 @@ export class Life {
     }
   }
 
-  /** Waits until the only program is suspended for the nth time. */
-  async suspended(times: number): Promise<void> {
+  /**
+   * Waits until this life has suspended the only program, as each one before it has. The program gets a new revision when a life
+   * finds it, and when it is suspended.
+   */
+  async suspended(): Promise<void> {
+    const revision = 2 * this.#number - 1;
     for (;;) {
       const [program] = await this.suspensions.list();
-      if (program?.revision === times && program.state === "waiting") return;
+      if (program?.revision === revision && program.state === "waiting") return;
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }

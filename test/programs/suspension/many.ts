@@ -44,7 +44,11 @@ export async function suspendMany(count: number): Promise<ManyReport> {
     const result = new ToolDispatchEngine().dispatch(
       { id: `c${index}`, name: "program", arguments: { to: ["x", "y", "z"] } },
       {
-        ...{ registry, sandboxes, suspensions, policy, sessionId: `s${index}` },
+        registry,
+        sandboxes,
+        suspensions,
+        policy,
+        sessionId: `s${index}`,
         signal: stopped.signal,
         confirm: () => {
           if (--left === 0) resolve();

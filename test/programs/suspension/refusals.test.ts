@@ -40,15 +40,25 @@ describe("A suspended program is refused", () => {
   test("under a policy that no longer allows it", async () => {
     const policy = new RulePolicy({ rules: [{ tools: ["program"], effect: "deny" }] });
     expect((await nextLife(() => ({ policy }))).error).toMatchObject({
-      ...{ code: "permission_denied", effect: "unknown" },
+      code: "permission_denied",
+      effect: "unknown",
       message: "Permission denied: tool 'program' is disabled by policy",
+    });
+  });
+
+  test("by a hook that aborts it, although it had begun", async () => {
+    const hooks = { onToolCall: () => "abort" as const };
+    expect((await nextLife(() => ({ hooks }))).error).toMatchObject({
+      code: "permission_denied",
+      effect: "unknown",
     });
   });
 
   test("under a policy that allows it less than before", async () => {
     const policy = programPolicy({ nestedCalls: 1 });
     expect((await nextLife(() => ({ policy }))).error).toMatchObject({
-      ...{ code: "execution_error", effect: "unknown" },
+      code: "execution_error",
+      effect: "unknown",
       message: `${SUSPENDED}the policy no longer allows what it was granted${UNKNOWN}`,
     });
   });
@@ -113,7 +123,8 @@ describe("A suspended program is refused", () => {
       return opened;
     };
     expect((await suspended.resume("c1", suspensions))?.error).toMatchObject({
-      ...{ code: "execution_error", effect: "unknown" },
+      code: "execution_error",
+      effect: "unknown",
       message: "Tool waited for timers 1,000 times, the most that a call can",
     });
   });

@@ -17,9 +17,32 @@ export const KEY: SuspensionKey = { id: "k1", key: new Uint8Array(32).fill(7) };
 /** A JavaScript tool that may call `pay_*` and `read_*`. */
 export function program(source: string, more: Partial<Tool> = {}): Tool {
   return {
-    ...{ name: "program", description: "", inputSchema: { type: "object" }, sideEffects: "destructive" },
+    name: "program",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "destructive",
     ...more,
     quickjs: { source },
+  } as Tool;
+}
+
+/** A tool on the host that keeps its calls. */
+export function counted(
+  name: string,
+  calls: string[],
+  more: Partial<Tool> = {},
+  run: () => unknown = () => 7,
+): Tool {
+  return {
+    name,
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "write",
+    ...more,
+    host: ({ to }: { readonly to: string }) => {
+      calls.push(`${name} ${to}`);
+      return run();
+    },
   } as Tool;
 }
 
@@ -83,7 +106,9 @@ export async function openSetting(
   return {
     suspensions,
     options: {
-      ...{ registry, suspensions, policy: programPolicy() },
+      registry,
+      suspensions,
+      policy: programPolicy(),
       sandboxes: await openSandboxes({ workers: { threads: 1 } }),
       store: stores.sessions,
       confirmations: { default: { destructive: "auto", write: "auto", execute: "auto", network: "auto" } },

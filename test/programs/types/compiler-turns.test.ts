@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { CompilerTurns } from "../../../src/programs/types/compiler-turns.ts";
+import { CompilerTurns } from "../../../src/programs/type-checker.ts";
 
 /** Programs that are compiled until they are told to end. */
 class Compiling {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readDiagnostics } from "../../../src/programs/types/typed-program.ts";
+import { readDiagnostics } from "../../../src/programs/type-checker.ts";
 
 const line = (at: number, message: string): string => `program.ts(${at},3): error TS2322: ${message}\n`;
 

@@ -30,7 +30,10 @@ function openRestate(): SettingStores | undefined {
 
 function tool(name: string, sideEffects: "write" | "read"): Tool {
   return {
-    ...{ name, description: "", inputSchema: { type: "object" }, sideEffects },
+    name,
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects,
     host: ({ key, amount }: { readonly key: string; readonly amount: number }, { sessionId, callId }) => {
       if (sideEffects === "write") appendFileSync(join(folder, "effects"), `${sessionId} ${callId} ${key}\n`);
       return amount;
@@ -84,9 +87,13 @@ async function readResults(): Promise<void> {
 async function settle(): Promise<number> {
   for (;;) {
     const waiting = (await suspensions.list()).filter(({ state }) => state === "waiting");
-    const asked = new Set(sessions.openInquiries().map(({ sessionId }) => sessionId));
+    const asked = new Set(sessions.openInquiries().map(({ sessionId, callId }) => `${sessionId} ${callId}`));
     await readResults();
-    const isQuiet = waiting.length === asked.size && waiting.every(({ sessionId }) => asked.has(sessionId));
+    // A program stays suspended while it goes on, as long as a person is asked about one of its calls.
+    const isQuiet = waiting.every(
+      ({ sessionId, callId, open }) =>
+        open.length > 0 && open.every(({ number }) => asked.has(`${sessionId} ${callId}/${number}`)),
+    );
     if (isQuiet && results.size + waiting.length === seeds.length) return waiting.length;
     await sleep(5);
   }

@@ -1,11 +1,16 @@
+import { realpathSync } from "node:fs";
 import { realpath, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
-import { makeTemporaryDirectory } from "../../base/temporary-directory.ts";
-import { race } from "../../base/timers/race.ts";
-import type { ConfinedProgram } from "../../sandboxes/process/long-running/confined-program.ts";
-import type { ProcessSandbox } from "../../sandboxes/process/process-sandbox.ts";
-import { findCompiler } from "./find-compiler.ts";
+import { CollectedBytes } from "../base/collected-bytes.ts";
+import { resolveDependency } from "../base/package/resolve-dependency.ts";
+import { makeTemporaryDirectory } from "../base/temporary-directory.ts";
+import { race } from "../base/timers/race.ts";
+import type { ConfinedProgram } from "../sandboxes/process/long-running/confined-program.ts";
+import type { ProcessSandbox } from "../sandboxes/process/process-sandbox.ts";
+
+const FIRST_VERSION = 7;
 
 /** How long a program may be compiled, in ms: on an idle machine, it takes less than 100. */
 const WALL_TIME_MS = 10_000;
@@ -18,9 +23,23 @@ const MAX_OUTPUT_BYTES = 256 * 1_024;
 
 /** No file can name another one, and none is written. What a program catches are errors with `code` and `message`. */
 const OPTIONS = [
-  ...["--noEmit", "--noResolve", "--pretty", "false", "--types", "", "--skipLibCheck", "--target", "esnext"],
-  ...["--lib", "esnext,webworker", "--strict", "--noImplicitAny", "false"],
-  ...["--useUnknownInCatchVariables", "false", "--singleThreaded"],
+  "--noEmit",
+  "--noResolve",
+  "--pretty",
+  "false",
+  "--types",
+  "",
+  "--skipLibCheck",
+  "--target",
+  "esnext",
+  "--lib",
+  "esnext,webworker",
+  "--strict",
+  "--noImplicitAny",
+  "false",
+  "--useUnknownInCatchVariables",
+  "false",
+  "--singleThreaded",
 ];
 
 /** What the compiler said; or why it said nothing. */
@@ -81,7 +100,7 @@ export class ConfinedCompiler {
 
 /** Loaded when it is needed: most processes check no types. */
 async function openSandbox(): Promise<ProcessSandbox> {
-  const { ProcessSandbox } = await import("../../sandboxes/process/process-sandbox.ts");
+  const { ProcessSandbox } = await import("../sandboxes/process/process-sandbox.ts");
   return ProcessSandbox.open(() => {
     throw new Error("the compiler has no network");
   });
@@ -103,11 +122,34 @@ async function endOf(program: ConfinedProgram, signal: AbortSignal | undefined):
 
 /** Reads a stream to its end, and keeps its beginning. */
 async function textOf(stream: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const read = new CollectedBytes();
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    if (length < MAX_OUTPUT_BYTES) chunks.push(chunk);
-    length += chunk.length;
+    if (read.length < MAX_OUTPUT_BYTES) read.add(chunk);
   }
-  return Buffer.concat(chunks).subarray(0, MAX_OUTPUT_BYTES).toString();
+  return read.read().subarray(0, MAX_OUTPUT_BYTES).toString();
+}
+
+/**
+ * Returns the real path of the native compiler of the peer dependency `typescript`.
+ *
+ * @throws {TypeError} if it is not installed, or older than version 7, which is the first one with a native compiler.
+ */
+function findCompiler(): string {
+  const install = "typeCheck needs TypeScript 7 or later: npm install typescript@7";
+  let manifest: string;
+  try {
+    manifest = resolveDependency("typescript/package.json");
+  } catch (cause) {
+    throw new TypeError(`${install}. It is not installed`, { cause });
+  }
+  const require = createRequire(manifest);
+  const { version } = require(manifest) as { readonly version: string };
+  if (Number.parseInt(version, 10) < FIRST_VERSION)
+    throw new TypeError(`${install}. Version ${version} is installed`);
+  const native = `@typescript/typescript-${process.platform}-${process.arch}`;
+  try {
+    return realpathSync(join(dirname(require.resolve(`${native}/package.json`)), "lib/tsc"));
+  } catch (cause) {
+    throw new TypeError(`${install}. Its package for this platform, ${native}, is not installed`, { cause });
+  }
 }

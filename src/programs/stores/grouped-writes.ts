@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { OpenDatabasePlace } from "../../../base/open-file-place.ts";
-import { SuspensionStoreError } from "../suspension-store.ts";
+import type { OpenDatabasePlace } from "../../base/open-file-place.ts";
 import { readableError } from "./open-database.ts";
+import { SuspensionStoreError } from "./suspension-store.ts";
 
 interface Waiting {
   /** Runs the statements, and returns a function that settles the write once the group is committed. */

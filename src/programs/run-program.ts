@@ -1,8 +1,8 @@
-import type { Tool } from "../../engine/tool.ts";
-import { QUICKJS_DEFAULT_LIMITS } from "../../sandboxes/quickjs/quickjs-limits.ts";
-import type { PreflightContext } from "../../tool/preflight.ts";
-import type { SideEffects } from "../../tool/side-effects.ts";
-import type { ProgramChecker } from "../check/program-checker.ts";
+import type { Tool } from "../engine/tool.ts";
+import { QUICKJS_DEFAULT_LIMITS } from "../sandboxes/quickjs/quickjs-limits.ts";
+import type { PreflightContext } from "../tool/preflight.ts";
+import type { SideEffects } from "../tool/side-effects.ts";
+import type { ProgramChecker } from "./check/program-checker.ts";
 import { PROGRAM_RUNTIME } from "./runtime-source.ts";
 
 /** The longest program, in UTF-16 code units. */

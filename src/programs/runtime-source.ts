@@ -14,9 +14,9 @@ export const PROGRAM_RUNTIME: string = `
 const AsyncFunction = (async () => {}).constructor;
 const { apply, ownKeys: keysOf } = Reflect;
 const { exec } = RegExp.prototype;
-const ErrorOf = Error, SyntaxErrorOf = SyntaxError, TypeErrorOf = TypeError, ProxyOf = Proxy, PromiseOf = Promise;
+const ErrorOf = Error, SyntaxErrorOf = SyntaxError, TypeErrorOf = TypeError, ReferenceErrorOf = ReferenceError, ProxyOf = Proxy, PromiseOf = Promise;
 const { isArray } = Array;
-const { defineProperty: define, keys: namesOf, prototype: objectMembers } = Object;
+const { defineProperty: define, getPrototypeOf, keys: namesOf, prototype: objectMembers } = Object;
 const { toPrimitive } = Symbol;
 const FRAME = /<input>:(\\d+)(?::(\\d+))?/;
 const global = globalThis;
@@ -75,8 +75,30 @@ const compile = (code) => {
 };
 const NEW_LINE = "\\n";
 
+// What is not there, and what there is in its place.
+const UNDEFINED = /^'([^']+)' is not defined$/;
+const CALLS = "call a tool with tools.<name>(input)";
+const REPLACED = {
+  __proto__: null,
+  require: "there are no modules to load: " + CALLS,
+  module: "there are no modules: end the program with an expression or 'return'",
+  exports: "there are no modules: end the program with an expression or 'return'",
+  process: "there is no process: return a result, or throw an error",
+  print: "write to the log with console.log",
+  functions: CALLS, callTool: CALLS, call_tool: CALLS, codemode: CALLS, mcp: CALLS, tool: CALLS,
+};
+const hintOn = (message, tools) => {
+  const found = typeof message === "string" ? apply(exec, UNDEFINED, [message]) : null;
+  if (found === null) return "";
+  if (REPLACED[found[1]] !== undefined) return ": " + REPLACED[found[1]];
+  return found[1] in tools ? ": did you mean tools." + found[1] + "?" : "";
+};
+
 // Adds where the program threw to what the model reads.
-const located = (thrown) => {
+const located = (thrown, tools) => {
+  try {
+    if (thrown instanceof ReferenceErrorOf) thrown.message += hintOn(thrown.message, tools);
+  } catch {}
   try {
     if (!(thrown instanceof ErrorOf) || typeof thrown.stack !== "string") return thrown;
     const found = apply(exec, FRAME, [thrown.stack]);
@@ -91,6 +113,11 @@ const LINES_BEFORE = 3;
 // Waits for the promises in a result, and writes out its errors, which JSON has no form for.
 const MAX_DEPTH = 64;
 const isPlain = (value) => typeof value === "object" && value !== null && typeof value.toJSON !== "function";
+// Of a map or bytes, a copy would be empty: what is lost is found later.
+const hasOnlyMembers = (value) => {
+  const prototype = getPrototypeOf(value);
+  return isArray(value) || prototype === objectMembers || prototype === null || value instanceof ErrorOf;
+};
 const needsWork = (value, depth) => {
   if (!isPlain(value) || depth > MAX_DEPTH) return false;
   if (value instanceof PromiseOf || value instanceof ErrorOf) return true;
@@ -100,7 +127,7 @@ const needsWork = (value, depth) => {
 };
 const settled = async (value, depth) => {
   if (value instanceof PromiseOf) return settled(await value, depth);
-  if (!isPlain(value) || depth > MAX_DEPTH) return value;
+  if (!isPlain(value) || depth > MAX_DEPTH || !hasOnlyMembers(value)) return value;
   const copy = isArray(value) ? [] : {};
   const names = namesOf(value);
   if (value instanceof ErrorOf) {
@@ -131,7 +158,7 @@ export default async ({ code, notes }, context) => {
     for (let i = 0; i < left.length; i++) await left[i];
     return needsWork(value, 0) ? await settled(value, 0) : value;
   } catch (thrown) {
-    throw located(thrown);
+    throw located(thrown, tools);
   }
 };
 `;

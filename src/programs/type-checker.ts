@@ -1,0 +1,175 @@
+import { FairQueue } from "../base/fair-queue.ts";
+import { beginning } from "../base/text.ts";
+import { UNPRINTABLE } from "../base/unprintable.ts";
+import type { PreflightContext } from "../tool/preflight.ts";
+import { ConfinedCompiler } from "./confined-compiler.ts";
+
+const PROGRAM = "program.ts";
+
+const DECLARATIONS = "declarations.d.ts";
+
+/** The lines before those of the program, in its file. */
+const LINES_BEFORE = 1;
+
+/** The longest message of the compiler that is passed on, in UTF-16 code units. */
+const MAX_MESSAGE_LENGTH = 400;
+
+/** The most problems that are passed on. */
+const MAX_PROBLEMS = 10;
+
+/** A line about a problem of the program. */
+const DIAGNOSTIC = /^program\.ts\((\d+),(\d+)\): error TS\d+: (.*)$/;
+
+/** A function that is the whole program is called with `tools`, so that its parameter needs no type. */
+const RUN = `declare function sandgateRun(program: (given: typeof tools) => unknown): unknown;
+declare function sandgateRun(value: unknown): unknown;
+`;
+
+/** What is known of a program before its types are checked. */
+interface TypedProgram {
+  readonly code: string;
+  /** Whether it is an expression, without a semicolon behind it, and not the body of an asynchronous function. */
+  readonly isExpression: boolean;
+  /** The declaration of `tools`, with the types of those that the program names. */
+  readonly declarations: string;
+}
+
+/** How many compilers run at once. */
+const AT_ONCE = 2;
+
+/** How many programs of one caller wait for a compiler. */
+const MAX_WAITING = 16;
+
+interface Waiting {
+  readonly caller: string | undefined;
+  readonly go: () => void;
+}
+
+/** Has programs wait for a compiler. Callers take turns: the programs of one do not keep those of another from being checked. */
+export class CompilerTurns {
+  readonly #waiting = new FairQueue<Waiting>(({ caller }) => ({ principal: caller }));
+  /** How many programs of each caller wait; no entry is zero. */
+  readonly #counts = new Map<string | undefined, number>();
+  #running = 0;
+
+  /**
+   * Compiles something when it is the caller's turn.
+   *
+   * @returns what `compile` returns; `undefined` if too many programs of the caller wait.
+   */
+  async run<Result>(caller: string | undefined, compile: () => Promise<Result>): Promise<Result | undefined> {
+    if (this.#running < AT_ONCE) this.#running++;
+    else if ((this.#counts.get(caller) ?? 0) >= MAX_WAITING) return undefined;
+    else await this.#turn(caller);
+    try {
+      return await compile();
+    } finally {
+      this.#next();
+    }
+  }
+
+  #turn(caller: string | undefined): Promise<void> {
+    this.#counts.set(caller, (this.#counts.get(caller) ?? 0) + 1);
+    return new Promise((go) => this.#waiting.add({ caller, go }));
+  }
+
+  /** Gives the place of a program that has been checked to the next one. */
+  #next(): void {
+    const next = this.#waiting.next();
+    if (next === undefined) {
+      this.#running--;
+      return;
+    }
+    const { caller, go } = next;
+    const left = (this.#counts.get(caller) ?? 1) - 1;
+    if (left > 0) this.#counts.set(caller, left);
+    else this.#counts.delete(caller);
+    go();
+  }
+}
+
+/** What checks the types of programs that are written in TypeScript. */
+export interface ProgramTypes {
+  readonly checker: TypeChecker;
+  /** Returns the declaration of `tools` with these, whose names exist. Any other name is a tool of any type. */
+  readonly declare: (names: readonly string[]) => string;
+}
+
+/** Checks the types of programs with TypeScript's compiler. */
+export class TypeChecker {
+  readonly #compiler: ConfinedCompiler;
+  readonly #turns = new CompilerTurns();
+
+  /** @throws {TypeError} if TypeScript 7 is not installed. */
+  constructor() {
+    this.#compiler = new ConfinedCompiler();
+  }
+
+  /**
+   * Returns what is wrong with a program, as `/code line:column: message`.
+   *
+   * @throws if the types cannot be checked here. The message says why, for operators.
+   */
+  async problemsOf(
+    program: TypedProgram,
+    { principal, signal }: Pick<PreflightContext, "principal" | "signal">,
+  ): Promise<readonly string[]> {
+    const problems = await this.#turns.run(principal?.id, () => this.#check(program, signal));
+    return problems ?? ["/code types cannot be checked while so many other programs are: run it again later"];
+  }
+
+  async #check(program: TypedProgram, signal: AbortSignal | undefined): Promise<readonly string[]> {
+    if (signal?.aborted === true) return [];
+    const end = await this.#compiler.check(filesOf(program), signal);
+    switch (end.status) {
+      case "checked":
+        return readDiagnostics(end.output);
+      case "cancelled":
+        return [];
+      case "exhausted":
+        return ["/code types take too much time or memory to check: use simpler types, or language 'js'"];
+    }
+  }
+
+  /** Releases what is held between checks. The next check opens it again. */
+  async close(): Promise<void> {
+    await this.#compiler.close();
+  }
+}
+
+/** Returns the files for the compiler, by their names. */
+function filesOf({ code, isExpression, declarations }: TypedProgram): Readonly<Record<string, string>> {
+  const program = isExpression
+    ? `(async () => sandgateRun(\n${code}\n))();\n`
+    : `(async () => {\n${code}\n})();\n`;
+  return { [PROGRAM]: program, [DECLARATIONS]: declarations + RUN };
+}
+
+/**
+ * Reads what the compiler said, and returns the first problems of the program as `/code line:column: message`.
+ *
+ * @param output Its last line is ignored unless it ends: what the compiler says is cut when it is too long.
+ * @throws {Error} if it said anything about something else, such as its options.
+ */
+export function readDiagnostics(output: string): readonly string[] {
+  const problems: string[] = [];
+  for (const line of output.split("\n").slice(0, -1)) {
+    if (problems.length === MAX_PROBLEMS) break;
+    // The lines that explain a problem further are indented.
+    if (line.startsWith(" ")) continue;
+    const [, at = "", column, message = ""] = DIAGNOSTIC.exec(line) ?? [];
+    if (at === "") throw new Error(`the compiler said: ${beginning(line, MAX_MESSAGE_LENGTH)}`);
+    const text = beginning(withoutAdvice(message.trim()), MAX_MESSAGE_LENGTH).replace(UNPRINTABLE, "\ufffd");
+    problems.push(`/code ${Math.max(Number(at) - LINES_BEFORE, 1)}:${column}: ${text}`);
+  }
+  if (problems.length === 0 && output !== "") return ["/code types do not fit"];
+  return problems;
+}
+
+/** Replaces the advice to install types or to change options, which a program cannot follow. */
+function withoutAdvice(message: string): string {
+  return message.replace(
+    /^(Cannot find (?:name|module) '[^']*')(?:\.| or) (?:Do you need|its corresponding|Try |Consider ).*$/,
+    "$1: programs have what JavaScript has and web APIs, and reach everything else by tools",
+  );
+}
