@@ -1,17 +1,97 @@
+import { adopt, isThenable } from "../base/promises.ts";
 import { receiveCall, type ToolCall } from "../engine/call/call.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
+import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../engine/call/journal.ts";
 import type { ToolDispatchEngine } from "../engine/engine.ts";
-import { denial, Refusal } from "../engine/failure/refusal.ts";
 import { refuseCall } from "../engine/pipeline.ts";
+import { denial, Refusal } from "../engine/refusal.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import type { CapabilityKernel } from "../policy/kernel/capability-kernel.ts";
-import type { RuntimePolicy } from "../policy/policy.ts";
-import { CountedPolicy } from "./access/counted-policy.ts";
+import { CanonicalJson } from "../json/canonical.ts";
+import type { JsonValue } from "../json/value.ts";
+import type { CapabilityKernel } from "../policy/capability-kernel.ts";
+import type { PolicyDecision } from "../policy/decision.ts";
+import type { PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
 import { checkDeclaredAccess } from "./access/declared-access.ts";
-import { AgentJournal } from "./agent-journal.ts";
-import { type Slug, slugOfFailure } from "./slugs.ts";
+import { type Slug, slugOf, slugOfFailure } from "./slugs.ts";
 import type { Answer, WireCall } from "./wire/messages.ts";
+
+/**
+ * The journal of one supervised call and of those that its tool makes: a denial has the slug that the agent reads, and that of
+ * its own call the arguments as it wrote them.
+ */
+class AgentJournal implements CallJournal {
+  readonly #journal: CallJournal;
+  readonly #args: JsonValue;
+  readonly #slug: Slug | undefined;
+
+  /** @param slug Default: that of the code. */
+  constructor(journal: CallJournal, args: JsonValue, slug: Slug | undefined) {
+    this.#journal = journal;
+    this.#args = args;
+    this.#slug = slug;
+  }
+
+  get awaitsEvery(): boolean {
+    return this.#journal.awaitsEvery === true;
+  }
+
+  get problem(): string | undefined {
+    return this.#journal.problem;
+  }
+
+  begin(record: DispatchedRecord): undefined | Promise<void> {
+    return this.#journal.begin(record);
+  }
+
+  end(record: EndedRecord): unknown {
+    return this.#journal.end(record);
+  }
+
+  deny(record: DeniedRecord): unknown {
+    const { code, parent } = record;
+    if (parent !== undefined) {
+      return this.#journal.deny({ ...record, slug: slugOf(code) });
+    }
+    const { canonical = new CanonicalJson(this.#args) } = record;
+    return this.#journal.deny({ ...record, canonical, slug: this.#slug ?? slugOf(code) });
+  }
+}
+
+/** The policy of one call and of those that its tool makes. Each is counted unless it is denied. */
+class CountedPolicy implements RuntimePolicy {
+  readonly #kernel: CapabilityKernel;
+  readonly #agent: string;
+  readonly #policy: RuntimePolicy;
+  /** The ids of calls that were counted: a policy is asked again when a person has confirmed a call. */
+  readonly #counted = new Set<string>();
+
+  constructor(kernel: CapabilityKernel, agent: string, policy: RuntimePolicy) {
+    this.#kernel = kernel;
+    this.#agent = agent;
+    this.#policy = policy;
+  }
+
+  get revision(): string | undefined {
+    return this.#policy.revision;
+  }
+
+  /** @throws {Refusal} if a quota of the agent is used up, also as a rejection. */
+  check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {
+    const decision: unknown = this.#policy.check(request);
+    const count = (answer: unknown): PolicyDecision => this.#count(answer as PolicyDecision, request);
+    return isThenable(decision) ? adopt(decision).then(count) : count(decision);
+  }
+
+  #count(decision: PolicyDecision, { callId, tool }: PolicyRequest): PolicyDecision {
+    if (decision.decision === "deny" || this.#counted.has(callId)) return decision;
+    const full = this.#kernel.count(this.#agent, tool.name);
+    if (full !== undefined)
+      throw new Refusal("permission_denied", `Permission denied: ${full}`, { detail: full });
+    this.#counted.add(callId);
+    return decision;
+  }
+}
 
 /** What the calls of one agent are dispatched with. */
 export interface AgentCallsOptions {

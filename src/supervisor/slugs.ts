@@ -1,5 +1,5 @@
 import type { ToolExecution } from "../engine/call/execution.ts";
-import type { ErrorCode } from "../engine/failure/errors.ts";
+import type { ErrorCode } from "../engine/errors.ts";
 
 /** What an agent reads of why its call failed. */
 export type Slug = "tool_not_found" | "permission_denied" | "fs_denied" | "invalid_args" | "tool_failed";

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
 import { ToolRegistry } from "../engine/registry.ts";
-import type { AgentCapabilities } from "../policy/kernel/agent-capabilities.ts";
-import type { CapabilityKernel } from "../policy/kernel/capability-kernel.ts";
+import type { AgentCapabilities } from "../policy/agent-capabilities.ts";
+import type { CapabilityKernel } from "../policy/capability-kernel.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import { checkPrincipal } from "../policy/principal.ts";
 import { ToolPreparationError } from "../sandboxes/contract/sandbox.ts";
@@ -18,6 +19,36 @@ import { Agent, type AgentHandle } from "./agent.ts";
 import { AgentCalls } from "./agent-calls.ts";
 import { AgentLog, type AgentLogLine } from "./agent-log.ts";
 import { ownFiles } from "./own-files.ts";
+
+const NAMES: OptionNames<SupervisorOptions> = {
+  journal: true,
+  events: true,
+  tracer: true,
+  redaction: true,
+  hooks: true,
+  confirm: true,
+  ask: true,
+  timeouts: true,
+  unhandledErrors: true,
+  decisionTimeoutMs: true,
+  upperBound: true,
+  registry: true,
+  kernel: true,
+  sandboxes: true,
+  policy: true,
+  onLog: true,
+  maxAgents: true,
+};
+const AGENT_NAMES: OptionNames<AgentOptions> = {
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+  capabilities: true,
+  id: true,
+  channel: true,
+  confinement: true,
+};
 
 /** Options of {@link openSupervisor}, with those of a call's context that every agent shares. */
 export interface SupervisorOptions
@@ -106,6 +137,7 @@ class OpenSupervisor implements Supervisor {
   #isClosed = false;
 
   constructor(options: SupervisorOptions) {
+    refuseUnknown(options, NAMES, "openSupervisor");
     const { kernel, journal, registry = new ToolRegistry(), policy } = options;
     this.#options = options;
     this.#registry = registry;
@@ -120,6 +152,7 @@ class OpenSupervisor implements Supervisor {
   }
 
   async start(options: AgentOptions): Promise<AgentHandle> {
+    refuseUnknown(options, AGENT_NAMES, "an agent");
     const { id = randomUUID(), capabilities } = options;
     const { kernel, maxAgents = MAX_AGENTS } = this.#options;
     if (this.#isClosed) throw new TypeError("the supervisor is closed");
@@ -196,11 +229,17 @@ class OpenSupervisor implements Supervisor {
       checkNet: (origin: string) => kernel.checkNet(id, String(origin)),
     });
     const calls = new AgentCalls({
-      ...{ agent: id, kernel, engine: this.#engine, policy: this.#policy },
+      agent: id,
+      kernel,
+      engine: this.#engine,
+      policy: this.#policy,
       context: {
         ...context,
-        ...{ registry: this.#registry, policy: this.#policy, sessionId: `agent:${id}` },
-        ...{ principal: checkPrincipal({ id, kind: "agent" }), signal: cancelling.signal },
+        registry: this.#registry,
+        policy: this.#policy,
+        sessionId: `agent:${id}`,
+        principal: checkPrincipal({ id, kind: "agent" }),
+        signal: cancelling.signal,
         agent: Object.freeze({ id, pid, kernel: checks }),
       },
     });

@@ -29,7 +29,8 @@ export async function agentSessions(
 ): Promise<TestSessions> {
   let sessions: Sessions | undefined;
   const own = agentTools({
-    ...{ sessions: () => sessions as Sessions, runAgent },
+    sessions: () => sessions as Sessions,
+    runAgent,
     ...(worker && { worker }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   });

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../src/json/value.ts";
 import { allow } from "../../src/policy/decision.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import type { PolicyRequest } from "../../src/policy/policy.ts";
-import { BASE_MODES } from "../../src/sessions/deciding/levels.ts";
+import { BASE_MODES } from "../../src/sessions/levels.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
@@ -182,7 +182,10 @@ describe("a child never has more than its parent", () => {
         tools: [
           tool("read", "read"),
           {
-            ...{ name: "guest", description: "", inputSchema: { type: "object" }, sideEffects: "none" },
+            name: "guest",
+            description: "",
+            inputSchema: { type: "object" },
+            sideEffects: "none",
             quickjs: { source: "export default () => 1" },
           },
         ],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { allow } from "../../src/policy/decision.ts";
 import type { Session } from "../../src/sessions/session.ts";
-import { shellTools } from "../../src/toolsets/shell/shell-tools.ts";
+import { shellTools } from "../../src/toolsets/shell-tools.ts";
 import { unavailable } from "../sandboxes/process/availability.ts";
 import { agentSessions, run } from "./harness.ts";
 

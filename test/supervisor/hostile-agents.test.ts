@@ -216,6 +216,8 @@ describe("An agent that can exchange nothing any more, and stays,", () => {
       "call-close-and-stay",
       { channel: true, env: { SANDGATE_FD: "3" } },
     ],
+    ["because it closed its standard streams", "close-and-stay", {}],
+    ["because it closed its standard streams after its last call", "call-close-and-stay", {}],
   ])("%s, is ended", async (_, mode, options) => {
     await using scene = await SupervisorScene.open();
     const { end, log } = await scene.play(mode, EVERYTHING, options);

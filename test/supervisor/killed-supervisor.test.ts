@@ -40,7 +40,8 @@ test.skipIf(ISOLATIONS.length === 0)(
     const agent = ["/bin/sh", "-c", `echo '${line}'; sleep ${seconds}; true`];
     const supervise = ["supervise", "-c", join(folder, "sandgate.yaml"), "--", ...agent];
     const child = spawn(process.execPath, ["--no-warnings", MAIN, ...supervise], {
-      ...{ stdio: "ignore", cwd: folder },
+      stdio: "ignore",
+      cwd: folder,
     });
     await expect.poll(() => countSleepers(seconds), { timeout: 30_000 }).toBe(2);
     child.kill("SIGKILL");

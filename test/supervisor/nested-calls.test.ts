@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { defineTool } from "../../src/engine/tool.ts";
+import type { AgentQuotas } from "../../src/policy/agent-capabilities.ts";
 import { allow } from "../../src/policy/decision.ts";
-import type { AgentQuotas } from "../../src/policy/kernel/agent-capabilities.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { type Played, SupervisorScene } from "./scene.ts";
 
@@ -39,7 +39,9 @@ async function play(limits: AgentQuotas): Promise<Played & { readonly ran: numbe
   scene.registry.register(outer);
   scene.registry.register(
     defineTool({
-      ...{ name: "inner", description: "Counts its calls.", inputSchema: { type: "object" } },
+      name: "inner",
+      description: "Counts its calls.",
+      inputSchema: { type: "object" },
       host: () => ++ran,
     }),
   );

@@ -5,8 +5,8 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { readJournal } from "../../src/journal/read/read-journal.ts";
-import type { AgentCapabilities } from "../../src/policy/kernel/agent-capabilities.ts";
-import { CapabilityKernel } from "../../src/policy/kernel/capability-kernel.ts";
+import type { AgentCapabilities } from "../../src/policy/agent-capabilities.ts";
+import { CapabilityKernel } from "../../src/policy/capability-kernel.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { AgentEnd } from "../../src/supervisor/agent.ts";
 import type { AgentLogLine } from "../../src/supervisor/agent-log.ts";
@@ -15,7 +15,7 @@ import {
   openSupervisor,
   type SupervisorOptions,
 } from "../../src/supervisor/supervisor.ts";
-import { registerBasicTools } from "../../src/toolsets/basic/register-basic-tools.ts";
+import { registerBasicTools } from "../../src/toolsets/register-toolset.ts";
 import { ISOLATIONS } from "../sandboxes/process/availability.ts";
 
 export const AGENTS: string = join(import.meta.dirname, "agents");
@@ -109,7 +109,10 @@ export class SupervisorScene implements AsyncDisposable {
     registerBasicTools(this.registry);
     for (const tool of [throwing, waiting, aware] as Tool[]) this.registry.register(tool);
     this.supervisor = openSupervisor({
-      ...{ registry: this.registry, kernel: this.kernel, sandboxes, journal },
+      registry: this.registry,
+      kernel: this.kernel,
+      sandboxes,
+      journal,
       onLog: (line) => this.log.push(line),
       ...options,
     });
@@ -119,7 +122,9 @@ export class SupervisorScene implements AsyncDisposable {
   start(mode: string, options: Partial<AgentOptions> = {}): ReturnType<typeof this.supervisor.start> {
     const { env, ...others } = options;
     return this.supervisor.start({
-      ...{ command: process.execPath, args: ["--no-warnings", join(AGENTS, "agent.ts")], cwd: AGENTS },
+      command: process.execPath,
+      args: ["--no-warnings", join(AGENTS, "agent.ts")],
+      cwd: AGENTS,
       env: { SANDGATE_AGENT: mode, ...env },
       confinement: isolation === undefined ? "none" : "process",
       ...others,

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../src/engine/tool.ts";
+import type { AgentCapabilities } from "../../src/policy/agent-capabilities.ts";
 import { ask, deny } from "../../src/policy/decision.ts";
-import type { AgentCapabilities } from "../../src/policy/kernel/agent-capabilities.ts";
 import { ToolFailure } from "../../src/tool/tool-failure.ts";
 import { type Played, SupervisorScene } from "./scene.ts";
 
@@ -12,23 +12,32 @@ const echo = { tool: "Echo", args: { text: "x" } };
 const EVERYTHING = { tools: ["*"] };
 
 const hanging = defineTool({
-  ...{ name: "hanging", description: "Never ends.", inputSchema: { type: "object" } },
+  name: "hanging",
+  description: "Never ends.",
+  inputSchema: { type: "object" },
   timeoutMs: 100,
   host: () => new Promise(() => {}),
 });
 const flooding = defineTool({
-  ...{ name: "flooding", description: "Returns 3 MiB.", inputSchema: { type: "object" } },
+  name: "flooding",
+  description: "Returns 3 MiB.",
+  inputSchema: { type: "object" },
   host: () => "x".repeat(3 * 1_024 * 1_024),
 });
 const refusing = defineTool({
-  ...{ name: "refusing", description: "Throws an error with a code.", inputSchema: { type: "object" } },
+  name: "refusing",
+  description: "Throws an error with a code.",
+  inputSchema: { type: "object" },
   host: () => {
     throw new ToolFailure("permission_denied", "the server refused it", { effect: "none" });
   },
 });
 /** Declares a path, and a URL. Its schema is checked after both. */
 const sending = defineTool({
-  ...{ name: "sending", description: "Sends a file.", sideEffects: "network", usesFiles: true },
+  name: "sending",
+  description: "Sends a file.",
+  sideEffects: "network",
+  usesFiles: true,
   paths: [{ argument: "/path", access: "read" }],
   urls: [{ argument: "/url" }],
   inputSchema: {

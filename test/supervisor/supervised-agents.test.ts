@@ -19,14 +19,20 @@ describe.each(WAYS)("A supervised agent with confinement '%s'", (confinement) =>
     expect(end).toEqual({ code: 0 });
     expect(answers).toEqual([
       {
-        ...{ op: "tool_response", tool_call_id: "call-0", ok: true, result: { text: "hello" } },
+        op: "tool_response",
+        tool_call_id: "call-0",
+        ok: true,
+        result: { text: "hello" },
         metadata: { durationMs: expect.any(Number) },
       },
     ]);
     expect(Object.keys(answers[0] ?? {})).toEqual(["op", "tool_call_id", "ok", "result", "metadata"]);
     expect(records).toContainEqual(
       expect.objectContaining({
-        ...{ type: "tool.call.dispatched", tool: "Echo", tool_call_id: "call-0", args: { text: "hello" } },
+        type: "tool.call.dispatched",
+        tool: "Echo",
+        tool_call_id: "call-0",
+        args: { text: "hello" },
         principal: { id: "a1", kind: "agent" },
       }),
     );
@@ -191,7 +197,12 @@ describe("A tool", () => {
       { id: "a7" },
     );
     expect(answers[0]?.result).toEqual({
-      ...{ agent: "a7", hasPid: true, tool: true, otherTool: false, fs: false, net: true },
+      agent: "a7",
+      hasPid: true,
+      tool: true,
+      otherTool: false,
+      fs: false,
+      net: true,
     });
   });
 

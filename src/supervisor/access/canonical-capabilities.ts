@@ -1,5 +1,5 @@
 import { isAbsolute } from "node:path";
-import { type AgentCapabilities, type FsCapability, pathOf } from "../../policy/kernel/agent-capabilities.ts";
+import { type AgentCapabilities, type FsCapability, pathOf } from "../../policy/agent-capabilities.ts";
 import { canonicalPath } from "./canonical-path.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { lookUpAll, parsePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { FsCapability } from "../../policy/kernel/agent-capabilities.ts";
-import type { CapabilityKernel } from "../../policy/kernel/capability-kernel.ts";
+import type { FsCapability } from "../../policy/agent-capabilities.ts";
+import type { CapabilityKernel } from "../../policy/capability-kernel.ts";
 import type { ToolAccess } from "../../tool/tool-traits.ts";
 import type { Slug } from "../slugs.ts";
 import { canonicalPath } from "./canonical-path.ts";

@@ -1,7 +1,7 @@
+import { type FsCapability, pathOf } from "../../policy/agent-capabilities.ts";
+import type { CapabilityKernel } from "../../policy/capability-kernel.ts";
 import { allow, deny, type PolicyDecision } from "../../policy/decision.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
-import { type FsCapability, pathOf } from "../../policy/kernel/agent-capabilities.ts";
-import type { CapabilityKernel } from "../../policy/kernel/capability-kernel.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import { type AllowedPath, checkDeclaredAccess } from "./declared-access.ts";

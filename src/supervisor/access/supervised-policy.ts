@@ -1,9 +1,9 @@
 import { adopt, isThenable } from "../../base/promises.ts";
+import type { CapabilityKernel } from "../../policy/capability-kernel.ts";
 import { allow, ask, checkDecision, type PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { commonFsGrants } from "../../policy/grant/fs-grant.ts";
 import { commonNetGrants } from "../../policy/grant/net-grant.ts";
-import type { CapabilityKernel } from "../../policy/kernel/capability-kernel.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import { kernelPolicy } from "./kernel-policy.ts";
 

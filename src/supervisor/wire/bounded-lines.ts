@@ -1,10 +1,11 @@
+import { CollectedBytes } from "../../base/collected-bytes.ts";
+
 const NEWLINE = 0x0a;
 
 /** Splits bytes into lines without their ends, and holds no more than one line of a limited length. */
 export class BoundedLines {
   readonly #maxBytes: number;
-  #chunks: Buffer[] = [];
-  #length = 0;
+  readonly #rest = new CollectedBytes();
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -12,7 +13,7 @@ export class BoundedLines {
 
   /** The bytes of the line that has no end yet. */
   get rest(): Buffer {
-    return Buffer.concat(this.#chunks);
+    return this.#rest.read();
   }
 
   /**
@@ -25,20 +26,18 @@ export class BoundedLines {
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       const part = chunk.subarray(start, end);
       start = end + 1;
-      if (this.#length + part.length > this.#maxBytes) return false;
-      const line = this.#chunks.length === 0 ? part : Buffer.concat([...this.#chunks, part]);
-      this.#chunks = [];
-      this.#length = 0;
+      if (this.#rest.length + part.length > this.#maxBytes) return false;
+      const line = this.#rest.length === 0 ? part : Buffer.concat([this.#rest.read(), part]);
+      this.#rest.clear();
       yield line;
     }
     const part = chunk.subarray(start);
-    this.#length += part.length;
-    if (this.#length > this.#maxBytes) {
-      this.#chunks = [];
+    if (this.#rest.length + part.length > this.#maxBytes) {
+      this.#rest.clear();
       return false;
     }
-    // A copy: the chunk may be a small part of a larger buffer, or be used again.
-    if (part.length > 0) this.#chunks.push(Buffer.from(part));
+    // A copy: the chunk may be used again.
+    if (part.length > 0) this.#rest.add(Buffer.from(part));
     return true;
   }
 }

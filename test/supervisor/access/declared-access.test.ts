@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
-import { CapabilityKernel } from "../../../src/policy/kernel/capability-kernel.ts";
+import { CapabilityKernel } from "../../../src/policy/capability-kernel.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import { checkDeclaredAccess } from "../../../src/supervisor/access/declared-access.ts";
 import { kernelPolicy } from "../../../src/supervisor/access/kernel-policy.ts";
@@ -61,7 +61,9 @@ describe("The kernel as a policy", () => {
   };
   const decide = (more: object): unknown =>
     kernelPolicy(kernel).check({
-      ...{ principal: { id: "a", kind: "agent" }, tool: fetching, input: { path: join(root, "a.txt") } },
+      principal: { id: "a", kind: "agent" },
+      tool: fetching,
+      input: { path: join(root, "a.txt") },
       ...more,
     } as unknown as PolicyRequest);
 

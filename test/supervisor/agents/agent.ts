@@ -107,7 +107,10 @@ const MODES: Readonly<Record<string, () => void | Promise<void>>> = {
   /** Makes calls that do not end, and exits as soon as it has written them. */
   leave: () => {
     const calls = Array.from({ length: Number(rest) }, (_, index) => ({
-      ...{ op: "tool_call", tool_call_id: `leave-${index}`, tool: "wait", args: {} },
+      op: "tool_call",
+      tool_call_id: `leave-${index}`,
+      tool: "wait",
+      args: {},
     }));
     output.write(calls.map((call) => `${JSON.stringify(call)}\n`).join(""), () => process.exit(7));
   },

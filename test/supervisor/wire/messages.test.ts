@@ -58,7 +58,10 @@ test("an answer is one line of JSON for every result", () => {
 test("a result that is longer than a line is a failure that says so", () => {
   const line = answerLine("a", { ok: true, result: "x".repeat(MAX_LINE_BYTES), durationMs: 1 }).toString();
   expect(JSON.parse(line)).toEqual({
-    ...{ op: "tool_response", tool_call_id: "a", ok: false, error: "tool_failed" },
+    op: "tool_response",
+    tool_call_id: "a",
+    ok: false,
+    error: "tool_failed",
     message: "The result is longer than 2 MiB, the most of one line: ask for less",
   });
 });
