@@ -39,12 +39,22 @@ export async function openBareAnswer(count: number): Promise<OpenCase> {
 
 function newQuestion(n: number): Parameters<Inquiries["ask"]>[0] {
   return {
-    ...{ kind: "call", sessionId: "session", turnId: "turn", messageId: `turn.${n}`, callId: `call_${n}` },
-    ...{ digest: String(n).padStart(64, "0"), choices: ["allow", "deny"] },
+    kind: "call",
+    sessionId: "session",
+    turnId: "turn",
+    messageId: `turn.${n}`,
+    callId: `call_${n}`,
+    digest: String(n).padStart(64, "0"),
+    choices: ["allow", "deny"],
     shown: {
-      ...{ toolName: "echo", sideEffects: "write", question: `Run the tool 'echo' (write, ${n})?`, grant },
+      toolName: "echo",
+      sideEffects: "write",
+      question: `Run the tool 'echo' (write, ${n})?`,
+      grant,
       inputSummary: { text: `${INPUT_TEXT} ${n}`, missing: "", isPartial: false },
-      ...{ arguments: `${INPUT_TEXT}${n}`, projectedChanges: [], rules: [] },
+      arguments: `${INPUT_TEXT}${n}`,
+      projectedChanges: [],
+      rules: [],
     },
   };
 }

@@ -38,7 +38,10 @@ export const clients: Question = {
 
 async function openClients(reading: number, silent: number): Promise<OpenCase> {
   const tool = defineTool({
-    ...{ name: "print", description: "", inputSchema: {}, sideEffects: "read" as const },
+    name: "print",
+    description: "",
+    inputSchema: {},
+    sideEffects: "read" as const,
     host: (_input, { onOutput }) => {
       for (let output = 0; output < OUTPUTS; output++) onOutput(CHUNK);
       return null;
@@ -46,8 +49,12 @@ async function openClients(reading: number, silent: number): Promise<OpenCase> {
   });
   const sandboxes = await openSandboxes();
   const server = await startServer({
-    ...{ registry: new ToolRegistry().register(tool), policy: new HostPolicy(), sandboxes },
-    ...{ listen: "127.0.0.1:0", limits: { drainMs: 1 }, sessions: {} },
+    registry: new ToolRegistry().register(tool),
+    policy: new HostPolicy(),
+    sandboxes,
+    listen: "127.0.0.1:0",
+    limits: { drainMs: 1 },
+    sessions: {},
     credentials: [{ id: "agent", token: TOKEN, roles: ["caller"] }],
   });
   const post = async (path: string, body: object, accept = "application/json"): Promise<Response> =>

@@ -18,7 +18,9 @@ export const consoleCalls: Question = {
 async function open(hasConsole: boolean): Promise<OpenCase> {
   const parts = await openParts("read");
   const server = await startServer({
-    ...{ ...parts, sessions: {}, listen: "127.0.0.1:0" },
+    ...parts,
+    sessions: {},
+    listen: "127.0.0.1:0",
     credentials: [{ id: "agent", token: "the-token-of-the-benchmark-00000000", roles: ["caller"] }],
     ...(hasConsole && { console: {} }),
   });

@@ -25,7 +25,10 @@ export interface Parts {
 /** Returns a registry with a host function that echoes, a policy that always allows it, and new sandboxes. */
 export async function openParts(sideEffects: SideEffects): Promise<Parts> {
   const tool = defineTool({
-    ...{ name: "echo", description: "", inputSchema: INPUT_SCHEMA, sideEffects },
+    name: "echo",
+    description: "",
+    inputSchema: INPUT_SCHEMA,
+    sideEffects,
     host: async (input: unknown) => input,
   });
   const registry = new ToolRegistry().register(tool);
@@ -36,8 +39,12 @@ export async function openParts(sideEffects: SideEffects): Promise<Parts> {
 export function sessionMembers(): Partial<DispatchContext> {
   const confirm: Confirm = async () => ({ decision: "nobody" });
   return {
-    ...{ turnId: "turn", messageId: "turn.1", confirm, signal: new AbortController().signal },
-    ...{ partialOutput: new Redaction(), unhandledErrors: "redacted" },
+    turnId: "turn",
+    messageId: "turn.1",
+    confirm,
+    signal: new AbortController().signal,
+    partialOutput: new Redaction(),
+    unhandledErrors: "redacted",
     timeouts: { quick: 60_000, slow: 600_000 },
   };
 }

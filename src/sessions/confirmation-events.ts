@@ -18,7 +18,9 @@ export function emitInto(
     const { callId, sessionId, shown, parent } = event.inquiry;
     const principal = principalOf(sessionId);
     const base: DispatchEventBase = {
-      ...{ callId, sessionId, toolName: shown.toolName },
+      callId,
+      sessionId,
+      toolName: shown.toolName,
       ...(principal !== undefined && { principal }),
       ...(parent !== undefined && { parent }),
       at: event.type === "resolved" ? event.resolution.at : event.inquiry.askedAt,
@@ -44,8 +46,14 @@ function bodyOf(event: InquiryEvent): DispatchEventBody {
   }
   const { sideEffects, inputSummary, projectedChanges, question, grant } = inquiry.shown;
   return {
-    ...{ ...asked, kind: inquiry.kind, sideEffects, choices: inquiry.choices },
-    ...{ inputSummary: inputSummary.text, missing: inputSummary.missing },
-    ...{ projectedChanges, question, grant },
+    ...asked,
+    kind: inquiry.kind,
+    sideEffects,
+    choices: inquiry.choices,
+    inputSummary: inputSummary.text,
+    missing: inputSummary.missing,
+    projectedChanges,
+    question,
+    grant,
   };
 }

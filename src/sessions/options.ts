@@ -1,14 +1,9 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
-import { checkMembers, type DispatchContext } from "../engine/call/context.ts";
+import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
-import {
-  type ClassLevels,
-  DEFAULT_CLASS_LEVELS,
-  type Level,
-  TOOL_LEVELS,
-  type ToolLevel,
-} from "./deciding/levels.ts";
 import type { DurableRuntime } from "./durable/durable-runtime.ts";
+import { type ClassLevels, DEFAULT_CLASS_LEVELS, type Level, TOOL_LEVELS, type ToolLevel } from "./levels.ts";
 import type { CustomMode } from "./modes/mode.ts";
 import { Modes } from "./modes/modes.ts";
 import type { SessionStore } from "./store/store.ts";
@@ -24,8 +19,8 @@ export type SessionsOptions<Embedder = unknown> = Omit<DispatchContext<Embedder>
   readonly confirmations?: ConfirmationOptions;
   readonly limits?: SessionLimits;
   /**
-   * What survives a restart. The sessions close it. Default: inquiries and approvals are kept in memory, and calls are
-   * not kept.
+   * What survives a restart. The sessions close it. Default: inquiries and approvals are stored in memory, and calls are
+   * not stored.
    */
   readonly store?: SessionStore;
   /**
@@ -44,7 +39,7 @@ type SessionMember =
   | "principal"
   | "confirm"
   | "ask"
-  | "holdChanges"
+  | "stageChanges"
   | "signal"
   | "partialOutput";
 
@@ -78,8 +73,8 @@ export interface SessionLimits {
   /** How many calls of a tool the session can make, by its name. Default: no limit. */
   readonly callsPerTool?: Readonly<Record<string, number>>;
   /**
-   * How many calls are kept of each session and of each principal, for rules with conditions on earlier calls. All
-   * together, ten times as many are kept. A condition that looks back further is unclear. Default: 100,000.
+   * How many calls are stored of each session and of each principal, for rules with conditions on earlier calls. All
+   * together, ten times as many are stored. A condition that looks back further is unclear. Default: 100,000.
    */
   readonly ledgerEntries?: number;
 }
@@ -113,6 +108,7 @@ export function checkOptions(options: SessionsOptions): Settings {
   if (store !== undefined && durable !== undefined) {
     throw new TypeError("a durable runtime has a store of its own: 'store' must be absent");
   }
+  refuseUnknown(options, NAMES, "openSessions");
   checkMembers(context);
   refuseUnknown(confirmations, CONFIRMATION_NAMES, "confirmations");
   refuseUnknown(limits, LIMIT_NAMES, "limits");
@@ -126,7 +122,7 @@ export function checkOptions(options: SessionsOptions): Settings {
     checkOneOf(level, TOOL_LEVELS, `confirmations.tools['${name}']`);
   }
   return {
-    context: context as Settings["context"],
+    context: guardRedactions(context) as Settings["context"],
     modes: new Modes(confirmations.modes),
     classes: { ...DEFAULT_CLASS_LEVELS, ...classes },
     tools: new Map(Object.entries(tools)),
@@ -141,20 +137,62 @@ export function checkOptions(options: SessionsOptions): Settings {
   };
 }
 
-const CONFIRMATION_NAMES = [
-  ...["modes", "default", "tools", "trustedWorkspaces", "trustedWorkspaceOverrides", "timeoutMs"],
-];
-const LIMIT_NAMES = ["concurrency", "perTool", "calls", "callsPerTool", "ledgerEntries"];
-
-/** A misspelt option must not leave a call without its question. */
-function refuseUnknown(options: object, known: readonly string[], what: string): void {
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw new TypeError(`unknown option '${name}' in ${what}`);
-  }
-}
+/** With what a server of sessions may have for its executor alone. */
+const NAMES: OptionNames<SessionsOptions & Pick<DispatchContext, SessionMember>> = {
+  registry: true,
+  policy: true,
+  sandboxes: true,
+  sessionId: true,
+  turnId: true,
+  messageId: true,
+  workspace: true,
+  principal: true,
+  agent: true,
+  toolAlias: true,
+  hooks: true,
+  events: true,
+  redaction: true,
+  partialOutput: true,
+  confirm: true,
+  ask: true,
+  stageChanges: true,
+  journal: true,
+  suspensions: true,
+  tracer: true,
+  idempotencyKey: true,
+  signal: true,
+  waitedMs: true,
+  turn: true,
+  decisionTimeoutMs: true,
+  unhandledErrors: true,
+  resultBudget: true,
+  timeouts: true,
+  upperBound: true,
+  embedder: true,
+  confirmations: true,
+  limits: true,
+  store: true,
+  durable: true,
+};
+const CONFIRMATION_NAMES: OptionNames<ConfirmationOptions> = {
+  modes: true,
+  default: true,
+  tools: true,
+  trustedWorkspaces: true,
+  trustedWorkspaceOverrides: true,
+  timeoutMs: true,
+};
+const LIMIT_NAMES: OptionNames<SessionLimits> = {
+  concurrency: true,
+  perTool: true,
+  calls: true,
+  callsPerTool: true,
+  ledgerEntries: true,
+};
+const CLASSES = Object.fromEntries(SIDE_EFFECTS.map((name) => [name, true]));
 
 function checkClasses(classes: Partial<ClassLevels>, what: string): void {
-  refuseUnknown(classes, SIDE_EFFECTS, what);
+  refuseUnknown(classes, CLASSES, what);
   for (const [name, level] of Object.entries(classes)) checkOneOf(level, LEVELS, `${what}.${name}`);
 }
 

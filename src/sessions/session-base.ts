@@ -1,29 +1,32 @@
 import { resolve } from "node:path";
 import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
-import type { Refusal } from "../engine/failure/refusal.ts";
+import type { Refusal } from "../engine/refusal.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { Redaction } from "../redaction/redaction.ts";
-import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
+import type { StageChanges } from "../sandboxes/contract/staged-changes.ts";
+import type { SessionInfo, ToolTraits } from "../tool/tool-traits.ts";
 import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
 import type { AgentOrigin } from "./calls/core.ts";
-import { Lanes } from "./calls/lanes.ts";
-import { toolPlaces } from "./calls/tool-places.ts";
+import { Lanes, toolPlaces } from "./calls/lanes.ts";
 import { SessionChanges } from "./changes/session-changes.ts";
 import type { ShadowPlace } from "./changes/shadow-grants.ts";
 import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
-import { type ClassLevels, holdsChanges } from "./deciding/levels.ts";
-import type { Quotas } from "./deciding/quotas.ts";
 import type { DurableRuntime } from "./durable/durable-runtime.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
+import { type ClassLevels, stagesChanges } from "./levels.ts";
 import { CurrentMode } from "./modes/current-mode.ts";
 import type { ModeState } from "./modes/mode.ts";
 import type { Settings } from "./options.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Shared } from "./shared.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
 import type { SessionRecord } from "./store/records.ts";
-import { visibleTools } from "./visibility.ts";
+
+/** The tag of tools that keep what an agent learns. A worker has no such tools. */
+const MEMORY_TAG = "memory";
 
 /** What is found out about a session when it is opened. */
 export interface SessionState {
@@ -45,11 +48,15 @@ export interface SessionState {
 /** What a session is, and what its calls need of it. */
 export abstract class SessionBase {
   readonly id: string;
+  /** What people call it, as whoever opened it wrote it; `undefined` if it has no name. */
+  readonly name: string | undefined;
   /** Who calls; `undefined` if the sessions were not told. */
   readonly principal: Principal | undefined;
   /** The absolute path of the workspace; `undefined` if there is none. */
   readonly workspace: string | undefined;
   readonly kind: "main" | "worker";
+  /** When it was opened, in milliseconds since the epoch. */
+  readonly openedAt: number;
   /** @internal */
   readonly tools: readonly string[] | undefined;
   /** The tools that the session can see. A protocol that is created with it offers only these. */
@@ -60,7 +67,7 @@ export abstract class SessionBase {
   readonly ledger: LedgerScope;
   /** The changes that wait for a person: see the modes `review` and `audit`. */
   readonly changes: SessionChanges;
-  /** Keeps its calls; `undefined` if they are not kept. @internal */
+  /** Keeps its calls; `undefined` if they are not stored. @internal */
   readonly store: GuardedStore | undefined;
   /** @internal */
   protected readonly shared: Shared;
@@ -74,14 +81,16 @@ export abstract class SessionBase {
   /** @internal */
   constructor(
     shared: Shared,
-    { id, principal, workspace, kind, tools, mode, durable }: SessionRecord,
+    { id, name, principal, workspace, kind, openedAt, tools, mode, durable }: SessionRecord,
     state: SessionState,
   ) {
     this.id = id;
+    this.name = name;
     this.principal = principal;
     // What an earlier version stored can have other slashes.
     this.workspace = workspace === undefined ? undefined : resolve(workspace);
     this.kind = kind;
+    this.openedAt = openedAt;
     this.tools = tools;
     this.store = durable !== false ? shared.store : undefined;
     this.shared = shared;
@@ -98,8 +107,11 @@ export abstract class SessionBase {
     this.changes =
       state.changes ??
       new SessionChanges({
-        ...{ sessionId: id, workspace: state.realWorkspace },
-        ...{ listeners: shared.changeListeners, room: shared.heldRoom, redaction: shared.redaction },
+        sessionId: id,
+        workspace: state.realWorkspace,
+        listeners: shared.changeListeners,
+        room: shared.stagedQuota,
+        redaction: shared.redaction,
       });
   }
 
@@ -124,7 +136,7 @@ export abstract class SessionBase {
   }
 
   /** @internal */
-  get holdChanges(): HoldChanges | undefined {
+  get stageChanges(): StageChanges | undefined {
     return this.changes.hold;
   }
 
@@ -142,7 +154,7 @@ export abstract class SessionBase {
 
   /** @internal */
   openChanges(): Promise<void> {
-    return holdsChanges(this.modeState.base) ? this.changes.open() : this.changes.restore();
+    return stagesChanges(this.modeState.base) ? this.changes.open() : this.changes.restore();
   }
 
   /** @internal */
@@ -193,5 +205,32 @@ export abstract class SessionBase {
       ...(this.principal !== undefined && { principal: this.principal.id }),
       ...(workspace !== undefined && { workspace }),
     };
+  }
+}
+
+/**
+ * Returns a view of a registry with only the tools that a session can see. To its calls, the others do not exist.
+ *
+ * @param tools Patterns of names, one of which must match. Default: any name.
+ */
+function visibleTools(
+  registry: ToolRegistry<never>,
+  session: SessionInfo,
+  tools: readonly string[] | undefined,
+): ToolRegistry<never> {
+  const patterns = tools?.map(compileNamePattern);
+  return registry.view((tool) => {
+    if (patterns !== undefined && !patterns.some((pattern) => pattern.matches(tool.name))) return false;
+    if (session.kind === "worker" && tool.tags?.includes(MEMORY_TAG)) return false;
+    return tool.visibleTo === undefined || isShown(tool.visibleTo, session);
+  });
+}
+
+/** A tool that cannot say so is not visible. */
+function isShown(visibleTo: NonNullable<ToolTraits["visibleTo"]>, session: SessionInfo): boolean {
+  try {
+    return visibleTo(session) === true;
+  } catch {
+    return false;
   }
 }

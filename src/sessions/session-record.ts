@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import { checkId, newId } from "./ids.ts";
@@ -7,10 +8,23 @@ import { writeStoredMode } from "./modes/stored-mode.ts";
 import type { SessionRecord } from "./store/records.ts";
 import { absolutePath } from "./trusted-workspaces.ts";
 
+const NAMES: OptionNames<OpenSessionOptions> = {
+  id: true,
+  name: true,
+  principal: true,
+  workspace: true,
+  mode: true,
+  kind: true,
+  tools: true,
+  durable: true,
+};
+
 /** Options of {@link Sessions.open}. */
 export interface OpenSessionOptions {
   /** At most 128 characters. Default: a new id, which cannot be guessed. */
   readonly id?: string;
+  /** What people read where the session is listed, such as `"release 2.4"`: at most 128 characters. Default: none. */
+  readonly name?: string;
   /** Who calls, as you authenticated it. Default: not known. */
   readonly principal?: Principal;
   /** The folder in which the tools work: an absolute path, or one that begins with `~/`. Default: there is none. */
@@ -29,31 +43,43 @@ export interface OpenSessionOptions {
 }
 
 /**
- * Returns what is kept of a session that is opened.
+ * Returns what is stored of a session that is opened.
  *
  * @throws {TypeError} if an option is invalid.
  */
-export function recordOf(
-  {
+export function recordOf(options: OpenSessionOptions, modes: Modes): SessionRecord {
+  refuseUnknown(options, NAMES, "a session");
+  const {
     id = newId(),
+    name,
     principal,
     workspace,
     mode: given = "cautious",
     kind = "main",
     tools,
     durable = true,
-  }: OpenSessionOptions,
-  modes: Modes,
-): SessionRecord {
+  } = options;
   checkId(id, "session");
+  if (name !== undefined) checkName(name);
   const mode = writeStoredMode(modes.resolve(given));
   if (kind !== "main" && kind !== "worker") throw new TypeError("the kind must be main or worker");
   for (const pattern of tools ?? []) compileNamePattern(pattern);
   return Object.freeze({
-    ...{ id, mode, kind, openedAt: Date.now() },
+    id,
+    mode,
+    kind,
+    openedAt: Date.now(),
+    ...(name !== undefined && { name }),
     ...(principal !== undefined && { principal: checkPrincipal(principal) }),
     ...(workspace !== undefined && { workspace: absolutePath(workspace, "the workspace") }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
     ...(!durable && { durable: false }),
   });
+}
+
+const MAX_NAME_CHARS = 128;
+
+function checkName(name: unknown): void {
+  if (typeof name !== "string" || name.trim() === "" || name.length > MAX_NAME_CHARS)
+    throw new TypeError(`the name of a session must be a text of 1 to ${MAX_NAME_CHARS} characters`);
 }

@@ -1,8 +1,8 @@
 import type { AcceptedChanges } from "../changes/accepted-changes.ts";
 import type { PendingChange } from "../changes/pending/pending.ts";
 import type { ShadowTree } from "../changes/shadow/shadow.ts";
-import { holdsChanges } from "./deciding/levels.ts";
 import { checkId } from "./ids.ts";
+import { stagesChanges } from "./levels.ts";
 import type { Session } from "./session.ts";
 import type { OpenSessionOptions } from "./session-record.ts";
 
@@ -41,7 +41,7 @@ export class SessionShadow {
    */
   async merge(): Promise<AcceptedChanges> {
     const { changes, modeState } = this.#parent;
-    if (!holdsChanges(modeState.base)) return this.#tree.merge();
+    if (!stagesChanges(modeState.base)) return this.#tree.merge();
     return changes.take((held) => this.#tree.merge(held));
   }
 
@@ -72,7 +72,7 @@ export async function openShadow(
   const { ShadowTree } = await import("../changes/shadow/shadow.ts");
   const tree = await ShadowTree.open(realWorkspace, checkId(taskId, "task"));
   const opened = await open({
-    mode: holdsChanges(modeState.base) ? "cautious" : mode,
+    mode: stagesChanges(modeState.base) ? "cautious" : mode,
     kind,
     ...(tools !== undefined && { tools }),
     ...options,

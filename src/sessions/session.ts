@@ -1,12 +1,13 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { race } from "../base/timers/race.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
 import type { StoredApproval } from "./approvals/approval.ts";
 import type { TurnCore } from "./calls/core.ts";
-import { warnIfNotHeld } from "./changes/warn-if-not-held.ts";
+import { warnIfNotStaged } from "./changes/session-changes.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
-import { holdsChanges } from "./deciding/levels.ts";
 import { checkId, newId } from "./ids.ts";
+import { stagesChanges } from "./levels.ts";
 import type { SessionMode } from "./modes/mode.ts";
 import { ProvenanceLedger } from "./provenance/ledger.ts";
 import { SessionBase, type SessionState } from "./session-base.ts";
@@ -14,6 +15,8 @@ import type { Shared } from "./shared.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
 import { RememberedTurns } from "./turns/remembered-turns.ts";
 import { type AcceptedMessage, Turn, type TurnSession } from "./turns/turn.ts";
+
+const TURN_NAMES: OptionNames<TurnOptions> = { id: true, userText: true, unattended: true };
 
 /** Options of {@link Session.turn}. */
 export interface TurnOptions {
@@ -23,7 +26,7 @@ export interface TurnOptions {
   readonly userText?: string;
   /**
    * Whether no person can be asked while the turn is under way: a call that needs a confirmation is denied at once, with the
-   * text of a call without an approver. Not kept: after a restart, people can be asked. Default: `false`.
+   * text of a call without an approver. Not stored: after a restart, people can be asked. Default: `false`.
    */
   readonly unattended?: boolean;
 }
@@ -63,13 +66,13 @@ export class Session extends SessionBase implements TurnSession {
   /**
    * Changes the mode, for the calls that the policy decides on from now on. A mode with the base `plan` awaits a new plan.
    *
-   * @param by Who changes it, for those who are told. Default: not known.
+   * @param by Who changes it, for those who are notified. Default: not known.
    * @throws {TypeError} if there is no such mode, or it is invalid.
    * @throws as a rejection, if the mode holds changes, and the workspace cannot be used.
    */
   async setMode(mode: SessionMode, by?: string): Promise<void> {
     const state = this.settings.modes.resolve(mode);
-    if (holdsChanges(state.base)) await this.changes.open();
+    if (stagesChanges(state.base)) await this.changes.open();
     await this.currentMode.set(state);
     this.#tellMode(by);
   }
@@ -86,14 +89,17 @@ export class Session extends SessionBase implements TurnSession {
    */
   readModeAgain(): void {
     if (!this.currentMode.readAgain()) return;
-    void warnIfNotHeld(this.openChanges());
+    void warnIfNotStaged(this.openChanges());
     this.#tellMode(undefined);
   }
 
   #tellMode(by: string | undefined): void {
     const { mode, isPlanApproved } = this;
     this.shared.modeListeners.tell({
-      ...{ sessionId: this.id, mode, isPlanApproved, at: Date.now() },
+      sessionId: this.id,
+      mode,
+      isPlanApproved,
+      at: Date.now(),
       ...(by !== undefined && { by }),
     });
   }
@@ -119,7 +125,9 @@ export class Session extends SessionBase implements TurnSession {
    *
    * @throws {TypeError} if the id is invalid or in use, or the session is closed.
    */
-  turn({ id = newId(), userText, unattended = false }: TurnOptions = {}): Turn {
+  turn(options: TurnOptions = {}): Turn {
+    refuseUnknown(options, TURN_NAMES, "a turn");
+    const { id = newId(), userText, unattended = false } = options;
     if (this.#isClosed) throw new TypeError("the session is closed");
     checkId(id, "turn");
     if (this.#turns.has(id)) throw new TypeError(`the session has a turn with the id '${id}' already`);

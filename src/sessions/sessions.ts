@@ -1,15 +1,8 @@
 import type { MaybePromise } from "../base/promises.ts";
 import { describeThrown } from "../base/thrown.ts";
 import type { WaitingCall } from "../engine/call/suspension.ts";
-import { AgentSession } from "./agents/agent-session.ts";
-import {
-  type AgentCall,
-  type AgentOptions,
-  originOf,
-  recordOfAgent,
-  stateOfAgent,
-} from "./agents/open-agent.ts";
-import type { ChangeListener } from "./changes/change-events.ts";
+import { AgentSession } from "./agent-session.ts";
+import type { ChangeListener } from "./changes/session-changes.ts";
 import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { BothBrokers } from "./confirmations/both-brokers.ts";
@@ -18,7 +11,6 @@ import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
 import type { DurableRuntime } from "./durable/durable-runtime.ts";
-import { createSession } from "./hosting/create-session.ts";
 import { durableHost } from "./hosting/durable-host.ts";
 import { LoadedSessions } from "./hosting/loaded-sessions.ts";
 import { ownShared } from "./hosting/own-shared.ts";
@@ -26,9 +18,11 @@ import { sharedDurably } from "./hosting/shared-durably.ts";
 import type { CustomMode } from "./modes/mode.ts";
 import type { ModeListener } from "./modes/mode-changes.ts";
 import type { Modes } from "./modes/modes.ts";
+import { type AgentCall, type AgentOptions, originOf, recordOfAgent, stateOfAgent } from "./open-agent.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
+import { Quotas } from "./quotas.ts";
 import { restoreSessions } from "./restoring/restore-sessions.ts";
-import type { ResumedMessage, Session } from "./session.ts";
+import { type ResumedMessage, Session } from "./session.ts";
 import { SessionExistsError } from "./session-errors.ts";
 import { type OpenSessionOptions, recordOf } from "./session-record.ts";
 import { openShadow, type SessionShadow } from "./session-shadow.ts";
@@ -37,6 +31,7 @@ import type { SessionsObserver, Shared } from "./shared.ts";
 import type { SessionRecord } from "./store/records.ts";
 import { SessionStoreError } from "./store/session-store-error.ts";
 import type { SessionStore } from "./store/store.ts";
+import { isTrusted, realPath } from "./trusted-workspaces.ts";
 
 /**
  * Opens sessions over a registry, a policy and sandboxes. With a store that has sessions, they are opened again, and what
@@ -266,7 +261,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
-   * Calls a listener for what happens to held changes. Errors that it throws are ignored.
+   * Calls a listener for what happens to staged changes. Errors that it throws are ignored.
    *
    * @returns a function that removes it.
    */
@@ -366,4 +361,19 @@ export class Sessions implements AsyncDisposable {
     this.#observer?.onClosed(id);
     this.#shared.settings.context.sandboxes.endSession?.(id);
   }
+}
+
+/** Makes a session of a person from its record, with what the disk and the store have of it. */
+async function createSession(shared: Shared, record: SessionRecord): Promise<Session> {
+  const { settings } = shared;
+  const store = record.durable === false ? undefined : shared.store;
+  const { trustedWorkspaces, trustedClasses } = settings;
+  const { workspace } = record;
+  const realWorkspace = workspace === undefined ? undefined : await realPath(workspace);
+  const trusted = (await isTrusted(realWorkspace, trustedWorkspaces)) ? trustedClasses : undefined;
+  const quotas = Quotas.isUnlimited(settings)
+    ? undefined
+    : new Quotas(settings, store, store && (await store.counts(record.id)), shared.durable?.count);
+  const turnIds = store === undefined ? [] : await store.turnIds(record.id);
+  return new Session(shared, record, { quotas, trusted, realWorkspace, turnIds });
 }

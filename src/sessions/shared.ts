@@ -1,7 +1,6 @@
 import type { Redaction } from "../redaction/redaction.ts";
 import type { Approvals } from "./approvals/approvals.ts";
-import type { ChangeListeners } from "./changes/change-events.ts";
-import type { SessionChangesOptions } from "./changes/session-changes.ts";
+import type { ChangeListeners, SessionChangesOptions } from "./changes/session-changes.ts";
 import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
 import type { DurableRuntime } from "./durable/durable-runtime.ts";
 import type { Ledgers } from "./ledger/ledgers.ts";
@@ -25,8 +24,8 @@ export interface Shared {
   readonly ledgers: Ledgers;
   readonly modeListeners: ModeListeners;
   readonly changeListeners: ChangeListeners;
-  /** Counts the held changes of all sessions. */
-  readonly heldRoom: SessionChangesOptions["room"];
+  /** Counts the staged changes of all sessions. */
+  readonly stagedQuota: SessionChangesOptions["room"];
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
   readonly resting: RestingTurn;

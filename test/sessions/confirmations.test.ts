@@ -25,16 +25,20 @@ describe("a call that asks", () => {
     const inquiry = await nextInquiry();
     const requested = events.find(({ type }) => type === "tool.confirmation_requested");
     expect(requested).toMatchObject({
-      ...{
-        requestId: inquiry.id,
-        callId: "c1",
-        turnId: turn.id,
-        sessionId: session.id,
-        toolName: "write_file",
-      },
-      ...{ sideEffects: "write", projectedChanges: ["src/auth.ts"], digest: inquiry.digest, grant: HOST },
-      ...{ choices: ["allow", "deny", "always"], question: "Run the tool 'write_file' (write)?" },
-      ...{ expiresAt: inquiry.askedAt + 300_000, missing: "1 secret hidden", principal: { id: "ann" } },
+      requestId: inquiry.id,
+      callId: "c1",
+      turnId: turn.id,
+      sessionId: session.id,
+      toolName: "write_file",
+      sideEffects: "write",
+      projectedChanges: ["src/auth.ts"],
+      digest: inquiry.digest,
+      grant: HOST,
+      choices: ["allow", "deny", "always"],
+      question: "Run the tool 'write_file' (write)?",
+      expiresAt: inquiry.askedAt + 300_000,
+      missing: "1 secret hidden",
+      principal: { id: "ann" },
     });
     expect(JSON.stringify(requested)).not.toContain("AKIA");
     expect(inquiry.shown.arguments).toBe('{"password":"AKIAIOSFODNN7EXAMPLE","path":"src/auth.ts"}');
@@ -46,8 +50,12 @@ describe("a call that asks", () => {
       confirmation: { by: "eve", digest: inquiry.digest },
     });
     expect(types(events)).toEqual([
-      ...["tool.decided", "tool.confirmation_requested", "tool.confirmation_resolved"],
-      ...["tool.decided", "tool.started", "tool.completed"],
+      "tool.decided",
+      "tool.confirmation_requested",
+      "tool.confirmation_resolved",
+      "tool.decided",
+      "tool.started",
+      "tool.completed",
     ]);
     expect(events[2]).toMatchObject({ requestId: inquiry.id, decision: "allow", by: "eve" });
   });
@@ -200,11 +208,13 @@ describe("a person who answers", () => {
     expect(await edit("notes.txt")).toMatchObject({ outcome: "resolved" });
     const execution = (await result) as ToolExecution;
     expect(execution).toMatchObject({
-      ...{ arguments: { path: "notes.txt" }, output: 'wrote {"path":"notes.txt"}' },
+      arguments: { path: "notes.txt" },
+      output: 'wrote {"path":"notes.txt"}',
       confirmation: { digest: inquiry.digest, editedDigest: expect.stringMatching(/^[\da-f]{64}$/) },
     });
     expect(toToolResult(execution).content[0]).toEqual({
-      ...{ type: "text", text: '[A person changed the arguments to {"path":"notes.txt"}]' },
+      type: "text",
+      text: '[A person changed the arguments to {"path":"notes.txt"}]',
     });
   });
 

@@ -7,7 +7,10 @@ describe("newId", () => {
     expect(newId(1_763_843_400_000)).toMatch(/^01KAPM4RA0/);
     expect(newId(2 ** 48 - 1)).toMatch(/^7ZZZZZZZZZ/);
     expect([newId(33), newId(1_024), newId(32), newId(31)].sort().map((id) => id.slice(0, 10))).toEqual([
-      ...["000000000Z", "0000000010", "0000000011", "0000000100"],
+      "000000000Z",
+      "0000000010",
+      "0000000011",
+      "0000000100",
     ]);
   });
 

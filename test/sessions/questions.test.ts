@@ -14,7 +14,10 @@ const asking = (question: Question, more: object = {}): ReturnType<typeof tool> 
   tool("asks", "none", async (_input, { ask }) => ({ answer: await ask(question as never) }), more);
 
 const reply = ({ digest }: QuestionInquiry, answer: QuestionAnswer, by = "eve"): InquiryAnswer => ({
-  ...{ decision: "answer", digest, answer, by },
+  decision: "answer",
+  digest,
+  answer,
+  by,
 });
 
 describe("a question of a tool", () => {
@@ -25,7 +28,11 @@ describe("a question of a tool", () => {
     const result = turn.dispatch(call("c1", "asks"));
     const inquiry = await nextQuestion();
     expect(inquiry).toMatchObject({
-      ...{ kind: "question", callId: "c1", turnId: turn.id, sessionId: session.id, principal: "ann" },
+      kind: "question",
+      callId: "c1",
+      turnId: turn.id,
+      sessionId: session.id,
+      principal: "ann",
       shown: { toolName: "asks", sideEffects: "none", question: "Which name?", multiple: false },
       choices: ["answer", "deny"],
     });
@@ -34,12 +41,21 @@ describe("a question of a tool", () => {
     expect(outcome).toMatchObject({ outcome: "resolved", resolution: { decision: "answer", by: "eve" } });
     expect(await result).toMatchObject({ success: true, output: { answer: "Zoë" } });
     expect(events.map(({ type }) => type)).toEqual([
-      ...["tool.decided", "tool.started", "tool.confirmation_requested", "tool.confirmation_resolved"],
+      "tool.decided",
+      "tool.started",
+      "tool.confirmation_requested",
+      "tool.confirmation_resolved",
       "tool.completed",
     ]);
     expect(events[2]).toMatchObject({
-      ...{ kind: "question", requestId: inquiry.id, question: "Which name?", missing: "", multiple: false },
-      ...{ digest: inquiry.digest, choices: ["answer", "deny"], expiresAt: inquiry.askedAt + 300_000 },
+      kind: "question",
+      requestId: inquiry.id,
+      question: "Which name?",
+      missing: "",
+      multiple: false,
+      digest: inquiry.digest,
+      choices: ["answer", "deny"],
+      expiresAt: inquiry.askedAt + 300_000,
     });
     expect(events[3]).toMatchObject({ decision: "answer", by: "eve" });
     expect(JSON.stringify(events[3])).not.toContain("Zoë");
@@ -221,7 +237,10 @@ describe("a question of a tool", () => {
     await session.answer(second.id, reply(second, "two"));
     const executions = await results;
     expect(executions.map((execution) => execution?.output)).toEqual([
-      ...[{ answer: "one" }, { answer: "two" }, "c3", "c4"],
+      { answer: "one" },
+      { answer: "two" },
+      "c3",
+      "c4",
     ]);
     expect(gate.mostAtOnce).toBe(1);
   });

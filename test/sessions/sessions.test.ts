@@ -249,6 +249,18 @@ test.each<[string, object]>([
   await expect(testSessions([], more)).rejects.toThrow(TypeError);
 });
 
+test.each(["", " ", "x".repeat(129), 7])("a session is not opened with the name %j", async (name) => {
+  const { sessions } = await testSessions([]);
+  await expect(sessions.open({ name } as never)).rejects.toThrow("1 to 128 characters");
+});
+
+test("a session is not opened with an unknown option", async () => {
+  const { sessions } = await testSessions([]);
+  await expect(sessions.open({ workspce: "/srv" } as never)).rejects.toThrow(
+    "unknown option 'workspce' of a session",
+  );
+});
+
 test("openSessions refuses an unknown option, and one of a wrong type", async () => {
   await expect(testSessions([], { redactoin: {} } as never)).rejects.toThrow("did you mean 'redaction'?");
   await expect(testSessions([], { events: () => {} } as never)).rejects.toThrow(

@@ -46,7 +46,7 @@ test("a call that waits for its client lends its place, and takes one again befo
   const first = turn.dispatch(call("a", "wait"));
   const second = session.turn().dispatch(call("b", "wait"));
   await gate.hasBegun(1);
-  const reclaim = turn.lendPlace("a");
+  const reclaim = turn.suspendSlot("a");
   await gate.hasBegun(2);
   let hasPlace = false;
   const reclaimed = reclaim().then(() => {

@@ -1,8 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import { RuleMatcher } from "../../policy/rule/rule-matcher.ts";
-import type { Approval, ApprovalScope, StoredApproval } from "./approval.ts";
-import type { ApprovalTable } from "./approval-table.ts";
+import type { Approval, ApprovalScope, ApprovalTable, StoredApproval } from "./approval.ts";
 
 /** Where an approval holds. */
 export interface ApprovalPlace {

@@ -32,12 +32,12 @@ export class AgentJournal implements CallJournal {
     return this.#journal.begin({ parent: this.#parent, ...record });
   }
 
-  end(record: EndedRecord): void {
-    this.#journal.end({ parent: this.#parent, ...record });
+  end(record: EndedRecord): unknown {
+    return this.#journal.end({ parent: this.#parent, ...record });
   }
 
-  deny(record: DeniedRecord): void {
-    this.#journal.deny({ parent: this.#parent, ...record });
+  deny(record: DeniedRecord): unknown {
+    return this.#journal.deny({ parent: this.#parent, ...record });
   }
 }
 

@@ -19,10 +19,10 @@ export class CallRun {
   readonly #message: MessageCore;
   /** How many calls of the tool may run at once. */
   readonly #most: number;
-  #hasPlace = false;
+  #hasSlot = false;
   /** Whether another call can have the session's part of the place. */
-  #isLent = false;
-  #reclaiming: Promise<void> | undefined;
+  #isSuspended = false;
+  #resuming: Promise<void> | undefined;
   #hasEnded = false;
   #resolve: ((result: Result) => void) | undefined;
 
@@ -44,7 +44,7 @@ export class CallRun {
       if (asked instanceof Promise || asked.length > 0) return this.#startAsked(asked);
     }
     if (!session.lanes.take(received.name, this.#most)) return this.#startLater();
-    this.#hasPlace = true;
+    this.#hasSlot = true;
     return this.#dispatch();
   }
 
@@ -60,8 +60,8 @@ export class CallRun {
   }
 
   async #startLater(): Promise<Result> {
-    await this.#awaitPlace();
-    // A call that was cancelled meanwhile has no place, and the first step of the dispatch ends it.
+    await this.#acquireSlot();
+    // A call that was cancelled meanwhile has no slot, and the first step of the dispatch ends it.
     return this.#dispatch();
   }
 
@@ -79,53 +79,53 @@ export class CallRun {
     });
   }
 
-  /** Gives the place to another call while a person is asked about this one. */
-  leavePlace(): void {
-    if (!this.#hasPlace) return;
-    this.#hasPlace = false;
+  /** Releases the slot to another call while a person is asked about this one. */
+  releaseSlot(): void {
+    if (!this.#hasSlot) return;
+    this.#hasSlot = false;
     const { lanes } = this.#message.session;
-    if (this.#isLent) lanes.releaseTool(this.received.name, this.#most);
+    if (this.#isSuspended) lanes.releaseTool(this.received.name, this.#most);
     else lanes.release(this.received.name, this.#most);
-    this.#isLent = false;
+    this.#isSuspended = false;
   }
 
-  /** Waits for a place, unless the call is cancelled first. */
-  async #awaitPlace(): Promise<void> {
+  /** Waits for a slot, unless the call is cancelled first. */
+  async #acquireSlot(): Promise<void> {
     const { session, turn } = this.#message;
     const { name } = this.received;
     if (!(await session.lanes.wait(name, this.#most, turn.signal))) return;
-    // The call can end between the moment in which it gets the place and this one.
+    // The call can end between the moment in which it gets the slot and this one.
     if (this.#hasEnded) session.lanes.release(name, this.#most);
-    else this.#hasPlace = true;
+    else this.#hasSlot = true;
   }
 
-  /** Waits for a place after {@link leavePlace}, in order to go on. */
-  async returnToPlace(): Promise<void> {
-    if (!this.#hasPlace && !this.#hasEnded) await this.#awaitPlace();
+  /** Waits for a slot after {@link releaseSlot}, in order to go on. */
+  async reacquireSlot(): Promise<void> {
+    if (!this.#hasSlot && !this.#hasEnded) await this.#acquireSlot();
   }
 
-  /** Lends the place of the session, but not that of the tool, to another call while the tool asks a person. */
-  lendPlace(): void {
-    if (!this.#hasPlace || this.#isLent) return;
-    this.#isLent = true;
-    this.#message.session.lanes.lend();
+  /** Releases the slot of the session, but not that of the tool, while the tool asks a person. */
+  suspendSlot(): void {
+    if (!this.#hasSlot || this.#isSuspended) return;
+    this.#isSuspended = true;
+    this.#message.session.lanes.suspend();
   }
 
-  /** Waits for a place of the session after {@link lendPlace}, unless the call is cancelled first. */
-  reclaimPlace(): Promise<void> {
-    if (!this.#isLent) return Promise.resolve();
-    this.#reclaiming ??= this.#reclaim();
-    return this.#reclaiming;
+  /** Waits for a slot of the session after {@link suspendSlot}, unless the call is cancelled first. */
+  resumeSlot(): Promise<void> {
+    if (!this.#isSuspended) return Promise.resolve();
+    this.#resuming ??= this.#resume();
+    return this.#resuming;
   }
 
-  async #reclaim(): Promise<void> {
+  async #resume(): Promise<void> {
     const { session, turn } = this.#message;
-    const hasPlace = await session.lanes.reclaim(turn.signal);
-    this.#reclaiming = undefined;
-    if (!hasPlace) return;
+    const hasSlot = await session.lanes.resume(turn.signal);
+    this.#resuming = undefined;
+    if (!hasSlot) return;
     // The call can have ended meanwhile, and given back what it had.
-    if (this.#isLent) this.#isLent = false;
-    else session.lanes.lend();
+    if (this.#isSuspended) this.#isSuspended = false;
+    else session.lanes.suspend();
   }
 
   get hasEnded(): boolean {
@@ -145,7 +145,7 @@ export class CallRun {
   readonly #end = (result: Result): void => {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.leavePlace();
+    this.releaseSlot();
     if (result?.success === true) this.#message.session.provenance?.observe(result);
     const kept = this.#message.keep(this.received, result);
     if (kept === undefined) this.#settle(result);

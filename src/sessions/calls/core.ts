@@ -2,27 +2,27 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { Refusal } from "../../engine/failure/refusal.ts";
+import type { Refusal } from "../../engine/refusal.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
-import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
+import type { StageChanges } from "../../sandboxes/contract/staged-changes.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { ShadowPlace } from "../changes/shadow-grants.ts";
 import type { InquiryRecord } from "../confirmations/inquiry.ts";
 import type { Asking, InquiryBroker } from "../confirmations/inquiry-broker.ts";
-import type { ClassLevels } from "../deciding/levels.ts";
-import type { Quotas } from "../deciding/quotas.ts";
 import type { CallGates } from "../durable/call-gates.ts";
 import type { DurableRuntime } from "../durable/durable-runtime.ts";
 import type { LedgerScope } from "../ledger/ledger-scope.ts";
+import type { ClassLevels } from "../levels.ts";
 import type { ModeState } from "../modes/mode.ts";
 import type { Settings } from "../options.ts";
 import type { ProvenanceLedger } from "../provenance/ledger.ts";
+import type { Quotas } from "../quotas.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
 import type { GuardedStore } from "../store/guarded-store.ts";
 import type { Lanes } from "./lanes.ts";
@@ -39,7 +39,7 @@ export interface SessionCore {
   /** Counts a message with calls. Returns why it is refused; `undefined` if it is not. */
   admitMessage(): Refusal | undefined;
   /** Opens the files in which changes are held; `undefined` if the session cannot hold any. */
-  readonly holdChanges: HoldChanges | undefined;
+  readonly stageChanges: StageChanges | undefined;
   /** Set if the session works in a shadow: its calls get the shadow in place of the workspace. */
   readonly shadowPlace: ShadowPlace | undefined;
   readonly settings: Settings;
@@ -47,7 +47,7 @@ export interface SessionCore {
   readonly registry: ToolRegistry;
   /** The embedder's. */
   readonly policy: RuntimePolicy;
-  /** Hides secrets from those who are asked, and from what is kept of a cancelled call. */
+  /** Hides secrets from those who are asked, and from what is stored of a cancelled call. */
   readonly redaction: Redaction;
   /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
   readonly trusted: Partial<ClassLevels> | undefined;
@@ -60,7 +60,7 @@ export interface SessionCore {
   readonly inquiries: InquiryBroker;
   /** Runs the calls of the session; `undefined` if they run in this process. */
   readonly durable: DurableRuntime | undefined;
-  /** Where calls are kept; `undefined` if they are not. */
+  /** Where calls are stored; `undefined` if they are not. */
   readonly store: GuardedStore | undefined;
   /** Whether this process is ending, so that the calls that wait go on in the next one. */
   readonly isSuspended: boolean;
@@ -102,7 +102,7 @@ export interface RootCall {
 export interface MessageContext extends Pick<DispatchContext, "policy"> {
   readonly confirm: NonNullable<DispatchContext["confirm"]>;
   readonly ask: NonNullable<DispatchContext["ask"]>;
-  readonly holdChanges: NonNullable<DispatchContext["holdChanges"]>;
+  readonly stageChanges: NonNullable<DispatchContext["stageChanges"]>;
   readonly journal: DispatchContext["journal"];
   readonly events: DispatchContext["events"];
   readonly tracer: DispatchContext["tracer"];
@@ -136,8 +136,8 @@ export interface UnderWay {
   isRunning(callId: string): boolean;
   /** Ends these calls, although their tools do not stop. */
   abandon(): void;
-  /** Lends the session's place of a call of the message: see `Turn.lendPlace`. */
-  lendPlace?(callId: string): () => Promise<void>;
+  /** Releases the session's slot of a call of the message: see `Turn.suspendSlot`. */
+  suspendSlot?(callId: string): () => Promise<void>;
 }
 
 /** What becomes of the calls of a message when the process ends. */
@@ -166,6 +166,8 @@ export interface MessageCore {
   historyOf(request: PolicyRequest): CallHistory | undefined;
   /** The same for other arguments of a call that was entered. */
   historyOfEdit(callId: string): CallHistory | undefined;
+  /** Whether another process has the call, or one whose tool makes it, so that nothing that comes of it here counts. */
+  isLost(callId: string): boolean;
   /** Returns what an earlier process asked about a call: see `Asking.earlier`. */
   askedBefore(callId: string): MaybePromise<readonly InquiryRecord[]>;
   /** Counts a call that the policy does not deny. Returns a promise only if the store needs time. */

@@ -14,7 +14,7 @@ import {
   lostResultText,
   type ToolError,
   userDeniedText,
-} from "../../engine/failure/errors.ts";
+} from "../../engine/errors.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 import type { Resolution } from "../confirmations/inquiry.ts";
 
@@ -57,7 +57,7 @@ export function unconfirmedExecution(
   return failed(call, { ...error, effect: "none" }, NOTHING_RAN);
 }
 
-/** What is kept of a call that a hook aborted, which has no execution. */
+/** What is stored of a call that a hook aborted, which has no execution. */
 export function withdrawnExecution(call: ReceivedCall): ToolExecution {
   return failed(call, { code: "cancelled", message: WITHDRAWN_TEXT, effect: "none" }, NOTHING_RAN);
 }
@@ -69,9 +69,15 @@ function failed(
 ): ToolExecution {
   return sealExecution(
     {
-      ...{ callId, toolName, arguments: args, success: false, output: null },
-      ...{ durationMs: 0, sandbox: null, receipt },
+      callId,
+      toolName,
+      arguments: args,
+      success: false,
+      output: null,
+      durationMs: 0,
+      sandbox: null,
+      receipt,
     },
-    { ...error, userVisible: true },
+    { error: { ...error, userVisible: true } },
   );
 }

@@ -29,12 +29,12 @@ export class GatedJournal implements CallJournal {
     await this.#journal?.begin(record);
   }
 
-  end(record: EndedRecord): void {
-    this.#journal?.end(record);
+  end(record: EndedRecord): unknown {
+    return this.#journal?.end(record);
   }
 
-  deny(record: DeniedRecord): void {
-    if (!this.#gates.isAbandoned) this.#journal?.deny(record);
+  deny(record: DeniedRecord): unknown {
+    return this.#gates.isAbandoned ? undefined : this.#journal?.deny(record);
   }
 }
 

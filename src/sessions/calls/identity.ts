@@ -22,7 +22,7 @@ export function identityOf(
   return new LazyIdentity(session, turnId, messageId, callId, new CanonicalJson({ name, arguments: args }));
 }
 
-/** Computes the digest when it is first read: a store in memory needs it only for a call that comes again. */
+/** Computes the digest when it is first read: a store in memory needs it only for a call that is sent again. */
 class LazyIdentity implements CallIdentity {
   declare readonly principal?: string;
   readonly sessionId: string;

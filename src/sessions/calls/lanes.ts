@@ -1,4 +1,7 @@
-/** A call that waits for a place. */
+import type { ToolRegistry } from "../../engine/registry.ts";
+import type { Settings } from "../options.ts";
+
+/** A call that waits for a slot. */
 interface Waiting {
   readonly tool: string;
   /** How many calls of the tool may run at once. */
@@ -7,11 +10,11 @@ interface Waiting {
 }
 
 /**
- * The places in which the calls of one session run: so many at a time, and so many of one tool. A call that finds no
- * place waits; those that wait get places in the order in which they came, as far as their tools allow.
+ * The slots in which the calls of one session run: so many at a time, and so many of one tool. A call that finds no
+ * slot waits; those that wait get slots in the order in which they came, as far as their tools allow.
  */
 export class Lanes {
-  readonly #places: number;
+  readonly #slots: number;
   readonly #onIdle: () => void;
   #running = 0;
   /** Of the tools with a limit of their own; `undefined` until one of them runs. */
@@ -19,30 +22,30 @@ export class Lanes {
   /** In the order in which they came; `undefined` until the first call has to wait. */
   #waiting: Set<Waiting> | undefined;
 
-  /** @param onIdle Called when the last call that had a place has given it back. Must not throw. */
-  constructor(places: number, onIdle: () => void) {
-    this.#places = places;
+  /** @param onIdle Called when the last call that had a slot has released it. Must not throw. */
+  constructor(slots: number, onIdle: () => void) {
+    this.#slots = slots;
     this.#onIdle = onIdle;
   }
 
-  /** How many calls have a place. */
+  /** How many calls have a slot. */
   get running(): number {
     return this.#running;
   }
 
-  /** Whether no call has a place. */
+  /** Whether no call has a slot. */
   get isIdle(): boolean {
     return this.#running === 0;
   }
 
-  /** Takes a place if there is one. Tools without a limit of their own have `most` of `Infinity`. */
+  /** Takes a slot if there is one. Tools without a limit of their own have `most` of `Infinity`. */
   take(tool: string, most: number): boolean {
     if (this.#waiting !== undefined && this.#waiting.size > 0) return false;
     return this.#takeFree(tool, most);
   }
 
   #takeFree(tool: string, most: number): boolean {
-    if (this.#running >= this.#places) return false;
+    if (this.#running >= this.#slots) return false;
     if (most !== Number.POSITIVE_INFINITY) {
       this.#runningByTool ??= new Map();
       const running = this.#runningByTool.get(tool) ?? 0;
@@ -53,7 +56,7 @@ export class Lanes {
     return true;
   }
 
-  /** Waits for a place. Returns whether there is one: `false` if the signal was aborted first. */
+  /** Waits for a slot. Returns whether there is one: `false` if the signal was aborted first. */
   wait(tool: string, most: number, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -70,31 +73,31 @@ export class Lanes {
     const entry: Waiting = { tool, most, go };
     waiting.add(entry);
     signal.addEventListener("abort", leave, { once: true });
-    // Only calls of tools that may not run now are before this one if there is a free place.
+    // Only calls of tools that may not run now are before this one if there is a free slot.
     this.#fill();
     return promise;
   }
 
-  /** Gives a place back, to the first call that may have it. */
+  /** Releases a slot, to the first call that may have it. */
   release(tool: string, most: number): void {
     this.#running--;
     this.releaseTool(tool, most);
   }
 
-  /** Gives back the place of the session, but not that of the tool. */
-  lend(): void {
+  /** Releases the slot of the session, but not that of the tool. */
+  suspend(): void {
     this.#running--;
     if (this.#waiting !== undefined) this.#fill();
   }
 
-  /** Waits for a place of the session after {@link lend}. Returns `false` if the signal was aborted first. */
-  reclaim(signal: AbortSignal): Promise<boolean> {
+  /** Waits for a slot of the session after {@link suspend}. Returns `false` if the signal was aborted first. */
+  resume(signal: AbortSignal): Promise<boolean> {
     return this.take("", Number.POSITIVE_INFINITY)
       ? Promise.resolve(true)
       : this.wait("", Number.POSITIVE_INFINITY, signal);
   }
 
-  /** Gives back the place of the tool alone, after {@link lend}. */
+  /** Releases the slot of the tool alone, after {@link suspend}. */
   releaseTool(tool: string, most: number): void {
     if (this.#runningByTool !== undefined && most !== Number.POSITIVE_INFINITY) {
       const left = (this.#runningByTool.get(tool) ?? 1) - 1;
@@ -107,10 +110,20 @@ export class Lanes {
 
   #fill(): void {
     for (const entry of this.#waiting ?? []) {
-      if (this.#running >= this.#places) return;
+      if (this.#running >= this.#slots) return;
       if (!this.#takeFree(entry.tool, entry.most)) continue;
       this.#waiting?.delete(entry);
       entry.go();
     }
   }
+}
+
+/** Returns how many calls of a tool a session may run at once; `Infinity` if there is no limit. */
+export function toolPlaces(
+  registry: Pick<ToolRegistry, "find">,
+  { perTool }: Pick<Settings, "perTool">,
+  name: string,
+): number {
+  const own = registry.find(name)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
+  return perTool.size === 0 ? own : Math.min(own, perTool.get(name) ?? own);
 }

@@ -23,14 +23,14 @@ export class LeavingJournal implements CallJournal {
     return this.#journal.begin(record);
   }
 
-  end(record: EndedRecord): void {
+  end(record: EndedRecord): unknown {
     const isSuspended = this.#message.isSuspended(record.callId);
-    this.#journal.end(isSuspended ? { ...record, isSuspended } : record);
+    return this.#journal.end(isSuspended ? { ...record, isSuspended } : record);
   }
 
-  deny(record: DeniedRecord): void {
-    if (record.code === "cancelled" && this.#message.goesOn(record.parent)) return;
-    this.#journal.deny(record);
+  deny(record: DeniedRecord): unknown {
+    if (record.code === "cancelled" && this.#message.goesOn(record.parent)) return undefined;
+    return this.#journal.deny(record);
   }
 }
 

@@ -40,17 +40,19 @@ function callerOf(id: string): string | undefined {
 const NESTED = /^(.*)\/[1-9][0-9]*$/s;
 
 /** The calls as a store keeps them: of several with one id, the first. */
-export function keptCalls(calls: readonly MessageCall[]): readonly ToolCall[] {
-  if (calls.length === 1) return calls.map(keptCall);
+export function storedCalls(calls: readonly MessageCall[]): readonly ToolCall[] {
+  if (calls.length === 1) return calls.map(storedCall);
   const byId = new Map<string, ToolCall>();
-  for (const call of calls) if (!byId.has(call.id)) byId.set(call.id, keptCall(call));
+  for (const call of calls) if (!byId.has(call.id)) byId.set(call.id, storedCall(call));
   return [...byId.values()];
 }
 
-function keptCall({ id, name, arguments: args, problem, isCutOff }: MessageCall): ToolCall {
+function storedCall({ id, name, arguments: args, problem, isCutOff }: MessageCall): ToolCall {
   if (problem === undefined && !isCutOff) return { id, name, arguments: args };
   return {
-    ...{ id, name, arguments: args },
+    id,
+    name,
+    arguments: args,
     ...(isCutOff && { cutOff: true as const }),
     ...(problem !== undefined && { problem }),
   };

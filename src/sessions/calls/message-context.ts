@@ -5,7 +5,7 @@ import type { MessageContext, TurnCore } from "./core.ts";
 export function messageContext(
   turn: TurnCore,
   messageId: string,
-  { policy, confirm, ask, holdChanges, journal, events, tracer, suspensions, gates }: MessageContext,
+  { policy, confirm, ask, stageChanges, journal, events, tracer, suspensions, gates }: MessageContext,
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
@@ -27,7 +27,7 @@ export function messageContext(
     partialOutput: session.redaction,
     confirm,
     ask,
-    holdChanges,
+    stageChanges,
     journal,
     suspensions,
     signal: gates === undefined ? turn.signal : AbortSignal.any([turn.signal, gates.signal]),

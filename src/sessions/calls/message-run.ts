@@ -2,13 +2,12 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
-import type { DispatchContext } from "../../engine/call/context.ts";
+import type { DispatchContext, Holding } from "../../engine/call/context.ts";
 import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { Holding } from "../../engine/call/holding.ts";
 import type { CallJournal } from "../../engine/call/journal.ts";
 import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
-import type { Refusal } from "../../engine/failure/refusal.ts";
+import type { Refusal } from "../../engine/refusal.ts";
 import { continueTrace } from "../../engine/reporting/follow.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
@@ -16,11 +15,11 @@ import type { CallLedger } from "../../policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import type { CallKey, InquiryRecord } from "../confirmations/inquiry.ts";
 import type { Asking } from "../confirmations/inquiry-broker.ts";
-import { holdsChanges } from "../deciding/levels.ts";
-import type { Quotas } from "../deciding/quotas.ts";
 import type { CallGates } from "../durable/call-gates.ts";
 import { LedgerJournal } from "../ledger/ledger-journal.ts";
 import { MessageLedger } from "../ledger/message-ledger.ts";
+import { stagesChanges } from "../levels.ts";
+import type { Quotas } from "../quotas.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
 import { AgentJournal, agentEvents, parentName } from "./agent-records.ts";
 import { askPerson } from "./asking/asking.ts";
@@ -34,9 +33,8 @@ import { LeavingEvents, LeavingJournal } from "./left-calls.ts";
 import type { MessageCall } from "./message-calls.ts";
 import { messageContext } from "./message-context.ts";
 import { MessageSuspensions } from "./message-suspensions.ts";
-import { modesOf } from "./modes-of.ts";
 import { RecordedCalls } from "./recorded-calls.ts";
-import { SessionPolicy } from "./session-policy.ts";
+import { modesOf, SessionPolicy } from "./session-policy.ts";
 
 /** Options of {@link MessageRun}. */
 export interface MessageRunOptions {
@@ -88,22 +86,27 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
       this.#suspensions = new MessageSuspensions(
         suspensions,
         () => session.isSuspended,
-        (callId) => this.lendPlace(callId),
+        (callId) => this.suspendSlot(callId),
+        gates && (() => gates.connected),
       );
     }
     if (policy.usesHistory === true) {
       // The calls of an agent are calls of the turn in which a person had it begin.
       const entered = origin?.root ?? { session, turn };
       this.#ledger = new MessageLedger({
-        ...{ sessionId: entered.session.id, turnId: entered.turn.id, principal: principal?.id },
-        ...{ turn: turn.ledger, session: ledger, isShared: entered.session.durable !== undefined },
+        sessionId: entered.session.id,
+        turnId: entered.turn.id,
+        principal: principal?.id,
+        turn: turn.ledger,
+        session: ledger,
+        isShared: entered.session.durable !== undefined,
       });
     }
     this.context = messageContext(turn, id, {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
       ask: (request, signal) => this.#ask(request, signal),
-      holdChanges: (callId) => this.#holdingOf(callId),
+      stageChanges: (callId) => this.#holdingOf(callId),
       journal: this.#journal(),
       events: this.#events(),
       tracer: tracer && trace ? continueTrace(tracer, trace) : tracer,
@@ -166,23 +169,23 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   #holdingOf(callId: string): Holding | undefined {
     const { session } = this;
     const isRequired = this.#held?.has(callId) === true;
-    const isHeld = isRequired || modesOf(session).some(({ base }) => holdsChanges(base));
-    return isHeld ? { open: session.holdChanges, isRequired } : undefined;
+    const isHeld = isRequired || modesOf(session).some(({ base }) => stagesChanges(base));
+    return isHeld ? { open: session.stageChanges, isRequired } : undefined;
   }
 
-  lendPlace(callId: string): () => Promise<void> {
+  suspendSlot(callId: string): () => Promise<void> {
     const run = this.#runOf(callId);
-    run?.lendPlace();
-    return async () => run?.reclaimPlace();
+    run?.suspendSlot();
+    return async () => run?.resumeSlot();
   }
 
   /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */
   #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
     if (run === undefined) return askPerson(this, request, signal);
-    run.leavePlace();
+    run.releaseSlot();
     return askPerson(this, request, signal).then(async (answer) => {
-      if (answer.decision === "allow") await run.returnToPlace();
+      if (answer.decision === "allow") await run.reacquireSlot();
       return answer;
     });
   }
@@ -193,11 +196,11 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
    */
   async #ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
-    run?.lendPlace();
+    run?.suspendSlot();
     try {
       return await askQuestion(this, request, signal);
     } finally {
-      await run?.reclaimPlace();
+      await run?.resumeSlot();
     }
   }
 
@@ -270,6 +273,10 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
 
   isSuspended(callId: string): boolean {
     return this.session.isSuspended && this.#suspensions?.isWaiting(callId) === true;
+  }
+
+  isLost(callId: string): boolean {
+    return this.#gates !== undefined && this.#suspensions?.isLost(callId) === true;
   }
 
   /** Whether a call is suspended, since the process is ending, and goes on in another one. */

@@ -4,12 +4,13 @@ import type {
   CallSuspension,
   CallSuspensions,
   ClaimedCall,
-  KeptCall,
   ReopenedSuspension,
   SuspendableCall,
+  SuspendedCall,
   WaitingCall,
 } from "../../engine/call/suspension.ts";
 import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
+import { isTaken } from "../../sandboxes/contract/suspension-problem.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 
 /** The suspended programs of one message. What waits when the process ends goes on in the next one. */
@@ -20,25 +21,36 @@ export class MessageSuspensions implements CallSuspensions {
   readonly #left = new Set<string>();
   /** The calls that are suspended now. */
   readonly #waiting = new Set<string>();
-  readonly #lendPlace: (callId: string) => () => Promise<void>;
+  /** The calls that another process has. */
+  readonly #lost = new Set<string>();
+  readonly #suspendSlot: (callId: string) => () => Promise<void>;
+  readonly #mayGoOn: (() => Promise<void>) | undefined;
 
   /**
    * @param isLeaving Whether the process is ending.
-   * @param lendPlace Lends the session's place of a call while it is suspended. Returns a function that waits for one again.
+   * @param suspendSlot Releases the session's slot of a call while it is suspended. Returns a function that waits for one again.
+   * @param mayGoOn Awaited before a suspended call goes on. Rejects if it goes on in another process. Default: it goes on.
    */
   constructor(
     suspensions: CallSuspensions,
     isLeaving: () => boolean,
-    lendPlace: (callId: string) => () => Promise<void>,
+    suspendSlot: (callId: string) => () => Promise<void>,
+    mayGoOn?: () => Promise<void>,
   ) {
     this.#suspensions = suspensions;
     this.#isLeaving = isLeaving;
-    this.#lendPlace = lendPlace;
+    this.#suspendSlot = suspendSlot;
+    this.#mayGoOn = mayGoOn;
   }
 
   /** Whether a call goes on in the next process, whatever came of it here. */
   hasLeft(callId: string): boolean {
     return this.#left.has(callId);
+  }
+
+  /** Whether another process has a call, or one whose tool makes it, so that nothing that comes of it here counts. */
+  isLost(callId: string): boolean {
+    return [...this.#lost].some((id) => `${callId}/`.startsWith(`${id}/`));
   }
 
   /** Whether a call is suspended now, so that it can go on in the next process. */
@@ -51,7 +63,12 @@ export class MessageSuspensions implements CallSuspensions {
   }
 
   async reopen(call: SuspendableCall): Promise<ReopenedSuspension> {
-    return this.#kept(call, await this.#suspensions.reopen(call), true) as ReopenedSuspension;
+    try {
+      return this.#kept(call, await this.#suspensions.reopen(call), true) as ReopenedSuspension;
+    } catch (thrown) {
+      if (isTaken(thrown)) this.#lost.add(call.callId);
+      throw thrown;
+    }
   }
 
   #kept(call: CallPlace, suspension: CallSuspension, isReopened: boolean): CallSuspension {
@@ -63,7 +80,9 @@ export class MessageSuspensions implements CallSuspensions {
       isLeaving: this.#isLeaving,
       setWaiting,
       onLeft: () => this.#left.add(call.callId),
-      lendPlace: () => this.#lendPlace(call.callId),
+      onLost: () => this.#lost.add(call.callId),
+      suspendSlot: () => this.#suspendSlot(call.callId),
+      mayGoOn: this.#mayGoOn,
     });
   }
 
@@ -80,7 +99,7 @@ export class MessageSuspensions implements CallSuspensions {
     this.#left.add(place.callId);
   }
 
-  clean(isLost: (call: KeptCall) => boolean): MaybePromise<void> {
+  clean(isLost: (call: SuspendedCall) => boolean): MaybePromise<void> {
     return this.#suspensions.clean(isLost);
   }
 }
@@ -91,7 +110,9 @@ interface Surroundings {
   /** Takes note of whether it is written, so that the call can go on from it. */
   readonly setWaiting: (isWaiting: boolean) => void;
   readonly onLeft: () => void;
-  readonly lendPlace: () => () => Promise<void>;
+  readonly onLost: () => void;
+  readonly suspendSlot: () => () => Promise<void>;
+  readonly mayGoOn: (() => Promise<void>) | undefined;
 }
 
 /** A suspension that stays when the process ends. */
@@ -100,14 +121,18 @@ class MessageSuspension implements CallSuspension {
   readonly #surroundings: Surroundings;
   /** Whether it is written, so that the call can go on from it. */
   #isWaiting: boolean;
-  #reclaim: (() => Promise<void>) | undefined;
+  #resume: (() => Promise<void>) | undefined;
 
   constructor(suspension: CallSuspension, isWaiting: boolean, surroundings: Surroundings) {
     this.#suspension = suspension;
     this.#isWaiting = isWaiting;
     this.#surroundings = surroundings;
     surroundings.setWaiting(isWaiting);
-    if (isWaiting) this.#reclaim = surroundings.lendPlace();
+    if (isWaiting) this.#resume = surroundings.suspendSlot();
+  }
+
+  get isLost(): boolean {
+    return this.#suspension.isLost;
   }
 
   get from(): CallSuspension["from"] {
@@ -127,18 +152,37 @@ class MessageSuspension implements CallSuspension {
   }
 
   async suspend(task: SuspendedTask, template: SuspendedTemplate): Promise<void> {
-    await this.#suspension.suspend(task, template);
+    await this.#orLost(this.#suspension.suspend(task, template));
+    if (this.#isWaiting) return;
     this.#isWaiting = true;
     this.#surroundings.setWaiting(true);
     // It may wait for days.
-    this.#reclaim = this.#surroundings.lendPlace();
+    this.#resume = this.#surroundings.suspendSlot();
   }
 
   async resume(): Promise<void> {
-    await this.#reclaim?.();
+    await this.#goesOn();
+    await this.#resume?.();
     this.#isWaiting = false;
     this.#surroundings.setWaiting(false);
-    await this.#suspension.resume();
+    await this.#orLost(this.#suspension.resume());
+  }
+
+  async #goesOn(): Promise<void> {
+    try {
+      await this.#surroundings.mayGoOn?.();
+    } catch (error) {
+      this.#surroundings.onLost();
+      throw error;
+    }
+  }
+
+  async #orLost(done: Promise<void>): Promise<void> {
+    try {
+      await done;
+    } finally {
+      if (this.isLost) this.#surroundings.onLost();
+    }
   }
 
   template(digest: string): Promise<Uint8Array | undefined> {
@@ -146,7 +190,9 @@ class MessageSuspension implements CallSuspension {
   }
 
   claim(call: ClaimedCall, again: boolean): MaybePromise<void> {
-    return this.#suspension.claim(call, again);
+    if (!this.#isWaiting || this.#surroundings.mayGoOn === undefined)
+      return this.#suspension.claim(call, again);
+    return this.#goesOn().then(() => this.#suspension.claim(call, again));
   }
 
   /** A call that is cancelled since the process ends is made again in the next one, or is unknown there. */

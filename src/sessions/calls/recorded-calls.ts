@@ -33,12 +33,12 @@ export class RecordedCalls implements CallJournal {
     await this.#journal?.begin(record);
   }
 
-  end(record: EndedRecord): void {
-    this.#journal?.end(record);
+  end(record: EndedRecord): unknown {
+    return this.#journal?.end(record);
   }
 
-  deny(record: DeniedRecord): void {
-    this.#journal?.deny(record);
+  deny(record: DeniedRecord): unknown {
+    return this.#journal?.deny(record);
   }
 }
 

@@ -1,18 +1,21 @@
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { DurableMessage, DurableRuntime } from "../durable/durable-runtime.ts";
 import type { TurnCore } from "./core.ts";
 import { cancelledExecution } from "./ended-calls.ts";
-import { MessageConflictError } from "./kept-messages.ts";
-import { keptCalls, type MessageCall } from "./message-calls.ts";
+import { type MessageCall, storedCalls } from "./message-calls.ts";
+import { MessageConflictError } from "./stored-messages.ts";
 
 type Results = (ToolExecution | null)[];
 
 /** How a message runs. */
 export interface DurableRunOptions {
-  /** Called when the message is kept, or known to be kept. */
+  /** Called when the message is stored, or known to be stored. */
   readonly onKept?: (() => void) | undefined;
+  /** The trace that its calls belong to. Default: each begins one of its own. */
+  readonly trace?: TraceHeaders | undefined;
   /** Whether it does not wait for the messages that came before. Default: it does. */
   readonly isAlone?: boolean;
   /** Whether it is refused if its turn was forgotten. Default: the turn begins again. */
@@ -36,12 +39,17 @@ export async function runDurably(
   { id: turnId, userText, session, unattended }: TurnCore,
   messageId: string,
   calls: readonly MessageCall[],
-  { onKept, isAlone = false, refusesForgotten = false }: DurableRunOptions = {},
+  { onKept, trace, isAlone = false, refusesForgotten = false }: DurableRunOptions = {},
 ): Promise<Results> {
   const message: DurableMessage = {
-    ...{ sessionId: session.id, turnId, messageId, calls: keptCalls(calls), receivedAt: Date.now() },
+    sessionId: session.id,
+    turnId,
+    messageId,
+    calls: storedCalls(calls),
+    receivedAt: Date.now(),
     ...(userText !== undefined && { userText }),
     ...(unattended && { unattended }),
+    ...(trace !== undefined && { trace }),
     ...(isAlone && { isAlone }),
     ...(refusesForgotten && { refusesForgotten }),
   };

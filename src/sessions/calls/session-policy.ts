@@ -1,6 +1,7 @@
 import { isThenable, type MaybePromise, toPromise } from "../../base/promises.ts";
-import { canHold } from "../../engine/call/holding.ts";
-import { Refusal } from "../../engine/failure/refusal.ts";
+import { canHold } from "../../engine/call/context.ts";
+import { Refusal } from "../../engine/refusal.ts";
+import { lookUpAll, parsePointer } from "../../json/pointer.ts";
 import {
   type AskDecision,
   allow,
@@ -9,6 +10,8 @@ import {
   deny,
   type PolicyDecision,
 } from "../../policy/decision.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import { isWithinOrigin, type OriginPattern, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
@@ -18,17 +21,15 @@ import {
   awaitsPlan,
   type CallLevel,
   hearsApprovals,
-  holdsChanges,
   isReading,
   type LevelBasis,
   levelOf,
+  stagesChanges,
   strictestLevel,
-} from "../deciding/levels.ts";
-import { namesUrls } from "../deciding/named-urls.ts";
-import { decidingMode } from "../modes/mode.ts";
+} from "../levels.ts";
+import { decidingMode, type ModeState } from "../modes/mode.ts";
 import { applyAnswer } from "./asking/asking.ts";
-import type { MessageCore } from "./core.ts";
-import { modesOf } from "./modes-of.ts";
+import type { MessageCore, SessionCore } from "./core.ts";
 
 /**
  * The policy of one message of a session: the embedder's, with the session's quotas and levels over it. It lets no call
@@ -117,7 +118,7 @@ export class SessionPolicy implements RuntimePolicy {
     const decide = (): MaybePromise<PolicyDecision> =>
       level === "prompt" || wasAsked ? this.#prompt(decision, request, bases, basis, wasAsked) : decision;
     // Also of a call that a person is asked about, who is not told that it takes effect at once.
-    if (bases.some((each) => each.canHold && holdsChanges(each.mode))) {
+    if (bases.some((each) => each.canHold && stagesChanges(each.mode))) {
       this.#message.holdCall(request.callId);
     }
     return counted === undefined ? decide() : counted.then(decide);
@@ -134,7 +135,7 @@ export class SessionPolicy implements RuntimePolicy {
       mode: decidingMode(modeState),
       modeLevel: modeState.tools.get(name),
       sideEffects,
-      canHold: session.holdChanges !== undefined && canHold(traits, decision.grant?.sandbox),
+      canHold: session.stageChanges !== undefined && canHold(traits, decision.grant?.sandbox),
       configured: session.settings.tools.get(name),
       own: namesUrls(traits, request, decision.grant) ? undefined : traits.confirm,
       alwaysConfirm: traits.alwaysConfirm === true || traits.submitsPlan === true,
@@ -187,7 +188,9 @@ export class SessionPolicy implements RuntimePolicy {
     const own = submitsPlan ? "Approve this plan?" : `Run the tool '${name}' (${sideEffects})?`;
     const question = decision.decision === "ask" ? decision.question : own;
     if (submitsPlan && mode === "plan") return `${question} ${AFTER_PLAN}`;
-    return holdsChanges(mode) && !holds && !isReading(sideEffects) ? `${question} ${NOT_HELD}` : question;
+    return stagesChanges(mode) && !holds && !isReading(sideEffects)
+      ? `${question} ${NOT_ENFORCED}`
+      : question;
   }
 }
 
@@ -226,7 +229,7 @@ function denied({ decision: policyDecision }: MayRun, basis: LevelBasis): Policy
 
 const PLAN_NOT_APPROVED = "Permission denied: only reading is allowed until the plan is approved";
 
-const NOT_HELD = "What it changes cannot be held, and takes effect at once.";
+const NOT_ENFORCED = "What it changes cannot be held, and takes effect at once.";
 
 /** Whether a call can run now: `ask` stands for `allow` once a person has confirmed it. */
 function runs({ decision }: PolicyDecision, { confirmedBy }: PolicyRequest): boolean {
@@ -254,4 +257,43 @@ function raise(decision: MayRun, question: string, hears: boolean): AskDecision 
     ...(hears && { remember: "session" }),
     ...(decision.decision === "allow" && { policyDecision: "allow" }),
   });
+}
+
+/**
+ * Whether the policy names where a call that only reads may send requests: the URLs in its arguments are of origins of the
+ * grant, none of which has `*` as its host. Such a tool asks with `confirm: prompt` since an address that the model chooses
+ * is a way out for data; one that the policy names is not. Redirects cannot lead anywhere else, either.
+ */
+function namesUrls(
+  { urls = [] }: ToolTraits,
+  { tool, input }: PolicyRequest,
+  grant: ExecutionGrant | undefined,
+): boolean {
+  const net = grant?.capabilities.net ?? [];
+  if (urls.length === 0 || net.length === 0 || tool.sideEffects !== "read") return false;
+  const named = net.map((each) => parseOrigin(originOf(each)));
+  if (named.some(({ host }) => host === "*")) return false;
+  const found = urls.flatMap(({ argument }) => lookUpAll(input, parsePointer(argument)));
+  const isNamed = (url: unknown): boolean => {
+    const origin = originOfUrl(url);
+    return origin !== undefined && named.some((each) => isWithinOrigin(origin, each));
+  };
+  return found.length > 0 && found.every(({ value }) => isNamed(value));
+}
+
+function originOfUrl(url: unknown): OriginPattern | undefined {
+  const parsed = typeof url === "string" ? URL.parse(url) : null;
+  try {
+    return parsed === null ? undefined : parseOrigin(parsed.origin);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the modes that the calls of a session are held to: its own, and those of all sessions above it. */
+export function modesOf({
+  modeState,
+  origin,
+}: Pick<SessionCore, "modeState" | "origin">): readonly ModeState[] {
+  return origin === undefined ? [modeState] : [modeState, ...modesOf(origin.parent)];
 }

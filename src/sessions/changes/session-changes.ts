@@ -1,14 +1,59 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { AcceptedChanges, AcceptOptions } from "../../changes/accepted-changes.ts";
-import type { HeldChanges } from "../../changes/held-changes.ts";
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { AcceptedChanges, AcceptOptions, ChangeConflict } from "../../changes/accepted-changes.ts";
 import type { PendingChange } from "../../changes/pending/pending.ts";
+import type { StagedChanges } from "../../changes/staged-changes.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { textSummary } from "../../rendering/text-summary.ts";
-import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
-import type { HeldRoom } from "../../workspace/held/held-room.ts";
+import type { StageChanges } from "../../sandboxes/contract/staged-changes.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
-import type { ChangeEvent, ChangeListeners } from "./change-events.ts";
+import type { StagedQuota } from "../../workspace/staged/staged-quota.ts";
+
+/** What happened to the staged changes of a session. Frozen. */
+export interface ChangeEvent {
+  readonly type: "pending" | "accepted" | "rejected" | "conflicts";
+  readonly sessionId: string;
+  /**
+   * The files, relative to the workspace: those that a call has changed (`pending`; at most 1,000), that were accepted or
+   * rejected, or that could not be accepted.
+   */
+  readonly paths: readonly string[];
+  /** Why nothing was accepted. Only of `conflicts`. */
+  readonly conflicts?: readonly ChangeConflict[];
+  /** Who accepted or rejected them; absent if it is not known. */
+  readonly by?: string;
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** Called with each event. Errors that it throws are ignored. */
+export type ChangeListener = (event: ChangeEvent) => void;
+
+/** Those who are notified what happens to staged changes. */
+export class ChangeListeners {
+  readonly #listeners = new Set<ChangeListener>();
+
+  /** Adds a listener. Returns a function that removes it. */
+  on(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(event: ChangeEvent): void {
+    Object.freeze(event);
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event);
+      } catch {
+        // A listener must not affect the session.
+      }
+    }
+  }
+}
+
+const ACCEPT_NAMES: OptionNames<AcceptOptions & ChangeAnswer> = { digest: true, by: true };
 
 /** The most characters of a diff that are shown. */
 const SHOWN_CHARS = 20_000;
@@ -18,13 +63,13 @@ const OMITTED = "the difference: too many changes wait to show all, so read it b
 /** What the changes of a session need of it. */
 export interface SessionChangesOptions {
   readonly sessionId: string;
-  /** The workspace with its links resolved; `undefined` if there is none: then nothing can be held. */
+  /** The workspace with its links resolved; `undefined` if there is none: then nothing can be staged. */
   readonly workspace: string | undefined;
   readonly listeners: ChangeListeners;
   /** Hides secrets in what is shown. */
   readonly redaction: Redaction;
   /** The room of all sessions; `undefined` until one of them holds changes. */
-  readonly room: { held: HeldRoom | undefined };
+  readonly room: { held: StagedQuota | undefined };
 }
 
 /** A change that waits, as a person is shown it. */
@@ -44,7 +89,7 @@ export interface ChangeAnswer {
 /** The changes of a session that wait for a person. In the modes `review` and `audit`, calls make no others. */
 export class SessionChanges {
   readonly #options: SessionChangesOptions;
-  #held: HeldChanges | undefined;
+  #held: StagedChanges | undefined;
   #opening: Promise<void> | undefined;
 
   /** @internal */
@@ -76,10 +121,9 @@ export class SessionChanges {
    *
    * @returns what became of it; `undefined` if no change of this path waits.
    */
-  async accept(
-    path: string,
-    { by, ...options }: AcceptOptions & ChangeAnswer = {},
-  ): Promise<AcceptedChanges | undefined> {
+  async accept(path: string, given: AcceptOptions & ChangeAnswer = {}): Promise<AcceptedChanges | undefined> {
+    refuseUnknown(given, ACCEPT_NAMES, "accept");
+    const { by, ...options } = given;
     const accepted = await this.#held?.accept(path, options);
     if (accepted !== undefined) this.#tellAccepted(accepted, by);
     return accepted;
@@ -89,7 +133,10 @@ export class SessionChanges {
    * Makes all changes on the disk, or none of them: neither a failure nor a crash leaves only some of them made. Nothing is
    * accepted if one of them is in conflict with the disk.
    */
-  async acceptAll({ by, ...options }: AcceptOptions & ChangeAnswer = {}): Promise<AcceptedChanges> {
+  async acceptAll(given: AcceptOptions & ChangeAnswer = {}): Promise<AcceptedChanges> {
+    // Without the digest that was shown, anything would be accepted.
+    refuseUnknown(given, ACCEPT_NAMES, "acceptAll");
+    const { by, ...options } = given;
     const accepted = (await this.#held?.acceptAll(options)) ?? { accepted: [], conflicts: [] };
     this.#tellAccepted(accepted, by);
     return accepted;
@@ -127,29 +174,29 @@ export class SessionChanges {
     return this.#opening;
   }
 
-  /** Opens what an earlier process has held. @internal */
+  /** Opens what an earlier process has staged. @internal */
   async restore(): Promise<void> {
     const { workspace, sessionId } = this.#options;
     if (workspace === undefined || !existsSync(join(workspace, OWN_PREFIX))) return;
-    const { HeldChanges } = await import("../../changes/held-changes.ts");
-    if (HeldChanges.exist(workspace, sessionId)) await this.open();
+    const { StagedChanges } = await import("../../changes/staged-changes.ts");
+    if (StagedChanges.exist(workspace, sessionId)) await this.open();
   }
 
   async #open(): Promise<void> {
     const { workspace, sessionId, room } = this.#options;
     if (workspace === undefined) return;
-    const { HELD_LIMITS, HeldRoom } = await import("../../workspace/held/held-room.ts");
-    const { HeldChanges } = await import("../../changes/held-changes.ts");
-    room.held ??= new HeldRoom(HELD_LIMITS.all);
-    this.#held = new HeldChanges(workspace, sessionId, room.held);
+    const { HELD_LIMITS, StagedQuota } = await import("../../workspace/staged/staged-quota.ts");
+    const { StagedChanges } = await import("../../changes/staged-changes.ts");
+    room.held ??= new StagedQuota(HELD_LIMITS.all);
+    this.#held = new StagedChanges(workspace, sessionId, room.held);
   }
 
   /**
-   * Opens the files of a call, so that its changes wait; `undefined` if nothing can be held.
+   * Opens the files of a call, so that its changes wait; `undefined` if nothing can be staged.
    *
    * @internal
    */
-  get hold(): HoldChanges | undefined {
+  get hold(): StageChanges | undefined {
     const held = this.#held;
     if (held === undefined) return undefined;
     return (granted) => {
@@ -172,12 +219,12 @@ export class SessionChanges {
   }
 
   /**
-   * Has changes held that calls have made elsewhere.
+   * Has changes staged that calls have made elsewhere.
    *
-   * @throws {TypeError} as a rejection, if nothing can be held.
+   * @throws {TypeError} as a rejection, if nothing can be staged.
    * @internal
    */
-  async take(hold: (held: HeldChanges) => Promise<AcceptedChanges>): Promise<AcceptedChanges> {
+  async take(hold: (held: StagedChanges) => Promise<AcceptedChanges>): Promise<AcceptedChanges> {
     if (this.#held === undefined) throw new TypeError("the session cannot hold changes: it has no workspace");
     const taken = await hold(this.#held);
     this.#tell("pending", taken.accepted);
@@ -216,5 +263,16 @@ export class SessionChanges {
     if (paths.length === 0) return;
     const { sessionId, listeners } = this.#options;
     listeners.tell({ type, sessionId, paths, ...more, ...(by !== undefined && { by }), at: Date.now() });
+  }
+}
+
+/** Warns if the changes of a session cannot be staged: people are asked about them then. Never rejects. */
+export async function warnIfNotStaged(opening: Promise<void>): Promise<void> {
+  try {
+    await opening;
+  } catch (error) {
+    process.emitWarning(`The changes of a session cannot be held: ${describeThrown(error).detail}`, {
+      code: "SANDGATE_CHANGES_NOT_HELD",
+    });
   }
 }

@@ -23,6 +23,8 @@ export interface InquiryAnswer {
   readonly sessionId?: string;
   /** Likewise the turn. Default: any. */
   readonly turnId?: string;
+  /** Aborted when the person may not answer any more: what is still being checked then counts for nothing. Default: never. */
+  readonly signal?: AbortSignal;
 }
 
 /** What became of an answer. */
@@ -45,7 +47,8 @@ export function resolutionOf({ decision, by, ...answer }: InquiryAnswer, at: num
   return Object.freeze({
     decision: decision === "always" ? "allow" : decision,
     choice: decision,
-    ...{ by, at },
+    by,
+    at,
     ...(answer.answer !== undefined && { answer: answer.answer }),
     ...(answer.arguments !== undefined && { arguments: answer.arguments }),
     ...(answer.approval !== undefined && { approval: answer.approval }),

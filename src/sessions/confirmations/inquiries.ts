@@ -1,15 +1,28 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { newId } from "../ids.ts";
 import { type AnswerOutcome, type InquiryAnswer, isIn, outcomeOf, resolutionOf } from "./answer.ts";
 import { checkAnswer } from "./check-answer.ts";
-import type { CallKey, Inquiry, InquiryRecord, NewInquiry, Resolution } from "./inquiry.ts";
+import type { CallKey, Inquiry, InquiryRecord, InquiryTable, NewInquiry, Resolution } from "./inquiry.ts";
 import type { InquiryBroker } from "./inquiry-broker.ts";
 import { type InquiryBounds, InquiryCounts } from "./inquiry-counts.ts";
 import { type InquiryListener, InquiryListeners } from "./inquiry-listeners.ts";
-import type { InquiryTable } from "./inquiry-table.ts";
 import { type AskOptions, OpenInquiry } from "./open-inquiry.ts";
 import { RestoredInquiries } from "./restored-inquiries.ts";
 import { SteadyClock } from "./steady-clock.ts";
+
+const ANSWER_NAMES: OptionNames<InquiryAnswer> = {
+  decision: true,
+  digest: true,
+  by: true,
+  answer: true,
+  arguments: true,
+  approval: true,
+  reason: true,
+  sessionId: true,
+  turnId: true,
+  signal: true,
+};
 
 /** The options of {@link Inquiries}. */
 export interface InquiriesOptions extends Partial<InquiryBounds> {
@@ -116,6 +129,7 @@ export class Inquiries implements InquiryBroker {
     }
     const entry = earlier ?? (await this.#request(question, options));
     if (entry === undefined) return "nobody";
+    if (entry === "ended") return { decision: "cancelled", at: this.#clock.now() };
     options.onAsked?.(entry.inquiry);
     return entry.wait(options, () => void this.#end(entry, "cancelled"));
   }
@@ -125,8 +139,10 @@ export class Inquiries implements InquiryBroker {
     return entries.length === 0 ? NONE : entries.map(recordOf);
   }
 
-  /** Answers an inquiry. Rejects if the store fails; the inquiry is open then. */
+  /** Answers an inquiry. Rejects if a member is unknown, the store fails or the answer's signal is aborted; the inquiry is open then. */
   async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+    // A misspelt scope would be the widest.
+    refuseUnknown(given, ANSWER_NAMES, "an answer");
     const entry = this.#open.get(id);
     if (entry === undefined) return this.#answerClosed(id, given);
     const { inquiry } = entry;
@@ -138,6 +154,7 @@ export class Inquiries implements InquiryBroker {
     if (given.digest !== inquiry.digest) return OTHER_DIGEST;
     const checked = await checkAnswer(entry, given);
     if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
+    given.signal?.throwIfAborted();
     if (this.#isExpired(inquiry)) await this.#end(entry, "timeout");
     if (entry.resolution !== undefined) return this.#answerClosed(id, given);
     const mine = resolutionOf(checked.answer, this.#clock.now());
@@ -203,11 +220,11 @@ export class Inquiries implements InquiryBroker {
     return same;
   }
 
-  /** Writes a new inquiry; returns `undefined` if too many are open. */
+  /** Writes a new inquiry, unless something holds for it; returns `undefined` if too many are open. */
   async #request(
     question: NewInquiry,
     { checkArguments, timeoutMs = this.timeoutMs, awaitsRoom = false, signal }: AskOptions,
-  ): Promise<OpenInquiry | undefined> {
+  ): Promise<OpenInquiry | "ended" | undefined> {
     if (awaitsRoom) {
       if (!(await this.#counts.awaitRoom(question.principal, signal))) return undefined;
     } else {
@@ -221,12 +238,15 @@ export class Inquiries implements InquiryBroker {
       askedAt,
       expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs),
     });
+    let added: InquiryRecord | undefined;
     try {
-      await this.#store.addInquiry(inquiry);
-    } catch (error) {
-      this.#counts.delete(question.principal);
-      throw error;
+      added = await this.#store.addInquiry(inquiry);
+    } finally {
+      if (added?.inquiry.id !== inquiry.id) this.#counts.delete(question.principal);
     }
+    if (added === undefined) return "ended";
+    if (added.inquiry.id !== inquiry.id)
+      return this.#open.get(added.inquiry.id) ?? new OpenInquiry(added.inquiry, added.resolution);
     const entry = new OpenInquiry(inquiry);
     entry.checkArguments = checkArguments;
     this.#add(entry);

@@ -24,7 +24,7 @@ export interface Asking {
 
 /** Asks people for sessions. The answer that is written first decides, by any person and over any route. */
 export interface InquiryBroker extends Asking {
-  /** Answers an inquiry. Rejects if the answer cannot be written; the inquiry is open then. */
+  /** Answers an inquiry. Rejects if the answer cannot be written, or its signal is aborted; the inquiry is open then. */
   answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome>;
   /** Cancels the inquiries of an earlier process about a call that will not ask, for example since it has ended. */
   abandon(call: CallKey): Promise<void>;

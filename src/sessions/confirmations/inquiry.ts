@@ -1,9 +1,35 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { TextSummary } from "../../rendering/text-summary.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ApprovalScope } from "../approvals/approval.ts";
+
+/** Inquiries, open and resolved: a part of a session store. */
+export interface InquiryTable {
+  /**
+   * Adds an inquiry of a known session, unless its id is known, or it is about a call that a tool makes, and something holds for
+   * it that was asked about the same call: the same question, open or answered, or one that a person denied.
+   *
+   * @returns what holds, with its resolution; `undefined` if a call has ended whose tool makes the call, directly or not: an
+   *   answer would not count.
+   */
+  addInquiry(inquiry: Inquiry): MaybePromise<InquiryRecord | undefined>;
+  /**
+   * Resolves an inquiry. The first resolution that is written wins.
+   *
+   * @returns the resolution that won; `undefined` if the inquiry is unknown.
+   */
+  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
+  /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
+  inquiry(id: string): MaybePromise<InquiryRecord | undefined>;
+  /**
+   * Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. Of a nested call, whose
+   * state is not known here, the resolved ones while the call of the message that it belongs to has begun, and not ended.
+   */
+  pendingInquiries(): MaybePromise<readonly InquiryRecord[]>;
+}
 
 /** How a person can answer an inquiry. `always` allows the call, and remembers the answer. */
 export type Choice = CallChoice | QuestionChoice;

@@ -1,4 +1,5 @@
 import type { CallKey, Inquiry } from "./inquiry.ts";
+import { isBelow } from "./standing-inquiry.ts";
 
 const NONE: readonly never[] = Object.freeze([]);
 
@@ -33,16 +34,6 @@ export class RestoredInquiries<Entry extends { readonly inquiry: Inquiry }> {
     for (const { inquiry } of taken) this.#byCall.delete(keyOf(inquiry));
     return taken;
   }
-}
-
-/** Whether the tool of a call made the call that an inquiry is about, directly or not. */
-export function isBelow(inquiry: CallKey, { sessionId, turnId, messageId, callId }: CallKey): boolean {
-  return (
-    inquiry.sessionId === sessionId &&
-    inquiry.turnId === turnId &&
-    inquiry.messageId === messageId &&
-    inquiry.callId.startsWith(`${callId}/`)
-  );
 }
 
 function keyOf({ sessionId, turnId, messageId = "", callId }: CallKey): string {

@@ -1,9 +1,10 @@
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallInquiry } from "../confirmations/inquiry.ts";
 import type { InquiryBroker } from "../confirmations/inquiry-broker.ts";
-import type { CountShared } from "../deciding/quotas.ts";
+import type { CountShared } from "../quotas.ts";
 import type { MessageRecord, SessionRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
 import type { CallGates } from "./call-gates.ts";
@@ -26,7 +27,7 @@ export interface DurableRuntime {
    * Keeps a message and has its calls run. Returns the earlier message if the turn has one with this id, which stays as it
    * is, `"forgotten"` if the message is refused since its turn was forgotten, and otherwise `undefined`.
    *
-   * @throws as a rejection, if it cannot be kept: none of its calls runs then, unless the same message comes again.
+   * @throws as a rejection, if it cannot be stored: none of its calls runs then, unless the same message is sent again.
    */
   accept(message: DurableMessage): Promise<MessageRecord | "forgotten" | undefined>;
   /**
@@ -35,7 +36,7 @@ export interface DurableRuntime {
    * @returns `undefined` if the runtime no longer has them: the store does.
    */
   results(message: MessagePlace): Promise<readonly (ToolExecution | null)[] | undefined>;
-  /** Cancels the calls of a turn, wherever they run. Resolves when that is kept, and not when they have ended. */
+  /** Cancels the calls of a turn, wherever they run. Resolves when that is stored, and not when they have ended. */
   cancelTurn(sessionId: string, turnId: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -53,6 +54,8 @@ export interface MessagePlace {
 export interface DurableMessage extends MessageRecord {
   /** Set if no person can be asked about its calls. */
   readonly unattended?: true;
+  /** The trace that its calls belong to, on whichever server they run. Default: each begins one of its own. */
+  readonly trace?: TraceHeaders;
   /** Set if the message does not wait for those of its session that came before. */
   readonly isAlone?: true;
   /** Set if the message is refused if its turn was forgotten: it may have run. */

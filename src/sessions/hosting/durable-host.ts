@@ -3,9 +3,9 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallSuspensions } from "../../engine/call/suspension.ts";
 import { problemOfArguments } from "../calls/asking/edited-arguments.ts";
 import { cancelledExecution } from "../calls/ended-calls.ts";
+import { toolPlaces } from "../calls/lanes.ts";
 import { messageCall } from "../calls/message-calls.ts";
 import { MessageRun } from "../calls/message-run.ts";
-import { toolPlaces } from "../calls/tool-places.ts";
 import type { CallGates } from "../durable/call-gates.ts";
 import type { DurableCall, DurableHost } from "../durable/durable-runtime.ts";
 import type { Settings } from "../options.ts";
@@ -53,13 +53,14 @@ async function dispatch(
   call: DurableCall,
   gates: CallGates,
 ): Promise<ToolExecution | null> {
-  const { turnId, userText, unattended, messageId, isSuspended: goesOn } = call;
+  const { turnId, userText, unattended, messageId, trace, isSuspended: goesOn } = call;
   const turn = session.turnOf({ id: turnId, userText, unattended: unattended === true });
   const received = goesOn ? { ...messageCall(call.call), isSuspended: goesOn } : messageCall(call.call);
-  const run = new MessageRun(turn, messageId, [received], { gates });
+  const run = new MessageRun(turn, messageId, [received], { gates, trace });
   const result = await run.runFirst();
   // The program waits for the next process.
   if (session.isSuspended && run.hasLeft(received.id)) throw new Error("the process is ending");
+  if (run.isLost(received.id)) throw new Error("the call goes on in another process");
   return result;
 }
 

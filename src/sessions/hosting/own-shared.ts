@@ -1,6 +1,6 @@
 import { Redaction } from "../../redaction/redaction.ts";
 import { Approvals } from "../approvals/approvals.ts";
-import { ChangeListeners } from "../changes/change-events.ts";
+import { ChangeListeners } from "../changes/session-changes.ts";
 import { Inquiries } from "../confirmations/inquiries.ts";
 import type { SteadyClock } from "../confirmations/steady-clock.ts";
 import { Ledgers } from "../ledger/ledgers.ts";
@@ -22,13 +22,17 @@ export function ownShared(
   const table = new GuardedStore(store ?? new MemorySessionStore());
   const { timeoutMs } = settings;
   return {
-    ...{ settings, table, store: store && table, durable: undefined, isSuspended: false },
+    settings,
+    table,
+    store: store && table,
+    durable: undefined,
+    isSuspended: false,
     redaction: settings.context.redaction ?? new Redaction(),
     inquiries: new Inquiries({ store: table, timeoutMs, clock }),
     approvals: new Approvals(table, () => clock.now()),
     modeListeners: new ModeListeners(),
     changeListeners: new ChangeListeners(),
-    heldRoom: { held: undefined },
+    stagedQuota: { held: undefined },
     resting: new RestingTurn(),
     ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
     onIdle,

@@ -16,7 +16,9 @@ export function sharedDurably(
   const table = new GuardedStore(durable.store);
   return {
     ...own,
-    ...{ table, store: table, durable },
+    table,
+    store: table,
+    durable,
     inquiries: durable.openInquiries({ timeoutMs: own.settings.timeoutMs }),
     approvals: new Approvals(table, now, { isShared: true }),
   };

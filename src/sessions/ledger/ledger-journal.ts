@@ -1,5 +1,5 @@
 import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
-import type { ErrorCode } from "../../engine/failure/errors.ts";
+import type { ErrorCode } from "../../engine/errors.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 import type { MessageLedger } from "./message-ledger.ts";
 
@@ -41,18 +41,18 @@ export class LedgerJournal implements CallJournal {
     }
   }
 
-  end(record: EndedRecord): void {
+  end(record: EndedRecord): unknown {
     const { callId, code, success, effect } = record;
     // Of a call that only reads, the effect says nothing: it may have read before it failed.
     const isReading = this.#reading.delete(callId);
     if (effect === "none" && (!isReading || NEVER_RAN.has(code))) this.#ledger.release(callId);
     else this.#ledger.end(callId, success);
-    this.#journal?.end(record);
+    return this.#journal?.end(record);
   }
 
-  deny(record: DeniedRecord): void {
+  deny(record: DeniedRecord): unknown {
     this.#reading.delete(record.callId);
     this.#ledger.release(record.callId);
-    this.#journal?.deny(record);
+    return this.#journal?.deny(record);
   }
 }

@@ -1,24 +1,65 @@
+import { describeThrown } from "../../base/thrown.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { SteadyClock } from "../confirmations/steady-clock.ts";
 import { newId } from "../ids.ts";
-import type { KeptEntry } from "./entry.ts";
-import { EntryQueue } from "./entry-queue.ts";
-import { KeptEntries } from "./kept-entries.ts";
+import type { StoredEntry } from "./entry.ts";
+import { EntryQueue } from "./entry.ts";
 import { Ledger } from "./ledger.ts";
-import type { LedgerState, LedgerTable } from "./ledger-table.ts";
+import type { LedgerRecord, LedgerState, LedgerTable } from "./ledger-table.ts";
 import { numbersOf } from "./numbers.ts";
+
+/**
+ * The entries in a store. What is written after a call has run can fail: the process is warned, and the call counts in the
+ * next process as if it was under way when this one ended.
+ */
+class StoredEntries {
+  readonly #table: LedgerTable | undefined;
+
+  /** @param table `undefined` if calls are not stored. */
+  constructor(table: LedgerTable | undefined) {
+    this.#table = table;
+  }
+
+  /** Adds a call that is about to run. Returns a promise only if there is something to wait for. */
+  add(entry: StoredEntry): Promise<void> | undefined {
+    if (this.#table === undefined) return undefined;
+    entry.isKept = true;
+    const added = this.#table.putEntry(recordOf(entry));
+    return added instanceof Promise ? added : undefined;
+  }
+
+  end(entry: StoredEntry): void {
+    if (entry.isKept) this.#write((table) => table.putEntry(recordOf(entry)));
+  }
+
+  remove({ id, isKept }: StoredEntry): void {
+    if (isKept) this.#write((table) => table.removeEntry(id));
+  }
+
+  drop({ id, endedAt = 0 }: StoredEntry): void {
+    this.#write((table) => table.dropEntry(id, endedAt));
+  }
+
+  reset(missingUntil: number | undefined): void {
+    this.#write((table) => table.resetLedger(missingUntil));
+  }
+
+  #write(write: (table: LedgerTable) => unknown): void {
+    if (this.#table !== undefined) void attempt(write, this.#table);
+  }
+}
 
 /** How many entries all ledgers have at most, as a multiple of those of one. */
 const SHARE = 10;
 
 /** Where a call is made. */
-export interface CallPlace extends Pick<KeptEntry, "sessionId" | "turnId" | "principal"> {
+export interface CallPlace extends Pick<StoredEntry, "sessionId" | "turnId" | "principal"> {
   /** The ledgers of the turn, the session and the principal. */
   readonly ledgers: readonly Ledger[];
 }
 
 /** An entry, and the ledgers that have it. */
-export interface LedgerEntry extends KeptEntry, CallPlace {}
+export interface LedgerEntry extends StoredEntry, CallPlace {}
 
 /** A session of an earlier process. */
 export interface RestoredSession {
@@ -32,7 +73,7 @@ export interface LedgersOptions {
   /** The most entries of a ledger. All ledgers have ten times as many at most. */
   readonly maxEntries: number;
   readonly clock: SteadyClock;
-  /** Keeps calls beyond the end of this process. Default: they are not kept. */
+  /** Keeps calls beyond the end of this process. Default: they are not stored. */
   readonly table?: LedgerTable | undefined;
 }
 
@@ -40,7 +81,7 @@ export interface LedgersOptions {
 export class Ledgers {
   readonly maxEntries: number;
   readonly #clock: SteadyClock;
-  readonly #kept: KeptEntries;
+  readonly #kept: StoredEntries;
   readonly #principals = new Map<string, Ledger>();
   #isShared = false;
   /** Whether a call of a principal was not entered. */
@@ -53,7 +94,7 @@ export class Ledgers {
   constructor({ maxEntries, clock, table }: LedgersOptions) {
     this.maxEntries = maxEntries;
     this.#clock = clock;
-    this.#kept = new KeptEntries(table);
+    this.#kept = new StoredEntries(table);
   }
 
   /** Returns milliseconds since the epoch, which never go back. */
@@ -102,8 +143,17 @@ export class Ledgers {
   begin(tool: string, input: JsonValue, { sessionId, turnId, principal, ledgers }: CallPlace): LedgerEntry {
     if (this.#isMissing) this.#enterAgain();
     const entry: LedgerEntry = {
-      ...{ id: newId(), sessionId, turnId, principal, ledgers, tool, numbers: numbersOf(input) },
-      ...{ isKept: false, isApproved: false, isDone: false, endedAt: undefined },
+      id: newId(),
+      sessionId,
+      turnId,
+      principal,
+      ledgers,
+      tool,
+      numbers: numbersOf(input),
+      isKept: false,
+      isApproved: false,
+      isDone: false,
+      endedAt: undefined,
     };
     for (const ledger of ledgers) ledger.begin(entry);
     return entry;
@@ -177,11 +227,40 @@ export class Ledgers {
       const ledgers = ledger === undefined ? [] : [ledger];
       if (principal !== undefined) ledgers.push(this.ofPrincipal(principal));
       const entry: LedgerEntry = {
-        ...{ ...record, principal, ledgers, numbers: new Map(numbers), isKept: true },
+        ...record,
+        principal,
+        ledgers,
+        numbers: new Map(numbers),
+        isKept: true,
         endedAt: endedAt ?? this.now(),
       };
       if (endedAt === undefined) this.#kept.end(entry);
       this.#add(entry);
     }
   }
+}
+
+async function attempt(write: (table: LedgerTable) => unknown, table: LedgerTable): Promise<void> {
+  try {
+    await write(table);
+  } catch (thrown) {
+    process.emitWarning(`The store of sessions failed: ${describeThrown(thrown).message}`, {
+      code: "SANDGATE_SESSION_STORE_FAILED",
+    });
+  }
+}
+
+function recordOf(entry: StoredEntry): LedgerRecord {
+  const { id, sessionId, turnId, principal, tool, numbers, isApproved, isDone, endedAt } = entry;
+  return {
+    id,
+    sessionId,
+    turnId,
+    tool,
+    numbers: [...numbers],
+    isApproved,
+    isDone,
+    ...(principal !== undefined && { principal }),
+    ...(endedAt !== undefined && { endedAt }),
+  };
 }

@@ -2,7 +2,7 @@ import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { MAX_AMOUNT_POINTER } from "../../policy/history/call-ledger.ts";
 
-/** How many numbers of a call are kept, and how many values are looked at to find them. */
+/** How many numbers of a call are stored, and how many values are looked at to find them. */
 const MAX_NUMBERS = 16;
 const MAX_VALUES = 256;
 

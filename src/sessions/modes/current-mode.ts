@@ -6,7 +6,7 @@ import { readStoredMode, writeStoredMode } from "./stored-mode.ts";
 /** Keeps the text of a mode. */
 type Store = (text: string) => unknown;
 
-/** The mode of a session. Changes are kept one after another, so that the store and this process agree on the last. */
+/** The mode of a session. Changes are stored one after another, so that the store and this process agree on the last. */
 export class CurrentMode {
   readonly #modes: Modes;
   /** As the store has it. */
@@ -27,7 +27,7 @@ export class CurrentMode {
     return this.#state;
   }
 
-  /** Changes the mode as soon as it is kept. Rejects, and changes nothing, if it cannot be kept. */
+  /** Changes the mode as soon as it is stored. Rejects, and changes nothing, if it cannot be stored. */
   set(state: ModeState): Promise<void> {
     return this.#change(() => state).then(() => undefined);
   }

@@ -15,7 +15,7 @@ export interface ModeChange {
 /** Called with each change. Errors that it throws are ignored. */
 export type ModeListener = (change: ModeChange) => void;
 
-/** Those who are told of changes of modes. */
+/** Those who are notified of changes of modes. */
 export class ModeListeners {
   readonly #listeners = new Set<ModeListener>();
 

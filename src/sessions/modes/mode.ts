@@ -1,4 +1,4 @@
-import type { BaseMode, Level } from "../deciding/levels.ts";
+import type { BaseMode, Level } from "../levels.ts";
 
 /** A mode of your own: another mode, with levels of single tools. */
 export interface CustomMode {

@@ -1,4 +1,4 @@
-import { BASE_MODES, type BaseMode, type Level } from "../deciding/levels.ts";
+import { BASE_MODES, type BaseMode, type Level } from "../levels.ts";
 import type { CustomMode, ModeState, SessionMode } from "./mode.ts";
 import { readStoredMode } from "./stored-mode.ts";
 

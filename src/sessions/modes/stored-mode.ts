@@ -11,7 +11,7 @@ export interface StoredMode {
 
 /**
  * Returns a mode as a text for a store: its name, or JSON if there is more to it than its name. A mode of the configuration
- * is kept by its name, so that it is what the configuration says when it is read.
+ * is stored by its name, so that it is what the configuration says when it is read.
  */
 export function writeStoredMode(
   { mode, isPlanApproved }: Pick<ModeState, "mode" | "isPlanApproved">,
@@ -33,7 +33,8 @@ export function readStoredMode(text: string): StoredMode {
     Record<"mode" | "plan" | "planInquiry", unknown>
   >;
   return {
-    ...{ mode, isPlanApproved: plan === "approved" },
+    mode,
+    isPlanApproved: plan === "approved",
     planInquiry: typeof planInquiry === "string" ? planInquiry : undefined,
   };
 }

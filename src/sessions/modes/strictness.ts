@@ -1,4 +1,4 @@
-import type { BaseMode } from "../deciding/levels.ts";
+import type { BaseMode } from "../levels.ts";
 import type { ModeState } from "./mode.ts";
 
 /**

@@ -7,7 +7,7 @@ const MIN_SQUEEZED = 4;
 
 const SPACING = /[^\p{L}\p{N}]+/gu;
 
-/** Values of one field, to be looked for in texts. They are kept as they are: a digest cannot be looked for. */
+/** Values of one field, to be looked for in texts. They are stored as they are: a digest cannot be looked for. */
 export class ContentValues {
   readonly #squeezed = new Set<string>();
   readonly #short = new Set<string>();

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { fieldKey } from "../../policy/history/field-key.ts";
 import { fieldValues, valuesAt } from "../../policy/history/field-values.ts";
@@ -9,9 +10,71 @@ import type {
   ValueSource,
 } from "../../policy/history/value-provenance.ts";
 import { MAX_REFERENCE_TEXT, referencesIn } from "../../policy/words/references.ts";
+import { MAX_WORDS, UserWords } from "../../policy/words/user-words.ts";
 import { ContentValues } from "./content-values.ts";
-import { HeardWords } from "./heard-words.ts";
-import { type ValueKind, ValueSet } from "./value-set.ts";
+
+/** The most UTF-16 code units of users' words that a session remembers. */
+const MAX_HEARD = 4 * MAX_WORDS;
+
+/** What the users said in the turns of a session. The oldest is forgotten first. */
+class ConversationWords {
+  readonly #heard: UserWords[] = [];
+  #length = 0;
+  #isWhole: boolean;
+
+  /** @param isLate Whether users may have said something before. */
+  constructor(isLate: boolean) {
+    this.#isWhole = !isLate;
+  }
+
+  hear(text: string): void {
+    if (text.length > MAX_WORDS) {
+      this.#isWhole = false;
+      return;
+    }
+    this.#heard.push(new UserWords(text));
+    this.#length += text.length;
+    while (this.#length > MAX_HEARD) {
+      this.#length -= this.#heard.shift()?.text.length ?? 0;
+      this.#isWhole = false;
+    }
+  }
+
+  /** Whether the words have a value; `undefined` if words that are not remembered could, or there are none. */
+  have(value: string | number): boolean | undefined {
+    return this.#any((words) => words.have(value));
+  }
+
+  /** The same for a link, address or account number. */
+  haveReference(reference: string): boolean | undefined {
+    return this.#any((words) => words.haveReference(reference));
+  }
+
+  #any(test: (words: UserWords) => boolean): boolean | undefined {
+    if (this.#heard.some(test)) return true;
+    return this.#isWhole && this.#heard.length > 0 ? false : undefined;
+  }
+}
+
+/** Values that are remembered by their digests, apart from each other by their kind. */
+class ValueSet {
+  readonly #digests = new Set<string>();
+
+  get size(): number {
+    return this.#digests.size;
+  }
+
+  has(kind: ValueKind, value: string | number): boolean {
+    return this.#digests.has(digestOf(kind, value));
+  }
+
+  add(kind: ValueKind, value: string | number): void {
+    this.#digests.add(digestOf(kind, value));
+  }
+}
+
+/** A whole value, or a link, address or account number in one. */
+type ValueKind = "value" | "reference";
 
 /** The most values that a session remembers. From then on, it learns no more, and what it does not know is unclear. */
 export const MAX_VALUES = 50_000;
@@ -41,7 +104,7 @@ export interface ObservedCall {
  */
 export class ProvenanceLedger implements ValueProvenance {
   readonly #tracked: () => TrackedFields | undefined;
-  readonly #words: HeardWords;
+  readonly #words: ConversationWords;
   readonly #values = new Map<string, ValueSet>();
   readonly #contents = new Map<string, ContentValues>();
   /** Values of arguments that came from nowhere, folded. */
@@ -66,7 +129,7 @@ export class ProvenanceLedger implements ValueProvenance {
     { isLate = false, most = MAX_VALUES }: { readonly isLate?: boolean; readonly most?: number } = {},
   ) {
     this.#tracked = tracked;
-    this.#words = new HeardWords(isLate);
+    this.#words = new ConversationWords(isLate);
     this.#isLate = isLate;
     this.#most = most;
   }
@@ -218,4 +281,8 @@ function* leavesOf(value: JsonValue): Generator<string | number> {
   else if (isJsonObject(value)) {
     for (const member of Object.values(value)) if (member !== undefined) yield* leavesOf(member);
   }
+}
+
+function digestOf(kind: ValueKind, value: string | number): string {
+  return hash("sha256", `${kind} ${typeof value} ${value}`, "base64");
 }

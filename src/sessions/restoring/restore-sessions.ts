@@ -1,8 +1,10 @@
-import { receiveCall } from "../../engine/call/call.ts";
+import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
+import type { SessionCall } from "../../engine/call/journal.ts";
+import type { CallPlace, CallSuspensions } from "../../engine/call/suspension.ts";
 import { applyAnswer } from "../calls/asking/asking.ts";
-import { interruptedExecution } from "../calls/ended-calls.ts";
+import { interruptedExecution, recordedExecution } from "../calls/ended-calls.ts";
 import { identityOf } from "../calls/identity.ts";
-import { warnIfNotHeld } from "../changes/warn-if-not-held.ts";
+import { warnIfNotStaged } from "../changes/session-changes.ts";
 import { emitInto } from "../confirmation-events.ts";
 import type { RestoredSession } from "../ledger/ledgers.ts";
 import type { ResumedMessage, Session } from "../session.ts";
@@ -10,9 +12,16 @@ import type { SessionTable } from "../session-table.ts";
 import type { Shared } from "../shared.ts";
 import type { MessageRecord, SessionRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
-import { cleanSuspended } from "./clean-suspended.ts";
-import { repair } from "./repair.ts";
 import { SuspendedCalls } from "./suspended-calls.ts";
+
+/** A call that has no end in the store. */
+interface Unfinished {
+  readonly call: ToolCall;
+  readonly message: MessageRecord;
+  readonly session: Session;
+  /** Whether the store has its beginning. */
+  readonly isClaimed: boolean;
+}
 
 /** Opens the sessions of the store again, and what was open in them. Returns the messages that go on. */
 export async function restoreSessions(
@@ -35,7 +44,7 @@ export async function restoreSessions(
       const session = await create(record);
       table.restore(session);
       // Without its workspace, it can hold no changes, so that a person is asked about them.
-      await warnIfNotHeld(session.openChanges());
+      await warnIfNotStaged(session.openChanges());
     }
     // Before any call is decided on, and whether or not the policy still asks about these.
     for (const { inquiry, resolution } of answered) {
@@ -99,7 +108,97 @@ async function resume(
     await inquiries.abandon({ sessionId: session.id, turnId, messageId, callId });
   }
   const resumed = session.resume(message, ended, goOn);
-  // They cannot be read: who follows the message learns of it, and the calls have ended all the same.
+  // If reading fails, the caller gets the error; the calls have ended anyway.
   resumed.results.catch(() => {});
   return resumed;
+}
+
+/**
+ * Forgets the suspended calls of earlier processes that do not go on: those that had gone on in a process that was lost, and
+ * those that have ended. Only this process has the sessions of its store, so calls of other sessions are left alone.
+ */
+async function cleanSuspended(
+  store: SessionStore,
+  suspensions: CallSuspensions,
+  suspended: SuspendedCalls,
+): Promise<void> {
+  const own = new Set<string>();
+  const goingOn = new Set<string>();
+  for (const { id, parent } of await store.sessions()) {
+    own.add(id);
+    if (parent === undefined) goingOn.add(id);
+  }
+  const places: CallPlace[] = [];
+  for (const { sessionId, turnId, messageId } of await store.unfinishedMessages()) {
+    if (!goingOn.has(sessionId)) continue;
+    for (const { callId, state } of await store.calls(sessionId, turnId, messageId)) {
+      const place = { sessionId, turnId, messageId, callId };
+      if (state === "begun" && suspended.has(place)) places.push(place);
+    }
+  }
+  const goOn = new SuspendedCalls(places);
+  await suspensions.clean((call) => own.has(call.sessionId) && (call.isResumed || !goOn.hasAbove(call)));
+}
+
+/**
+ * Ends the calls in the store that a journal has recorded as begun. A store can lag behind: it could not be written, or an
+ * older copy of it was restored. The record of an effect is durable before the effect, so that the journal decides. The
+ * calls are counted in the quotas of their sessions.
+ *
+ * @param suspended The calls that go on from where they were suspended.
+ * @returns whether the store is known to lag behind, so that its ledger may lack calls too.
+ * @throws anything that the journal throws if it cannot be read, as a rejection: what ran is not known then.
+ */
+async function repair(
+  { settings, store, inquiries }: Pick<Shared, "settings" | "store" | "inquiries">,
+  sessionOf: (id: string) => Session | undefined,
+  suspended: SuspendedCalls,
+): Promise<boolean> {
+  const { journal } = settings.context;
+  if (store === undefined || journal?.findCalls === undefined) return false;
+  const unfinished: Unfinished[] = [];
+  for (const message of await store.unfinishedMessages()) {
+    const session = sessionOf(message.sessionId);
+    if (session === undefined) continue;
+    const states = await store.calls(message.sessionId, message.turnId, message.messageId);
+    for (const { callId, state } of states) {
+      const call = message.calls.find(({ id }) => id === callId);
+      // The journal has what goes on now as interrupted.
+      if (state === "begun" && suspended.has({ ...message, callId })) continue;
+      if (state !== "ended" && call !== undefined) {
+        unfinished.push({ call, message, session, isClaimed: state === "begun" });
+      }
+    }
+  }
+  if (unfinished.length === 0) return false;
+  const since = unfinished.reduce((first, { message }) => Math.min(first, message.receivedAt), Infinity);
+  const recorded = await journal.findCalls(unfinished.map(keyOf), since);
+  let isBehind = false;
+  for (const [index, each] of unfinished.entries()) {
+    const known = recorded[index];
+    if (known === undefined) continue;
+    const { call, message, session } = each;
+    const identity = identityOf({ ...message, session }, call);
+    // A claim is durable before the journal has the beginning.
+    if (!each.isClaimed) isBehind = true;
+    await session.quotas?.recount(call.name, identity);
+    await store.end(identity, recordedExecution(receiveCall(call), known));
+    await inquiries.abandon(keyOf(each));
+  }
+  return isBehind;
+}
+
+function keyOf({
+  call,
+  message: { sessionId, turnId, messageId },
+  session: { principal },
+}: Unfinished): SessionCall {
+  return {
+    sessionId,
+    turnId,
+    messageId,
+    callId: call.id,
+    toolName: call.name,
+    ...(principal !== undefined && { principal: principal.id }),
+  };
 }

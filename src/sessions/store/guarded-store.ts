@@ -10,7 +10,33 @@ import { LateEnds } from "./late-ends.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 import { SessionStoreError } from "./session-store-error.ts";
 import type { SessionStore } from "./store.ts";
-import { StoreWarnings } from "./store-warnings.ts";
+
+/** Milliseconds between two warnings: a store that fails again and again must not flood the log of an operator. */
+const PAUSE_MS = 60_000;
+
+/** Warns operators of a store that fails, with a warning of the process, at most once a minute. */
+class StoreWarnings {
+  #warnedAt = Number.NEGATIVE_INFINITY;
+  #left = 0;
+
+  /** Warns now, or counts the warning in the next one. */
+  warn(message: string): void {
+    const now = performance.now();
+    if (now - this.#warnedAt < PAUSE_MS) {
+      this.#left++;
+      return;
+    }
+    const more = this.#left === 0 ? "" : ` (${this.#left} further warnings in between)`;
+    this.#warnedAt = now;
+    this.#left = 0;
+    emit(`${message}${more}`);
+  }
+
+  /** Warns in any case. */
+  warnLast(message: string): void {
+    emit(message);
+  }
+}
 
 /**
  * A store as the sessions see it. Whatever it throws is a `SessionStoreError`. The ends of calls that it fails to write
@@ -122,7 +148,7 @@ export class GuardedStore implements SessionStore {
     return known instanceof Promise ? known.then(withEnds) : withEnds(known);
   }
 
-  addInquiry(inquiry: Inquiry): MaybePromise<void> {
+  addInquiry(inquiry: Inquiry): MaybePromise<InquiryRecord | undefined> {
     return this.#typed(() => this.#store.addInquiry(inquiry));
   }
 
@@ -196,4 +222,8 @@ function rethrow(thrown: unknown): never {
   throw new SessionStoreError(`the session store failed: ${describeThrown(thrown).message}`, {
     cause: thrown,
   });
+}
+
+function emit(message: string): void {
+  process.emitWarning(message, { code: "SANDGATE_SESSION_STORE_FAILED" });
 }

@@ -14,7 +14,7 @@ interface LateEnd {
 /** Who learns of a store that fails. */
 export interface LateEndListener {
   onFailure(reason: string): void;
-  /** @param lost The number of ends that could not be kept, since the process began. */
+  /** @param lost The number of ends that could not be stored, since the process began. */
   onRecovery(lost: number): void;
 }
 
@@ -26,7 +26,7 @@ const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Writes the ends of calls. Those that the store fails to write are kept in memory, and written later in their order. A
+ * Writes the ends of calls. Those that the store fails to write are stored in memory, and written later in their order. A
  * call that has ended cannot be undone, so that a store that fails must not lose its end.
  */
 export class LateEnds {

@@ -2,13 +2,47 @@ import { LruMap } from "../../base/lru-map.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
-import type { LedgerTable } from "../ledger/ledger-table.ts";
+import { isBelow, standingInquiry } from "../confirmations/standing-inquiry.ts";
+import {
+  compareEnds,
+  type LedgerRecord,
+  type LedgerState,
+  type LedgerTable,
+} from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import { MAX_FORGOTTEN_TURNS } from "./forgotten-turns.ts";
-import { MemoryLedgerTable } from "./memory-ledger-table.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
+import { MAX_FORGOTTEN_TURNS } from "./records.ts";
 import { SessionStoreError } from "./session-store-error.ts";
 import type { SessionStore } from "./store.ts";
+
+/** Keeps the calls of ledgers in the memory of this process. */
+class MemoryLedgerTable implements LedgerTable {
+  readonly #entries = new Map<string, LedgerRecord>();
+  #missingUntil: number | undefined = 0;
+
+  putEntry(entry: LedgerRecord): void {
+    this.#entries.set(entry.id, entry);
+  }
+
+  removeEntry(id: string): void {
+    this.#entries.delete(id);
+  }
+
+  dropEntry(id: string, endedAt: number): void {
+    this.#entries.delete(id);
+    if (this.#missingUntil !== undefined) this.#missingUntil = Math.max(this.#missingUntil, endedAt);
+  }
+
+  resetLedger(missingUntil: number | undefined): void {
+    this.#entries.clear();
+    this.#missingUntil = missingUntil;
+  }
+
+  ledgerState(): LedgerState {
+    const entries = [...this.#entries.values()].sort(compareEnds);
+    return { entries, missingUntil: this.#missingUntil };
+  }
+}
 
 interface Session {
   record: SessionRecord;
@@ -168,11 +202,23 @@ export class MemorySessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): void {
-    if (this.#inquiries.has(inquiry.id)) return;
-    const { inquiries } = this.#turn(inquiry.sessionId, inquiry.turnId);
-    inquiries.push(inquiry.id);
-    this.#inquiries.set(inquiry.id, { inquiry });
+  addInquiry(inquiry: Inquiry): InquiryRecord | undefined {
+    const { id, sessionId, turnId, messageId, callId, parent } = inquiry;
+    const known = this.#inquiries.get(id);
+    if (known !== undefined) return known;
+    const { inquiries } = this.#turn(sessionId, turnId);
+    const calls = parent === undefined ? undefined : this.#message(inquiry)?.calls.values();
+    if (calls?.some(({ identity, execution }) => execution !== undefined && isBelow(inquiry, identity)))
+      return undefined;
+    const records = inquiries
+      .map((each) => this.#inquiries.get(each))
+      .filter((each) => each?.inquiry.callId === callId && each.inquiry.messageId === messageId);
+    const standing = standingInquiry(records as InquiryRecord[], inquiry);
+    if (standing !== undefined) return standing;
+    const record = { inquiry };
+    inquiries.push(id);
+    this.#inquiries.set(id, record);
+    return record;
   }
 
   resolveInquiry(id: string, resolution: Resolution): Resolution | undefined {

@@ -2,9 +2,14 @@ import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Principal } from "../../policy/principal.ts";
 
+/** How many turns of a session a store knows to be forgotten. */
+export const MAX_FORGOTTEN_TURNS = 1_000;
+
 /** A session, as it was opened. */
 export interface SessionRecord {
   readonly id: string;
+  /** What people call it; absent if it has no name. */
+  readonly name?: string;
   /** Absent if the session has none. */
   readonly principal?: Principal;
   /** The absolute path of the workspace; absent if the session has none. */

@@ -1,19 +1,24 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { OpenDatabasePlace } from "../../base/open-file-place.ts";
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
+import { standingInquiry } from "../confirmations/standing-inquiry.ts";
 import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import { MAX_FORGOTTEN_TURNS } from "./forgotten-turns.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
+import { MAX_FORGOTTEN_TURNS } from "./records.ts";
+import { SessionStoreError } from "./session-store-error.ts";
 import { GroupedCommits } from "./sqlite/grouped-commits.ts";
 import { openDatabase } from "./sqlite/open-database.ts";
-import { readRecord, writeRecord } from "./sqlite/record-text.ts";
 import { SqliteLedgerTable } from "./sqlite/sqlite-ledger-table.ts";
 import { type Row, Statements } from "./sqlite/statements.ts";
 import type { SessionStore } from "./store.ts";
+
+const ENDED_CALLER = `SELECT 1 FROM calls WHERE session = ? AND turn = ? AND message IS ?
+  AND execution IS NOT NULL AND substr(?, 1, length(call) + 1) = call || '/'`;
 
 const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
 
@@ -240,15 +245,25 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  async addInquiry(inquiry: Inquiry): Promise<void> {
+  addInquiry(inquiry: Inquiry): Promise<InquiryRecord | undefined> {
     const { id, sessionId, turnId, messageId = null, callId, parent } = inquiry;
-    await this.#commits.write(() =>
+    const key = [sessionId, turnId, messageId, callId];
+    return this.#commits.write(() => {
+      const known = this.#statements.row("SELECT inquiry, resolution FROM inquiries WHERE id = ?", [id]);
+      if (known !== undefined) return readInquiry(known);
+      if (parent !== undefined && this.#statements.row(ENDED_CALLER, key) !== undefined) return undefined;
+      const about = this.#statements.rows(
+        "SELECT inquiry, resolution FROM inquiries WHERE session = ? AND turn = ? AND message IS ? AND call = ? ORDER BY place",
+        key,
+      );
+      const standing = standingInquiry(about.map(readInquiry), inquiry);
+      if (standing !== undefined) return standing;
       this.#statements.change(
-        `INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)
-          ON CONFLICT (id) DO NOTHING`,
-        [id, sessionId, turnId, messageId, callId, parent === undefined ? 0 : 1, writeRecord(inquiry)],
-      ),
-    );
+        "INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [id, ...key, parent === undefined ? 0 : 1, writeRecord(inquiry)],
+      );
+      return { inquiry };
+    });
   }
 
   resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
@@ -346,4 +361,22 @@ function keyOf({ sessionId, turnId, messageId, callId }: CallIdentity): string[]
 function readInquiry({ inquiry, resolution }: Row): InquiryRecord {
   if (resolution === null) return { inquiry: readRecord<Inquiry>(inquiry) };
   return { inquiry: readRecord<Inquiry>(inquiry), resolution: readRecord<Resolution>(resolution) };
+}
+
+/** Returns the text as which a record is stored. */
+function writeRecord(record: object): string {
+  return JSON.stringify(record);
+}
+
+/**
+ * Returns the record that a text has, frozen.
+ *
+ * @throws {SessionStoreError} if the text is not JSON.
+ */
+function readRecord<Record extends object>(text: SQLInputValue | undefined): Record {
+  try {
+    return freezeJson(JSON.parse(text as string) as JsonValue) as unknown as Record;
+  } catch (error) {
+    throw new SessionStoreError("the session store has a record that is not JSON", { cause: error });
+  }
 }

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { ApprovalTable } from "../approvals/approval-table.ts";
-import type { InquiryTable } from "../confirmations/inquiry-table.ts";
+import type { ApprovalTable } from "../approvals/approval.ts";
+import type { InquiryTable } from "../confirmations/inquiry.ts";
 import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";

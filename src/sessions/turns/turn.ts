@@ -1,16 +1,19 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { SessionCore, TurnCore, UnderWay } from "../calls/core.ts";
-import { type KeptMessage, KeptMessages } from "../calls/kept-messages.ts";
 import { type MessageCall, messageCall, messageCalls } from "../calls/message-calls.ts";
 import { MessageRun } from "../calls/message-run.ts";
 import { runDurably } from "../calls/run-durably.ts";
+import { type StoredMessage, StoredMessages } from "../calls/stored-messages.ts";
 import { checkId, newId } from "../ids.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { LedgerScope } from "../ledger/ledger-scope.ts";
 import { UnfinishedMessages } from "./unfinished-messages.ts";
+
+const MESSAGE_NAMES: OptionNames<DispatchMessageOptions> = { messageId: true, trace: true };
 
 type Results = (ToolExecution | null)[];
 
@@ -22,8 +25,8 @@ export interface DispatchMessageOptions {
    */
   readonly messageId?: string;
   /**
-   * The trace that the calls belong to, as the headers `traceparent` and `tracestate` of a request say. Not stored: after a restart,
-   * and where sessions are on several servers, calls begin traces of their own. Default: none.
+   * The trace that the calls belong to, as the headers `traceparent` and `tracestate` of a request say. Not in the store: after
+   * a restart, calls begin traces of their own, except on Restate. Default: none.
    */
   readonly trace?: TraceHeaders;
 }
@@ -59,7 +62,7 @@ export class Turn implements TurnCore {
   #underWay: UnfinishedMessages | undefined;
   /** How many messages wait for those that came before. */
   #waiting = 0;
-  #kept: KeptMessages | undefined;
+  #kept: StoredMessages | undefined;
   #isNew: boolean;
   #isUnread: boolean;
   #ledger: LedgerScope | undefined;
@@ -97,8 +100,8 @@ export class Turn implements TurnCore {
     return this.#cancelling.signal;
   }
 
-  get #messages(): KeptMessages {
-    this.#kept ??= new KeptMessages(this, this.session.store);
+  get #messages(): StoredMessages {
+    this.#kept ??= new StoredMessages(this, this.session.store);
     return this.#kept;
   }
 
@@ -152,32 +155,30 @@ export class Turn implements TurnCore {
    * Dispatches the calls of one assistant message. They run at once, as far as the session has places for them; a
    * second message of the session waits for the first. Calls with the same id, and those with `cutOff`, do not run.
    *
-   * If the sessions have a store, a message that comes again with the same id and the same calls gets the same results,
+   * If the sessions have a store, a message that is sent again with the same id and the same calls gets the same results,
    * and its calls do not run again. Without a store, it is refused, and its calls do not run again either.
    *
    * @returns One result for each call, in the order of the calls.
    * @throws {MessageConflictError} as a rejection, if the turn has another message with this id, or one and no store.
    * @throws {TypeError} as a rejection, if `calls` is not iterable, or the id is invalid.
    */
-  async dispatchAll(
-    calls: readonly ToolCall[],
-    { messageId, trace }: DispatchMessageOptions = {},
-  ): Promise<Results> {
+  async dispatchAll(calls: readonly ToolCall[], options: DispatchMessageOptions = {}): Promise<Results> {
+    refuseUnknown(options, MESSAGE_NAMES, "a message");
+    const { messageId, trace } = options;
     const received = messageCalls([...calls]);
     const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
     return this.#whileUnderWay(() => this.#once(id, received, { trace }));
   }
 
   /**
-   * Like {@link dispatchAll}, but resolves as soon as the message is kept, so that its calls run even if this process ends.
+   * Like {@link dispatchAll}, but resolves as soon as the message is stored, so that its calls run even if this process ends.
    *
    * @throws like {@link dispatchAll}.
    */
-  accept(
-    calls: readonly ToolCall[],
-    { messageId, trace }: DispatchMessageOptions = {},
-  ): Promise<AcceptedMessage> {
+  accept(calls: readonly ToolCall[], options: DispatchMessageOptions = {}): Promise<AcceptedMessage> {
     return new Promise((resolve, reject) => {
+      refuseUnknown(options, MESSAGE_NAMES, "a message");
+      const { messageId, trace } = options;
       const received = messageCalls([...calls]);
       const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
       const onKept = (): void => resolve({ id, results });
@@ -200,14 +201,14 @@ export class Turn implements TurnCore {
         this.#isUnread = false;
         onKept?.();
       };
-      return runDurably(durable, this, id, calls, { onKept: kept, refusesForgotten: this.#isUnread });
+      return runDurably(durable, this, id, calls, { onKept: kept, trace, refusesForgotten: this.#isUnread });
     }
     return this.#messages.once(id, calls, () => this.#run(id, calls, trace), onKept);
   }
 
   /** Takes the turn for active while a message waits, too: it is not forgotten, and cancelling it waits for the message. */
   async #whileUnderWay<Result>(run: () => Promise<Result>): Promise<Result> {
-    // It ends with its calls, under whose id the message is kept.
+    // It ends with its calls, under whose id the message is stored.
     const message: UnderWay = { id: "", isRunning: () => false, abandon: () => {} };
     this.begin(message);
     try {
@@ -252,7 +253,7 @@ export class Turn implements TurnCore {
   /**
    * Returns the messages of the turn with the results that are there. Empty unless the sessions have a store.
    */
-  messages(): Promise<readonly KeptMessage[]> {
+  messages(): Promise<readonly StoredMessage[]> {
     return this.#messages.list();
   }
 
@@ -260,7 +261,7 @@ export class Turn implements TurnCore {
    * Returns the messages after the one with an id (default: all), whose results are read from the store one message after
    * the other; `undefined` if the turn has no such message.
    */
-  messagesAfter(messageId?: string): Promise<AsyncIterable<KeptMessage> | undefined> {
+  messagesAfter(messageId?: string): Promise<AsyncIterable<StoredMessage> | undefined> {
     return this.#messages.after(messageId);
   }
 
@@ -285,13 +286,13 @@ export class Turn implements TurnCore {
   }
 
   /**
-   * Lends the session's place of a call to other calls while its tool waits for its client.
+   * Releases the session's slot of a call while its tool waits for its client.
    *
-   * @returns a function that waits for a place again.
+   * @returns a function that waits for a slot again.
    * @internal
    */
-  lendPlace(callId: string): () => Promise<void> {
-    return this.#underWay?.lendPlace(callId) ?? (async () => {});
+  suspendSlot(callId: string): () => Promise<void> {
+    return this.#underWay?.suspendSlot(callId) ?? (async () => {});
   }
 
   /** @internal */

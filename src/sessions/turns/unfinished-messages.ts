@@ -32,19 +32,19 @@ export class UnfinishedMessages {
   }
 
   /**
-   * Lends the session's place of a call to other calls.
+   * Releases the session's slot of a call.
    *
-   * @returns a function that waits for a place again.
+   * @returns a function that waits for a slot again.
    */
-  lendPlace(callId: string): () => Promise<void> {
-    const reclaims = Array.from(this.#messages, (message) => message.lendPlace?.(callId));
+  suspendSlot(callId: string): () => Promise<void> {
+    const reclaims = Array.from(this.#messages, (message) => message.suspendSlot?.(callId));
     return async () => {
       await Promise.all(reclaims.map((reclaim) => reclaim?.()));
     };
   }
 
   /**
-   * Waits until all have ended, after they were told to stop. Those that have not in 30 seconds are abandoned with a warning.
+   * Waits until all have ended, after they were asked to stop. Those that have not in 30 seconds are abandoned with a warning.
    *
    * @param waitsForAbandoned Whether to wait until the messages that were abandoned have ended, too.
    */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { CallJournal } from "../../../src/engine/call/journal.ts";
+import type { CallJournal, DecidedRecord } from "../../../src/engine/call/journal.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { call, testSessions, tool } from "../harness.ts";
+import { answerTo, call, testSessions, tool } from "../harness.ts";
 
 test.each([
   ["without a store", {}],
@@ -21,4 +21,22 @@ test.each([
   await turn.dispatch(call("a", "look"));
   await turn.dispatch(call("b", "unknown"));
   expect(records).toEqual(["begin a", "end a", "deny b"]);
+});
+
+test.each([
+  "allow",
+  "deny",
+] as const)("the record of a call has who answered with %s, and after how long", async (choice) => {
+  const answers: unknown[] = [];
+  const keep = ({ answer }: DecidedRecord): undefined => {
+    answers.push(answer);
+  };
+  const journal: CallJournal = { begin: keep, end: () => {}, deny: keep };
+  const { sessions, nextInquiry } = await testSessions([tool("save", "write")], { journal });
+  const session = await sessions.open();
+  const done = session.turn().dispatch(call("a", "save"));
+  const inquiry = await nextInquiry();
+  await session.answer(inquiry.id, answerTo(inquiry, choice));
+  await done;
+  expect(answers).toEqual([{ by: "eve", decision: choice, afterMs: expect.any(Number) }]);
 });

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
-import type { ChangeEvent } from "../../../src/sessions/changes/change-events.ts";
+import type { ChangeEvent } from "../../../src/sessions/changes/session-changes.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { OpenInquiryList } from "../../../src/restate/sessions/open-inquiry-list.ts";
-import { RestateInquiries } from "../../../src/restate/sessions/restate-inquiries.ts";
+import { OpenInquiryList, RestateInquiries } from "../../../src/restate/sessions/restate-inquiries.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { Inquiries } from "../../../src/sessions/confirmations/inquiries.ts";
 import type { NewInquiry } from "../../../src/sessions/confirmations/inquiry.ts";
@@ -13,6 +12,7 @@ import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts"
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
+import { IS_REST, targetsOfTier } from "../../tier.ts";
 import { INQUIRY, MESSAGE, SESSION } from "../store/records.ts";
 
 /** A kind of broker that must keep the contract of `InquiryBroker`. */
@@ -86,7 +86,9 @@ async function ask(broker: InquiryBroker, question: NewInquiry = QUESTION, signa
   return { id, answer };
 }
 
-describe.each(TARGETS)("A broker of inquiries $name", ({ open }) => {
+const targets = targetsOfTier(TARGETS, ({ name }) => name === "on Restate");
+
+describe.each(targets)("A broker of inquiries $name", ({ open }) => {
   const opened = async (timeoutMs = 60_000): Promise<InquiryBroker> => {
     const broker = await open({ timeoutMs });
     await broker.restore();
@@ -97,11 +99,13 @@ describe.each(TARGETS)("A broker of inquiries $name", ({ open }) => {
     const broker = await opened();
     const { id, answer } = await ask(broker);
     expect(await broker.answer(id, { decision: "allow", digest, by: "bob" })).toMatchObject({
-      ...{ outcome: "resolved", resolution: { decision: "allow", by: "bob" } },
+      outcome: "resolved",
+      resolution: { decision: "allow", by: "bob" },
     });
     expect(await answer).toMatchObject({ decision: "allow", by: "bob" });
     expect(await broker.answer(id, { decision: "deny", digest, by: "eve" })).toMatchObject({
-      ...{ outcome: "lost", resolution: { decision: "allow", by: "bob" } },
+      outcome: "lost",
+      resolution: { decision: "allow", by: "bob" },
     });
     expect((await broker.answer(id, { decision: "allow", digest, by: "bob" })).outcome).toBe("resolved");
     broker.close();
@@ -177,29 +181,35 @@ describe.each(TARGETS)("A broker of inquiries $name", ({ open }) => {
   });
 });
 
-test("A broker on Restate does not ask about a nested call again that a person answered while its process was gone", async () => {
-  restate ??= startRestateStores();
-  const { ingress, newPrefix } = await restate;
-  const prefix = newPrefix();
-  const kept = new RestateSessionStore({ ingress, prefix });
-  const store = await withSession(kept);
-  const openBroker = () =>
-    new RestateInquiries({
-      ...{ now: Date.now, store, list: new OpenInquiryList(kept.client, { prefix }), timeoutMs: 60_000 },
-      checkArguments: async () => "no",
+test.runIf(IS_REST)(
+  "A broker on Restate does not ask about a nested call again that a person answered while its process was gone",
+  async () => {
+    restate ??= startRestateStores();
+    const { ingress, newPrefix } = await restate;
+    const prefix = newPrefix();
+    const kept = new RestateSessionStore({ ingress, prefix });
+    const store = await withSession(kept);
+    const openBroker = () =>
+      new RestateInquiries({
+        now: Date.now,
+        store,
+        list: new OpenInquiryList(kept.client, { prefix }),
+        timeoutMs: 60_000,
+        checkArguments: async () => "no",
+      });
+    const nested = { ...aboutCall("call_1/1"), parent: "call_1" };
+    const [lost, other, next] = [openBroker(), openBroker(), openBroker()];
+    const { id } = await ask(lost, nested);
+    expect(await other.answer(id, { decision: "allow", digest, by: "ann" })).toMatchObject({
+      outcome: "resolved",
     });
-  const nested = { ...aboutCall("call_1/1"), parent: { callId: "call_1", toolName: "run_program" } } as never;
-  const [lost, other, next] = [openBroker(), openBroker(), openBroker()];
-  const { id } = await ask(lost, nested);
-  expect(await other.answer(id, { decision: "allow", digest, by: "ann" })).toMatchObject({
-    outcome: "resolved",
-  });
-  const again = await ask(next, nested);
-  expect(again.id).toBe(id);
-  expect(await again.answer).toMatchObject({ decision: "allow", by: "ann" });
-  // Nor one that is still open.
-  const open = { ...aboutCall("call_1/2"), parent: { callId: "call_1", toolName: "run_program" } } as never;
-  const asked = await ask(lost, open);
-  expect((await ask(next, open)).id).toBe(asked.id);
-  for (const broker of [lost, other, next]) broker.close();
-});
+    const again = await ask(next, nested);
+    expect(again.id).toBe(id);
+    expect(await again.answer).toMatchObject({ decision: "allow", by: "ann" });
+    // Nor one that is still open.
+    const open = { ...aboutCall("call_1/2"), parent: "call_1" };
+    const asked = await ask(lost, open);
+    expect((await ask(next, open)).id).toBe(asked.id);
+    for (const broker of [lost, other, next]) broker.close();
+  },
+);

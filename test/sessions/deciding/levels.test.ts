@@ -4,12 +4,12 @@ import {
   type CallLevel,
   DEFAULT_CLASS_LEVELS,
   hearsApprovals,
-  holdsChanges,
   type Level,
   type LevelBasis,
   levelOf,
+  stagesChanges,
   TOOL_LEVELS,
-} from "../../../src/sessions/deciding/levels.ts";
+} from "../../../src/sessions/levels.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
 
 const LEVELS: readonly Level[] = ["auto", "prompt", "deny"];
@@ -28,8 +28,17 @@ function* combinations(): Generator<LevelBasis> {
                   for (const canHold of BOOLEANS)
                     for (const trusted of [undefined, {}, { execute: "prompt", network: "deny" }] as const)
                       yield {
-                        ...{ policy, remember, mode, sideEffects, configured, own, alwaysConfirm, approved },
-                        ...{ canHold, trusted, classes: DEFAULT_CLASS_LEVELS },
+                        policy,
+                        remember,
+                        mode,
+                        sideEffects,
+                        configured,
+                        own,
+                        alwaysConfirm,
+                        approved,
+                        canHold,
+                        trusted,
+                        classes: DEFAULT_CLASS_LEVELS,
                       };
 }
 
@@ -64,12 +73,12 @@ const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => bo
     ["the configuration asks once", ({ configured }) => configured === "prompt_once", "prompt"],
     [
       "the mode holds changes, and this one can be held",
-      ({ mode, sideEffects, canHold }) => holdsChanges(mode) && sideEffects === "write" && canHold,
+      ({ mode, sideEffects, canHold }) => stagesChanges(mode) && sideEffects === "write" && canHold,
       "held",
     ],
     [
       "the mode holds changes, and this one cannot be held",
-      ({ mode, sideEffects }) => holdsChanges(mode) && changes(sideEffects),
+      ({ mode, sideEffects }) => stagesChanges(mode) && changes(sideEffects),
       "prompt",
     ],
     ["the tool asks", ({ own }) => own === "prompt", "prompt"],
@@ -87,7 +96,7 @@ const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => bo
 
 function isLeftToClass({ configured, approved, own, mode, sideEffects }: LevelBasis): boolean {
   // What the tool says of itself is not heard.
-  if (holdsChanges(mode) && changes(sideEffects)) return configured === undefined && !approved;
+  if (stagesChanges(mode) && changes(sideEffects)) return configured === undefined && !approved;
   return configured === undefined && !approved && own === undefined && mode !== "autonomous";
 }
 
@@ -133,21 +142,17 @@ describe("the level of a call", () => {
     for (const level of LEVELS) {
       const classes = { ...DEFAULT_CLASS_LEVELS, write: level };
       const basis: LevelBasis = {
-        ...{
-          policy: "allow",
-          remember: false,
-          mode: "cautious",
-          sideEffects: "write",
-          configured: undefined,
-        },
-        ...{
-          canHold: false,
-          own: undefined,
-          alwaysConfirm: false,
-          approved: false,
-          trusted: undefined,
-          classes,
-        },
+        policy: "allow",
+        remember: false,
+        mode: "cautious",
+        sideEffects: "write",
+        configured: undefined,
+        canHold: false,
+        own: undefined,
+        alwaysConfirm: false,
+        approved: false,
+        trusted: undefined,
+        classes,
       };
       expect(levelOf(basis)).toBe(level);
     }

@@ -6,7 +6,7 @@ import {
   DEFAULT_CLASS_LEVELS,
   type Level,
   levelOf,
-} from "../../../src/sessions/deciding/levels.ts";
+} from "../../../src/sessions/levels.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
 
 type Row = readonly [BaseMode, SideEffects, explicit: Level | undefined, alwaysConfirm: boolean];
@@ -48,12 +48,15 @@ test.each(ROWS)("in the mode %s, a tool of class %s with the level %s and always
   const [mode, sideEffects, explicit, alwaysConfirm] = row;
   const basis = {
     ...({ policy: "allow", remember: false, mode, sideEffects, alwaysConfirm, approved: false } as const),
-    ...{ canHold: true, own: undefined, trusted: undefined, classes: DEFAULT_CLASS_LEVELS },
+    canHold: true,
+    own: undefined,
+    trusted: undefined,
+    classes: DEFAULT_CLASS_LEVELS,
   };
   const level = expected(row);
   expect(levelOf({ ...basis, modeLevel: explicit, configured: undefined })).toBe(level);
   expect(levelOf({ ...basis, modeLevel: undefined, configured: explicit })).toBe(level);
   // What cannot be held is asked about.
-  const unheld = level === "held" ? "prompt" : level;
-  expect(levelOf({ ...basis, canHold: false, modeLevel: explicit, configured: undefined })).toBe(unheld);
+  const unenforced = level === "held" ? "prompt" : level;
+  expect(levelOf({ ...basis, canHold: false, modeLevel: explicit, configured: undefined })).toBe(unenforced);
 });

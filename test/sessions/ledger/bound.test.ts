@@ -6,7 +6,9 @@ import { Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { checkOptions, type SessionLimits } from "../../../src/sessions/options.ts";
 
 const QUERY: Omit<LedgerQuery, "matchesTool"> = {
-  ...{ key: "pay", scope: "session", withinMs: Number.POSITIVE_INFINITY },
+  key: "pay",
+  scope: "session",
+  withinMs: Number.POSITIVE_INFINITY,
 };
 
 /** Enters calls that end at once, and returns what the ledger of their session has of those of one tool. */

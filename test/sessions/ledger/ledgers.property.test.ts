@@ -80,12 +80,20 @@ test("a ledger counts and adds what a list of all calls has, or says that it doe
               const scope = scopes[each.session] as LedgerScope;
               const entry = ledgers.begin(each.tool, inputOf(each.amount), {
                 ledgers: [scope.ledger, ledgers.ofPrincipal(principal)],
-                ...{ principal, sessionId: String(each.session), turnId: "t" },
+                principal,
+                sessionId: String(each.session),
+                turnId: "t",
               });
               const { session, tool } = each;
               calls.push({
-                ...{ entry, session, tool, amount: each.amount, state: "under way" },
-                ...{ isDone: false, isApproved: false, endedAt: 0 },
+                entry,
+                session,
+                tool,
+                amount: each.amount,
+                state: "under way",
+                isDone: false,
+                isApproved: false,
+                endedAt: 0,
               });
               break;
             }
@@ -135,7 +143,10 @@ test("a ledger counts and adds what a list of all calls has, or says that it doe
               const { withinMs, scope, tools, only, amount: pointer } = each;
               const query: LedgerQuery = {
                 key: JSON.stringify([String(withinMs), tools, only ?? null, pointer ?? null]),
-                ...{ scope, withinMs, only, amount: pointer },
+                scope,
+                withinMs,
+                only,
+                amount: pointer,
                 matchesTool: (name) => tools.includes(name),
               };
               const ledger =

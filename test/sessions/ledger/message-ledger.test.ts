@@ -9,7 +9,10 @@ import { Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { MessageLedger } from "../../../src/sessions/ledger/message-ledger.ts";
 
 const ALL: LedgerQuery = {
-  ...{ key: "all", scope: "session", withinMs: Number.POSITIVE_INFINITY, amount: "/amount" },
+  key: "all",
+  scope: "session",
+  withinMs: Number.POSITIVE_INFINITY,
+  amount: "/amount",
   matchesTool: () => true,
 };
 
@@ -30,7 +33,11 @@ function newMessage(): { readonly ledger: MessageLedger; total(): LedgerTally } 
 function request(callId: string, amount: number, confirmedBy?: string): PolicyRequest {
   const input = { amount };
   return {
-    ...{ callId, sessionId: "s", input, canonical: new CanonicalJson(input), confirmedBy },
+    callId,
+    sessionId: "s",
+    input,
+    canonical: new CanonicalJson(input),
+    confirmedBy,
     tool: { name: "pay", sideEffects: "write", sandboxes: ["host"], inputSchema: {} },
   };
 }

@@ -93,7 +93,9 @@ describe.each(STORES)("with a store %s, after a restart", (_where, newStore) => 
     const policy = new RulePolicy({
       rules: [
         {
-          ...{ effect: "ask", sandboxes: ["host"], tools: ["pay"] },
+          effect: "ask",
+          sandboxes: ["host"],
+          tools: ["pay"],
           history: [{ count: ["pay"], in: "turn", lessThan: 1 }],
         },
         { effect: "deny", tools: ["pay"], history: [{ count: ["pay"], in: "session", atLeast: 1 }] },
@@ -175,7 +177,9 @@ test("a principal whose calls were pushed out by those of others is unclear, als
   const store = new MemorySessionStore();
   const start = (): Promise<TestSessions> =>
     testSessions([tool("pay", "none"), tool("look", "none")], {
-      ...{ policy: paying(SPENDS), store, limits: { ledgerEntries: 1 } },
+      policy: paying(SPENDS),
+      store,
+      limits: { ledgerEntries: 1 },
     });
   const before = await start();
   const ann = await before.sessions.open({ principal: ANN });

@@ -64,10 +64,10 @@ test("changes are held from when a mode holds them, and a session without a work
     await sessions.open({ mode: "own", workspace: tree.root }),
     await sessions.open({ mode: "own" }),
   ];
-  expect(session.holdChanges).toBeUndefined();
+  expect(session.stageChanges).toBeUndefined();
   sessions.replaceModes({ own: { base: "review" } });
-  await vi.waitUntil(() => session.holdChanges !== undefined);
-  expect(bare.holdChanges).toBeUndefined();
+  await vi.waitUntil(() => session.stageChanges !== undefined);
+  expect(bare.stageChanges).toBeUndefined();
   expect(bare.modeState.base).toBe("review");
   await sessions.close();
 });

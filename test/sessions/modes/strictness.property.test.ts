@@ -6,7 +6,7 @@ import {
   DEFAULT_CLASS_LEVELS,
   levelOf,
   TOOL_LEVELS,
-} from "../../../src/sessions/deciding/levels.ts";
+} from "../../../src/sessions/levels.ts";
 import { decidingMode, type ModeState } from "../../../src/sessions/modes/mode.ts";
 import { Modes } from "../../../src/sessions/modes/modes.ts";
 import { isAtLeastAsStrict } from "../../../src/sessions/modes/strictness.ts";

@@ -182,7 +182,9 @@ test("what a tool returned before a restart is unclear afterwards, and not absen
     rules: [
       { tools: ["get_profile"], effect: "allow", sandboxes: ["host"] },
       {
-        ...{ tools: ["send"], effect: "allow", sandboxes: ["host"] },
+        tools: ["send"],
+        effect: "allow",
+        sandboxes: ["host"],
         when: { "/body": { without: [{ tool: "get_profile", field: "/passport" }] } },
       },
     ],

@@ -55,7 +55,9 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
       const store = open();
       last = store;
       const sessions = await openSessions({
-        ...{ registry, sandboxes, confirmations },
+        registry,
+        sandboxes,
+        confirmations,
         policy: { check: () => world.decide() },
         store: dies ? dying(store) : store,
       });
@@ -86,7 +88,10 @@ describe.each(Object.entries(STORES))("with a store in %s, a crash after an answ
   }
 
   const answerTo = ({ digest }: CallInquiry, rest: Partial<InquiryAnswer>): InquiryAnswer => ({
-    ...{ decision: "allow", digest, by: "ann", ...rest },
+    decision: "allow",
+    digest,
+    by: "ann",
+    ...rest,
   });
 
   /** Makes calls in a process, which dies after an answer to the first of them. */

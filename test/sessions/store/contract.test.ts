@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
 import type { LedgerRecord, LedgerTable } from "../../../src/sessions/ledger/ledger-table.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
@@ -295,6 +296,49 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
       expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution: ALLOWED });
     });
 
+    test("adds the same question about a call of a tool once, and returns what holds for a second one", async () => {
+      const added = await Promise.all(
+        ["q1", "q2", "q3"].map((id) =>
+          store.addInquiry({ ...INQUIRY, id, callId: "call_1/1", parent: "call_1" }),
+        ),
+      );
+      const ids = new Set(added.map((record) => record?.inquiry.id));
+      expect(ids.size).toBe(1);
+      const [id = ""] = ids;
+      expect((await store.pendingInquiries()).map(({ inquiry }) => inquiry.id)).toEqual([id]);
+      await store.resolveInquiry(id, ALLOWED);
+      store = await reopen(store);
+      const again = { ...INQUIRY, id: "q4", callId: "call_1/1", parent: "call_1" };
+      expect(await store.addInquiry(again)).toMatchObject({ inquiry: { id }, resolution: ALLOWED });
+      const other = { ...again, id: "q5", digest: "f".repeat(64) };
+      expect(await store.addInquiry(other)).toEqual({ inquiry: other });
+      await store.resolveInquiry("q5", DENIED);
+      expect(await store.addInquiry(again)).toMatchObject({ inquiry: { id: "q5" }, resolution: DENIED });
+    });
+
+    test("adds a question anew that nobody answered, that is about a call of the model, or that a running tool asks", async () => {
+      const nested = { ...INQUIRY, callId: "call_1/1", parent: "call_1" };
+      await store.addInquiry(nested);
+      await store.resolveInquiry("q1", { decision: "timeout", at: 9_000 });
+      expect(await store.addInquiry({ ...nested, id: "q2" })).toMatchObject({ inquiry: { id: "q2" } });
+      await store.addInquiry({ ...INQUIRY, id: "q5" });
+      await store.resolveInquiry("q5", ALLOWED);
+      expect(await store.addInquiry({ ...INQUIRY, id: "q6" })).toMatchObject({ inquiry: { id: "q6" } });
+      const question = { ...nested, kind: "question", id: "q3" } as unknown as Inquiry;
+      await store.addInquiry(question);
+      expect(await store.addInquiry({ ...question, id: "q4" })).toMatchObject({ inquiry: { id: "q4" } });
+    });
+
+    test("adds no question about a call of a tool whose call has ended", async () => {
+      const nested = { ...INQUIRY, id: "q1", callId: "call_0/1/2", parent: "call_0/1" };
+      await store.claim(CALL);
+      await store.end(CALL, executionOf("call_0"));
+      store = await reopen(store);
+      expect(await store.addInquiry(nested)).toBeUndefined();
+      expect(await store.inquiry("q1")).toBeUndefined();
+      expect(await store.addInquiry({ ...nested, callId: "call_1/1/2" })).toBeDefined();
+    });
+
     test("keeps changed arguments and approvals in a resolution", async () => {
       const resolution = {
         ...ALLOWED,
@@ -402,8 +446,14 @@ describe.each(storeTargets())("A session store $name", ({ open }) => {
 
   describe("with earlier calls", () => {
     const ENTRY: LedgerRecord = {
-      ...{ id: "e1", sessionId: "s1", turnId: "t1", principal: "ann", tool: "pay" },
-      ...{ numbers: [["/amount", 12.34]], isApproved: false, isDone: false },
+      id: "e1",
+      sessionId: "s1",
+      turnId: "t1",
+      principal: "ann",
+      tool: "pay",
+      numbers: [["/amount", 12.34]],
+      isApproved: false,
+      isDone: false,
     };
     const table = (): LedgerTable => store.ledger as LedgerTable;
 

@@ -15,7 +15,9 @@ const messageId = fc.constantFrom("m1", "m2");
 const inquiryId = fc.constantFrom("q1", "q2");
 const identity: fc.Arbitrary<CallIdentity> = fc
   .record({
-    ...{ sessionId, turnId, messageId },
+    sessionId,
+    turnId,
+    messageId,
     callId: fc.constantFrom("call_0", "call_1"),
     digest: fc.constantFrom("d0", "d0", "d1"),
   })
@@ -111,7 +113,8 @@ export async function contentOf(store: SessionStore): Promise<unknown> {
     sessions: await store.sessions(),
     ofSessions: await Promise.all(ofSessions),
     unfinished: await store.unfinishedMessages(),
-    ...{ pending, inquiries: await Promise.all(["q1", "q2"].map((id) => store.inquiry(id))) },
+    pending,
+    inquiries: await Promise.all(["q1", "q2"].map((id) => store.inquiry(id))),
     approvals: await store.approvals(),
   };
 }

@@ -7,6 +7,7 @@ import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts"
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
+import { targetsOfTier } from "../../tier.ts";
 
 /** A kind of session store that must keep the contract of `SessionStore`. */
 export interface StoreTarget {
@@ -25,11 +26,11 @@ export interface StorePlace extends AsyncDisposable {
   readonly reopen: (store: SessionStore) => Promise<SessionStore>;
 }
 
-/** Returns the kinds of stores, for the tests of one file: these share a node of Restate, and each place has a prefix of its own. */
+/** Returns the kinds of stores of this tier, for the tests of one file: these share a node of Restate, and each place has a prefix of its own. */
 export function storeTargets(): readonly StoreTarget[] {
   let restate: Promise<RestateStores> | undefined;
   afterAll(async () => (await restate)?.[Symbol.asyncDispose]());
-  return [
+  const targets: readonly StoreTarget[] = [
     {
       name: "in memory",
       open: async () => ({
@@ -71,4 +72,5 @@ export function storeTargets(): readonly StoreTarget[] {
       },
     },
   ];
+  return targetsOfTier(targets, ({ name }) => name === "on Restate");
 }

@@ -1,8 +1,11 @@
 import type { QuestionReply, QuestionRequest } from "../../../engine/call/question.ts";
-import type { QuestionChoice } from "../../confirmations/inquiry.ts";
-import { shownQuestion } from "../../confirmations/shown-question.ts";
-import type { MessageCore } from "../core.ts";
-import { askInquiry } from "./asking-inquiry.ts";
+import type { Redaction } from "../../../redaction/redaction.ts";
+import { textSummary } from "../../../rendering/text-summary.ts";
+import type { NewInquiry, QuestionChoice, Resolution, ShownQuestion } from "../../confirmations/inquiry.ts";
+import type { Asking } from "../../confirmations/inquiry-broker.ts";
+import type { AskOptions } from "../../confirmations/open-inquiry.ts";
+import { parentName } from "../agent-records.ts";
+import type { MessageCore, SessionCore } from "../core.ts";
 
 const CHOICES: readonly QuestionChoice[] = Object.freeze(["answer", "deny"]);
 
@@ -21,10 +24,16 @@ export async function askQuestion(
   const resolution = await askInquiry(
     { inquiries, origin: session.origin },
     {
-      ...{ kind: "question", sessionId: session.id, turnId: turn.id, messageId, callId, digest },
+      kind: "question",
+      sessionId: session.id,
+      turnId: turn.id,
+      messageId,
+      callId,
+      digest,
       ...(principal !== undefined && { principal: principal.id }),
       ...(parent !== undefined && { parent }),
-      ...{ shown: shownQuestion(request, redaction), choices: CHOICES },
+      shown: shownQuestion(request, redaction),
+      choices: CHOICES,
     },
     { signal, timeoutMs },
   );
@@ -42,5 +51,41 @@ export async function askQuestion(
     // No inquiry of this kind ends so.
     case "allow":
       return { decision: "nobody" };
+  }
+}
+
+/** Returns what a person is shown of a question, frozen. */
+function shownQuestion(
+  { tool, question, choices, multiple }: QuestionRequest,
+  redaction: Redaction,
+): ShownQuestion {
+  const { text, missing, isPartial } = textSummary(question, { redaction });
+  return Object.freeze({
+    toolName: tool.name,
+    sideEffects: tool.sideEffects,
+    questionSummary: Object.freeze({ text, missing, isPartial }),
+    question,
+    multiple,
+    ...(choices !== undefined && { options: choices }),
+  });
+}
+
+/**
+ * Asks a person, and waits for the answer. An inquiry about a call of an agent names the call that runs the agent, whose wall
+ * time stands still meanwhile.
+ *
+ * @returns as `Inquiries.ask` does.
+ */
+export async function askInquiry(
+  { inquiries, origin }: Pick<SessionCore, "origin"> & { readonly inquiries: Asking },
+  question: NewInquiry,
+  options: AskOptions,
+): Promise<Resolution | "nobody"> {
+  if (origin === undefined) return inquiries.ask(question, options);
+  const resume = origin.pause();
+  try {
+    return await inquiries.ask({ parent: parentName(origin), ...question }, options);
+  } finally {
+    resume();
   }
 }

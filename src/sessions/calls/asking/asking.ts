@@ -1,13 +1,37 @@
+import { beginning } from "../../../base/text.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../../engine/call/confirmation.ts";
-import { cancelled } from "../../../engine/failure/refusal.ts";
+import { cancelled } from "../../../engine/refusal.ts";
 import { escapeName } from "../../../policy/match/name-pattern.ts";
+import type { Redaction } from "../../../redaction/redaction.ts";
+import { inputSummary } from "../../../rendering/input-summary.ts";
+import { toLine } from "../../../rendering/shown.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
-import type { CallChoice, Inquiry, Resolution } from "../../confirmations/inquiry.ts";
-import { shownCall } from "../../confirmations/shown-call.ts";
+import type { CallChoice, Inquiry, Resolution, ShownCall } from "../../confirmations/inquiry.ts";
 import type { MessageCore, SessionCore } from "../core.ts";
-import { askInquiry } from "./asking-inquiry.ts";
+import { askInquiry } from "./asking-questions.ts";
 import { problemOfArguments } from "./edited-arguments.ts";
-import { projectedChanges } from "./projected-changes.ts";
+
+/** Stands for what a tool could not say, so that the list does not seem complete. */
+const UNKNOWN = "(the tool could not say what it would change)";
+
+/** What {@link projectedChanges} needs of the session. */
+interface Place {
+  readonly redaction: Redaction;
+  readonly workspace: string | undefined;
+  readonly settings: { readonly context: { readonly embedder?: unknown } };
+}
+
+/** What a person is shown besides the request. */
+interface ShownCallOptions {
+  readonly redaction: Redaction;
+  /** What the tool says that it would change. Default: nothing. */
+  readonly projectedChanges?: readonly string[];
+}
+
+/** The most changes that are shown, and the most characters of each. */
+const MAX_CHANGES = 100;
+
+const MAX_CHANGE_LENGTH = 1_000;
 
 const ONCE: readonly CallChoice[] = Object.freeze(["allow", "deny"]);
 const REMEMBERED: readonly CallChoice[] = Object.freeze(["allow", "deny", "always"]);
@@ -34,14 +58,12 @@ export async function askPerson(
   const resolution = await askInquiry(
     { inquiries, origin: session.origin },
     {
-      ...{
-        kind: traits.submitsPlan === true ? "plan" : "call",
-        sessionId: session.id,
-        turnId: turn.id,
-        messageId: message.id,
-        callId,
-        digest,
-      },
+      kind: traits.submitsPlan === true ? "plan" : "call",
+      sessionId: session.id,
+      turnId: turn.id,
+      messageId: message.id,
+      callId,
+      digest,
       ...(principal !== undefined && { principal: principal.id }),
       ...(parent !== undefined && { parent }),
       shown: shownCall(request, {
@@ -54,7 +76,7 @@ export async function askPerson(
       signal,
       // A tool can make more calls than people can be asked about at once.
       awaitsRoom: parent !== undefined,
-      staysOpen: () => session.isSuspended,
+      staysOpen: () => session.isSuspended || message.isLost(callId),
       checkArguments: (edited) =>
         problemOfArguments(
           session,
@@ -68,13 +90,14 @@ export async function askPerson(
     },
   );
   if (resolution === "nobody") return { decision: "nobody" };
-  const { decision, by = "", arguments: edited, reason } = resolution;
+  const { decision, by = "", arguments: edited, reason, at } = resolution;
+  const after = inquiry === undefined ? {} : { afterMs: Math.max(0, at - inquiry.askedAt) };
   if (inquiry !== undefined) await applyAnswer(session, inquiry, resolution);
   switch (decision) {
     case "allow":
-      return { decision, by, ...(edited !== undefined && { arguments: edited }) };
+      return { decision, by, ...after, ...(edited !== undefined && { arguments: edited }) };
     case "deny":
-      return { decision, by, ...(reason !== undefined && { reason }) };
+      return { decision, by, ...after, ...(reason !== undefined && { reason }) };
     case "timeout":
       return { decision, afterMs: inquiries.timeoutMs };
     case "cancelled":
@@ -110,4 +133,63 @@ async function remember(
   if (decision !== "allow" || (choice !== "always" && !isOnce)) return;
   const scope = approval ?? { tools: [escapeName(shown.toolName)], for: "session" };
   await session.approvalTable.remember({ id, by, at, scope, ...session.place });
+}
+
+/** Returns what a person is shown of a call, frozen. */
+export function shownCall(
+  { tool, canonical, question, grant, rules }: ConfirmationRequest,
+  { redaction, projectedChanges = [] }: ShownCallOptions,
+): ShownCall {
+  const { text, missing, isPartial } = inputSummary(canonical, { redaction });
+  return Object.freeze({
+    toolName: tool.name,
+    sideEffects: tool.sideEffects,
+    inputSummary: Object.freeze({ text, missing, isPartial }),
+    arguments: canonical.text,
+    projectedChanges: Object.freeze(
+      projectedChanges.slice(0, MAX_CHANGES).map((change) => beginning(change, MAX_CHANGE_LENGTH)),
+    ),
+    question,
+    grant,
+    rules,
+  });
+}
+
+/**
+ * Returns what a call would change, each as one line that can be shown: what the tool projects, or else the paths that it
+ * declares as written, as they lead in the workspace. A tool can say anything.
+ */
+function projectedChanges(
+  traits: ToolTraits,
+  request: ConfirmationRequest,
+  { redaction, workspace, settings }: Place,
+): readonly string[] {
+  const { paths = [] } = request;
+  const declared = paths.filter(({ access }) => access === "write").map(({ path }) => path);
+  const found: readonly unknown[] =
+    traits.projectChanges === undefined
+      ? declared
+      : (projected(traits, request, { workspace, embedder: settings.context.embedder }) ?? [
+          UNKNOWN,
+          ...declared,
+        ]);
+  return found
+    .filter((path) => typeof path === "string")
+    .slice(0, MAX_CHANGES)
+    .map((path) => toLine(redaction.text(path)));
+}
+
+/** Returns `undefined` if the function fails, which does not keep a person from being asked. */
+function projected(
+  { projectChanges }: ToolTraits,
+  { callId, sessionId, tool, turnId, principal, input }: ConfirmationRequest,
+  place: { readonly workspace: string | undefined; readonly embedder: unknown },
+): readonly unknown[] | undefined {
+  const context = Object.freeze({ callId, sessionId, toolName: tool.name, turnId, principal, ...place });
+  try {
+    const changes: unknown = projectChanges?.(input as never, context);
+    return Array.isArray(changes) ? changes : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import { checkArguments } from "../../../engine/arguments/check-arguments.ts";
 import { argumentPaths, checkDeclaredArguments } from "../../../engine/arguments/declared-paths.ts";
-import { Refusal } from "../../../engine/failure/refusal.ts";
+import { Refusal } from "../../../engine/refusal.ts";
 import { CanonicalJson } from "../../../json/canonical.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import type { CallHistory } from "../../../policy/history/call-history.ts";
@@ -31,7 +31,11 @@ export async function problemOfArguments(
     const paths = argumentPaths(found);
     const decision = await policy.check(
       Object.freeze({
-        ...{ callId, sessionId, input, canonical: new CanonicalJson(input), tool: registered.subject },
+        callId,
+        sessionId,
+        input,
+        canonical: new CanonicalJson(input),
+        tool: registered.subject,
         ...(turnId !== undefined && { turnId }),
         ...(principal !== undefined && { principal }),
         ...(workspace !== undefined && { workspace }),

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { databaseFiles, guardFiles } from "../../../base/guarded-files.ts";
+import { databasePath } from "../../../base/open-file-place.ts";
 import { createPrivateFile } from "../../../base/private-file.ts";
 import { SessionStoreError } from "../session-store-error.ts";
 import { bringToFormat } from "./format.ts";
@@ -18,7 +19,9 @@ export function openDatabase(file: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     createPrivateFile(file);
-    database = new sqlite.DatabaseSync(file);
+    const path = databasePath(file);
+    guardFiles(databaseFiles(path));
+    database = new sqlite.DatabaseSync(path);
     database.exec(
       // Two processes that run the same sessions would run calls twice. The lock ends with the process.
       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT",

@@ -46,8 +46,13 @@ test("a tool learns about the call whose changes it projects, and may fail to pr
   expect(inquiry.shown.projectedChanges).toEqual(["(the tool could not say what it would change)"]);
   expect(seen).toEqual([
     {
-      ...{ callId: "c1", sessionId: session.id, turnId: turn.id, toolName: "save" },
-      ...{ principal, workspace: tmpdir(), embedder },
+      callId: "c1",
+      sessionId: session.id,
+      turnId: turn.id,
+      toolName: "save",
+      principal,
+      workspace: tmpdir(),
+      embedder,
     },
   ]);
   await session.answer(inquiry.id, answerTo(inquiry, "deny"));

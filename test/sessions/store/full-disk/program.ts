@@ -56,7 +56,11 @@ const kept = message?.executions[0];
 await again.sessions.close();
 console.log(
   JSON.stringify({
-    ...{ success: execution?.success, problem, refused, begun: gate.begun, warnings },
+    success: execution?.success,
+    problem,
+    refused,
+    begun: gate.begun,
+    warnings,
     kept: kept?.output === output,
   }),
 );

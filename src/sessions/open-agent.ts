@@ -1,13 +1,13 @@
-import { Refusal } from "../../engine/failure/refusal.ts";
-import type { SideEffects } from "../../tool/side-effects.ts";
-import type { ToolTraits } from "../../tool/tool-traits.ts";
-import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
-import type { AgentOrigin } from "../calls/core.ts";
-import { newId } from "../ids.ts";
-import { writeStoredMode } from "../modes/stored-mode.ts";
-import type { Session } from "../session.ts";
-import type { SessionState } from "../session-base.ts";
-import type { SessionRecord } from "../store/records.ts";
+import { Refusal } from "../engine/refusal.ts";
+import type { SideEffects } from "../tool/side-effects.ts";
+import type { ToolTraits } from "../tool/tool-traits.ts";
+import { type PauseWallTime, pauseBoth } from "../tool/wall-time.ts";
+import type { AgentOrigin } from "./calls/core.ts";
+import { newId } from "./ids.ts";
+import { writeStoredMode } from "./modes/stored-mode.ts";
+import type { Session } from "./session.ts";
+import type { SessionState } from "./session-base.ts";
+import type { SessionRecord } from "./store/records.ts";
 
 /** The most agents above each other. */
 export const MAX_AGENT_DEPTH = 3;
@@ -58,14 +58,17 @@ export async function originOf(
   return Object.freeze({ parent, callId, depth, maxMessages, root, pause });
 }
 
-/** What is kept of the session of an agent: that of the session above, as a worker. */
+/** What is stored of the session of an agent: that of the session above, as a worker. */
 export function recordOfAgent(
   { principal, workspace, modeState, store }: Session,
   { parent, callId }: AgentOrigin,
   tools: readonly string[] | undefined,
 ): SessionRecord {
   return Object.freeze({
-    ...{ id: newId(), mode: writeStoredMode(modeState), kind: "worker", openedAt: Date.now() },
+    id: newId(),
+    mode: writeStoredMode(modeState),
+    kind: "worker",
+    openedAt: Date.now(),
     ...(principal !== undefined && { principal }),
     ...(workspace !== undefined && { workspace }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
@@ -83,7 +86,12 @@ export function stateOfAgent(above: Session, { hasTool }: Pick<AgentOptions, "ha
       ? registry
       : registry.view((tool) => hasTool({ ...tool, sideEffects: tool.sideEffects ?? "destructive" }));
   return {
-    ...{ quotas, realWorkspace, trusted, turnIds: [], registry: tools },
-    ...{ ledger: above.ledger, changes: above.changes },
+    quotas,
+    realWorkspace,
+    trusted,
+    turnIds: [],
+    registry: tools,
+    ledger: above.ledger,
+    changes: above.changes,
   };
 }

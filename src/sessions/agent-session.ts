@@ -1,16 +1,16 @@
-import { Refusal } from "../../engine/failure/refusal.ts";
-import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
-import type { AgentOrigin } from "../calls/core.ts";
-import type { ProvenanceLedger } from "../provenance/ledger.ts";
-import { Session, type TurnOptions } from "../session.ts";
-import type { SessionState } from "../session-base.ts";
-import type { Shared } from "../shared.ts";
-import type { SessionRecord } from "../store/records.ts";
-import type { Turn } from "../turns/turn.ts";
+import { Refusal } from "../engine/refusal.ts";
+import type { StageChanges } from "../sandboxes/contract/staged-changes.ts";
+import type { AgentOrigin } from "./calls/core.ts";
+import type { ProvenanceLedger } from "./provenance/ledger.ts";
+import { Session, type TurnOptions } from "./session.ts";
+import type { SessionState } from "./session-base.ts";
+import type { Shared } from "./shared.ts";
+import type { SessionRecord } from "./store/records.ts";
+import type { Turn } from "./turns/turn.ts";
 
 /**
  * The session of an agent that a call of another session runs. It shares with the session of a person above it what calls
- * use up and depend on: quotas, the ledger, where values came from, and held changes.
+ * use up and depend on: quotas, the ledger, where values came from, and staged changes.
  */
 export class AgentSession extends Session {
   override readonly origin: AgentOrigin;
@@ -43,7 +43,7 @@ export class AgentSession extends Session {
   }
 
   /** @internal */
-  override get holdChanges(): HoldChanges | undefined {
-    return this.origin.root.session.holdChanges;
+  override get stageChanges(): StageChanges | undefined {
+    return this.origin.root.session.stageChanges;
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MessageConflictError } from "../../../src/sessions/calls/kept-messages.ts";
+import { MessageConflictError } from "../../../src/sessions/calls/stored-messages.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import type { MessageRecord } from "../../../src/sessions/store/records.ts";
 import { call, testSessions, tool } from "../harness.ts";

@@ -1,4 +1,4 @@
-import type { SideEffects } from "../../tool/side-effects.ts";
+import type { SideEffects } from "../tool/side-effects.ts";
 
 /** What happens to a call: it runs, a person is asked first, or it does not run. From the mildest to the strictest. */
 export type Level = "auto" | "prompt" | "deny";
@@ -20,7 +20,7 @@ export const BASE_MODES: readonly BaseMode[] = Object.freeze([
 ]);
 
 /** Whether changes of files wait in a mode until a person accepts them. */
-export function holdsChanges(mode: BaseMode): boolean {
+export function stagesChanges(mode: BaseMode): boolean {
   return mode === "review" || mode === "audit";
 }
 
@@ -109,7 +109,7 @@ function usualLevel(basis: LevelBasis): CallLevel {
   if (approved) return "auto";
   if (configured === "prompt_once") return "prompt";
   // What a tool says of itself, and where it works, must not keep a change from being looked at.
-  if (holdsChanges(mode) && !isReading(sideEffects)) {
+  if (stagesChanges(mode) && !isReading(sideEffects)) {
     if (classLevel(basis) === "deny") return "deny";
     return sideEffects === "write" && basis.canHold ? "held" : "prompt";
   }

@@ -1,7 +1,7 @@
-import type { MaybePromise } from "../../base/promises.ts";
-import { Refusal } from "../../engine/failure/refusal.ts";
-import type { CallIdentity } from "../store/call-identity.ts";
-import type { CallTable } from "../store/store.ts";
+import type { MaybePromise } from "../base/promises.ts";
+import { Refusal } from "../engine/refusal.ts";
+import type { CallIdentity } from "./store/call-identity.ts";
+import type { CallTable } from "./store/store.ts";
 
 /** How many calls a session can make. */
 export interface QuotaLimits {

@@ -6,7 +6,7 @@ import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallRecord, MessageRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
-import { keptCalls, type MessageCall } from "./message-calls.ts";
+import { type MessageCall, storedCalls } from "./message-calls.ts";
 
 /** Thrown if a turn has a message of this id with other calls. */
 export class MessageConflictError extends SandgateError {
@@ -15,7 +15,7 @@ export class MessageConflictError extends SandgateError {
 }
 
 /** A message of a turn, with the results of its calls. */
-export interface KeptMessage {
+export interface StoredMessage {
   readonly id: string;
   readonly calls: readonly ToolCall[];
   /** In the order of the calls; `undefined` for a call that has not ended. */
@@ -23,7 +23,7 @@ export interface KeptMessage {
 }
 
 /** What the messages of a turn need of it. */
-interface KeptTurn {
+interface MessageTurn {
   readonly id: string;
   readonly userText: string | undefined;
   readonly session: { readonly id: string };
@@ -33,8 +33,8 @@ type Result = ToolExecution | null;
 type Results = Result[];
 
 /** The messages of one turn in the store: each is dispatched once. */
-export class KeptMessages {
-  readonly #turn: KeptTurn;
+export class StoredMessages {
+  readonly #turn: MessageTurn;
   readonly #store: SessionStore | undefined;
   /** The messages that are under way, by their ids. */
   readonly #running = new Map<string, Promise<Results>>();
@@ -43,7 +43,7 @@ export class KeptMessages {
   /** Without a store: the ids of the messages that were dispatched. */
   readonly #dispatched = new Set<string>();
 
-  constructor(turn: KeptTurn, store: SessionStore | undefined) {
+  constructor(turn: MessageTurn, store: SessionStore | undefined) {
     this.#turn = turn;
     this.#store = store;
   }
@@ -51,7 +51,7 @@ export class KeptMessages {
   /** Keeps a message before it runs. Returns the message that the turn has with this id already. */
   #add(messageId: string, calls: readonly MessageCall[]): MaybePromise<MessageRecord | undefined> {
     const { id: turnId, userText, session } = this.#turn;
-    const [sessionId, receivedAt, kept] = [session.id, Date.now(), keptCalls(calls)];
+    const [sessionId, receivedAt, kept] = [session.id, Date.now(), storedCalls(calls)];
     const message = { sessionId, turnId, messageId, receivedAt, calls: kept };
     return this.#store?.addMessage(userText === undefined ? message : { ...message, userText });
   }
@@ -74,7 +74,7 @@ export class KeptMessages {
 
   #runFirst(id: string, run: () => Promise<Result>): Promise<Result> {
     let result: Promise<Result> | undefined;
-    // The same message can come again while its call begins.
+    // The same message can be sent again while its call begins.
     this.#alone.set(id, async () => {
       await undefined;
       return [(await result) ?? null];
@@ -91,7 +91,7 @@ export class KeptMessages {
   /**
    * Runs a message, unless it ran before: then the results are those of the first time.
    *
-   * @param onKept Called when the message is kept, or known to be kept.
+   * @param onKept Called when the message is stored, or known to be stored.
    * @throws {MessageConflictError} if the message had other calls the first time, or its results were not stored.
    */
   async once(
@@ -113,11 +113,11 @@ export class KeptMessages {
     if (before === undefined) this.#running.set(id, promise);
     try {
       const known = await this.#add(id, calls);
-      if (known !== undefined && textOf(known.calls) !== textOf(keptCalls(calls))) throw conflict(id);
+      if (known !== undefined && textOf(known.calls) !== textOf(storedCalls(calls))) throw conflict(id);
       onKept?.();
       const other = known === undefined ? undefined : this.#underWay(id);
       if (other !== undefined && other !== promise) return await other;
-      // The one before could not be kept if this one is new.
+      // The one before could not be stored if this one is new.
       if (known === undefined) this.#running.set(id, promise);
       const results = known === undefined ? await run() : await this.#resultsOf(id, calls);
       resolve(results);
@@ -165,26 +165,27 @@ export class KeptMessages {
     return (await this.#store?.calls(this.#turn.session.id, this.#turn.id, messageId)) ?? [];
   }
 
-  async list(): Promise<readonly KeptMessage[]> {
+  async list(): Promise<readonly StoredMessage[]> {
     const records = (await this.#store?.messages(this.#turn.session.id, this.#turn.id)) ?? [];
     return Promise.all(records.map((record) => this.#withResults(record)));
   }
 
   /** See `Turn.messagesAfter`. */
-  async after(messageId: string | undefined): Promise<AsyncIterable<KeptMessage> | undefined> {
+  async after(messageId: string | undefined): Promise<AsyncIterable<StoredMessage> | undefined> {
     const records = (await this.#store?.messages(this.#turn.session.id, this.#turn.id)) ?? [];
     const before = records.findIndex((record) => record.messageId === messageId);
     if (before === -1 && messageId !== undefined) return undefined;
     return this.#eachWithResults(records.slice(before + 1));
   }
 
-  async *#eachWithResults(records: readonly MessageRecord[]): AsyncGenerator<KeptMessage> {
+  async *#eachWithResults(records: readonly MessageRecord[]): AsyncGenerator<StoredMessage> {
     for (const record of records) yield await this.#withResults(record);
   }
 
-  async #withResults({ messageId: id, calls }: MessageRecord): Promise<KeptMessage> {
+  async #withResults({ messageId: id, calls }: MessageRecord): Promise<StoredMessage> {
     const states = await this.#calls(id);
-    return Object.freeze({ id, calls, executions: states.map(({ execution }) => execution) });
+    // A session that is being closed has lost its calls: they have no result, and not no calls.
+    return Object.freeze({ id, calls, executions: calls.map((_, index) => states[index]?.execution) });
   }
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { allow } from "../../../src/policy/decision.ts";
-import type { HoldChanges } from "../../../src/sandboxes/contract/held-changes.ts";
+import type { StageChanges } from "../../../src/sandboxes/contract/staged-changes.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
@@ -11,7 +11,7 @@ import { answerTo, call, testSessions } from "../harness.ts";
 /** Keeps texts that are written in memory. */
 function holdIn(session: Session): Map<string, string | undefined> {
   const held = new Map<string, string | undefined>();
-  const hold: HoldChanges = ({ files }) => ({
+  const hold: StageChanges = ({ files }) => ({
     files: Object.assign(Object.create(files), {
       readBytes: async (path: string) => Buffer.from(held.get(path) ?? ""),
       readRange: async (path: string, offset: number, length: number) =>
@@ -24,7 +24,7 @@ function holdIn(session: Session): Map<string, string | undefined> {
     changes: undefined,
     end: () => {},
   });
-  Object.defineProperty(session, "holdChanges", { get: () => hold });
+  Object.defineProperty(session, "stageChanges", { get: () => hold });
   return held;
 }
 
