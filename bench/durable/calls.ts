@@ -47,7 +47,10 @@ export async function openDurable(way: Way): Promise<OpenCase> {
   const durable = await openRestate({ ingress: url, admin, listen: { port } });
   const registry = new ToolRegistry().register(
     defineTool({
-      ...{ name: "note", description: "", inputSchema: { type: "object" }, confirm: "auto" },
+      name: "note",
+      description: "",
+      inputSchema: { type: "object" },
+      confirm: "auto",
       host: ({ text }) => text,
     }),
   );

@@ -19,7 +19,10 @@ const [port] = (await freePorts(1)) as [number];
 const durable = await openRestate({ ingress: node.ingress, admin: node.admin, listen: { port }, drainMs: 0 });
 const registry = new ToolRegistry().register(
   defineTool({
-    ...{ name: "note", description: "", inputSchema: { type: "object" }, alwaysConfirm: true },
+    name: "note",
+    description: "",
+    inputSchema: { type: "object" },
+    alwaysConfirm: true,
     host: ({ text }) => text,
   }),
 );

@@ -57,7 +57,10 @@ export async function openProgram(kept: Kept): Promise<OpenCase> {
       return engine.dispatch(
         { id: `c${++count}`, name: "program", arguments: { to: ["x", "y", "z"] } },
         {
-          ...{ registry, sandboxes, policy: POLICY, sessionId: "bench" },
+          registry,
+          sandboxes,
+          policy: POLICY,
+          sessionId: "bench",
           ...(suspensions && { suspensions }),
           confirm: () =>
             new Promise((resolve) => {
@@ -101,12 +104,17 @@ class Sizes extends MemorySuspensionStore {
     return this.#store.take(id, revision) as never;
   }
 
-  override claim(id: string, number: number, digest: string): never {
-    return (this.#store?.claim(id, number, digest) ?? super.claim(id, number, digest)) as never;
+  override claim(...claimed: Parameters<SuspensionStore["claim"]>): never {
+    return (this.#store?.claim(...claimed) ?? super.claim(...claimed)) as never;
   }
 
-  override end(id: string, call: Parameters<SuspensionStore["end"]>[1]): never {
-    return (this.#store === undefined ? super.end(id, call) : this.#store.end(id, call)) as never;
+  override replace(program: StoredProgram): never {
+    this.#sealed.push(program.sealed.length);
+    return (this.#store?.replace(program) ?? super.replace(program)) as never;
+  }
+
+  override end(...ended: Parameters<SuspensionStore["end"]>): never {
+    return (this.#store === undefined ? super.end(...ended) : this.#store.end(...ended)) as never;
   }
 
   override remove(id: string): never {

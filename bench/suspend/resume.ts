@@ -21,8 +21,8 @@ import { openSuspensions, type Suspensions } from "../../src/programs/suspension
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { DATA_END, HEAP_START } from "../../src/sandboxes/quickjs/engine/engine-binary.ts";
 import { BLOCK_BYTES, type SuspendedGuest } from "../../src/sandboxes/quickjs/engine/suspended-guest.ts";
-import { decompressGuest } from "../../src/sandboxes/quickjs/suspension/heap-bytes.ts";
 import { readTemplate } from "../../src/sandboxes/quickjs/suspension/stored-template.ts";
+import { decompressGuest } from "../../src/sandboxes/quickjs/suspension/waiting-guest.ts";
 import type { OpenCase } from "../harness/case.ts";
 
 const SOURCE = `export default async (input, { tools, log }) => {
@@ -72,7 +72,12 @@ export async function openResume(kept: "memory" | "sqlite"): Promise<OpenCase> {
   const sandboxes = await openSandboxes({ workers: { threads: 1 } });
   const events = new EventStream();
   const context = (suspensions: Suspensions) => ({
-    ...{ registry, sandboxes, policy: POLICY, sessionId: "bench", suspensions, events },
+    registry,
+    sandboxes,
+    policy: POLICY,
+    sessionId: "bench",
+    suspensions,
+    events,
     confirm: async () => ({ decision: "allow", by: "eve" }) as const,
   });
 

@@ -19,7 +19,7 @@ export interface OpenAttempt extends Attempt {
   leave(): void;
 }
 
-/** How long a call is kept for Restate to come back to it, in ms, and how many. */
+/** How long a call is stored for Restate to come back to it, in ms, and how many. */
 const KEPT_MS = 600_000;
 /**
  * The same, of a call that waits to begin. It has a place of its session, which other calls need: if another process runs it,
@@ -28,14 +28,14 @@ const KEPT_MS = 600_000;
 const KEPT_UNBEGUN_MS = 10_000;
 const MAX_KEPT = 10_000;
 
-/** An attempt that could not go on, with which Restate may come again. */
+/** A failed attempt that Restate may retry. */
 interface Left extends Pick<Attempt, "call" | "openedAt"> {
   /** As `performance.now` says. */
   readonly leftAt: number;
   isCancelled: boolean;
 }
 
-/** Within how many ms Restate comes again with a call whose attempt has failed, unless another process gets it. */
+/** Within how many ms Restate retries a call whose attempt has failed, unless another process gets it. */
 const COMES_AGAIN_MS = 5_000;
 
 /**
@@ -45,7 +45,7 @@ const COMES_AGAIN_MS = 5_000;
 export class Attempts {
   readonly #attempts = new Map<string, Attempt>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
-  /** What was opened last. A node can come again with a call before the end of its earlier connection is seen. */
+  /** What was opened last. A node can retry a call before the end of its earlier connection is seen. */
   readonly #last = new Map<string, OpenAttempt>();
   /** In the order in which they left. */
   readonly #left = new Map<string, Left>();
@@ -56,6 +56,7 @@ export class Attempts {
     this.#timers.delete(invocation);
     const attempt = this.#attempts.get(invocation) ?? this.#begin(invocation, call, options);
     this.#attempts.set(invocation, attempt);
+    attempt.dispatch.connect();
     const opened: OpenAttempt = {
       ...attempt,
       leave: () => {
@@ -74,7 +75,7 @@ export class Attempts {
     return { token: randomUUID(), dispatch, call, openedAt: before?.openedAt ?? performance.now() };
   }
 
-  /** Returns the calls that are dispatched since some time, in ms, also those that Restate will come again with. */
+  /** Returns the calls that are dispatched since some time, in ms, also those that Restate will retry. */
   running(sinceMs: number): readonly DurableCall[] {
     this.#forgetLeft();
     const before = performance.now() - sinceMs;
@@ -83,7 +84,7 @@ export class Attempts {
       .map(({ call }) => call);
   }
 
-  /** Cancels the calls of some turns of a session, also those that Restate will come again with. */
+  /** Cancels the calls of some turns of a session, also those that Restate will retry. */
   cancel(sessionId: string, turnIds: readonly string[]): void {
     const isOf = ({ call }: Pick<Attempt, "call">): boolean =>
       call.sessionId === sessionId && turnIds.includes(call.turnId);
@@ -114,12 +115,14 @@ export class Attempts {
       return;
     }
     clearTimeout(this.#timers.get(invocation));
+    attempt.dispatch.disconnect();
     const forget = (): void => {
-      if (!attempt.dispatch.hasBegun) attempt.dispatch.abandon();
+      if (attempt.dispatch.hasBegun) attempt.dispatch.giveUp();
+      else attempt.dispatch.abandon();
       this.end(invocation);
     };
-    const keptMs = attempt.dispatch.hasBegun ? KEPT_MS : KEPT_UNBEGUN_MS;
-    this.#timers.set(invocation, setTimeout(forget, keptMs).unref());
+    const retainedMs = attempt.dispatch.hasBegun ? KEPT_MS : KEPT_UNBEGUN_MS;
+    this.#timers.set(invocation, setTimeout(forget, retainedMs).unref());
   }
 
   #remember(invocation: string, { call, openedAt, dispatch }: Attempt): void {
@@ -140,6 +143,7 @@ export class Attempts {
   /** Gives up every call that has not begun, and cancels the others. */
   close(): void {
     for (const [invocation, { dispatch }] of this.#attempts) {
+      dispatch.giveUp();
       if (dispatch.hasBegun) dispatch.cancel();
       else dispatch.abandon();
       this.end(invocation);

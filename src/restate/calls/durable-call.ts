@@ -3,7 +3,7 @@ import { receiveCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { interruptedExecution, unconfirmedExecution } from "../../sessions/calls/ended-calls.ts";
 import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
-import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
+import type { Asking, InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
 import type { CallGates } from "../../sessions/durable/call-gates.ts";
 import type { DurableCall } from "../../sessions/durable/durable-runtime.ts";
 import { withinMessage } from "../store/too-long.ts";
@@ -20,10 +20,10 @@ export interface CallProcess {
   /** How far the clock of Restate is ahead of that of the process, in ms. */
   readonly skewMs: number;
   /** Asks people about what the tool of a call does while it runs. */
-  readonly inquiries: Asking;
+  readonly inquiries: Asking & Pick<InquiryBroker, "abandonBelow">;
   /**
    * Opens an inquiry whose resolution completes an awakeable. Returns `undefined` if too many inquiries are open. Steps of
-   * its own are kept in the invocation.
+   * its own are stored in the invocation.
    */
   openInquiry(
     ctx: Context,
@@ -37,9 +37,9 @@ export interface CallProcess {
 }
 
 /**
- * Runs a call as an invocation of Restate. Its steps are kept one by one: `decide` (what the policy says, as often as a
+ * Runs a call as an invocation of Restate. Its steps are stored one by one: `decide` (what the policy says, as often as a
  * person is asked, and in the end the record that this attempt runs the call), `effect` (what came of it). A call that
- * another attempt has begun, and whose end is not kept, runs again only if that has no further effect; otherwise it ends as interrupted, with
+ * another attempt has begun, and whose end is not stored, runs again only if that has no further effect; otherwise it ends as interrupted, with
  * the effect `unknown`.
  */
 export async function runDurableCall(
@@ -78,8 +78,14 @@ export async function runDurableCall(
     await ctx.run("effect", async () => {
       const isBegunHere = holder === token;
       const goesOn = !isBegunHere && (await process.isSuspended(call));
-      if (!isBegunHere && !isRepeatable && !goesOn) return interruptedExecution(receiveCall(call.call));
-      return kept(await dispatch.run(answers, goesOn));
+      const isOver = !isBegunHere && !isRepeatable && !goesOn;
+      const execution = isOver
+        ? interruptedExecution(receiveCall(call.call))
+        : await dispatch.run(answers, goesOn);
+      // Before the end is stored: an answer to what its tool asked, in any process, would not count any more.
+      if (!isBegunHere || dispatch.hasAsked)
+        await process.inquiries.abandonBelow({ ...call, callId: call.call.id });
+      return kept(execution);
     }),
   );
 
@@ -89,18 +95,18 @@ export async function runDurableCall(
   }
 }
 
-/** Returns what is kept of an execution, which may be too long to be kept whole. */
+/** Returns what is stored of an execution, which may be too long to be kept whole. */
 function kept(execution: ToolExecution | null): ToolExecution | null {
   const [short = null] = withinMessage([execution]);
   return short;
 }
 
-/** The decision to begin is kept together with the attempt that may do so: one message to Restate, in place of two. */
-type KeptStop =
+/** The decision to begin is stored together with the attempt that may do so: one message to Restate, in place of two. */
+type StoredStop =
   | Exclude<Stop, { kind: "begins" }>
   | (Extract<Stop, { kind: "begins" }> & { readonly holder: string });
 
-function withToken(stop: Stop, token: string): KeptStop {
+function withToken(stop: Stop, token: string): StoredStop {
   if (stop.kind === "ended") return { ...stop, execution: kept(stop.execution) };
   return stop.kind === "begins" ? { ...stop, holder: token } : stop;
 }

@@ -11,7 +11,7 @@ import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
 import type { AskOptions } from "../../sessions/confirmations/open-inquiry.ts";
 import type { BeginningCall, CallGates } from "../../sessions/durable/call-gates.ts";
 
-/** Where a dispatch has stopped: plain JSON, which is kept before the call goes on. */
+/** Where a dispatch has stopped: plain JSON, which is stored before the call goes on. */
 export type Stop =
   /** A person is to be asked. */
   | { readonly kind: "asks"; readonly question: NewInquiry; readonly timeoutMs: number }
@@ -46,7 +46,7 @@ export interface GatedDispatchOptions {
 const MAX_QUESTIONS = 8;
 
 /**
- * One dispatch of a call, which stops before each step that must be kept first. A call whose process was lost is dispatched
+ * One dispatch of a call, which stops before each step that must be stored first. A call whose process was lost is dispatched
  * again from the start: answers that were given are used again where the same is asked.
  */
 export class GatedDispatch {
@@ -60,11 +60,14 @@ export class GatedDispatch {
   #mayBegin = false;
   #isSuspended = false;
   #hasBegun = false;
+  #hasAsked = false;
   #ended: Stop | undefined;
   #hasFailed = false;
   #end: Promise<ToolExecution | null> | undefined;
   #stop = Promise.withResolvers<Stop>();
   #answer: ((answered: Answered) => void) | undefined;
+  /** Resolved while Restate is connected. */
+  #connection = Promise.withResolvers<void>();
   #begin: (() => void) | undefined;
 
   constructor(options: GatedDispatchOptions) {
@@ -102,11 +105,28 @@ export class GatedDispatch {
     this.#isSuspended = isSuspended;
     const stop = await this.advance(answers);
     if (stop.kind === "asks") {
-      // The policy or the tool has changed since the decision that was kept. Nothing has begun.
+      // The policy or the tool has changed since the decision that was stored. Nothing has begun.
       this.#answer?.({ question: stop.question });
     }
     this.#begin?.();
     return this.#end as Promise<ToolExecution | null>;
+  }
+
+  /** Restate has a connection for the call. */
+  connect(): void {
+    this.#connection.resolve();
+  }
+
+  /** Restate has none: a suspended program does not go on here, as it may do so in another process. */
+  disconnect(): void {
+    this.#connection = Promise.withResolvers();
+    // Nothing may wait for it.
+    this.#connection.promise.catch(() => {});
+  }
+
+  /** Restate does not come back to this process. */
+  giveUp(): void {
+    this.#connection.reject(new Error("the call goes on in another process"));
   }
 
   /** Cancels the call: it goes on to its end, if it has begun. */
@@ -126,6 +146,11 @@ export class GatedDispatch {
   /** Whether the call may have had its effect. */
   get hasBegun(): boolean {
     return this.#hasBegun;
+  }
+
+  /** Whether its tool has asked people, or made calls about which they were asked. */
+  get hasAsked(): boolean {
+    return this.#hasAsked;
   }
 
   /** Whether the call was cancelled, and not only given up. */
@@ -161,16 +186,22 @@ export class GatedDispatch {
     return {
       idempotencyKey,
       signal: this.#cancelling.signal,
+      get connected() {
+        return dispatch.#connection.promise;
+      },
       get isAbandoned() {
         return dispatch.#isAbandoned;
       },
       inquiries: {
         timeoutMs: inquiries.timeoutMs,
-        ask: (question, options) =>
-          this.#hasBegun ? inquiries.ask(question, options) : this.#ask(question, options),
+        ask: (question, options) => {
+          if (!this.#hasBegun) return this.#ask(question, options);
+          this.#hasAsked = true;
+          return inquiries.ask(question, options);
+        },
         earlier: (call) => this.#earlier(call),
       },
-      begin: (call) => this.#beginWhenKept(call),
+      begin: (call) => this.#beginWhenStored(call),
     };
   }
 
@@ -206,7 +237,7 @@ export class GatedDispatch {
     return promise;
   }
 
-  async #beginWhenKept({ isRepeatable }: BeginningCall): Promise<void> {
+  async #beginWhenStored({ isRepeatable }: BeginningCall): Promise<void> {
     if (!this.#mayBegin) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#begin = resolve;

@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { RestateError, RestateHandlerError, TOO_LONG } from "./restate-error.ts";
+
+const NAMES: OptionNames<IngressOptions> = { urls: true, retryMs: true };
 
 /** A handler of a service, or of a virtual object with a key. */
 export interface HandlerAddress {
@@ -65,14 +68,21 @@ export class Ingress {
   readonly #retryMs: number;
   readonly #agent = new Agent({
     // A handler can wait for a person.
-    ...{ headersTimeout: 0, bodyTimeout: 0, connections: 1_024, pipelining: 1 },
-    ...{ connect: { timeout: 3_000 }, maxResponseSize: MAX_ANSWER, keepAliveTimeout: 10_000 },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connections: 1_024,
+    pipelining: 1,
+    connect: { timeout: 3_000 },
+    maxResponseSize: MAX_ANSWER,
+    keepAliveTimeout: 10_000,
   });
   /** The node that answered last. */
   #current = 0;
   #skewMs = 0;
 
-  constructor({ urls, retryMs = DEFAULT_RETRY_MS }: IngressOptions) {
+  constructor(options: IngressOptions) {
+    refuseUnknown(options, NAMES, "an Ingress");
+    const { urls, retryMs = DEFAULT_RETRY_MS } = options;
     if (urls.length === 0) throw new TypeError("an ingress needs at least one URL");
     this.#urls = urls.map((url) => url.replace(/\/+$/, ""));
     this.#retryMs = retryMs;
@@ -88,7 +98,7 @@ export class Ingress {
     return this.#request<Result>(pathOf(call), call);
   }
 
-  /** Has a handler called, and resolves as soon as Restate has kept the call. Throws like {@link call}. */
+  /** Has a handler called, and resolves as soon as Restate has stored the call. Throws like {@link call}. */
   async send(call: IngressCall): Promise<void> {
     await this.#request(`${pathOf(call)}/send`, call);
   }

@@ -15,7 +15,7 @@ export class RegistrationWatch {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
 
-  /** @param onChange Is told each problem, and `undefined` when there is none any longer. */
+  /** @param onChange Called with each problem, and `undefined` when there is none any longer. */
   constructor(
     registration: Registration,
     deployment: string,

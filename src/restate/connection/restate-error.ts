@@ -4,7 +4,7 @@ import { SandgateError } from "../../base/sandgate-error.ts";
 export class RestateError extends SandgateError {
   override readonly name = "RestateError";
   override readonly code = "restate_failed";
-  /** Whether the request may have been accepted all the same, so that only the same idempotency key may be tried again. */
+  /** Whether the request may have been accepted anyway, so that only the same idempotency key may be tried again. */
   readonly mayHaveBegun: boolean;
 
   constructor(

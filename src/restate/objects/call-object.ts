@@ -11,8 +11,12 @@ export function callObject<Result>(
   input?: unknown,
 ): InvocationPromise<Result> {
   return ctx.genericCall<unknown, Result>({
-    ...{ service, key, method: handler, parameter: input },
-    ...{ inputSerde: sdk.serde.json as Serde<unknown>, outputSerde: sdk.serde.json as Serde<Result> },
+    service,
+    key,
+    method: handler,
+    parameter: input,
+    inputSerde: sdk.serde.json as Serde<unknown>,
+    outputSerde: sdk.serde.json as Serde<Result>,
   });
 }
 

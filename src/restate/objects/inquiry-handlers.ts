@@ -6,7 +6,7 @@ import { readValues } from "./read-values.ts";
 import { reader } from "./readers.ts";
 
 /** An inquiry, and the ids of the awakeables that are resolved with its resolution. */
-interface KeptInquiry {
+interface StoredInquiry {
   readonly inquiry: Inquiry;
   readonly awakeables: readonly string[];
 }
@@ -18,7 +18,7 @@ const RESOLUTION_KEY = "resolution";
 export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
   return {
     /**
-     * Returns `false` if the inquiry is known, which stays as it is. Its awakeable is resolved all the same. Sessions call
+     * Returns `false` if the inquiry is known, which stays as it is. Its awakeable is resolved anyway. Sessions call
      * it, so that they know their inquiries.
      */
     add: async (
@@ -29,7 +29,7 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
       if (awakeable !== undefined && resolution !== null) ctx.resolveAwakeable(awakeable, resolution);
       const awakeables = [...(known?.awakeables ?? []), ...(awakeable === undefined ? [] : [awakeable])];
       if (known === null || resolution === null) {
-        ctx.set<KeptInquiry>(INQUIRY_KEY, { inquiry: known?.inquiry ?? inquiry, awakeables });
+        ctx.set<StoredInquiry>(INQUIRY_KEY, { inquiry: known?.inquiry ?? inquiry, awakeables });
       }
       return known === null;
     },
@@ -61,6 +61,6 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
   };
 }
 
-function read(sdk: RestateSdk, ctx: ObjectSharedContext): Promise<[KeptInquiry | null, Resolution | null]> {
-  return readValues<[KeptInquiry, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
+function read(sdk: RestateSdk, ctx: ObjectSharedContext): Promise<[StoredInquiry | null, Resolution | null]> {
+  return readValues<[StoredInquiry, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
 }

@@ -6,7 +6,7 @@ import { readPrefix } from "./read-values.ts";
 import { wholeReader } from "./readers.ts";
 
 /** The state of a ledger as JSON. */
-export interface KeptLedger {
+export interface StoredLedger {
   readonly entries: readonly LedgerRecord[];
   /** `null` if calls may be missing up to now. */
   readonly missingUntil: number | null;
@@ -28,12 +28,15 @@ export function ledgerHandlers(sdk: RestateSdk): ObjectHandlers {
       if (until !== null) setMissing(ctx, Math.max(until, endedAt));
     },
 
-    reset: async (ctx: ObjectContext, { missingUntil }: Pick<KeptLedger, "missingUntil">): Promise<void> => {
+    reset: async (
+      ctx: ObjectContext,
+      { missingUntil }: Pick<StoredLedger, "missingUntil">,
+    ): Promise<void> => {
       ctx.clearAll();
       setMissing(ctx, missingUntil);
     },
 
-    read: wholeReader(sdk, async (ctx: ObjectSharedContext): Promise<KeptLedger> => {
+    read: wholeReader(sdk, async (ctx: ObjectSharedContext): Promise<StoredLedger> => {
       const entries = await readPrefix<LedgerRecord>(sdk, ctx, ENTRY_PREFIX);
       return { entries, missingUntil: await missingUntil(ctx) };
     }),

@@ -1,12 +1,17 @@
 import type { HandlerAddress } from "../connection/ingress.ts";
-import {
-  APPROVALS_OBJECT,
-  INDEX_OBJECT,
-  INQUIRY_OBJECT,
-  LEDGER_OBJECT,
-  PRINCIPAL_OBJECT,
-  SESSION_OBJECT,
-} from "./service-names.ts";
+
+/** The names under which Restate knows the virtual objects of the stores. Operators see them. */
+export const SESSION_OBJECT = "SandgateSession";
+
+export const INQUIRY_OBJECT = "SandgateInquiry";
+
+export const PRINCIPAL_OBJECT = "SandgatePrincipal";
+
+export const INDEX_OBJECT = "SandgateIndex";
+
+export const APPROVALS_OBJECT = "SandgateApprovals";
+
+export const LEDGER_OBJECT = "SandgateLedger";
 
 /** A virtual object. */
 export type ObjectAddress = Required<Omit<HandlerAddress, "handler">>;

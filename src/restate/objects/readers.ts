@@ -3,7 +3,7 @@ import type { RestateSdk } from "../connection/sdk.ts";
 
 type Reader<Input, Result> = (ctx: ObjectSharedContext, input: Input) => Promise<Result>;
 
-/** Nothing is lost if one whose answer was lost runs again, so that its answer, which may be long, need not be kept. */
+/** Nothing is lost if one whose answer was lost runs again, so that its answer, which may be long, need not be stored. */
 const IDEMPOTENCY_RETENTION = { seconds: 1 };
 
 /** Makes a handler that reads few values of an object, while others change it. */

@@ -1,5 +1,6 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { ProgramHeader } from "../../programs/stores/suspension-store.ts";
+import type { ClaimedCall } from "../../engine/call/suspension.ts";
+import type { CallClaim, ProgramHeader } from "../../programs/stores/suspension-store.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject } from "../objects/call-object.ts";
 import type { ObjectHandlers } from "../objects/object-handlers.ts";
@@ -20,8 +21,6 @@ export interface ProgramText {
   readonly header: ProgramHeader;
   readonly sealed: string;
 }
-
-export type CallClaim = "fresh" | "begun" | "ended" | "conflict";
 
 const HEADER_KEY = "header";
 const SEALED_KEY = "sealed";
@@ -46,6 +45,15 @@ export function programHandlers(sdk: RestateSdk): ObjectHandlers {
         const place = { id, sessionId, turnId, messageId, callId };
         await callObject(sdk, ctx, programIndexObject(store, sessionId), "put", place);
       }
+      return true;
+    },
+
+    /** Returns `false` if the revision before is not there, or does not wait. */
+    replace: async (ctx: ObjectContext, { header, sealed }: ProgramText): Promise<boolean> => {
+      const known = await ctx.get<ProgramHeader>(HEADER_KEY);
+      if (known?.state !== "waiting" || known.revision !== header.revision - 1) return false;
+      ctx.set(SEALED_KEY, sealed);
+      ctx.set(HEADER_KEY, header);
       return true;
     },
 
@@ -89,11 +97,11 @@ export function programHandlers(sdk: RestateSdk): ObjectHandlers {
 
     claim: async (
       ctx: ObjectContext,
-      { number, digest }: { number: number; digest: string },
+      { revision, call: { number, digest } }: { revision: number; call: ClaimedCall },
     ): Promise<CallClaim> => {
       const keys = [HEADER_KEY, keyOf(number)];
       const [header, known] = await readValues<[ProgramHeader, CallText]>(sdk, ctx, keys);
-      if (header === null) return "conflict";
+      if (header?.revision !== revision) return "conflict";
       if (known === null) {
         ctx.set<CallText>(keyOf(number), { number, digest });
         return "fresh";
@@ -102,10 +110,13 @@ export function programHandlers(sdk: RestateSdk): ObjectHandlers {
       return known.sealed === undefined ? "begun" : "ended";
     },
 
-    end: async (ctx: ObjectContext, call: CallText): Promise<void> => {
+    end: async (
+      ctx: ObjectContext,
+      { revision, call }: { revision: number; call: CallText },
+    ): Promise<void> => {
       const keys = [HEADER_KEY, keyOf(call.number)];
       const [header, known] = await readValues<[ProgramHeader, CallText]>(sdk, ctx, keys);
-      if (header !== null && known?.sealed === undefined) ctx.set(keyOf(call.number), call);
+      if (header?.revision === revision && known?.sealed === undefined) ctx.set(keyOf(call.number), call);
     },
 
     calls: reader(

@@ -1,4 +1,6 @@
+import type { ClaimedCall } from "../../engine/call/suspension.ts";
 import type {
+  CallClaim,
   ProgramHeader,
   StoredCall,
   StoredProgram,
@@ -8,7 +10,7 @@ import type { StorePlace } from "../objects/object-keys.ts";
 import { mapSome } from "../store/map-some.ts";
 import { StoreClient } from "../store/store-client.ts";
 import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "../store/store-options.ts";
-import type { CallClaim, CallText, ProgramText } from "./program-handlers.ts";
+import type { CallText, ProgramText } from "./program-handlers.ts";
 import { programIndexObject, programIndexObjects, programObject, templateObject } from "./program-objects.ts";
 
 /**
@@ -26,8 +28,16 @@ export class RestateSuspensionStore implements SuspensionStore {
 
   put({ sealed, ...header }: StoredProgram, calls: readonly StoredCall[]): Promise<boolean> {
     return this.#client.write(programObject(this.#store, header.id), "put", {
-      ...{ store: this.#store, header, sealed: textOf(sealed), calls: calls.map(callTextOf) },
+      store: this.#store,
+      header,
+      sealed: textOf(sealed),
+      calls: calls.map(callTextOf),
     });
+  }
+
+  replace({ sealed, ...header }: StoredProgram): Promise<boolean> {
+    const program = { header, sealed: textOf(sealed) };
+    return this.#client.write(programObject(this.#store, header.id), "replace", program);
   }
 
   take(id: string, revision: number): Promise<boolean> {
@@ -53,12 +63,12 @@ export class RestateSuspensionStore implements SuspensionStore {
     return this.#client.write(programObject(this.#store, id), "remove", { store: this.#store });
   }
 
-  claim(id: string, number: number, digest: string): Promise<CallClaim> {
-    return this.#client.write(programObject(this.#store, id), "claim", { number, digest });
+  claim(id: string, revision: number, call: ClaimedCall): Promise<CallClaim> {
+    return this.#client.write(programObject(this.#store, id), "claim", { revision, call });
   }
 
-  end(id: string, call: Required<StoredCall>): Promise<void> {
-    return this.#client.write(programObject(this.#store, id), "end", callTextOf(call));
+  end(id: string, revision: number, call: Required<StoredCall>): Promise<void> {
+    return this.#client.write(programObject(this.#store, id), "end", { revision, call: callTextOf(call) });
   }
 
   async calls(id: string): Promise<readonly StoredCall[]> {
@@ -75,7 +85,9 @@ export class RestateSuspensionStore implements SuspensionStore {
 
   addTemplate(digest: string, bytes: Uint8Array): Promise<void> {
     return this.#client.write(templateObject(this.#store, digest), "add", {
-      ...{ store: this.#store, digest, bytes: textOf(bytes) },
+      store: this.#store,
+      digest,
+      bytes: textOf(bytes),
     });
   }
 

@@ -40,7 +40,8 @@ export class CancelWatch {
     let since = performance.now();
     const { idempotencyKey, inquiries, signal } = gates;
     return {
-      ...{ idempotencyKey, signal },
+      idempotencyKey,
+      signal,
       inquiries: {
         timeoutMs: inquiries.timeoutMs,
         ask: async (question, options) => {
@@ -50,6 +51,9 @@ export class CancelWatch {
           return resolution;
         },
         earlier: (asked) => inquiries.earlier(asked),
+      },
+      get connected() {
+        return gates.connected;
       },
       get isAbandoned() {
         return gates.isAbandoned;

@@ -29,7 +29,9 @@ export async function openInquiry(
   });
   const inquiry: Inquiry = {
     ...question,
-    ...{ id, askedAt, expiresAt: askedAt + Math.min(timeoutMs, longest) },
+    id,
+    askedAt,
+    expiresAt: askedAt + Math.min(timeoutMs, longest),
   };
   const session = sessionObject(store, inquiry.sessionId);
   // First, so that no inquiry is open that is not listed.

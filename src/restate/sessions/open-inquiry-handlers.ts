@@ -62,7 +62,12 @@ export function listed({
   expiresAt,
 }: Inquiry): ListedInquiry {
   return {
-    ...{ id, sessionId, turnId, callId, digest, expiresAt },
+    id,
+    sessionId,
+    turnId,
+    callId,
+    digest,
+    expiresAt,
     ...(messageId !== undefined && { messageId }),
     ...(principal !== undefined && { principal }),
   };

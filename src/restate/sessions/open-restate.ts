@@ -4,13 +4,13 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { SuspensionStore } from "../../programs/stores/suspension-store.ts";
 import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
-import type { CountShared } from "../../sessions/deciding/quotas.ts";
 import type {
   DurableHost,
   DurableMessage,
   DurableRuntime,
   MessagePlace,
 } from "../../sessions/durable/durable-runtime.ts";
+import type { CountShared } from "../../sessions/quotas.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import { Attempts } from "../calls/attempts.ts";
@@ -20,17 +20,18 @@ import { register } from "../connection/registration.ts";
 import { RegistrationWatch } from "../connection/registration-watch.ts";
 import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
 import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
-import { defineObject } from "../objects/define-object.ts";
 import { canBeInKey, type ObjectAddress, type StorePlace, sessionObject } from "../objects/object-keys.ts";
-import { storeServices } from "../objects/services.ts";
-import { programServices } from "../programs/program-services.ts";
+import { defineObject, storeServices } from "../objects/services.ts";
+import { programHandlers } from "../programs/program-handlers.ts";
+import { programIndexHandlers } from "../programs/program-index-handlers.ts";
+import { PROGRAM_INDEX_OBJECT, PROGRAM_OBJECT, TEMPLATE_OBJECT } from "../programs/program-objects.ts";
 import { RestateSuspensionStore } from "../programs/suspension-store.ts";
+import { templateHandlers } from "../programs/template-handlers.ts";
 import { RestateSessionStore } from "../store/session-store.ts";
 import { CancelWatch } from "./cancel-watch.ts";
 import { expireInquiry, openInquiry, unlistInquiry } from "./durable-inquiries.ts";
 import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "./open-inquiry-handlers.ts";
-import { OpenInquiryList } from "./open-inquiry-list.ts";
-import { RestateInquiries } from "./restate-inquiries.ts";
+import { OpenInquiryList, RestateInquiries } from "./restate-inquiries.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
 import type { ToolPlaces } from "./run-calls.ts";
 import { messageKeyOf, sessionRunHandlers } from "./session-run-handlers.ts";
@@ -102,7 +103,8 @@ class SessionRuntime implements RestateRuntime {
     this.#worker = worker;
     const own = `http://${host.includes(":") ? `[${host}]` : host}:${worker.port}`;
     const registration = {
-      ...{ admin, advertise: advertise ?? own },
+      admin,
+      advertise: advertise ?? own,
       services: services.map(({ name }) => name),
     };
     const deployment = await register(registration);
@@ -132,7 +134,9 @@ class SessionRuntime implements RestateRuntime {
   get #process(): CallProcess {
     const ingress = this.#ingress;
     const place = {
-      ...{ sdk: this.#sdk, store: this.#place, timeoutMs: this.#inquiries?.timeoutMs ?? 0 },
+      sdk: this.#sdk,
+      store: this.#place,
+      timeoutMs: this.#inquiries?.timeoutMs ?? 0,
       now: this.#now,
     };
     return {
@@ -160,7 +164,9 @@ class SessionRuntime implements RestateRuntime {
   openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
     this.#inquiries = new RestateInquiries({
       now: this.#now,
-      ...{ store: this.store, list: new OpenInquiryList(this.store.client, this.#place), timeoutMs },
+      store: this.store,
+      list: new OpenInquiryList(this.store.client, this.#place),
+      timeoutMs,
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });
     return this.#inquiries;
@@ -255,4 +261,13 @@ function warn(problem: string | undefined): void {
       ? "Restate has this code registered again, so that messages are accepted"
       : `No message is accepted: ${problem}`;
   process.emitWarning(message, { code: "SANDGATE_RESTATE_REGISTRATION" });
+}
+
+/** Returns the virtual objects of the store of suspended programs. */
+export function programServices(sdk: RestateSdk): readonly RestateService[] {
+  return [
+    defineObject(sdk, PROGRAM_OBJECT, programHandlers(sdk)),
+    defineObject(sdk, TEMPLATE_OBJECT, templateHandlers(sdk)),
+    defineObject(sdk, PROGRAM_INDEX_OBJECT, programIndexHandlers(sdk)),
+  ];
 }

@@ -18,12 +18,38 @@ import type {
 import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
 import { type InquiryListener, InquiryListeners } from "../../sessions/confirmations/inquiry-listeners.ts";
 import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
-import { isBelow } from "../../sessions/confirmations/restored-inquiries.ts";
+import { standingInquiry } from "../../sessions/confirmations/standing-inquiry.ts";
 import { newId } from "../../sessions/ids.ts";
+import type { StorePlace } from "../objects/object-keys.ts";
 import { mapSome } from "../store/map-some.ts";
 import type { RestateSessionStore } from "../store/session-store.ts";
-import { type ListedInquiry, listed } from "./open-inquiry-handlers.ts";
-import type { OpenInquiryList } from "./open-inquiry-list.ts";
+import type { StoreClient } from "../store/store-client.ts";
+import { type ListedInquiry, listed, openInquiriesObject } from "./open-inquiry-handlers.ts";
+
+/** Lists the inquiries of all processes that are open. */
+export class OpenInquiryList {
+  readonly #client: StoreClient;
+  readonly #place: StorePlace;
+
+  /** @param client That of the store: the list is read each second, so that it knows at any time whether Restate answers. */
+  constructor(client: StoreClient, place: StorePlace) {
+    this.#client = client;
+    this.#place = place;
+  }
+
+  /** Returns `false` if too many inquiries are open. */
+  put(inquiry: ListedInquiry): Promise<boolean> {
+    return this.#client.write(openInquiriesObject(this.#place), "put", inquiry);
+  }
+
+  remove(ids: readonly string[]): Promise<void> {
+    return this.#client.write(openInquiriesObject(this.#place), "remove", ids);
+  }
+
+  list(): Promise<readonly ListedInquiry[]> {
+    return this.#client.read(openInquiriesObject(this.#place), "list");
+  }
+}
 
 /** The options of {@link RestateInquiries}. */
 export interface RestateInquiriesOptions {
@@ -63,6 +89,7 @@ export class RestateInquiries implements InquiryBroker {
     const { signal, staysOpen, onAsked } = options;
     const entry = (await this.#earlier(question)) ?? (await this.#request(question, options));
     if (entry === undefined) return "nobody";
+    if (entry === "ended") return { decision: "cancelled", at: Date.now() };
     if (signal?.aborted && staysOpen?.() !== true) await this.#end(entry, "cancelled");
     onAsked?.(entry.inquiry);
     const leftMs = Math.min(Math.max(entry.inquiry.expiresAt - this.#options.now(), 0), this.timeoutMs);
@@ -86,6 +113,7 @@ export class RestateInquiries implements InquiryBroker {
     if (inquiry.kind !== "question") entry.checkArguments = (edited) => checkArguments(inquiry, edited);
     const checked = await checkAnswer(entry, given);
     if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
+    given.signal?.throwIfAborted();
     if (this.#isExpired(inquiry)) return { outcome: "gone" };
     const winner = await store.resolveInquiry(id, resolutionOf(checked.answer, Date.now()));
     if (winner === undefined) return { outcome: "unknown" };
@@ -103,11 +131,16 @@ export class RestateInquiries implements InquiryBroker {
   /** Nothing of an earlier process waits here: Restate has it. */
   async abandon(): Promise<void> {}
 
+  /** Also those that another process has asked, or is about to ask. */
   async abandonBelow(call: CallKey): Promise<void> {
-    for (const entry of this.#open.values()) {
-      const { inquiry } = entry;
-      if (inquiry.parent !== undefined && isBelow(inquiry, call)) await this.#end(entry, "cancelled");
-    }
+    const { store, list } = this.#options;
+    const end: Resolution = Object.freeze({ decision: "cancelled", at: Date.now() });
+    const ids = await store.endAsking(call, end.at);
+    await mapSome(ids, async (id) => {
+      const entry = this.#open.get(id);
+      if (entry !== undefined) this.#settle(entry, (await store.inquiry(id))?.resolution ?? end);
+    });
+    if (ids.length > 0) await list.remove(ids);
   }
 
   find(id: string): Promise<InquiryRecord | undefined> {
@@ -189,39 +222,37 @@ export class RestateInquiries implements InquiryBroker {
 
   /**
    * What an earlier process has asked about the same call, which goes on here. A person may have answered while no process
-   * waited for it, and is not asked again.
+   * waited for it, and is not asked again. What another one asks at the same time is found when it is written.
    */
   async #earlier(question: NewInquiry): Promise<OpenInquiry | undefined> {
-    if (question.parent === undefined || question.kind === "question") return undefined;
+    if (question.parent === undefined) return undefined;
     const records = await this.earlier(question);
-    const denied = records.find(({ resolution }) => resolution?.decision === "deny");
-    const known =
-      denied ??
-      records.findLast(
-        ({ inquiry, resolution }) =>
-          inquiry.digest === question.digest && (resolution === undefined || isByPerson(resolution)),
-      );
-    if (known === undefined) return undefined;
-    const entry = this.#open.get(known.inquiry.id) ?? new OpenInquiry(known.inquiry, known.resolution);
-    if (known.resolution === undefined) this.#open.set(known.inquiry.id, entry);
+    const known = standingInquiry(records, question);
+    return known && this.#entryOf(known);
+  }
+
+  #entryOf({ inquiry, resolution }: InquiryRecord): OpenInquiry {
+    const entry = this.#open.get(inquiry.id) ?? new OpenInquiry(inquiry, resolution);
+    if (resolution === undefined) this.#add(entry);
     return entry;
   }
 
   async #request(
     question: NewInquiry,
     { timeoutMs = this.timeoutMs }: AskOptions,
-  ): Promise<OpenInquiry | undefined> {
+  ): Promise<OpenInquiry | "ended" | undefined> {
     const { list, store } = this.#options;
     const askedAt = this.#options.now();
     const inquiry: Inquiry = Object.freeze({
       ...question,
-      ...{ id: newId(askedAt), askedAt, expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs) },
+      id: newId(askedAt),
+      askedAt,
+      expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs),
     });
     if (!(await list.put(listed(inquiry)))) return undefined;
-    await store.addInquiry(inquiry);
-    const entry = this.#open.get(inquiry.id) ?? new OpenInquiry(inquiry);
-    this.#add(entry);
-    return entry;
+    const added = await store.addInquiry(inquiry);
+    if (added?.inquiry.id !== inquiry.id) await list.remove([inquiry.id]);
+    return added === undefined ? "ended" : this.#entryOf(added);
   }
 
   #add(entry: OpenInquiry): void {
@@ -258,9 +289,4 @@ export class RestateInquiries implements InquiryBroker {
     if (!entry.settle(resolution)) return;
     this.#listeners.emit({ type: "resolved", inquiry: entry.inquiry, resolution });
   }
-}
-
-/** Whether a person has decided, and not the time or the end of the call. */
-function isByPerson({ decision }: Resolution): boolean {
-  return decision !== "timeout" && decision !== "cancelled";
 }

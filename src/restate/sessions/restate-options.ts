@@ -1,3 +1,19 @@
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+
+const NAMES: OptionNames<RestateOptions> = {
+  ingress: true,
+  admin: true,
+  listen: true,
+  advertise: true,
+  identityKeys: true,
+  prefix: true,
+  drainMs: true,
+};
+const LISTEN_NAMES: OptionNames<NonNullable<RestateOptions["listen"]>> = {
+  host: true,
+  port: true,
+  reusePort: true,
+};
 /** How Restate is reached, and how it reaches this process. */
 export interface RestateOptions {
   /** The URLs of the ingress of the nodes, such as `http://127.0.0.1:8080`. */
@@ -41,13 +57,20 @@ export interface RestateSettings {
 
 /** @throws {TypeError} if a URL is invalid, or none is given. */
 export function checkRestateOptions(options: RestateOptions): RestateSettings {
+  refuseUnknown(options, NAMES, "openRestate");
+  if (options.listen !== undefined) refuseUnknown(options.listen, LISTEN_NAMES, "listen of openRestate");
   const { listen = {}, advertise, identityKeys = [], prefix = "", drainMs = 10_000 } = options;
   const ingress = urlsOf(options.ingress, "ingress");
   const { host = "127.0.0.1", port = 9_080, reusePort = false } = listen;
   return {
     ingress,
     admin: options.admin === undefined ? ingress.map(adminOf) : urlsOf(options.admin, "admin"),
-    ...{ host, port, reusePort, identityKeys, prefix, drainMs },
+    host,
+    port,
+    reusePort,
+    identityKeys,
+    prefix,
+    drainMs,
     advertise: advertise === undefined ? undefined : urlsOf(advertise, "advertise")[0],
   };
 }

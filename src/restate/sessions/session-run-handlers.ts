@@ -5,6 +5,7 @@ import type {
   RestatePromise,
   Serde,
 } from "@restatedev/restate-sdk";
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { cancelledExecution, withdrawnExecution } from "../../sessions/calls/ended-calls.ts";
@@ -23,14 +24,14 @@ import {
   executionKey,
   HEAD_KEY,
   hasEnded,
-  type KeptCalls,
-  type KeptHead,
-  type KeptSession,
-  type KeptTurn,
   type LastMessage,
   newTurn,
   nextPlace,
   SESSION_KEY,
+  type StoredCalls,
+  type StoredHead,
+  type StoredSession,
+  type StoredTurn,
   turnKey,
 } from "../objects/session/session-state.ts";
 import { withinMessage } from "../store/too-long.ts";
@@ -44,6 +45,7 @@ interface MessageInput {
   /** The session when the message was accepted. Default: it is read, since a message before this one may end much later. */
   readonly session?: SessionRecord;
   readonly unattended?: true;
+  readonly trace?: TraceHeaders;
   /** As the server that accepted the message knows them: those of this one may differ. */
   readonly places: ToolPlaces;
   /** The invocation of the message before, which has not ended. */
@@ -80,23 +82,28 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
       ctx: ObjectContext,
       input: { store: StorePlace; message: DurableMessage; place: number; places: ToolPlaces },
     ): Promise<MessageRecord | "forgotten" | undefined> => {
-      const { unattended, isAlone, refusesForgotten, ...message } = input.message;
+      const { unattended, isAlone, refusesForgotten, trace, ...message } = input.message;
       const kept = await keepMessage(sdk, ctx, { message, place: input.place, refusesForgotten });
       if (kept.known !== undefined) return kept.known;
       const { head, session } = kept;
       const after = isAlone ? undefined : await underWay(ctx, head.last);
       const parameter: MessageInput = {
-        ...{ store: input.store, message, places: input.places },
+        store: input.store,
+        message,
+        places: input.places,
         ...(unattended && { unattended }),
+        ...(trace !== undefined && { trace }),
         ...(after === undefined ? { session } : { after }),
       };
       const sent = ctx.genericSend({
         ...sessionObject(input.store, message.sessionId),
-        ...{ method: "message", parameter, idempotencyKey: storedKeyOf(messageKeyOf(message)) },
+        method: "message",
+        parameter,
+        idempotencyKey: storedKeyOf(messageKeyOf(message)),
         inputSerde: sdk.serde.json as Serde<MessageInput>,
       });
       const { turnId, messageId } = message;
-      ctx.set<KeptHead>(
+      ctx.set<StoredHead>(
         HEAD_KEY,
         isAlone ? head : { ...head, last: { turnId, messageId, invocation: await sent.invocationId } },
       );
@@ -110,29 +117,35 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
         const { store, message, after } = input;
         const { sessionId, turnId, messageId, calls, userText, receivedAt } = message;
         if (after !== undefined) await waitFor(sdk, ctx, after);
-        const turn = await ctx.get<KeptTurn>(turnKey(turnId));
+        const turn = await ctx.get<StoredTurn>(turnKey(turnId));
         // The session was closed, or the turn was removed.
         if (turn === null) return [];
         if (turn.isCancelled) return finish(calls.map((call) => cancelledExecution(receiveCall(call))));
-        const session = input.session ?? (await ctx.get<KeptSession>(SESSION_KEY))?.record;
+        const session = input.session ?? (await ctx.get<StoredSession>(SESSION_KEY))?.record;
         if (session === undefined) return [];
         const run = (call: ToolCall, isFirst: boolean): RestatePromise<ToolExecution | null> => {
           const parameter: DurableCall = {
-            ...{ sessionId, turnId, messageId, call },
+            sessionId,
+            turnId,
+            messageId,
+            call,
             // The session can have changed before a call that waited for a place.
             ...(isFirst && { session: { record: session, readAt: receivedAt } }),
             ...(userText !== undefined && { userText }),
             ...(input.unattended && { unattended: input.unattended }),
+            ...(input.trace !== undefined && { trace: input.trace }),
           };
           return ctx.genericCall<unknown, ToolExecution | null>({
             ...sessionObject(store, sessionId),
-            ...{ method: "call", parameter, idempotencyKey: JSON.stringify([keyOf(parameter), receivedAt]) },
+            method: "call",
+            parameter,
+            idempotencyKey: JSON.stringify([keyOf(parameter), receivedAt]),
             inputSerde: sdk.serde.json as Serde<unknown>,
             outputSerde: sdk.serde.json as Serde<ToolExecution | null>,
           });
         };
         const isEnded = async (): Promise<boolean> => {
-          const now = await ctx.get<KeptTurn>(turnKey(turnId));
+          const now = await ctx.get<StoredTurn>(turnKey(turnId));
           return now === null || now.isCancelled === true;
         };
         return finish(withinMessage(await runCalls(sdk, calls, { places: input.places, run, isEnded })));
@@ -144,7 +157,8 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
           );
           ctx.genericSend({
             ...sessionObject(store, sessionId),
-            ...{ method: "finish", parameter: { turnId, messageId, results: withinMessage(ended) } },
+            method: "finish",
+            parameter: { turnId, messageId, results: withinMessage(ended) },
             inputSerde: sdk.serde.json as Serde<unknown>,
           });
           return results;
@@ -165,17 +179,19 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
       input: { turnId: string; messageId: string; results: readonly (ToolExecution | null)[] },
     ): Promise<void> => {
       const { turnId, messageId, results } = input;
-      const calls = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
+      const calls = await ctx.get<StoredCalls>(callsKey(turnId, messageId));
       if (calls === null) return;
       for (const [index, callId] of calls.callIds.entries()) {
         ctx.set(executionKey(turnId, messageId, callId), results[index]);
       }
       const states = calls.callIds.map((callId) => ({
-        ...{ digest: "", ...calls.states.find((state) => state.callId === callId) },
-        ...{ callId, isEnded: true as const },
+        digest: "",
+        ...calls.states.find((state) => state.callId === callId),
+        callId,
+        isEnded: true as const,
       }));
       const others = calls.states.filter(({ callId }) => !calls.callIds.includes(callId));
-      ctx.set<KeptCalls>(callsKey(turnId, messageId), { ...calls, states: [...states, ...others] });
+      ctx.set<StoredCalls>(callsKey(turnId, messageId), { ...calls, states: [...states, ...others] });
     },
 
     /** Cancels the calls of a turn: those that have not begun here, and those that run where they ask for it. */
@@ -184,13 +200,13 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
       { store, turnId, at }: { store: StorePlace; turnId: string; at: number },
     ): Promise<void> => {
       const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
-      const [session, head, turn] = await readValues<[KeptSession, KeptHead, KeptTurn]>(sdk, ctx, keys);
+      const [session, head, turn] = await readValues<[StoredSession, StoredHead, StoredTurn]>(sdk, ctx, keys);
       if (session === null) return;
       const place = nextPlace(at * 1_000, head);
       // Without a message: one that comes later does not run.
-      if (turn === null) ctx.set<KeptHead>(HEAD_KEY, { ...head, place });
+      if (turn === null) ctx.set<StoredHead>(HEAD_KEY, { ...head, place });
       const { inquiries } = turn ?? { inquiries: [] };
-      ctx.set<KeptTurn>(turnKey(turnId), { ...(turn ?? newTurn(turnId, place)), isCancelled: true });
+      ctx.set<StoredTurn>(turnKey(turnId), { ...(turn ?? newTurn(turnId, place)), isCancelled: true });
       const resolution = { decision: "cancelled", at };
       for (const { id } of inquiries)
         await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
@@ -208,14 +224,14 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
     cancelledTurns: shared(
       async (ctx: ObjectSharedContext, turnIds: readonly string[]): Promise<readonly string[]> => {
         if ((await ctx.get(SESSION_KEY)) === null) return turnIds;
-        const turns = await readValues<KeptTurn[]>(sdk, ctx, turnIds.map(turnKey));
+        const turns = await readValues<StoredTurn[]>(sdk, ctx, turnIds.map(turnKey));
         return turnIds.filter((_, index) => turns[index]?.isCancelled === true);
       },
     ),
 
     read: shared(
       async (ctx: ObjectSharedContext): Promise<SessionRecord | undefined> =>
-        (await ctx.get<KeptSession>(SESSION_KEY))?.record,
+        (await ctx.get<StoredSession>(SESSION_KEY))?.record,
     ),
   };
 }
@@ -223,7 +239,7 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
 /** Returns the invocation of a message, unless it has ended. */
 async function underWay(ctx: ObjectContext, last: LastMessage | undefined): Promise<string | undefined> {
   if (last === undefined) return undefined;
-  const calls = await ctx.get<KeptCalls>(callsKey(last.turnId, last.messageId));
+  const calls = await ctx.get<StoredCalls>(callsKey(last.turnId, last.messageId));
   return calls !== null && hasEnded(calls) ? undefined : last.invocation;
 }
 

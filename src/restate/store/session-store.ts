@@ -1,30 +1,71 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
 import type { CallKey, Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
-import type { CountShared, SharedCount } from "../../sessions/deciding/quotas.ts";
-import type { LedgerTable } from "../../sessions/ledger/ledger-table.ts";
+import {
+  compareEnds,
+  type LedgerRecord,
+  type LedgerState,
+  type LedgerTable,
+} from "../../sessions/ledger/ledger-table.ts";
+import type { CountShared, SharedCount } from "../../sessions/quotas.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
 import type { SessionStore } from "../../sessions/store/store.ts";
 import { RestateHandlerError } from "../connection/restate-error.ts";
 import { TOO_MANY } from "../objects/call-object.ts";
+import type { IndexedSession } from "../objects/index-handlers.ts";
+import type { StoredLedger } from "../objects/ledger-handlers.ts";
 import {
   approvalsObject,
   canBeInKey,
   indexObject,
+  indexObjects,
   inquiryObject,
   ledgerObject,
+  type ObjectAddress,
   type StorePlace,
   sessionObject,
 } from "../objects/object-keys.ts";
 import type { CallOfSession } from "../objects/session/call-handlers.ts";
+import type { WaitingInSession } from "../objects/session/session-handlers.ts";
 import { mapSome } from "./map-some.ts";
-import { RestateLedgerTable } from "./restate-ledger-table.ts";
 import { StoreClient } from "./store-client.ts";
 import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "./store-options.ts";
 import { isTooLong, tooLongExecution } from "./too-long.ts";
-import { readSessions, readWaiting } from "./waiting.ts";
+
+/** Keeps the calls of ledgers on Restate. */
+class RestateLedgerTable implements LedgerTable {
+  readonly #client: StoreClient;
+  readonly #object: ObjectAddress;
+
+  constructor(client: StoreClient, object: ObjectAddress) {
+    this.#client = client;
+    this.#object = object;
+  }
+
+  putEntry(entry: LedgerRecord): Promise<void> {
+    return this.#client.write(this.#object, "put", entry);
+  }
+
+  removeEntry(id: string): Promise<void> {
+    return this.#client.write(this.#object, "remove", id);
+  }
+
+  dropEntry(id: string, endedAt: number): Promise<void> {
+    return this.#client.write(this.#object, "drop", { id, endedAt });
+  }
+
+  resetLedger(missingUntil: number | undefined): Promise<void> {
+    return this.#client.write(this.#object, "reset", { missingUntil: missingUntil ?? null });
+  }
+
+  async ledgerState(): Promise<LedgerState> {
+    const { entries, missingUntil } = await this.#client.read<StoredLedger>(this.#object, "read");
+    const sorted = [...entries].sort(compareEnds);
+    return { entries: sorted, missingUntil: missingUntil ?? undefined };
+  }
+}
 
 /**
  * Keeps sessions in virtual objects of Restate, which several servers can share: one of them claims a call, and the first
@@ -143,9 +184,20 @@ export class RestateSessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): Promise<void> {
+  addInquiry(inquiry: Inquiry): Promise<InquiryRecord | undefined> {
     const place = this.client.nextPlace();
     return this.#session(inquiry.sessionId, "addInquiry", { store: this.#store, inquiry, place });
+  }
+
+  /**
+   * Ends that people are asked about the calls of a call's tool, at a time in ms since the epoch. Returns the ids of what was
+   * asked.
+   *
+   * @internal
+   */
+  endAsking({ sessionId, turnId, messageId, callId }: CallKey, at: number): Promise<readonly string[]> {
+    const call = { turnId, messageId, callId };
+    return this.#session(sessionId, "endAsking", { store: this.#store, call, at });
   }
 
   async resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
@@ -211,4 +263,31 @@ export class RestateSessionStore implements SessionStore {
 
 function callOf({ turnId, messageId, callId, digest }: CallIdentity): CallOfSession {
   return { turnId, messageId, callId, digest };
+}
+
+/** Returns all sessions of a store, in the order in which they were added. */
+async function readSessions(client: StoreClient, store: StorePlace): Promise<readonly SessionRecord[]> {
+  const parts = await Promise.all(
+    indexObjects(store).map((object) => client.read<readonly IndexedSession[]>(object, "list")),
+  );
+  return parts
+    .flat()
+    .sort(byPlace)
+    .map(({ record }) => record);
+}
+
+/** Returns what waits in all sessions of a store, in the order in which it was added. */
+async function readWaiting(client: StoreClient, store: StorePlace): Promise<WaitingInSession> {
+  const sessions = await readSessions(client, store);
+  const waiting = await mapSome(sessions, ({ id }) =>
+    client.read<WaitingInSession>(sessionObject(store, id), "waiting"),
+  );
+  return {
+    messages: waiting.flatMap(({ messages }) => messages).sort(byPlace),
+    inquiries: waiting.flatMap(({ inquiries }) => inquiries).sort(byPlace),
+  };
+}
+
+function byPlace(one: { readonly place: number }, other: { readonly place: number }): number {
+  return one.place - other.place;
 }

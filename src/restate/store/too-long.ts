@@ -8,10 +8,10 @@ export function isTooLong(error: unknown): boolean {
 
 /** The bytes of the JSON of an execution, and of the executions of a message, that travel in a message of Restate. */
 const MAX_BYTES = 12_000_000;
-/** The bytes of the arguments, and of a name, that are kept of an execution that is too long: there may be thousands. */
+/** The bytes of the arguments, and of a name, that are stored of an execution that is too long: there may be thousands. */
 const MAX_KEPT_BYTES = 1_000;
 
-/** Returns executions with those replaced that are too long to be kept together. */
+/** Returns executions with those replaced that are too long to be stored together. */
 export function withinMessage(
   executions: readonly (ToolExecution | null)[],
 ): readonly (ToolExecution | null)[] {
@@ -26,15 +26,21 @@ export function withinMessage(
 }
 
 /**
- * What is kept of an execution that is too long to be kept: not its output, nor arguments that are long. Only who does not
+ * What is stored of an execution that is too long to be stored: not its output, nor arguments that are long. Only who does not
  * run the call itself reads it.
  */
 export function tooLongExecution(execution: ToolExecution): ToolExecution {
   const { callId, toolName: name, arguments: args, durationMs, sandbox, receipt, success, error } = execution;
   const toolName = bytesOf(name) > MAX_KEPT_BYTES ? `${name.slice(0, MAX_KEPT_BYTES / 10)}…` : name;
   return {
-    ...{ callId, toolName, arguments: bytesOf(args) > MAX_KEPT_BYTES ? null : args },
-    ...{ durationMs, sandbox, receipt, success: false, output: null },
+    callId,
+    toolName,
+    arguments: bytesOf(args) > MAX_KEPT_BYTES ? null : args,
+    durationMs,
+    sandbox,
+    receipt,
+    success: false,
+    output: null,
     error: {
       code: error?.code ?? "execution_error",
       message: `Tool '${toolName}' ${success ? "completed" : "failed"}, but its result was too long to be kept`,

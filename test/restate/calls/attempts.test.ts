@@ -70,6 +70,33 @@ describe("The attempts of a process", () => {
     }
   });
 
+  test("have what waits for a connection go on when Restate comes back, and give it up when the process ends", async () => {
+    const attempts = new Attempts();
+    const waits = (): GatedDispatchOptions => ({
+      ...beginning(),
+      start: async (gates) => {
+        await gates.begin({ isRepeatable: false });
+        await turn();
+        const isConnected = await gates.connected.then(
+          () => true,
+          () => false,
+        );
+        return { ...executionOf("call"), success: isConnected };
+      },
+    });
+    for (const comesBack of [true, false]) {
+      const id = `i${comesBack}`;
+      const { dispatch, leave } = attempts.open(id, call, waits());
+      await dispatch.advance([]);
+      const ended = dispatch.run([], false);
+      leave();
+      await turn();
+      if (comesBack) attempts.open(id, call, waits());
+      else attempts.close();
+      expect((await ended)?.success).toBe(comesBack);
+    }
+  });
+
   test("drain until Restate has the result of a call that has begun, and not only until it has ended", async () => {
     const attempts = new Attempts();
     const { dispatch } = attempts.open("i", call, beginning());

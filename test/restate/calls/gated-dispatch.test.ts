@@ -12,7 +12,8 @@ const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = INQUI
 const question = { ...QUESTION } as NewInquiry;
 const ALLOWED: Resolution = { decision: "allow", choice: "allow", by: "ann", at: 1 };
 const answered = (given: NewInquiry = question, resolution: Resolution = ALLOWED): Answered => ({
-  ...{ question: given, resolution },
+  question: given,
+  resolution,
   inquiry: { ...given, id: "i", askedAt: 0, expiresAt: 1 } as Inquiry,
 });
 const EXECUTION = executionOf("call");

@@ -62,7 +62,8 @@ export class Approvers {
     this.#answer(inquiry, { decision, digest: inquiry.digest, by: "ann" });
     if (this.#random() > BOTH) return;
     this.#answer(inquiry, {
-      ...{ decision: decision === "deny" ? "allow" : "deny", digest: inquiry.digest },
+      decision: decision === "deny" ? "allow" : "deny",
+      digest: inquiry.digest,
       by: "bob",
     });
   }
@@ -71,7 +72,11 @@ export class Approvers {
     const told = this.#client.answer(inquiry, answer).then((outcome) => {
       const { by, decision } = answer;
       this.told.push({
-        ...{ inquiryId: inquiry.requestId, name: nameOf(inquiry), by, decision, outcome: outcome.outcome },
+        inquiryId: inquiry.requestId,
+        name: nameOf(inquiry),
+        by,
+        decision,
+        outcome: outcome.outcome,
         ...(outcome.resolution !== undefined && {
           ...(outcome.resolution.by !== undefined && { winner: outcome.resolution.by }),
           won: outcome.resolution.decision,

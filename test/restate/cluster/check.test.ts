@@ -4,13 +4,15 @@ import { executionOf } from "../../sessions/store/records.ts";
 import { check } from "./check.ts";
 
 const message = (tool: string, ...reads: readonly ToolExecution[]) => ({
-  ...{ messageId: "m", calls: [{ id: "c", name: tool, arguments: {} }] },
+  messageId: "m",
+  calls: [{ id: "c", name: tool, arguments: {} }],
   reads: reads.map((read) => [read]),
 });
 const effect = (tool: string, key?: string) => ({ tool, name: "m/c", pid: 1, ...(key && { key }) });
 const success = executionOf("c");
 const unknown = {
-  ...{ ...success, success: false },
+  ...success,
+  success: false,
   error: { code: "execution_error", message: "", effect: "unknown", userVisible: true },
 } as ToolExecution;
 const faultsOf = (

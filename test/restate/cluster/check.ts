@@ -48,9 +48,16 @@ export function check({ messages, effects, told }: Outcome): Checked {
   const done = groupBy(effects, ({ name }) => name);
   const answers = groupBy(told, ({ name }) => name);
   const counts: Counts = {
-    ...{ calls: messages.reduce((sum, { calls }) => sum + calls.length, 0), lost: 0, doubled: 0 },
-    ...{ unknown: 0, unknownWithEffect: 0, repeated: 0, failed: {}, programs: 0 },
-    ...{ confirmations: groupBy(told, ({ inquiryId }) => inquiryId).size, answers: told.length },
+    calls: messages.reduce((sum, { calls }) => sum + calls.length, 0),
+    lost: 0,
+    doubled: 0,
+    unknown: 0,
+    unknownWithEffect: 0,
+    repeated: 0,
+    failed: {},
+    programs: 0,
+    confirmations: groupBy(told, ({ inquiryId }) => inquiryId).size,
+    answers: told.length,
   };
   const known = new Set<string>();
   for (const { messageId, calls, reads } of messages) {

@@ -91,12 +91,10 @@ export class Client {
   }: PostedMessage): Promise<readonly ToolExecution[]> {
     const session = await this.session(name, principal);
     const request: Request = {
-      ...{
-        method: "POST",
-        path: `/v1/sessions/${session}/turns`,
-        as: principal,
-        accept: "text/event-stream",
-      },
+      method: "POST",
+      path: `/v1/sessions/${session}/turns`,
+      as: principal,
+      accept: "text/event-stream",
       body: { turnId: messageId, messageId, calls },
     };
     try {
@@ -190,7 +188,10 @@ export class Client {
     { method, path, as, body, accept, signal }: Request,
   ): Promise<{ readonly status: number; readonly text: string }> {
     const response = await this.#agent.request({
-      ...{ origin: url, path, method, signal: signal ?? null },
+      origin: url,
+      path,
+      method,
+      signal: signal ?? null,
       headers: {
         authorization: `Bearer ${tokenOf(as)}`,
         ...(accept !== undefined && { accept }),

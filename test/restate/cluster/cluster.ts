@@ -74,7 +74,9 @@ export async function startCluster({
     throw error;
   }
   const nodes = (restate?.nodes ?? []).map((node) => ({
-    ...{ kind: "node" as const, kill: () => node.kill(), start: () => node.start() },
+    kind: "node" as const,
+    kill: () => node.kill(),
+    start: () => node.start(),
     admin: node.admin,
     get pid() {
       return node.pid;

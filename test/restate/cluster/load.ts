@@ -97,11 +97,9 @@ export class Load {
   #calls(messageId: string): readonly ToolCall[] {
     const { random } = this.#options;
     return Array.from({ length: 1 + Math.floor(random() * MAX_CALLS) }, (_, index) => ({
-      ...{
-        id: `c${index}`,
-        name: pickWeighted(random, TOOLS),
-        arguments: { name: `${messageId}/c${index}` },
-      },
+      id: `c${index}`,
+      name: pickWeighted(random, TOOLS),
+      arguments: { name: `${messageId}/c${index}` },
     }));
   }
 
@@ -114,8 +112,11 @@ export class Load {
     const messageId = `${prefix}m${number}`;
     const calls = random() < PROGRAMS ? [programCall(messageId)] : this.#calls(messageId);
     const message: AskedMessage = {
-      ...{ sessionId: `${prefix}s${generation}-${place}`, principal: `p${place % PRINCIPALS}` },
-      ...{ messageId, calls, reads: [] },
+      sessionId: `${prefix}s${generation}-${place}`,
+      principal: `p${place % PRINCIPALS}`,
+      messageId,
+      calls,
+      reads: [],
     };
     this.messages.push(message);
     const askers = random() < TWICE ? 2 : 1;

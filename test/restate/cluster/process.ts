@@ -67,8 +67,10 @@ export class ServerProcess implements Victim {
     const started = spawn(process.execPath, [...clock, main, ...args], {
       stdio: ["ignore", output, output],
       env: {
-        ...{ ...process.env, NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled") },
-        ...{ SANDGATE_CLOCK_MS: `${clockMs}`, SANDGATE_TEST_EFFECTS: effects },
+        ...process.env,
+        NODE_COMPILE_CACHE: join(dirname(this.#log), "compiled"),
+        SANDGATE_CLOCK_MS: `${clockMs}`,
+        SANDGATE_TEST_EFFECTS: effects,
         ...(steps !== undefined && { SANDGATE_TEST_STEPS: steps }),
       },
     });

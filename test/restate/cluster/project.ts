@@ -50,14 +50,18 @@ export function writeProject(folder: string, { restate, timeoutMs }: ProjectOpti
   writeFileSync(join(folder, "programs.keys"), `k1 ${"07".repeat(32)}\n`, { mode: 0o600 });
   const config = {
     tools: TOOLS.map((tool) => ({
-      ...{ description: "Writes a line.", inputSchema: { type: "object" }, ...tool },
+      description: "Writes a line.",
+      inputSchema: { type: "object" },
+      ...tool,
       host: { module: "tools.mjs", export: tool.name, thread: false },
     })),
     toolsets: ["programs"],
     policy: {
       rules: [
         {
-          ...{ tools: ["run_program"], effect: "allow", sandboxes: ["quickjs"] },
+          tools: ["run_program"],
+          effect: "allow",
+          sandboxes: ["quickjs"],
           capabilities: { tools: names },
         },
         { tools: names, effect: "allow", sandboxes: ["host"] },
@@ -78,7 +82,8 @@ export function writeProject(folder: string, { restate, timeoutMs }: ProjectOpti
     ...(restate && {
       durable: {
         restate: {
-          ...{ ingress: restate.ingress, admin: restate.admin },
+          ingress: restate.ingress,
+          admin: restate.admin,
           listen: { port: restate.port, reusePort: true },
           ...(restate.advertise !== undefined && { advertise: restate.advertise }),
         },

@@ -61,14 +61,18 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
     const number = probes++;
     const name = { name: `probe${number}/c` };
     await client.message({
-      ...{ sessionId: `probe-${number}`, principal: "p0", messageId: `probe${number}` },
+      sessionId: `probe-${number}`,
+      principal: "p0",
+      messageId: `probe${number}`,
       calls: [{ id: "c", name: "read", arguments: name }],
     });
     return performance.now() - at;
   };
   const kills = options.kills
     ? await killAtRandom({
-        ...{ random: randomOf(seed + 3), until, probe },
+        random: randomOf(seed + 3),
+        until,
+        probe,
         victims: [...cluster.nodes, ...cluster.servers],
       })
     : await wait(until);
@@ -87,7 +91,13 @@ export async function runCluster(options: ClusterRunOptions): Promise<ClusterRun
   const effects = readEffects(cluster.effects).filter(({ name }) => !name.startsWith("probe"));
   return {
     ...check({ messages: load.messages, effects, told: approvers.told }),
-    ...{ kills, callsPerSecond, retries, seconds, waiting, problem, cpu },
+    kills,
+    callsPerSecond,
+    retries,
+    seconds,
+    waiting,
+    problem,
+    cpu,
   };
 }
 

@@ -204,7 +204,9 @@ describe("A worker", () => {
     const identityKeys = ["publickeyv1_2G8dCQhArfvGpzPw5Vx2ALciR4xCLHfS5YaT93XjNxX9"];
     await using worker = await openWorker({
       services: [await counter("signed")],
-      ...{ host: "127.0.0.1", port: 0, identityKeys },
+      host: "127.0.0.1",
+      port: 0,
+      identityKeys,
     });
     const registration = { admin: [node().admin], advertise: at(worker.port), services: ["signed"] };
     await expect(register({ ...registration, retryMs: 10 })).rejects.toThrow();

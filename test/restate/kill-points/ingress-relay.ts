@@ -12,6 +12,8 @@ const STEPS = "/steps/";
 export class IngressRelay {
   /** Those that are taken now. Default: none are counted. */
   steps: Steps | undefined;
+  /** Awaited before a request or an answer goes on. Default: nothing is. */
+  hold: ((step: string) => Promise<void> | undefined) | undefined;
   readonly #ingress: string;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #server = createServer((given, response) => void this.#relay(given, response));
@@ -41,11 +43,13 @@ export class IngressRelay {
     }
     const name = method === "POST" ? nameOf(path) : undefined;
     const body = await buffer(given);
+    await this.hold?.(`${name} is sent`);
     if (name !== undefined && !this.#take(`${name} is sent`)) return;
     const forwarded = request(`${this.#ingress}${path}`, { method, headers, agent: this.#agent });
     forwarded.on("error", () => response.destroy());
     forwarded.on("response", async (answer) => {
       const text = await buffer(answer);
+      await this.hold?.(`${name} is answered`);
       if (name !== undefined && !this.#take(`${name} is answered`)) return;
       response.writeHead(answer.statusCode as number, answer.headers).end(text);
     });

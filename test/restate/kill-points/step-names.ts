@@ -1,7 +1,14 @@
 /** Handlers that change nothing, so that it does not matter when they end. */
 const READS = [
-  ...["list", "read", "ping", "cancelledTurns", "turnIds", "isForgotten"],
-  ...["messages", "calls", "execution"],
+  "list",
+  "read",
+  "ping",
+  "cancelledTurns",
+  "turnIds",
+  "isForgotten",
+  "messages",
+  "calls",
+  "execution",
 ];
 
 /** Names the calling of a handler, a step of a message: `accept`, `Inquiry.add`. Returns `undefined` if it is none. */

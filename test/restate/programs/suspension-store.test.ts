@@ -20,7 +20,10 @@ describe("A program whose process keeps it on Restate", () => {
   test("can wait for 64 answers in any order, in two processes", async () => {
     const calls: string[] = [];
     const pay = {
-      ...{ name: "pay", description: "", inputSchema: { type: "object" }, sideEffects: "write" as const },
+      name: "pay",
+      description: "",
+      inputSchema: { type: "object" },
+      sideEffects: "write" as const,
       host: ({ to }: { readonly to: string }) => {
         calls.push(to);
         return 7;
@@ -57,21 +60,17 @@ describe("Stores of programs of two servers on one Restate", () => {
       turnId: "",
       messageId: "",
     } as const),
-    ...{
-      callId: "c1",
-      toolName: "run_program",
-      digest: "d1",
-      build: "b1",
-      template: "t1",
-      definitions: "e1",
-    },
-    ...{
-      suspendedAt: 1_000,
-      waitUntil: 9_000,
-      keyId: "k1",
-      open: [],
-      sealed: new Uint8Array(2_000_000).fill(7),
-    },
+    callId: "c1",
+    toolName: "run_program",
+    digest: "d1",
+    build: "b1",
+    template: "t1",
+    definitions: "e1",
+    suspendedAt: 1_000,
+    waitUntil: 9_000,
+    keyId: "k1",
+    open: [],
+    sealed: new Uint8Array(2_000_000).fill(7),
   };
 
   test("give a program to one of them, and have it after the node was killed", async () => {

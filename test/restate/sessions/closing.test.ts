@@ -18,7 +18,8 @@ const effects: { readonly text: string; readonly by: number }[] = [];
 /** The tools of one of the servers. */
 const toolsOf = (by: number): readonly Tool[] => [
   hostTool(({ text }: JsonObject) => effects.push({ text: String(text), by }), {
-    ...{ name: "asks", alwaysConfirm: true },
+    name: "asks",
+    alwaysConfirm: true,
   }),
   hostTool(
     ({ text }: JsonObject, { signal }) =>

@@ -25,7 +25,9 @@ beforeAll(async () => {
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
   inMemory = await openSessions({
-    ...{ registry, policy: new HostPolicy(), sandboxes: await openSandboxes() },
+    registry,
+    policy: new HostPolicy(),
+    sandboxes: await openSandboxes(),
     store: new MemorySessionStore(),
   });
 });

@@ -20,7 +20,9 @@ afterAll(async () => {
 });
 
 const messageOf = (id: string, tool: string, more: JsonObject = {}): PostedMessage => ({
-  ...{ sessionId: `session-${id}`, principal: "p0", messageId: id },
+  sessionId: `session-${id}`,
+  principal: "p0",
+  messageId: id,
   calls: [{ id: "c", name: tool, arguments: { name: id, ...more } }],
 });
 const effectsOf = (id: string): readonly Effect[] =>
@@ -86,7 +88,8 @@ describe("A node that is down", () => {
     const { sessionId: _, principal: __, ...message } = messageOf("refused", "note");
     await node?.kill();
     const response = await fetch(`${server?.url}/v1/sessions/${session}/turns`, {
-      ...{ method: "POST", body: JSON.stringify({ turnId: "refused", ...message }) },
+      method: "POST",
+      body: JSON.stringify({ turnId: "refused", ...message }),
       headers: { authorization: `Bearer ${tokenOf("p0")}`, "content-type": "application/json" },
     });
     expect(response.status).toBe(503);

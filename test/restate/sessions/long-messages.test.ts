@@ -21,7 +21,9 @@ const CALLS = 17;
 function callsOfBytes(bytes: number): readonly ToolCall[] {
   const calls = (text: string) =>
     Array.from({ length: CALLS }, (_, index) => ({
-      ...{ id: `c${index + 10}`, name: "count", arguments: { text } },
+      id: `c${index + 10}`,
+      name: "count",
+      arguments: { text },
     }));
   return calls("x".repeat(Math.floor((bytes - JSON.stringify(calls("")).length) / CALLS)));
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { listed } from "../../../src/restate/sessions/open-inquiry-handlers.ts";
-import { OpenInquiryList } from "../../../src/restate/sessions/open-inquiry-list.ts";
+import { OpenInquiryList } from "../../../src/restate/sessions/restate-inquiries.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { INQUIRY } from "../../sessions/store/records.ts";
 import { type RestateStores, startRestateStores } from "../store/restate-stores.ts";
@@ -17,7 +17,8 @@ function openList(prefix: string) {
   const ingress = new Ingress({ urls: [restate.node.ingress], retryMs: 100 });
   const store = new RestateSessionStore({ ingress, prefix });
   return {
-    ...{ store, list: new OpenInquiryList(store.client, { prefix }) },
+    store,
+    list: new OpenInquiryList(store.client, { prefix }),
     [Symbol.asyncDispose]: async () => {
       store.close();
       await ingress.close();

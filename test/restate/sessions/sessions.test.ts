@@ -34,7 +34,9 @@ const tools: readonly Tool[] = [
   hostTool(() => "done", { name: "careful", sideEffects: "write" }),
   hostTool(() => "read", { name: "read", sideEffects: "read" }),
   hostTool((_input, { idempotencyKey }) => idempotencyKey ?? null, {
-    ...{ name: "keyed", idempotent: true, confirm: "auto" },
+    name: "keyed",
+    idempotent: true,
+    confirm: "auto",
   }),
   hostTool(
     (_input, { signal }) =>
@@ -56,7 +58,9 @@ afterAll(async () => {
 });
 
 const call = (name: string, text = "", id = "c"): { id: string; name: string; arguments: JsonObject } => ({
-  ...{ id, name, arguments: { text } },
+  id,
+  name,
+  arguments: { text },
 });
 
 describe("Sessions on Restate", () => {

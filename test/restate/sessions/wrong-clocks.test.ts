@@ -22,7 +22,9 @@ afterAll(async () => {
 
 const ask = (id: string, client: Client) => {
   const results = client.message({
-    ...{ sessionId: `session-${id}`, principal: "p0", messageId: id },
+    sessionId: `session-${id}`,
+    principal: "p0",
+    messageId: id,
     calls: [{ id: "c", name: "asks", arguments: { name: id } }],
   });
   // They are rejected when the client is closed, also for a test that has failed before it awaits them.

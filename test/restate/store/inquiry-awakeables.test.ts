@@ -44,7 +44,9 @@ describe("An inquiry with an awakeable", () => {
   let asked = 0;
   const ask = (): Promise<unknown> =>
     restate.ingress.call({
-      ...{ service: "asker", handler: "ask", idempotencyKey: `ask ${asked++}` },
+      service: "asker",
+      handler: "ask",
+      idempotencyKey: `ask ${asked++}`,
       input: { prefix, inquiry: INQUIRY },
     });
   const isAsked = () => expect.poll(() => store.inquiry("q1"), { timeout: 10_000 }).toBeDefined();

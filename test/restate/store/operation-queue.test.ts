@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Operation } from "../../../src/restate/objects/several.ts";
-import { OperationQueue } from "../../../src/restate/store/operation-queue.ts";
+import { OperationQueue } from "../../../src/restate/store/store-client.ts";
 
 /** A queue whose operations return their inputs, and the handlers that ran together. */
 function openQueue(most = Number.POSITIVE_INFINITY) {

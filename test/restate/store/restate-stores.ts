@@ -2,13 +2,12 @@ import { Ingress } from "../../../src/restate/connection/ingress.ts";
 import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
-import { defineObject } from "../../../src/restate/objects/define-object.ts";
-import { storeServices } from "../../../src/restate/objects/services.ts";
-import { programServices } from "../../../src/restate/programs/program-services.ts";
+import { defineObject, storeServices } from "../../../src/restate/objects/services.ts";
 import {
   OPEN_INQUIRIES_OBJECT,
   openInquiryHandlers,
 } from "../../../src/restate/sessions/open-inquiry-handlers.ts";
+import { programServices } from "../../../src/restate/sessions/open-restate.ts";
 import { type RestateNode, startRestate } from "../restate-nodes.ts";
 
 /** A node of Restate, with a worker that serves the objects of stores. */
@@ -37,14 +36,18 @@ export async function startRestateStores(further: readonly RestateService[] = []
   };
   opened.defer(closeWorker);
   await register({
-    ...{ admin: [node.admin], advertise: `http://127.0.0.1:${worker.port}` },
+    admin: [node.admin],
+    advertise: `http://127.0.0.1:${worker.port}`,
     services: services.map(({ name }) => name),
   });
   const ingress = opened.adopt(new Ingress({ urls: [node.ingress] }), (used) => used.close());
   const kept = opened.move();
   let count = 0;
   return {
-    ...{ node, ingress, closeWorker, newPrefix: () => `${count++}/` },
+    node,
+    ingress,
+    closeWorker,
+    newPrefix: () => `${count++}/`,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -209,7 +209,8 @@ describe("A store whose worker cannot be reached", () => {
     await store.addSession(SESSION);
     await without.closeWorker();
     await expect(store.addMessage(MESSAGE)).rejects.toMatchObject({
-      ...{ code: "restate_failed", mayHaveBegun: true },
+      code: "restate_failed",
+      mayHaveBegun: true,
       message: "Restate did not answer within 1000 ms",
     });
     expect(store.problem).toBe("Restate did not answer within 1000 ms");

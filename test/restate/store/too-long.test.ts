@@ -6,8 +6,15 @@ import { withinMessage } from "../../../src/restate/store/too-long.ts";
 const MOST = 32 * 1024 * 1024;
 
 const execution = (more: Partial<ToolExecution>): ToolExecution => ({
-  ...{ callId: "c", toolName: "note", arguments: {}, success: true, output: null },
-  ...{ durationMs: 1, sandbox: "host", receipt: NOTHING_RAN, ...more },
+  callId: "c",
+  toolName: "note",
+  arguments: {},
+  success: true,
+  output: null,
+  durationMs: 1,
+  sandbox: "host",
+  receipt: NOTHING_RAN,
+  ...more,
 });
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));

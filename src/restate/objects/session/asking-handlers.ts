@@ -1,6 +1,7 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Approval } from "../../../sessions/approvals/approval.ts";
-import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
+import type { CallKey, Inquiry, InquiryRecord } from "../../../sessions/confirmations/inquiry.ts";
+import { standingInquiry } from "../../../sessions/confirmations/standing-inquiry.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
@@ -8,20 +9,27 @@ import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.
 import { readValues } from "../read-values.ts";
 import { reader } from "../readers.ts";
 import {
+  callsKey,
   HEAD_KEY,
-  type KeptHead,
-  type KeptSession,
-  type KeptTurn,
   newTurn,
   nextPlace,
   SESSION_KEY,
+  type StoredCalls,
+  type StoredHead,
+  type StoredSession,
+  type StoredTurn,
   turnKey,
 } from "./session-state.ts";
 
 /** The handlers of what people are asked in a session, and what they approve. */
 export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
   return {
-    /** Adds an inquiry. Its awakeable, if it has one, is resolved with its resolution. */
+    /**
+     * Adds an inquiry, unless something holds for it that was asked about the same call. Returns what holds; nothing if a
+     * call has ended whose tool makes the call.
+     *
+     * @param input Has the awakeable that is resolved with the resolution, if an invocation asks: nobody else asks the same.
+     */
     addInquiry: async (
       ctx: ObjectContext,
       {
@@ -30,33 +38,73 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
         place: given,
         awakeable,
       }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
-    ): Promise<void> => {
+    ): Promise<InquiryRecord | undefined> => {
       const { id, turnId, messageId, callId, parent } = inquiry;
       const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
-      const [session, head, turn] = await readValues<[KeptSession, KeptHead, KeptTurn]>(sdk, ctx, keys);
+      const [session, head, turn] = await readValues<[StoredSession, StoredHead, StoredTurn]>(sdk, ctx, keys);
       const object = inquiryObject(store, id);
       // An answer would have the call begin, in a process that does not know of it.
       if (turn?.isCancelled === true && awakeable !== undefined) throw refusal(sdk, "the turn was cancelled");
       if (session === null) {
-        if ((await callObject(sdk, ctx, object, "read")) !== undefined) return;
+        const known = await callObject<InquiryRecord | undefined>(sdk, ctx, object, "read");
+        if (known !== undefined) return known;
         throw refusal(sdk, "the session is not in the store");
       }
+      if (awakeable === undefined) {
+        if (parent !== undefined && (await isCallerEnded(ctx, inquiry))) return undefined;
+        const ids = idsAbout(turn, inquiry);
+        const records = await sdk.RestatePromise.all(
+          ids.map((each) => callObject<InquiryRecord>(sdk, ctx, inquiryObject(store, each), "read")),
+        );
+        const standing = records.find((each) => each.inquiry.id === id) ?? standingInquiry(records, inquiry);
+        if (standing !== undefined) return standing;
+      }
       const isNew = await callObject<boolean>(sdk, ctx, object, "add", { inquiry, awakeable });
-      if (!isNew) return;
+      if (!isNew) return { inquiry };
       const place = nextPlace(given, head);
       const { inquiries, ...rest } = turn ?? newTurn(turnId, place);
-      ctx.set<KeptHead>(HEAD_KEY, { ...head, place });
-      ctx.set<KeptTurn>(turnKey(turnId), {
+      ctx.set<StoredHead>(HEAD_KEY, { ...head, place });
+      ctx.set<StoredTurn>(turnKey(turnId), {
         ...rest,
         inquiries: [
           ...inquiries,
           {
-            ...{ id, callId, place },
+            id,
+            callId,
+            place,
             ...(messageId !== undefined && { messageId }),
             ...(parent !== undefined && { parent }),
           },
         ],
       });
+      return { inquiry };
+    },
+
+    /**
+     * Ends that people are asked about the calls of a call's tool: cancels what is open, and lets nothing be added. Returns the
+     * ids of what was asked.
+     */
+    endAsking: async (
+      ctx: ObjectContext,
+      { store, call, at }: { store: StorePlace; call: Omit<CallKey, "sessionId">; at: number },
+    ): Promise<readonly string[]> => {
+      const { turnId, messageId = "", callId } = call;
+      const keys = [callsKey(turnId, messageId), turnKey(turnId)];
+      const [calls, turn] = await readValues<[StoredCalls, StoredTurn]>(sdk, ctx, keys);
+      if (calls !== null) {
+        const state = calls.states.find((each) => each.callId === callId) ?? { callId, digest: "" };
+        const others = calls.states.filter((each) => each !== state);
+        ctx.set<StoredCalls>(callsKey(turnId, messageId), {
+          ...calls,
+          states: [...others, { ...state, asksNobody: true }],
+        });
+      }
+      const below = (turn?.inquiries ?? []).filter(
+        (each) => each.messageId === call.messageId && each.callId.startsWith(`${callId}/`),
+      );
+      const resolution = { decision: "cancelled", at };
+      for (const { id } of below) await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
+      return below.map(({ id }) => id);
     },
 
     /** Returns the ids of the inquiries about a call, in the order in which they were asked. */
@@ -64,13 +112,8 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
       sdk,
       async (
         ctx: ObjectSharedContext,
-        { turnId, messageId, callId }: { turnId: string; messageId?: string; callId: string },
-      ): Promise<readonly string[]> => {
-        const { inquiries = [] } = (await ctx.get<KeptTurn>(turnKey(turnId))) ?? {};
-        return inquiries
-          .filter((each) => each.callId === callId && each.messageId === messageId)
-          .map(({ id }) => id);
-      },
+        call: { turnId: string; messageId?: string; callId: string },
+      ): Promise<readonly string[]> => idsAbout(await ctx.get<StoredTurn>(turnKey(call.turnId)), call),
     ),
 
     /** Adds an approval for this session. */
@@ -86,4 +129,23 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
       return callObject<boolean>(sdk, ctx, object, "add", { approval, place });
     },
   };
+}
+
+function idsAbout(
+  turn: StoredTurn | null,
+  { messageId, callId }: Pick<Inquiry, "messageId" | "callId">,
+): string[] {
+  return (turn?.inquiries ?? [])
+    .filter((each) => each.callId === callId && each.messageId === messageId)
+    .map(({ id }) => id);
+}
+
+async function isCallerEnded(
+  ctx: ObjectSharedContext,
+  { turnId, messageId = "", callId }: Inquiry,
+): Promise<boolean> {
+  const calls = await ctx.get<StoredCalls>(callsKey(turnId, messageId));
+  return (calls?.states ?? []).some(
+    (state) => (state.asksNobody === true || state.isEnded === true) && callId.startsWith(`${state.callId}/`),
+  );
 }

@@ -1,6 +1,6 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
-import type { SharedCount } from "../../../sessions/deciding/quotas.ts";
+import type { SharedCount } from "../../../sessions/quotas.ts";
 import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim } from "../../../sessions/store/records.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
@@ -8,7 +8,7 @@ import { refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";
 import { readValues } from "../read-values.ts";
 import { reader } from "../readers.ts";
-import { type CallState, COUNTS_KEY, callsKey, executionKey, type KeptCalls } from "./session-state.ts";
+import { type CallState, COUNTS_KEY, callsKey, executionKey, type StoredCalls } from "./session-state.ts";
 
 /** A call of the session. */
 export type CallOfSession = Omit<CallIdentity, "sessionId" | "principal">;
@@ -28,7 +28,7 @@ type Counts = readonly (readonly [toolName: string, calls: number])[];
 
 /** The handlers of the calls of a session. */
 export function callHandlers(sdk: RestateSdk): ObjectHandlers {
-  const known = (message: KeptCalls | null): KeptCalls => {
+  const known = (message: StoredCalls | null): StoredCalls => {
     if (message === null) throw refusal(sdk, "the message of the call is not in the store");
     return message;
   };
@@ -39,7 +39,7 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       { call, toolName }: { call: CallOfSession; toolName: string },
     ): Promise<boolean> => {
       const keys = [callsKey(call.turnId, call.messageId), COUNTS_KEY];
-      const [found, counts] = await readValues<[KeptCalls, Counts]>(sdk, ctx, keys);
+      const [found, counts] = await readValues<[StoredCalls, Counts]>(sdk, ctx, keys);
       const message = known(found);
       if (stateOf(message, call).isCounted === true) return false;
       set(ctx, message, { ...stateOf(message, call), isCounted: true });
@@ -55,7 +55,7 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       { call, toolName, calls, callsOfTool }: CountedCall,
     ): Promise<SharedCount> => {
       const keys = [callsKey(call.turnId, call.messageId), COUNTS_KEY];
-      const [found, counts] = await readValues<[KeptCalls, Counts]>(sdk, ctx, keys);
+      const [found, counts] = await readValues<[StoredCalls, Counts]>(sdk, ctx, keys);
       const message = known(found);
       const state = stateOf(message, call);
       if (state.isCounted === true) return "counted";
@@ -71,7 +71,7 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
     },
 
     isCounted: reader(sdk, async (ctx: ObjectSharedContext, call: CallOfSession): Promise<boolean> => {
-      const message = await ctx.get<KeptCalls>(callsKey(call.turnId, call.messageId));
+      const message = await ctx.get<StoredCalls>(callsKey(call.turnId, call.messageId));
       return message !== null && stateOf(message, call).isCounted === true;
     }),
 
@@ -82,7 +82,7 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
 
     claim: async (ctx: ObjectContext, call: CallOfSession): Promise<Claim> => {
       const { turnId, messageId, callId, digest } = call;
-      const message = known(await ctx.get<KeptCalls>(callsKey(turnId, messageId)));
+      const message = known(await ctx.get<StoredCalls>(callsKey(turnId, messageId)));
       const state = stateOf(message, call);
       if (state.digest !== digest) return { state: "conflict" };
       if (state.isEnded === true) {
@@ -99,7 +99,7 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
       { call, execution }: { call: CallOfSession; execution: ToolExecution },
     ): Promise<void> => {
       const { turnId, messageId, callId } = call;
-      const message = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
+      const message = await ctx.get<StoredCalls>(callsKey(turnId, messageId));
       if (message === null || stateOf(message, call).isEnded === true) return;
       // First, so that readers who see that the call has ended find it.
       ctx.set(executionKey(turnId, messageId, callId), execution);
@@ -113,7 +113,7 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
         ctx: ObjectSharedContext,
         { turnId, messageId }: { turnId: string; messageId: string },
       ): Promise<readonly CallRecord[]> => {
-        const message = await ctx.get<KeptCalls>(callsKey(turnId, messageId));
+        const message = await ctx.get<StoredCalls>(callsKey(turnId, messageId));
         if (message === null) return [];
         const ended = message.states.filter(({ isEnded }) => isEnded === true).map(({ callId }) => callId);
         const keys = ended.map((callId) => executionKey(turnId, messageId, callId));
@@ -142,13 +142,13 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
   };
 }
 
-function stateOf({ states }: KeptCalls, { callId, digest }: CallOfSession): CallState {
+function stateOf({ states }: StoredCalls, { callId, digest }: CallOfSession): CallState {
   return states.find((state) => state.callId === callId) ?? { callId, digest };
 }
 
-function set(ctx: ObjectContext, message: KeptCalls, changed: CallState): void {
+function set(ctx: ObjectContext, message: StoredCalls, changed: CallState): void {
   const others = message.states.filter(({ callId }) => callId !== changed.callId);
-  ctx.set<KeptCalls>(callsKey(message.turnId, message.messageId), {
+  ctx.set<StoredCalls>(callsKey(message.turnId, message.messageId), {
     ...message,
     states: [...others, changed],
   });

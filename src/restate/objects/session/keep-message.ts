@@ -7,28 +7,28 @@ import {
   callsKey,
   forgottenKey,
   HEAD_KEY,
-  type KeptCalls,
-  type KeptHead,
-  type KeptSession,
-  type KeptTurn,
   messageKey,
   newTurn,
   nextPlace,
   SESSION_KEY,
+  type StoredCalls,
+  type StoredHead,
+  type StoredSession,
+  type StoredTurn,
   turnKey,
 } from "./session-state.ts";
 
 /** A message that was known before or is refused, or what it was added to. */
-export type KeptMessage =
+export type AddedMessage =
   | { readonly known: MessageRecord | "forgotten" }
   | {
       readonly known?: undefined;
       readonly session: SessionRecord;
       /** The head of the session with this message, for the caller to set. */
-      readonly head: KeptHead;
+      readonly head: StoredHead;
     };
 
-/** A message that is to be kept. */
+/** A message that is to be stored. */
 export interface NewMessage {
   readonly message: MessageRecord;
   readonly place: number;
@@ -44,10 +44,10 @@ export async function keepMessage(
   sdk: RestateSdk,
   ctx: ObjectContext,
   { message, place: given, refusesForgotten = false }: NewMessage,
-): Promise<KeptMessage> {
+): Promise<AddedMessage> {
   const { turnId, messageId } = message;
   const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
-  const [session, head, turn] = await readValues<[KeptSession, KeptHead, KeptTurn]>(sdk, ctx, keys);
+  const [session, head, turn] = await readValues<[StoredSession, StoredHead, StoredTurn]>(sdk, ctx, keys);
   if (session === null) throw refusal(sdk, "the session is not in the store");
   if (turn?.messageIds.includes(messageId)) {
     const known = await ctx.get<MessageRecord>(messageKey(turnId, messageId));
@@ -59,8 +59,8 @@ export async function keepMessage(
   const place = nextPlace(given, head);
   const { messageIds, ...rest } = turn ?? newTurn(turnId, place);
   const callIds = message.calls.map(({ id }) => id);
-  ctx.set<KeptCalls>(callsKey(turnId, messageId), { place, turnId, messageId, callIds, states: [] });
+  ctx.set<StoredCalls>(callsKey(turnId, messageId), { place, turnId, messageId, callIds, states: [] });
   ctx.set(messageKey(turnId, messageId), message);
-  ctx.set<KeptTurn>(turnKey(turnId), { ...rest, messageIds: [...messageIds, messageId] });
+  ctx.set<StoredTurn>(turnKey(turnId), { ...rest, messageIds: [...messageIds, messageId] });
   return { session: session.record, head: { ...head, place } };
 }

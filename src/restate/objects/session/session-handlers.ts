@@ -16,12 +16,12 @@ import {
   CALLS_PREFIX,
   type CallState,
   hasEnded,
-  type KeptCalls,
-  type KeptInquiry,
-  type KeptSession,
-  type KeptTurn,
   messageKey,
   SESSION_KEY,
+  type StoredCalls,
+  type StoredInquiry,
+  type StoredSession,
+  type StoredTurn,
   TURN_PREFIX,
 } from "./session-state.ts";
 
@@ -52,7 +52,7 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
       if (!(await callObject<boolean>(sdk, ctx, principal, "add", record.id))) {
         throw new sdk.TerminalError("the principal has too many open sessions", { errorCode: TOO_MANY });
       }
-      ctx.set<KeptSession>(SESSION_KEY, { record, place });
+      ctx.set<StoredSession>(SESSION_KEY, { record, place });
       await callObject(sdk, ctx, indexObject(store, record.id), "put", { record, place });
       return true;
     },
@@ -61,9 +61,9 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
       ctx: ObjectContext,
       { store, mode }: { store: StorePlace; mode: string },
     ): Promise<void> => {
-      const session = await ctx.get<KeptSession>(SESSION_KEY);
+      const session = await ctx.get<StoredSession>(SESSION_KEY);
       if (session === null || session.record.mode === mode) return;
-      const changed: KeptSession = { ...session, record: { ...session.record, mode } };
+      const changed: StoredSession = { ...session, record: { ...session.record, mode } };
       ctx.set(SESSION_KEY, changed);
       await callObject(sdk, ctx, indexObject(store, changed.record.id), "put", changed);
     },
@@ -71,7 +71,7 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
     remove: exclusive(
       { enableLazyState: false },
       async (ctx: ObjectContext, { store }: { store: StorePlace }): Promise<void> => {
-        const session = await ctx.get<KeptSession>(SESSION_KEY);
+        const session = await ctx.get<StoredSession>(SESSION_KEY);
         if (session === null) return;
         const { id, principal } = session.record;
         const { turns } = await readAll(sdk, ctx);
@@ -113,14 +113,14 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
 async function readAll(
   sdk: RestateSdk,
   ctx: ObjectSharedContext,
-): Promise<{ readonly turns: readonly KeptTurn[]; readonly calls: readonly KeptCalls[] }> {
+): Promise<{ readonly turns: readonly StoredTurn[]; readonly calls: readonly StoredCalls[] }> {
   return {
-    turns: await readPrefix<KeptTurn>(sdk, ctx, TURN_PREFIX),
-    calls: await readPrefix<KeptCalls>(sdk, ctx, CALLS_PREFIX),
+    turns: await readPrefix<StoredTurn>(sdk, ctx, TURN_PREFIX),
+    calls: await readPrefix<StoredCalls>(sdk, ctx, CALLS_PREFIX),
   };
 }
 
-function isListed({ callId, parent }: KeptInquiry, message: KeptCalls | undefined): boolean {
+function isListed({ callId, parent }: StoredInquiry, message: StoredCalls | undefined): boolean {
   if (parent === undefined) {
     const call = message && stateOf(message, callId);
     return call?.isClaimed !== true && call?.isEnded !== true;
@@ -131,6 +131,6 @@ function isListed({ callId, parent }: KeptInquiry, message: KeptCalls | undefine
   });
 }
 
-function stateOf({ states }: KeptCalls, callId: string): CallState | undefined {
+function stateOf({ states }: StoredCalls, callId: string): CallState | undefined {
   return states.find((state) => state.callId === callId);
 }

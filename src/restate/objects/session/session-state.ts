@@ -2,13 +2,13 @@ import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
 import type { SessionRecord } from "../../../sessions/store/records.ts";
 
 /** Under `session`. */
-export interface KeptSession {
+export interface StoredSession {
   readonly record: SessionRecord;
   readonly place: number;
 }
 
 /** Under `head`: what was added last. */
-export interface KeptHead {
+export interface StoredHead {
   /** The place of it: places in a session only grow. */
   readonly place: number;
   /** The last message that later ones wait for. */
@@ -23,22 +23,22 @@ export interface LastMessage {
 }
 
 /** Under `turn/TURN`: what there is of a turn, in the order in which it was added. */
-export interface KeptTurn {
+export interface StoredTurn {
   /** Says which turn began first. */
   readonly place: number;
   readonly turnId: string;
   readonly messageIds: readonly string[];
-  readonly inquiries: readonly KeptInquiry[];
+  readonly inquiries: readonly StoredInquiry[];
   readonly isCancelled?: true;
 }
 
 /** Which inquiry there is, and about which call. The rest is in an object of its own. */
-export interface KeptInquiry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
+export interface StoredInquiry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
   readonly place: number;
 }
 
 /** Under `calls/TURN/MESSAGE`: how far the calls of a message have come. */
-export interface KeptCalls {
+export interface StoredCalls {
   readonly place: number;
   readonly turnId: string;
   readonly messageId: string;
@@ -54,6 +54,8 @@ export interface CallState {
   readonly digest: string;
   readonly isCounted?: true;
   readonly isClaimed?: true;
+  /** No person is asked any more about the calls that its tool makes. */
+  readonly asksNobody?: true;
   /** Its execution is under `execution/TURN/MESSAGE/CALL`. */
   readonly isEnded?: true;
 }
@@ -100,16 +102,16 @@ function part(id: string): string {
 }
 
 /** Returns the place of what is added: that which it was given, or the next one if that is taken. */
-export function nextPlace(given: number, head: KeptHead | null): number {
+export function nextPlace(given: number, head: StoredHead | null): number {
   return Math.max(given, (head?.place ?? 0) + 1);
 }
 
-/** Returns a turn of which nothing is kept yet. */
-export function newTurn(turnId: string, place: number): KeptTurn {
+/** Returns a turn of which nothing is stored yet. */
+export function newTurn(turnId: string, place: number): StoredTurn {
   return { place, turnId, messageIds: [], inquiries: [] };
 }
 
 /** Whether every call of a message has ended. */
-export function hasEnded({ callIds, states }: KeptCalls): boolean {
+export function hasEnded({ callIds, states }: StoredCalls): boolean {
   return callIds.every((id) => states.some(({ callId, isEnded }) => callId === id && isEnded === true));
 }
