@@ -1,10 +1,11 @@
 import { ConfigError, type ConfigProblem } from "../config/problem.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import { loadPolicyText } from "../policy/file/load-text.ts";
+import { loadPolicyText } from "../policy/file/load.ts";
 import type { LoadedPolicy } from "../policy/file/read.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { RulePolicy } from "../policy/rule/rule-policy.ts";
+import { unavailable } from "./http/refusals.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
 
 /** What an admin did. */
@@ -88,10 +89,16 @@ export class Admin {
     }
   }
 
-  /** Replaces the policy by one in YAML, which is checked whole first, against the tools that there are. */
+  /**
+   * Replaces the policy by one in YAML, which is checked whole first, against the tools that there are.
+   *
+   * @param signal Aborted when the admin may not do so any more: nothing is replaced then.
+   * @throws {RouteRefusal} 503, as a rejection, if `beforePolicy` rejects. Also rejects with the reason of the signal.
+   */
   async replacePolicy(
     text: string,
     by: { readonly principal: Principal | undefined },
+    signal?: AbortSignal,
   ): Promise<PolicyReplacement> {
     const { policyFile = DEFAULT_FILE, beforePolicy } = this.#options;
     const { registry } = this.#tools;
@@ -101,9 +108,12 @@ export class Admin {
       do {
         generation = this.#tools.generation;
         loaded = await loadPolicyText(text, policyFile, registry.subjects);
-        await beforePolicy?.(loaded.policy, registry);
+        await beforePolicy?.(loaded.policy, registry).catch((error: unknown) => {
+          throw unavailable("the policy could not be stored, so it was not replaced: retry later", error);
+        });
         // Its invariants may not hold for tools that a reload has brought meanwhile.
       } while (this.#tools.generation !== generation);
+      signal?.throwIfAborted();
       const { policy, warnings } = loaded;
       this.#tools.replacePolicy(policy);
       const { revision } = policy;

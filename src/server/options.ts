@@ -1,9 +1,9 @@
 import type { AccessTokenOptions } from "../access-tokens/options.ts";
-import type { Receiver } from "../base/receiver.ts";
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import type { ResultBudget } from "../engine/bounds/result-budget.ts";
 import type { CallSuspensions } from "../engine/call/suspension.ts";
 import type { Credentials } from "../executor/http/authentication.ts";
-import type { ExecutorOptions } from "../executor/options.ts";
+import { EXECUTOR_NAMES, type ExecutorOptions } from "../executor/options.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
 import type { McpServerOptions } from "../mcp/server/options.ts";
 import type { DurableRuntime } from "../sessions/durable/durable-runtime.ts";
@@ -13,6 +13,7 @@ import type { SessionStore } from "../sessions/store/store.ts";
 import type { Credential } from "./access/credential.ts";
 import type { AdminOptions } from "./admin.ts";
 import type { ServedConsole } from "./console/options.ts";
+import type { Notify } from "./notifying/notify.ts";
 
 /**
  * The options of `startServer`: those of an executor, and more. The server does not close the sandboxes: close them after it.
@@ -73,11 +74,10 @@ export interface ServedSessions {
   /** Runs the calls of sessions on several servers: see `SessionsOptions.durable`. `store` must be absent then. */
   readonly durable?: DurableRuntime;
   /**
-   * Is told of each inquiry that opens while no approver is attached to the events of its session: the JSON object
-   * `{ requestId, sessionId, toolName }`. It has 5 seconds, and four are told at once. A failure is a warning of the process
-   * with the code `SANDGATE_NOTIFY_FAILED`. Default: nothing is told.
+   * Who is notified of the inquiries that open while no approver is attached to the events of their sessions: of those that open
+   * within a second, together. A failure is a warning of the process with the code `SANDGATE_NOTIFY_FAILED`. Default: nobody.
    */
-  readonly notify?: Receiver;
+  readonly notify?: Notify;
   /** The mode of new sessions, and the loosest that a caller can choose. Default: `"cautious"`. */
   readonly mode?: SessionMode;
   /**
@@ -92,3 +92,69 @@ export interface ReloadedOptions
   extends Pick<ServerOptions, "registry" | "policy" | "credentials" | "tls">,
     Credentials,
     Pick<ConfirmationOptions, "modes"> {}
+
+const SERVER_NAMES: OptionNames<ServerOptions> = {
+  ...EXECUTOR_NAMES,
+  sessions: true,
+  executor: true,
+  credentials: true,
+  origins: true,
+  mcp: true,
+  suspensions: true,
+  history: true,
+  console: true,
+  policyFile: true,
+  beforePolicy: true,
+  onAdmin: true,
+};
+const SESSIONS_NAMES: OptionNames<ServedSessions> = {
+  confirmations: true,
+  limits: true,
+  resultBudget: true,
+  store: true,
+  durable: true,
+  notify: true,
+  mode: true,
+  workspaces: true,
+};
+const MCP_NAMES: OptionNames<ServedMcp> = {
+  resources: true,
+  resourceTemplates: true,
+  prompts: true,
+  imported: true,
+  info: true,
+  instructions: true,
+  confirm: true,
+  approvalUrl: true,
+  logs: true,
+  lists: true,
+  onProblem: true,
+  oauth: true,
+};
+const CONSOLE_NAMES: OptionNames<ServedConsole> = { page: true, operator: true };
+const RELOADED_NAMES: OptionNames<ReloadedOptions> = {
+  registry: true,
+  policy: true,
+  credentials: true,
+  tls: true,
+  modes: true,
+  keys: true,
+  token: true,
+  tokenName: true,
+  tokens: true,
+  certificates: true,
+};
+
+/** @throws {TypeError} if an option is unknown. */
+export function checkServerNames(options: ServerOptions): void {
+  refuseUnknown(options, SERVER_NAMES, "a server");
+  const { sessions, mcp, console } = options;
+  refuseUnknown(sessions, SESSIONS_NAMES, "sessions of a server");
+  if (mcp !== undefined) refuseUnknown(mcp, MCP_NAMES, "mcp of a server");
+  if (console !== undefined) refuseUnknown(console, CONSOLE_NAMES, "console of a server");
+}
+
+/** @throws {TypeError} if an option is unknown. */
+export function checkReloadedNames(options: ReloadedOptions): void {
+  refuseUnknown(options, RELOADED_NAMES, "a reload");
+}

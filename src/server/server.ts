@@ -1,4 +1,3 @@
-import { checkReceiver } from "../base/receiver.ts";
 import { checkResultBudget } from "../engine/bounds/result-budget.ts";
 import { EventStream } from "../engine/call/events.ts";
 import { Executor } from "../executor/executor.ts";
@@ -11,19 +10,28 @@ import { Redaction } from "../redaction/redaction.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import { Modes } from "../sessions/modes/modes.ts";
 import type { SessionsOptions } from "../sessions/options.ts";
+import type { Session } from "../sessions/session.ts";
 import { openSessions, type Sessions } from "../sessions/sessions.ts";
 import { MemorySessionStore } from "../sessions/store/memory-store.ts";
 import { absolutePath } from "../sessions/trusted-workspaces.ts";
 import { Clients } from "./access/client.ts";
 import { needsExecutor, withCredentials } from "./access/credential.ts";
 import { Admin } from "./admin.ts";
+import type { CalledSession } from "./console/calls/call-record.ts";
 import type { Console } from "./console/console.ts";
 import { openConsole } from "./console/open-console.ts";
 import type { ServedConsole } from "./console/options.ts";
 import { CallRepeats } from "./history/call-repeats.ts";
 import { Origins } from "./http/origins.ts";
 import { McpRoutes } from "./mcp/mcp-routes.ts";
-import type { ReloadedOptions, ServedMcp, ServerOptions } from "./options.ts";
+import { checkNotify } from "./notifying/notify.ts";
+import {
+  checkReloadedNames,
+  checkServerNames,
+  type ReloadedOptions,
+  type ServedMcp,
+  type ServerOptions,
+} from "./options.ts";
 import { ReloadableTools } from "./reloadable-tools.ts";
 import { SessionService } from "./service.ts";
 import { SessionMetrics } from "./session-metrics.ts";
@@ -73,6 +81,7 @@ export class Server implements AsyncDisposable {
 
   /** See {@link startServer}. @internal */
   static async start(options: ServerOptions): Promise<Server> {
+    checkServerNames(options);
     const {
       sessions: served,
       credentials = [],
@@ -93,7 +102,7 @@ export class Server implements AsyncDisposable {
     const { bodyBytes } = complete;
     const paths = workspaces.map((path) => absolutePath(path, "a workspace"));
     const bounds = { mode, workspaces: paths, bodyBytes };
-    const notify = served.notify && checkReceiver(served.notify, "notify");
+    const notify = served.notify && checkNotify(served.notify);
     const origins = new Origins(pages, servedConsole !== undefined);
     const access = withCredentials(given, credentials, hasExecutor);
     if (!hasExecutor && credentials.length === 0 && !hasOtherCallers(options))
@@ -101,9 +110,15 @@ export class Server implements AsyncDisposable {
         needsExecutor("a server without credentials", "credentials with the role 'caller'"),
       );
     const tools = new ReloadableTools(context);
+    // Calls of an earlier process can go on while the sessions open.
+    let sessionsOf: Sessions | undefined;
     const console =
       servedConsole &&
-      (await openConsole(servedConsole, tools, context.journal !== undefined, context.redaction));
+      (await openConsole(servedConsole, tools, {
+        journal: context.journal !== undefined,
+        redaction: context.redaction,
+        sessionOf: (id) => openedSession(sessionsOf?.get(id)),
+      }));
     const admin = new Admin(tools, {
       ...(policyFile !== undefined && { policyFile }),
       ...(beforePolicy && { beforePolicy }),
@@ -124,22 +139,41 @@ export class Server implements AsyncDisposable {
     const executorPolicy = console?.hear("executor", tools) ?? tools.policy;
     const sessions = await openSessions({
       ...(context as unknown as SessionsOptions),
-      ...{ registry: tools.registry, policy, events, ...kept },
+      registry: tools.registry,
+      policy,
+      events,
+      ...kept,
       ...(served.confirmations && { confirmations: served.confirmations }),
       ...(served.limits && { limits: served.limits }),
       ...(served.resultBudget && { resultBudget: served.resultBudget }),
     });
+    sessionsOf = sessions;
     try {
       const redaction = context.redaction ?? new Redaction();
       const repeats = history && new CallRepeats({ ...context, registry: tools.registry, policy, events });
       const inspected = { registry: tools.registry, redaction, history, repeats };
-      const service = new SessionService({ sessions, admin, events, bounds, inspected, notify, console });
+      const service = new SessionService({
+        sessions,
+        admin,
+        events,
+        bounds,
+        inspected,
+        approves: (id, session) => routesOf?.approves(id, session) ?? false,
+        notify,
+        console,
+      });
       const metrics = new SessionMetrics({ sessions, admin, tools, events });
       const clients = new Clients(credentials, operator);
       const common = { sessions, registry: tools.registry, events };
       const mcp = servedMcp && (await openMcp(servedMcp, { ...common, session: () => ({ mode }) }));
       const routes = new SessionRoutes({
-        ...{ service, clients, origins, limits: complete, mcp, metrics, hasExecutor },
+        service,
+        clients,
+        origins,
+        limits: complete,
+        mcp,
+        metrics,
+        hasExecutor,
       });
       routesOf = routes;
       const executor = await Executor.start(
@@ -194,7 +228,9 @@ export class Server implements AsyncDisposable {
    * @throws {ListenError | TypeError} as `Executor.reload` does, and if a mode is invalid or that of new sessions is gone;
    *   nothing is replaced then.
    */
-  reload({ registry, policy, credentials = [], modes, ...own }: ReloadedOptions): void {
+  reload(options: ReloadedOptions): void {
+    checkReloadedNames(options);
+    const { registry, policy, credentials = [], modes, ...own } = options;
     if (modes !== undefined) new Modes(modes).resolve(this.#mode);
     const access = withCredentials(own, credentials, this.#hasExecutor);
     this.#executor.reload({ registry, policy: this.#executorPolicy, ...access });
@@ -247,4 +283,8 @@ function eventsBefore(own: EventStream | undefined): EventStream {
   const events = new EventStream();
   if (own !== undefined) events.on((event) => own.emit(event));
   return events;
+}
+
+function openedSession(session: Session | undefined): CalledSession | undefined {
+  return session && { name: session.name, openedAt: session.openedAt };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { Receiver } from "../base/receiver.ts";
 import type { EventStream } from "../engine/call/events.ts";
+import { UnreadAnswers } from "../executor/load/unread-answers.ts";
+import type { SessionCore } from "../sessions/calls/core.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
@@ -12,15 +13,39 @@ import type { LoggedEvent } from "./events/event-log.ts";
 import { EventLogs } from "./events/event-logs.ts";
 import type { EventStreamOptions, FinalEvent } from "./events/event-stream.ts";
 import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
-import { withSessionsAbove } from "./events/sessions-above.ts";
 import { StreamRoom, type UnreadBytes } from "./events/stream-room.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
 import type { Inspected } from "./inspected.ts";
-import { KeptTurns, type TurnPlace } from "./keeping/kept-turns.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
-import { AttachedApprovers } from "./notifying/attached-approvers.ts";
+import { AnswerLinks } from "./notifying/answer-links.ts";
 import { Notifier } from "./notifying/notifier.ts";
+import type { Notify } from "./notifying/notify.ts";
+import { PushDevices } from "./notifying/push-devices.ts";
+import { RetainedTurns, type TurnPlace } from "./retained-turns.ts";
+
+/** Counts the streams of events with which approvers follow sessions. */
+export class AttachedApprovers {
+  /** By the ids of sessions; no entry is zero. */
+  readonly #streams = new Map<string, number>();
+
+  /** @param ended Aborted when the stream has ended. */
+  attach(sessionId: string, ended: AbortSignal): void {
+    if (ended.aborted) return;
+    this.#count(sessionId, 1);
+    ended.addEventListener("abort", () => this.#count(sessionId, -1), { once: true });
+  }
+
+  has(sessionId: string): boolean {
+    return this.#streams.has(sessionId);
+  }
+
+  #count(sessionId: string, change: 1 | -1): void {
+    const streams = (this.#streams.get(sessionId) ?? 0) + change;
+    if (streams > 0) this.#streams.set(sessionId, streams);
+    else this.#streams.delete(sessionId);
+  }
+}
 
 /** What a caller may choose when it opens a session. */
 export interface CallerBounds {
@@ -40,13 +65,18 @@ export interface ServiceOptions {
   readonly events: EventStream;
   readonly bounds: CallerBounds;
   readonly inspected: Inspected;
+  /** Whether a principal may answer for a session now. */
+  readonly approves: (id: string, session: Session) => boolean;
   /** Receives the inquiries that no attached approver sees. Default: none. */
-  readonly notify?: Receiver | undefined;
+  readonly notify?: Notify | undefined;
   /** Default: there is no page for people. */
   readonly console?: Console | undefined;
 }
 
-/** What the routes share: the sessions, and the events that are kept for their clients. */
+/** How often the index of the journal is read on. */
+const READ_ON_MS = 60_000;
+
+/** What the routes share: the sessions, and the events that are retained for their clients. */
 export class SessionService {
   readonly sessions: Sessions;
   readonly admin: Admin;
@@ -55,22 +85,28 @@ export class SessionService {
   readonly console: Console | undefined;
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
-  readonly kept: KeptTurns;
+  readonly kept: RetainedTurns;
   readonly #room = new StreamRoom();
   /** Part of the ids of events: those of another process have another one. */
   readonly epoch: string = randomBytes(6).toString("hex");
   readonly #ending = new AbortController();
+  /** Absent if notifications have no links that answer. */
+  readonly answerLinks: AnswerLinks | undefined;
+  /** Absent unless people can subscribe on the page. */
+  readonly pushDevices: PushDevices | undefined;
   readonly #approvers = new AttachedApprovers();
   readonly #notifier: Notifier | undefined;
+  #readingOn: NodeJS.Timeout | undefined;
   /** The ends of the messages under way. */
   readonly #ends = new Map<string, Promise<FinalEvent>>();
 
-  constructor({ sessions, admin, events, bounds, inspected, notify, console }: ServiceOptions) {
+  constructor(options: ServiceOptions) {
+    const { sessions, admin, events, bounds, inspected, approves, notify, console } = options;
     this.console = console;
     this.admin = admin;
     this.inspected = inspected;
     this.sessions = sessions;
-    this.kept = new KeptTurns(bounds.bodyBytes, ({ sessionId, id }) => {
+    this.kept = new RetainedTurns(bounds.bodyBytes, ({ sessionId, id }) => {
       const session = sessions.get(sessionId);
       if (session !== undefined) void session.forgetTurn(id);
     });
@@ -83,9 +119,21 @@ export class SessionService {
         this.kept.close(sessionId);
       },
     });
+    this.answerLinks = AnswerLinks.open(notify);
+    this.pushDevices = PushDevices.open(notify);
     const notifier =
       notify &&
-      new Notifier(notify, (sessionId) => this.withAbove(sessionId).some((id) => this.#approvers.has(id)));
+      new Notifier({
+        notify,
+        devices: this.pushDevices,
+        mayAnswer: (by, { sessionId }) => {
+          const session = sessions.get(sessionId);
+          return session !== undefined && approves(by, session);
+        },
+        nameOf: (sessionId) => sessions.get(sessionId)?.name,
+        isSeen: (sessionId) => this.withAbove(sessionId).some((id) => this.#approvers.has(id)),
+        answerLink: (inquiry) => this.answerLinks?.issue(inquiry),
+      });
     this.#notifier = notifier;
     events.on((event) => {
       const told = publicEvent(event);
@@ -105,6 +153,7 @@ export class SessionService {
       const logged = { type, data: told, ...(parent !== undefined && { callerData: toCaller }) };
       for (const id of this.withAbove(sessionId)) this.tell(id, logged);
       notifier?.take(event);
+      if (event.type === "resolved") this.answerLinks?.forget(event.inquiry.id);
       console?.attend();
     });
     sessions.onModeChange(({ sessionId, ...change }) => {
@@ -115,6 +164,12 @@ export class SessionService {
       const type = `changes.${what}`;
       this.tell(sessionId, { type, data: JSON.stringify({ type, sessionId, ...event }) });
     });
+    // Somebody may want to see the overview, which has little to read then.
+    const readOn = (): void => void inspected.history?.readOn().catch(() => {});
+    if (console !== undefined) {
+      readOn();
+      this.#readingOn = setInterval(readOn, READ_ON_MS).unref();
+    }
     for (const message of sessions.takeResumed()) void this.#followResumed(message);
   }
 
@@ -173,6 +228,11 @@ export class SessionService {
     };
   }
 
+  /** What waits on a connection of a client because it has not read it. */
+  unreadAnswersOf({ name }: Client): UnreadAnswers {
+    return new UnreadAnswers(this.#room.unread, name);
+  }
+
   /** Counts an approver as attached to a session, until the connection is closed. */
   attach({ client, closed }: Exchange, session: Session): void {
     if (client.approves(session)) this.#approvers.attach(session.id, closed);
@@ -184,7 +244,7 @@ export class SessionService {
   }
 
   /**
-   * Adds the event that a message has ended when it ends, once if the message comes again meanwhile, and returns it.
+   * Adds the event that a message has ended when it ends, once if the message is sent again meanwhile, and returns it.
    * Rejects if the results cannot be read.
    */
   endOf({ id: turnId, session }: Turn, { id: messageId, results }: AcceptedMessage): Promise<FinalEvent> {
@@ -229,6 +289,7 @@ export class SessionService {
    */
   async close(maxMs: number): Promise<void> {
     this.#ending.abort();
+    clearInterval(this.#readingOn);
     this.console?.logins.close();
     this.#notifier?.close();
     await this.messages.idle(maxMs);
@@ -243,4 +304,19 @@ export function placeOf(
   turnId: string,
 ): TurnPlace {
   return { sessionId, principal: principal?.id ?? "", turnId };
+}
+
+/**
+ * Returns the ids of a session and of those above it: the session of an agent has above it the one whose call runs the agent.
+ * What a person is asked about an agent concerns the clients of all of them.
+ */
+function withSessionsAbove(sessions: Pick<Sessions, "get">, id: string): readonly string[] {
+  const ids = [id];
+  let session: Pick<SessionCore, "origin"> | undefined = sessions.get(id);
+  while (session?.origin !== undefined) {
+    const { parent }: { readonly parent: SessionCore } = session.origin;
+    ids.push(parent.id);
+    session = parent;
+  }
+  return ids;
 }

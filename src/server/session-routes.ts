@@ -1,33 +1,35 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FairBudget } from "../base/fair-budget.ts";
+import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
 import { authenticate, noteSender } from "../executor/http/authenticate.ts";
 import type { Sender } from "../executor/http/authentication.ts";
 import type { ExecutorRoute, Guards, MoreRoutes } from "../executor/http/more-routes.ts";
-import { respondJson } from "../executor/http/respond.ts";
+import { limitUnread, respondJson } from "../executor/http/respond.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
 import type { Metric } from "../executor/metrics/prometheus-text.ts";
 import { FRAMES_PATH } from "../remote-protocol/frames/frame.ts";
 import { DISPATCH_PATH } from "../remote-protocol/http.ts";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
-import { Client, type Clients } from "./access/client.ts";
-import { OPERATOR_CALLER } from "./access/operator.ts";
-import { LOGGING_IN, LOGIN_CALLER, loginOf, MAX_LOGIN_BYTES } from "./console/login/request-login.ts";
-import { PageFiles } from "./console/page/page-files.ts";
+import { Client, type Clients, OPERATOR_CALLER, type OwnedSession } from "./access/client.ts";
+import { LOGGING_IN, LOGIN_CALLER, loginOf, MAX_LOGIN_BYTES } from "./console/login/logins.ts";
+import { PageFiles } from "./console/page-files.ts";
 import { admit } from "./http/admit.ts";
-import { endWithCredential, endWithLogin } from "./http/end-early.ts";
 import { Exchange } from "./http/exchange.ts";
 import { Origins } from "./http/origins.ts";
 import { forbidden, notFound } from "./http/refusals.ts";
-import { sendResponse } from "./http/send-response.ts";
+import { sendPushed, sendResponse } from "./http/send-response.ts";
 import { McpRoutes } from "./mcp/mcp-routes.ts";
 import { sessionApp } from "./routes/app.ts";
 import type { App } from "./routes/session-app.ts";
 import type { SessionService } from "./service.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
+/** The method of MCP 2026-07-28 whose response lasts. The header has the method of the message, or the request is refused. */
+const LISTEN_METHOD = "subscriptions/listen";
+
 /** The paths of the routes, and what is below them. */
 const PATH =
-  /^\/v1\/(?:sessions|confirmations|programs|policy|pause|resume|journal|console\/tools)(?:[/?]|$)/;
+  /^\/v1\/(?:sessions|confirmations|programs|policy|pause|resume|overview|journal|console\/tools)(?:[/?]|$)/;
 /** Those that only a server with a console has. */
 const CONSOLE_PATH = /^\/v1\/(?:console|calls)(?:[/?]|$)/;
 
@@ -95,6 +97,11 @@ export class SessionRoutes implements MoreRoutes {
     return PATH.test(url) || (this.#service.console !== undefined && CONSOLE_PATH.test(url));
   }
 
+  /** See {@link Clients.approves}. */
+  approves(id: string, session: OwnedSession): boolean {
+    return this.#clients.approves(id, session);
+  }
+
   readMetrics(): readonly Metric[] {
     return this.#metrics.read();
   }
@@ -140,12 +147,14 @@ export class SessionRoutes implements MoreRoutes {
     const exchange = this.#begin(request, response, sender, guards);
     endWithCredential(exchange, response);
     const answer = await mcp.handle(exchange);
+    const unread = this.#service.unreadAnswersOf(exchange.client);
     if (typeof answer === "string") {
+      limitUnread(response, unread);
       if (!response.destroyed) respondJson(response, answer);
       return;
     }
     answer.headers.set("cache-control", "no-store");
-    await sendResponse(answer, response, exchange.revoked);
+    await sendPushed(answer, response, unread);
   }
 
   /**
@@ -168,7 +177,8 @@ export class SessionRoutes implements MoreRoutes {
     const isLogin = sender.caller === LOGIN_CALLER;
     const client = isLogin ? new Client(sender, { roles: [] }) : clients.of(sender);
     const bodies = isLogin ? { ...this.#bodies, maxBytes: MAX_LOGIN_BYTES } : this.#bodies;
-    const exchange = new Exchange(request, response, sender, client, bodies, { guards, clients });
+    const access = { guards, clients: () => this.#clients };
+    const exchange = new Exchange(request, response, { sender, client, access }, bodies);
     this.#open.add(exchange);
     exchange.closed.addEventListener("abort", () => this.#open.delete(exchange), { once: true });
     return exchange;
@@ -199,7 +209,7 @@ export class SessionRoutes implements MoreRoutes {
   /** Replaces the clients, and ends the requests of those that may no longer do the same. The guards have been replaced. */
   reload(clients: Clients, { authentication }: Pick<Guards, "authentication">): void {
     this.#clients = clients;
-    // Access tokens and the operator are none of the credentials that were replaced.
+    // A reload does not affect access tokens or the operator.
     const isCurrent = (sender: Sender): boolean =>
       sender.expiresAt !== undefined || sender.caller === OPERATOR_CALLER || authentication.isCurrent(sender);
     this.#service.console?.logins.keep((sender) => isCurrent(sender) && !clients.of(sender).is("caller"));
@@ -224,4 +234,26 @@ export class SessionRoutes implements MoreRoutes {
     await this.#mcp?.drain(this.#drainMs);
     await this.#service.close(this.#drainMs);
   }
+}
+
+/** Ends the streams and unread bodies of a login with it. */
+function endWithLogin(exchange: Exchange, ended: AbortSignal): void {
+  const revoke = (): void => exchange.revoke();
+  ended.addEventListener("abort", revoke, { once: true });
+  exchange.closed.addEventListener("abort", () => ended.removeEventListener("abort", revoke), { once: true });
+}
+
+/**
+ * Ends a stream that would last, and not the response to a call, when its credential is revoked or expires: the client has to
+ * begin another one, with a new credential.
+ */
+function endWithCredential(exchange: Exchange, response: ServerResponse): void {
+  const { request, sender, revoked, closed } = exchange;
+  const { method, headers } = request;
+  if (method !== "GET" && headers["mcp-method"] !== LISTEN_METHOD) return;
+  revoked.addEventListener("abort", () => response.end(), { once: true });
+  if (sender.expiresAt === undefined) return;
+  const delay = Math.min(Math.max(sender.expiresAt - Date.now(), 0), MAX_DELAY_MS);
+  const timer = setTimeout(() => exchange.revoke(), delay);
+  closed.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }

@@ -1,13 +1,14 @@
-import { MAX_REASON_CHARS } from "../engine/failure/errors.ts";
+import { MAX_REASON_CHARS } from "../engine/errors.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { FORMATS } from "../protocols/formats.ts";
 import { BodyCheck, closed } from "../remote-protocol/body-check.ts";
 import type { ApprovalScope } from "../sessions/approvals/approval.ts";
 import type { Choice } from "../sessions/confirmations/inquiry.ts";
-import { BASE_MODES } from "../sessions/deciding/levels.ts";
+import { BASE_MODES } from "../sessions/levels.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES } from "../tool/questions/check-question.ts";
 import type { QuestionAnswer } from "../tool/questions/question.ts";
+import type { PushSubscription } from "./notifying/notify.ts";
 
 /** The most calls of a message. */
 const MAX_CALLS = 1_000;
@@ -44,14 +45,31 @@ const MODE: JsonObject = {
  */
 export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
   ConsoleLogin: closed({ token: { type: "string", minLength: 1, maxLength: 4_096 } }),
+  LinkAnswer: closed(
+    {
+      token: { type: "string", minLength: 1, maxLength: 64 },
+      decision: { enum: ["allow", "deny"] },
+      reason: { type: "string", maxLength: MAX_REASON_CHARS },
+    },
+    ["decision", "reason"],
+  ),
+  NewPush: closed({
+    endpoint: { type: "string", minLength: 1, maxLength: 2_048 },
+    keys: closed({
+      p256dh: { type: "string", maxLength: 128 },
+      auth: { type: "string", maxLength: 64 },
+    }),
+  }),
+  ForgottenPush: closed({ endpoint: { type: "string", minLength: 1, maxLength: 2_048 } }),
   NewSession: closed(
     {
       workspace: { type: "string", minLength: 1, maxLength: 4_096 },
       mode: MODE,
+      name: { type: "string", minLength: 1, maxLength: 128 },
       kind: { enum: ["main", "worker"] },
       tools: PATTERNS,
     },
-    ["workspace", "mode", "kind", "tools"],
+    ["workspace", "mode", "name", "kind", "tools"],
   ),
   SessionChange: closed({ mode: MODE }),
   NewMessage: closed(
@@ -103,6 +121,9 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
 /** The name of a body, as in `docs/openapi.yaml`. */
 export type BodyName =
   | "ConsoleLogin"
+  | "LinkAnswer"
+  | "NewPush"
+  | "ForgottenPush"
   | "NewSession"
   | "SessionChange"
   | "NewMessage"
@@ -117,10 +138,28 @@ export interface ConsoleLogin {
   readonly token: string;
 }
 
+/** The body that reads what a link of a notification answers, and answers it. */
+export interface LinkAnswer {
+  /** What the fragment of the link has. */
+  readonly token: string;
+  /** Default: the inquiry is only read. */
+  readonly decision?: "allow" | "deny";
+  readonly reason?: string;
+}
+
+/** The body with which a browser subscribes. */
+export type NewPush = PushSubscription;
+
+/** The body with which a browser subscribes no longer. */
+export interface ForgottenPush {
+  readonly endpoint: string;
+}
+
 /** The body that opens a session. */
 export interface NewSession {
   readonly workspace?: string;
   readonly mode?: SessionMode;
+  readonly name?: string;
   readonly kind?: "main" | "worker";
   readonly tools?: readonly string[];
 }
@@ -132,7 +171,7 @@ export interface SessionChange {
 
 /** The body that adds a message to a turn: either `calls`, or `message` in a provider's `format`. */
 export interface NewMessage {
-  /** Default: `messageId`, so that a message that comes again finds its turn, or else a new turn. */
+  /** Default: `messageId`, so that a message that is sent again finds its turn, or else a new turn. */
   readonly turnId?: string;
   /** Default: a new id. */
   readonly messageId?: string;
@@ -143,7 +182,7 @@ export interface NewMessage {
   readonly message?: JsonValue;
 }
 
-/** The body that accepts or rejects held changes. */
+/** The body that accepts or rejects staged changes. */
 export interface ChangeDecision {
   readonly decision: "accept" | "reject";
   /** The digest of what was shown. Required to accept. */

@@ -1,6 +1,7 @@
 import type { Tool } from "../engine/tool.ts";
 import { isJsonObject } from "../json/value.ts";
 import type { Inquiry, InquiryRecord } from "../sessions/confirmations/inquiry.ts";
+import type { Session } from "../sessions/session.ts";
 
 /** An inquiry as it is listed: without what can be long. */
 export function inquiryView(inquiry: Inquiry): object {
@@ -10,15 +11,28 @@ export function inquiryView(inquiry: Inquiry): object {
     const { text: question, missing } = questionSummary;
     return {
       ...identityView(inquiry),
-      ...{ question, missing, ...(options && { options }), multiple, digest },
+      question,
+      missing,
+      ...(options && { options }),
+      multiple,
+      digest,
     };
   }
   const { inputSummary, projectedChanges, question, grant } = inquiry.shown;
   return {
     ...identityView(inquiry),
-    ...{ inputSummary: inputSummary.text, missing: inputSummary.missing },
-    ...{ projectedChanges, question, digest, grant },
+    inputSummary: inputSummary.text,
+    missing: inputSummary.missing,
+    projectedChanges,
+    question,
+    digest,
+    grant,
   };
+}
+
+/** Adds what people call the session of an inquiry. */
+export function inSession(view: object, { name }: Pick<Session, "name">): object {
+  return name === undefined ? view : { ...view, sessionName: name };
 }
 
 /** An inquiry as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
@@ -32,12 +46,19 @@ function identityView(inquiry: Inquiry): object {
   const { choices, askedAt, expiresAt } = inquiry;
   const { toolName, sideEffects } = shown;
   return {
-    ...{ requestId, kind, sessionId, turnId },
+    requestId,
+    kind,
+    sessionId,
+    turnId,
     ...(messageId !== undefined && { messageId }),
     callId,
     ...(principal !== undefined && { principal }),
     ...(parent !== undefined && { parent }),
-    ...{ toolName, sideEffects, choices, askedAt, expiresAt },
+    toolName,
+    sideEffects,
+    choices,
+    askedAt,
+    expiresAt,
   };
 }
 

@@ -101,7 +101,7 @@ describe("an admin's policy", () => {
       beforePolicy: () => Promise.reject(new Error("the disk is full")),
     });
     const answer = await put(server, DENY);
-    expect(refusalOf(answer)).toBe("500 internal_error");
+    expect(refusalOf(answer)).toBe("503 unavailable");
     expect(answer.text).not.toContain("disk");
     const alice = new TestClient(server, "alice");
     const session = await alice.open();

@@ -41,7 +41,10 @@ test("the clients of a session learn what people are asked about its agents, at 
   const asked = await early.next("tool.confirmation_requested");
   const [, middle, lowest] = server.sessions.list().filter((session) => session.id !== other);
   expect(asked).toMatchObject({
-    ...{ sessionId: lowest?.id, callId: "w", parent: `${middle?.id}/d`, toolName: "write_note" },
+    sessionId: lowest?.id,
+    callId: "w",
+    parent: `${middle?.id}/d`,
+    toolName: "write_note",
     inputSummary: expect.stringContaining("my diary"),
   });
   const late = carol.events(`/v1/sessions/${id}/events`);
@@ -50,8 +53,11 @@ test("the clients of a session learn what people are asked about its agents, at 
   if (inquiry === undefined) throw new Error("no inquiry is open");
   expect((await carol.answer(inquiry, { decision: "allow" })).status).toBe(200);
   expect(await late.next("tool.confirmation_resolved")).toMatchObject({
-    ...{ requestId: inquiry.requestId, sessionId: lowest?.id, parent: `${middle?.id}/d` },
-    ...{ decision: "allow", by: "carol" },
+    requestId: inquiry.requestId,
+    sessionId: lowest?.id,
+    parent: `${middle?.id}/d`,
+    decision: "allow",
+    by: "carol",
   });
   expect(await alice.executions(id, turnId)).toMatchObject([{ success: true, output: "done" }]);
   const unconcerned = bob.events(`/v1/sessions/${other}/events`, { headers: { "last-event-id": "0" } });
@@ -112,7 +118,8 @@ test("GET /v1/sessions/{id} shows the current mode, and of an agent's session th
   await vi.waitUntil(() => server.sessions.list().length === 3);
   const [, middle] = server.sessions.list();
   expect(await alice.json("GET", `/v1/sessions/${middle?.id}`)).toMatchObject({
-    ...{ kind: "worker", parent: `${id}/c` },
+    kind: "worker",
+    parent: `${id}/c`,
   });
   expect((await bob.send("GET", at)).status).toBe(404);
 });

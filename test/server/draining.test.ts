@@ -97,7 +97,11 @@ async function beginRequest(
 ): Promise<() => Promise<Answer>> {
   const { hostname, port } = new URL(`http://${server.address}`);
   const sent = request({
-    ...{ host: hostname, port, path, agent: false, method: "POST" },
+    host: hostname,
+    port,
+    path,
+    agent: false,
+    method: "POST",
     headers: {
       ...client.authorization,
       "content-type": "application/json",

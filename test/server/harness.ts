@@ -1,4 +1,6 @@
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
@@ -67,6 +69,43 @@ export async function startServer(
   return server;
 }
 
+/** Sends a request without the end of its body. Resolves when the server has it. */
+export async function begin(
+  { address }: { readonly address: string },
+  path: string,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ finish(): Promise<Answer> }> {
+  const { hostname, port } = new URL(`http://${address}`);
+  const sent = request({
+    host: hostname,
+    port,
+    path,
+    method: "POST",
+    agent: false,
+    headers: {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      expect: "100-continue",
+      ...headers,
+    },
+  });
+  onTestFinished(() => void sent.destroy());
+  const answered = once(sent, "response") as Promise<[IncomingMessage]>;
+  answered.catch(() => {});
+  sent.on("error", () => {});
+  sent.flushHeaders();
+  await once(sent, "continue");
+  sent.write(body.slice(0, 10));
+  return {
+    finish: async () => {
+      sent.end(body.slice(10));
+      const [response] = await answered;
+      return { status: response.statusCode ?? 0, headers: response.headers, text: await text(response) };
+    },
+  };
+}
+
 /** A tool that writes, so that people are asked about it, and records its calls. */
 export class WritingTool {
   readonly inputs: unknown[] = [];
@@ -124,7 +163,9 @@ export class TestClient {
     const length = text === undefined ? {} : { "content-length": String(Buffer.byteLength(text)) };
     return send(this.#server, {
       ...more,
-      ...{ method, path, headers: { ...length, ...headers } },
+      method,
+      path,
+      headers: { ...length, ...headers },
       ...(text !== undefined && { body: text }),
     });
   }
@@ -233,7 +274,11 @@ export class EventReader {
     this.ended = ended.promise;
     const { hostname, port } = new URL(`http://${address}`);
     const sent = request({
-      ...{ host: hostname, port, path, agent: false, method: body === undefined ? "GET" : "POST" },
+      host: hostname,
+      port,
+      path,
+      agent: false,
+      method: body === undefined ? "GET" : "POST",
       headers: {
         ...headers,
         ...(body !== undefined && {

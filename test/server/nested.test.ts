@@ -69,14 +69,26 @@ test("the caller learns of a nested call which tool it is and its effect; others
   const toCaller = await alice.send("GET", pathOf(inquiry));
   const toApprover = await carol.send("GET", pathOf(inquiry));
   expect(JSON.parse(toCaller.text)).toEqual({
-    ...{ requestId: inquiry.requestId, kind: "call", sessionId: session, turnId, principal: "alice" },
-    ...{ messageId: expect.any(String), callId: "c1/1", parent: "c1", toolName: "inner" },
-    ...{ sideEffects: "write", choices: inquiry.choices },
-    ...{ askedAt: expect.any(Number), expiresAt: inquiry.expiresAt },
+    requestId: inquiry.requestId,
+    kind: "call",
+    sessionId: session,
+    turnId,
+    principal: "alice",
+    messageId: expect.any(String),
+    callId: "c1/1",
+    parent: "c1",
+    toolName: "inner",
+    sideEffects: "write",
+    choices: inquiry.choices,
+    askedAt: expect.any(Number),
+    expiresAt: inquiry.expiresAt,
   });
   expect(JSON.parse(toApprover.text)).toMatchObject({
-    ...{ arguments: JSON.stringify({ text: SECRET }), rules: [SECRET], question: SECRET },
-    ...{ projectedChanges: [SECRET], digest: inquiry.digest },
+    arguments: JSON.stringify({ text: SECRET }),
+    rules: [SECRET],
+    question: SECRET,
+    projectedChanges: [SECRET],
+    digest: inquiry.digest,
   });
   const edited = { text: `${SECRET}, edited` };
   expect((await carol.answer(inquiry, { decision: "allow", arguments: edited })).status).toBe(200);
@@ -89,8 +101,12 @@ test("the caller learns of a nested call which tool it is and its effect; others
     events.find((event) => event["callId"] === "c1/1" && event.type === type);
   expect(callers.received.map(({ type }) => type)).toEqual(others[0]?.received.map(({ type }) => type));
   expect(nested(callers.received, "tool.completed")).toEqual({
-    ...{ type: "tool.completed", callId: "c1/1", toolName: "inner", parent: "c1" },
-    ...{ at: expect.any(Number), success: true },
+    type: "tool.completed",
+    callId: "c1/1",
+    toolName: "inner",
+    parent: "c1",
+    at: expect.any(Number),
+    success: true,
   });
   for (const { received } of others) {
     expect(nested(received, "tool.completed")).toMatchObject({ execution: { output: SECRET } });

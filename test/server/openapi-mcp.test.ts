@@ -53,11 +53,13 @@ test("real responses of MCP and of the console's page match docs/openapi.yaml", 
     { token, body, template = path, ...headers }: Record<string, string | undefined> = {},
   ): Promise<Answer> => {
     const answer = await send(server, {
-      ...{ method, path },
+      method,
+      path,
       headers: {
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body !== undefined && {
-          ...{ "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) },
+          "content-type": "application/json",
+          "content-length": String(Buffer.byteLength(body)),
           accept: "application/json, text/event-stream",
         }),
         ...headers,

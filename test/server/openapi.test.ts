@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -21,6 +22,7 @@ import type { Answer } from "../executor/harness.ts";
 import { recordCalls, TemporaryDirectory } from "../journal/records.ts";
 import { Browser, startConsole } from "./console/console.ts";
 import { type ListedInquiry, pathOf, TestClient, WritingTool } from "./harness.ts";
+import { SubscribedBrowser, vapidKey } from "./notifying/push-browser.ts";
 
 interface Operation {
   readonly requestBody?: {
@@ -39,7 +41,7 @@ const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.me
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
 };
 const PATHS = Object.entries(DOCUMENT.paths).filter(([path]) =>
-  /^\/v1\/(sessions|confirmations|policy|pause|resume|journal|console|calls|programs)/.test(path),
+  /^\/v1\/(sessions|confirmations|policy|pause|resume|overview|journal|console|calls|programs)/.test(path),
 );
 
 const ajv = new Ajv2020({ strictTypes: false, strictRequired: false, keywords: ["components"] });
@@ -54,7 +56,9 @@ describe("docs/openapi.yaml", () => {
       sandboxes,
     });
     const service = new SessionService({
-      ...{ sessions, events: new EventStream() },
+      approves: () => false,
+      sessions,
+      events: new EventStream(),
       admin: new Admin(new ReloadableTools({ registry: new ToolRegistry(), policy: new HostPolicy() }), {}),
       inspected: { registry: new ToolRegistry(), redaction: new Redaction() },
       bounds: { mode: "cautious", workspaces: [], bodyBytes: 1_000 },
@@ -86,15 +90,24 @@ describe("docs/openapi.yaml", () => {
 
 test("real requests and responses match docs/openapi.yaml", async () => {
   const asks: Tool = {
-    ...{ name: "asks", description: "", inputSchema: { type: "object" }, sideEffects: "none" },
+    name: "asks",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "none",
     host: (_input, { ask }) => ask({ question: "Which?", choices: ["a", "b"] }),
   };
   using directory = new TemporaryDirectory();
   await using journal = await openJournal({ directory: directory.path });
   await recordCalls(journal, 2);
+  const { key } = vapidKey();
+  const devices = join(directory.path, "devices.json");
   const server = await startConsole([new WritingTool().tool, asks], {
-    ...{ journal, history: new JournalHistory(journal, directory.path) },
+    journal,
+    history: new JournalHistory(journal, directory.path),
+    sessions: { notify: { webPush: { key, contact: "mailto:ops@example.com", devices } } },
   });
+  const push = "/v1/console/push";
+  const { keys } = new SubscribedBrowser().subscription("");
   const erin = new TestClient(server, "erin");
   const [alice, carol, bob] = [
     new TestClient(server, "alice"),
@@ -115,6 +128,10 @@ test("real requests and responses match docs/openapi.yaml", async () => {
     expect([validate(body), validate.errors, method, template]).toEqual([true, null, method, template]);
     return body;
   };
+  const endpoint = "https://fcm.googleapis.com/fcm/send/1";
+  await check(push, "get", carol.send("GET", push));
+  await check(push, "post", carol.send("POST", push, { endpoint, keys }));
+  await check(push, "delete", carol.send("DELETE", push, { endpoint }));
   const at = "/v1/sessions/{id}";
   const open = (): Promise<unknown> =>
     check("/v1/sessions", "post", alice.send("POST", "/v1/sessions", { kind: "main" }));
@@ -128,6 +145,7 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check("/v1/sessions", "post", carol.send("POST", "/v1/sessions", {}));
   await check("/v1/sessions", "get", carol.send("GET", "/v1/sessions"));
   for (const [path, at] of [
+    ["/v1/overview", "/v1/overview?range=hour"],
     ["/v1/journal", "/v1/journal"],
     ["/v1/journal/calls", "/v1/journal/calls?limit=1"],
     ["/v1/journal/calls/{seq}", "/v1/journal/calls/2"],
@@ -223,6 +241,8 @@ test("real requests and responses match docs/openapi.yaml", async () => {
     await check("/v1/calls/{ref}", "get", browser.send("GET", `/v1/calls/${ref}`));
   await check("/v1/calls", "get", alice.send("GET", "/v1/calls"));
   await check("/v1/calls", "get", browser.send("GET", "/v1/calls?limit=0"));
+  const link = "/v1/console/answer-link";
+  await check(link, "post", browser.send("POST", link, { body: { token: "unknown" } }));
   await check(login, "delete", browser.send("DELETE", login));
   const methods = new Set([...exchanged].map((each) => each.replace(/ \d+$/, "")));
   const all = PATHS.flatMap(([path, operations]) =>

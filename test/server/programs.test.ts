@@ -38,14 +38,12 @@ test("people see the programs that wait, their open calls, and how long they hav
       .programs;
   const [one] = await list(carol);
   expect(one).toMatchObject({
-    ...{
-      sessionId: id,
-      turnId: "t1",
-      messageId: "m1",
-      callId: "c1",
-      principal: "alice",
-      toolName: "program",
-    },
+    sessionId: id,
+    turnId: "t1",
+    messageId: "m1",
+    callId: "c1",
+    principal: "alice",
+    toolName: "program",
     open: [
       { callId: "c1/1", toolName: "pay_bill", requestId: asked[0]?.requestId },
       { callId: "c1/2", toolName: "pay_bill", requestId: asked[1]?.requestId },

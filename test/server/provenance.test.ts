@@ -7,7 +7,10 @@ const list = { tool: "list_names", field: "" };
 
 test("a server's sessions know the user's words and earlier results, also under a policy that came later", async () => {
   const names = defineTool({
-    ...{ name: "list_names", description: "", inputSchema: { type: "object" }, sideEffects: "read" },
+    name: "list_names",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "read",
     host: () => ["rosa", "ben"],
   });
   const writing = new WritingTool("write_note", { sideEffects: "read" });

@@ -30,8 +30,13 @@ describe("a question of a tool over HTTP", () => {
   test("is told to clients that come later, and answered by an approver", async () => {
     const { alice, carol, session, inquiry, executions } = await waiting(WHICH);
     expect(inquiry).toMatchObject({
-      ...{ kind: "question", toolName: "asks", question: "Which \\u202egnp.exe?", missing: "" },
-      ...{ options: ["a", "b"], multiple: false, choices: ["answer", "deny"] },
+      kind: "question",
+      toolName: "asks",
+      question: "Which \\u202egnp.exe?",
+      missing: "",
+      options: ["a", "b"],
+      multiple: false,
+      choices: ["answer", "deny"],
     });
     expect(await carol.json("GET", pathOf(inquiry))).toMatchObject({ wholeQuestion: WHICH.question });
     const events = alice.events(`/v1/sessions/${session}/events`);

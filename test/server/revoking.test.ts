@@ -1,14 +1,11 @@
-import { once } from "node:events";
-import { type ClientRequest, type IncomingMessage, request } from "node:http";
-import { text } from "node:stream/consumers";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import type { Credential } from "../../src/server/access/credential.ts";
 import type { ServerOptions } from "../../src/server/options.ts";
-import type { Server } from "../../src/server/server.ts";
-import { type Answer, dispatchBody, executionOf } from "../executor/harness.ts";
+import { dispatchBody, executionOf } from "../executor/harness.ts";
 import {
+  begin,
   type ClientName,
   CREDENTIALS,
   pathOf,
@@ -41,38 +38,8 @@ function without(...names: readonly ClientName[]): readonly Credential[] {
   return CREDENTIALS.filter(({ token }) => !names.some((name) => TOKENS[name] === token));
 }
 
-/** Sends a request without the end of its body. Resolves when the server has it. */
-async function begin(
-  server: Server,
-  name: ClientName,
-  path: string,
-  body: string,
-): Promise<{ finish(): Promise<Answer> }> {
-  const { hostname, port } = new URL(`http://${server.address}`);
-  const sent: ClientRequest = request({
-    ...{ host: hostname, port, path, method: "POST", agent: false },
-    headers: {
-      authorization: `Bearer ${TOKENS[name]}`,
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(body),
-      expect: "100-continue",
-    },
-  });
-  onTestFinished(() => void sent.destroy());
-  const answered = once(sent, "response") as Promise<[IncomingMessage]>;
-  answered.catch(() => {});
-  sent.on("error", () => {});
-  sent.flushHeaders();
-  await once(sent, "continue");
-  sent.write(body.slice(0, 10));
-  return {
-    finish: async () => {
-      sent.end(body.slice(10));
-      const [response] = await answered;
-      const { statusCode = 0, headers } = response;
-      return { status: statusCode, headers, text: await text(response) };
-    },
-  };
+function isEdited(input: unknown): boolean {
+  return (input as { readonly text?: string }).text === "edited";
 }
 
 describe("a reload of the credentials", () => {
@@ -134,21 +101,72 @@ describe("a reload of the credentials", () => {
     const { server, writing, reload } = await reloadable();
     const alice = new TestClient(server, "alice");
     await alice.dispatch(await alice.open(), [CALL]);
-    const [inquiry] = await new TestClient(server, "carol").inquiries();
+    const carol = new TestClient(server, "carol");
+    const [inquiry] = await carol.inquiries();
     if (inquiry === undefined) throw new Error("no inquiry");
     const body = JSON.stringify({ decision: "allow", digest: inquiry.digest });
-    const begun = await begin(server, "carol", pathOf(inquiry), body);
+    const begun = await begin(server, pathOf(inquiry), body, carol.authorization);
     reload(credentials);
     expect(refusalOf(await begun.finish())).toBe("401 unauthenticated");
     expect(await new TestClient(server, "dave").inquiries()).toHaveLength(1);
     expect(writing.inputs).toEqual([]);
   });
 
+  test("refuses an answer whose arguments are still being checked when its credential is gone", async () => {
+    const checking = Promise.withResolvers<void>();
+    const checked = Promise.withResolvers<void>();
+    const policy = {
+      check: async ({ input }: { readonly input: unknown }) => {
+        if (isEdited(input)) {
+          checking.resolve();
+          await checked.promise;
+        }
+        return new HostPolicy().check();
+      },
+      explain: () => new HostPolicy().explain(),
+    };
+    const { server, writing, reload } = await reloadable({ policy });
+    const alice = new TestClient(server, "alice");
+    await alice.dispatch(await alice.open(), [CALL]);
+    const carol = new TestClient(server, "carol");
+    const [inquiry] = await carol.inquiries();
+    if (inquiry === undefined) throw new Error("no inquiry");
+    const answer = carol.answer(inquiry, { decision: "allow", arguments: { text: "edited" } });
+    await checking.promise;
+    reload(without("carol"));
+    checked.resolve();
+    expect(refusalOf(await answer)).toBe("401 unauthenticated");
+    expect(await new TestClient(server, "dave").inquiries()).toHaveLength(1);
+    expect(writing.inputs).toEqual([]);
+  });
+
+  test("refuses a policy that is still being read when the credential of its admin is gone", async () => {
+    const read = Promise.withResolvers<void>();
+    const beforePolicy = vi.fn(() => read.promise);
+    const onAdmin = vi.fn();
+    const { server, reload } = await reloadable({ beforePolicy, onAdmin });
+    const frank = new TestClient(server, "frank");
+    const text = "rules: []\n";
+    const replaced = frank.send("PUT", "/v1/policy", undefined, {
+      headers: { "content-type": "application/yaml", "content-length": String(text.length) },
+      body: text,
+    });
+    await vi.waitUntil(() => beforePolicy.mock.calls.length > 0);
+    reload(without("frank"));
+    read.resolve();
+    expect(refusalOf(await replaced)).toBe("401 unauthenticated");
+    expect(onAdmin).not.toHaveBeenCalled();
+  });
+
   test("refuses a call of the executor whose end arrives when its credential is gone", async () => {
     const { server, reload, writing } = await reloadable({ executor: true, credentials: CLIENTS });
     const body = dispatchBody({ name: "write_note", arguments: {} });
-    const begun = await begin(server, "alice", "/v1/dispatch", body);
-    const kept = await begin(server, "bob", "/v1/dispatch", body);
+    const [begun, kept] = await Promise.all(
+      (["alice", "bob"] as const).map((name) =>
+        begin(server, "/v1/dispatch", body, new TestClient(server, name).authorization),
+      ),
+    );
+    if (begun === undefined || kept === undefined) throw new Error("nothing was sent");
     reload(CLIENTS.slice(1));
     expect(refusalOf(await begun.finish())).toBe("401 unauthenticated");
     expect((await kept.finish()).status).toBe(200);

@@ -47,6 +47,27 @@ async function readyOf(server: Server): Promise<string> {
 
 const WRITE = { id: "c1", name: "write_note", arguments: {} };
 
+test("Results of a session that is being closed are not found, also once the store has none of them", async () => {
+  const [removed, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  class ClosingStore extends MemorySessionStore {
+    override async removeSession(id: string): Promise<void> {
+      super.removeSession(id);
+      removed.resolve();
+      await goOn.promise;
+    }
+  }
+  const server = await startServer([new WritingTool().tool], { sessions: { store: new ClosingStore() } });
+  const alice = new TestClient(server, "alice");
+  const id = await alice.open();
+  const { turnId } = await alice.dispatch(id, [{ ...WRITE, name: "nothing" }]);
+  expect(await alice.executions(id, turnId)).toHaveLength(1);
+  const closed = alice.send("DELETE", `/v1/sessions/${id}`);
+  await removed.promise;
+  expect(refusalOf(await alice.send("GET", `/v1/sessions/${id}/turns/${turnId}`))).toBe("404 not_found");
+  goOn.resolve();
+  expect((await closed).status).toBe(200);
+});
+
 test("Whatever a route does, a store that fails is 503 with the effect none, and the operator learns why", async () => {
   const { store, fail } = failing();
   const writing = new WritingTool();
@@ -76,7 +97,10 @@ test("Whatever a route does, a store that fails is 503 with the effect none, and
     fail(method);
     const { status, text } = await client.send(verb, path, body);
     expect([method, verb, path, status, JSON.parse(text)]).toEqual([
-      ...[method, verb, path, 503],
+      method,
+      verb,
+      path,
+      503,
       {
         error: {
           code: "store_failed",
@@ -219,7 +243,11 @@ test("The bodies of messages are counted until they end, even if clients leave b
   const { hostname: host, port } = new URL(`http://${server.address}`);
   const sent = Array.from({ length: 5 }, () => {
     const message = request({
-      ...{ host, port, method: "POST", path: `/v1/sessions/${id}/turns`, agent: false },
+      host,
+      port,
+      method: "POST",
+      path: `/v1/sessions/${id}/turns`,
+      agent: false,
       headers: {
         authorization: `Bearer ${TOKENS.alice}`,
         "content-type": "application/json",

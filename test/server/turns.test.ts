@@ -41,6 +41,18 @@ describe("messages", () => {
     ]);
   });
 
+  test("what a provider is not offered of the tools is told with them", async () => {
+    const many = Array.from({ length: 129 }, (_, at) => new WritingTool(`note_${at}`).tool);
+    const server = await startServer(many);
+    const alice = new TestClient(server, "alice");
+    const path = `/v1/sessions/${await alice.open()}/definitions`;
+    expect(await alice.json("GET", `${path}?format=openai`)).toMatchObject({
+      tools: { length: 128 },
+      problems: [{ tool: "note_128", path: "", reason: expect.any(String), effect: "left out" }],
+    });
+    expect(await alice.json("GET", path)).toMatchObject({ tools: { length: 129 }, problems: [] });
+  });
+
   test("the message of a provider is read, and the results are written, in its format", async () => {
     const server = await startServer([reading().tool]);
     const alice = new TestClient(server, "alice");
@@ -110,7 +122,11 @@ describe("messages", () => {
     const body = JSON.stringify({ turnId, calls: [READ] });
     const { hostname, port } = new URL(`http://${server.address}`);
     const sent = request({
-      ...{ hostname, port, agent: false, method: "POST", path: `/v1/sessions/${session}/turns` },
+      hostname,
+      port,
+      agent: false,
+      method: "POST",
+      path: `/v1/sessions/${session}/turns`,
       headers: {
         ...alice.authorization,
         "content-type": "application/json",

@@ -1,8 +1,13 @@
 import { callerOf, certifiedCallerOf, type Sender } from "../../executor/http/authentication.ts";
 import { compileNamePattern, type NamePattern } from "../../policy/match/name-pattern.ts";
-import type { Principal } from "../../policy/principal.ts";
+import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import type { Credential, Role } from "./credential.ts";
-import { OPERATOR_CALLER, type Operator } from "./operator.ts";
+
+/** Who logs in to the console with one-time tokens. It must not be a caller. */
+export type Operator = Pick<Credential, "id" | "roles" | "approves">;
+
+/** The name of the operator's sender. No other one has it: those of credentials have two words, or are `token`. */
+export const OPERATOR_CALLER = "console";
 
 /** What the access to a session depends on. */
 export interface OwnedSession {
@@ -74,7 +79,7 @@ export class Client {
 /** Finds what the senders of requests may do. */
 export class Clients {
   /** By the names of their senders. */
-  readonly #credentials = new Map<string, Pick<Credential, "roles" | "approves">>();
+  readonly #credentials = new Map<string, Pick<Credential, "id" | "roles" | "approves">>();
 
   /**
    * @param credentials Those that `withCredentials` added to an executor's.
@@ -85,6 +90,19 @@ export class Clients {
     for (const credential of credentials) {
       this.#credentials.set(nameOf(credential), credential);
     }
+  }
+
+  /** Whether a principal with one of the credentials may answer for a session. */
+  approves(id: string, session: OwnedSession): boolean {
+    const person: Sender = {
+      caller: "",
+      credential: "",
+      isSigned: false,
+      principal: { id, kind: "user" },
+    };
+    return [...this.#credentials.values()].some(
+      (rights) => rights.id === id && new Client(person, rights).approves(session),
+    );
   }
 
   of(sender: Sender): Client {
@@ -104,4 +122,11 @@ function rightsWithout({ expiresAt }: Sender): Pick<Credential, "roles"> {
 function nameOf({ id, token, certificate }: Credential): string {
   if (token !== undefined) return callerOf({ token });
   return certificate === undefined ? `key ${id}` : certifiedCallerOf({ certificate });
+}
+
+/** @throws {TypeError} if the operator is a caller. */
+export function operatorSender({ id, roles }: Operator): Sender {
+  if (roles.includes("caller")) throw new TypeError("the operator of the console must not be a caller");
+  const principal = checkPrincipal({ id, kind: "user" });
+  return { caller: OPERATOR_CALLER, credential: "", principal, isSigned: false };
 }

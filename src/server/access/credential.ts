@@ -1,7 +1,17 @@
 import type { KeyObject } from "node:crypto";
 import { TOKEN_ID_PREFIX } from "../../access-tokens/token-principal.ts";
+import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { Credentials } from "../../executor/http/authentication.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../executor/tls/client-certificate.ts";
+
+const NAMES: OptionNames<Credential> = {
+  id: true,
+  key: true,
+  token: true,
+  certificate: true,
+  roles: true,
+  approves: true,
+};
 
 /**
  * What a client may do. `client`: dispatch calls over the remote protocol, which run under the policy alone, so that no person
@@ -96,6 +106,7 @@ export function withCredentials(
   const certificates = [...(own.certificates ?? [])];
   for (const credential of more) {
     const { id, key, token, certificate } = credential;
+    refuseUnknown(credential, NAMES, `the credential '${id}'`);
     const problem = credentialProblem(credential);
     if (problem !== undefined) throw new TypeError(`the credential '${id}': ${problem}`);
     if (token !== undefined) tokens.push({ id, token });

@@ -23,6 +23,11 @@ const READING: RouteAccess = {
   refusal: "only approvers, readers and admins can read this",
 };
 const CONSOLE: RouteAccess = { roles: VIEWERS, refusal: "a caller cannot use the console" };
+const PUSH: RouteAccess = {
+  roles: ["approver"],
+  refusesCallers: true,
+  refusal: "only an approver can have a browser notified",
+};
 const ADMIN: RouteAccess = { roles: ["admin"], refusal: "only an admin can do this" };
 const MCP: RouteAccess = { roles: ["caller"], refusal: "only a caller can use the MCP server" };
 /** Dispatching calls about which no person is asked. */
@@ -33,7 +38,8 @@ const EXECUTOR: RouteAccess = {
 };
 /** Reading a session, by its caller and by those who inspect it. */
 const SEES: RouteAccess = {
-  ...{ roles: ["caller", ...VIEWERS], session: "sees" },
+  roles: ["caller", ...VIEWERS],
+  session: "sees",
   refusal: "a client of the executor has no sessions",
 };
 const PUBLIC: RouteAccess = { roles: [], refusal: "" };
@@ -77,7 +83,7 @@ export const ROUTE_ACCESS = Object.freeze({
   [`GET ${SESSION}/events`]: SEES,
   [`POST ${SESSION}/turns`]: {
     ...owner("only the caller of a session can dispatch calls in it"),
-    // Its caller never changes, its calls read its mode, and no message is kept of one that was closed.
+    // Its caller never changes, its calls read its mode, and no message is retained of one that was closed.
     sessionAgeMs: 60_000,
   },
   [`GET ${TURN}`]: SEES,
@@ -91,10 +97,12 @@ export const ROUTE_ACCESS = Object.freeze({
   [`POST ${SESSION}/changes`]: approver("only an approver can accept or reject changes"),
   "GET /v1/programs": READING,
   "GET /v1/confirmations": {
-    ...{ roles: VIEWERS, refusesCallers: true },
+    roles: VIEWERS,
+    refusesCallers: true,
     refusal: "a caller cannot list confirmations: they are events of its sessions",
   },
 
+  "GET /v1/overview": READING,
   "GET /v1/journal": READING,
   "GET /v1/journal/calls": READING,
   "GET /v1/journal/calls/:seq": READING,
@@ -108,10 +116,14 @@ export const ROUTE_ACCESS = Object.freeze({
   "POST /v1/pause": ADMIN,
   "POST /v1/resume": ADMIN,
 
-  // A login has its credential in its body, and what it ends is a login.
+  // A login and a link have their credential in the body, and what a login ends is a login.
   "POST /v1/console/session": PUBLIC,
   "DELETE /v1/console/session": PUBLIC,
   "GET /v1/console/session": CONSOLE,
+  "POST /v1/console/answer-link": PUBLIC,
+  "GET /v1/console/push": PUSH,
+  "POST /v1/console/push": PUSH,
+  "DELETE /v1/console/push": PUSH,
   "GET /v1/console/tools": READING,
   "GET /v1/calls": CONSOLE,
   "GET /v1/calls/events": CONSOLE,
@@ -129,7 +141,8 @@ export const ROUTE_ACCESS = Object.freeze({
 
 /** Who may log in to the console with a token. */
 export const LOGIN_ACCESS: RouteAccess = {
-  ...{ roles: VIEWERS, refusesCallers: true },
+  roles: VIEWERS,
+  refusesCallers: true,
   refusal: "a caller cannot log in: use the token of an approver, a reader or an admin",
 };
 

@@ -1,20 +1,87 @@
 import { readFile } from "node:fs/promises";
+import { LruMap } from "../../base/lru-map.ts";
 import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import type { EventStream } from "../../engine/call/events.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
-import type { SideEffects } from "../../tool/side-effects.ts";
-import { operatorSender } from "../access/operator.ts";
+import { operatorSender } from "../access/client.ts";
 import type { ReloadableTools } from "../reloadable-tools.ts";
-import { Beat } from "./calls/beat.ts";
+import { WaitingReaders } from "../waiting-readers.ts";
 import type { CallOrigin } from "./calls/call-record.ts";
-import { CallRing } from "./calls/call-ring.ts";
+import { type CallFacts, CallRing } from "./calls/call-ring.ts";
 import { CallSuggestions, type SuggestionParts } from "./calls/call-suggestion.ts";
 import { Logins } from "./login/logins.ts";
-import { WrongTokens } from "./login/wrong-tokens.ts";
 import type { ServedConsole } from "./options.ts";
-import { PageFiles } from "./page/page-files.ts";
+import { PageFiles } from "./page-files.ts";
+
+/** Milliseconds between two beats: readers get the changes of that time together. */
+const BEAT_MS = 100;
+
+/** Wakes readers some time after a change, so that many changes wake them once. A change costs the same for any number of them. */
+class ChangeSignal {
+  #version = 0;
+  readonly #readers = new WaitingReaders();
+  #isScheduled = false;
+
+  /** Counts the changes. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Something has changed. */
+  change(): void {
+    this.#version++;
+    if (!this.#readers.isEmpty) this.#schedule();
+  }
+
+  /**
+   * Waits until something has changed since a version, or the signal is aborted.
+   *
+   * @returns `true` if that took too long.
+   */
+  wait(since: number, signal: AbortSignal, maxMs: number): Promise<boolean> {
+    const waiting = this.#readers.wait(signal, maxMs);
+    if (!signal.aborted && since !== this.#version) this.#schedule();
+    return waiting;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setTimeout(() => {
+      this.#isScheduled = false;
+      this.#readers.wake();
+    }, BEAT_MS).unref();
+  }
+}
+
+const MAX_WRONG = 20;
+
+const WINDOW_MS = 60_000;
+
+const MAX_ADDRESSES = 1_000;
+
+/** Counts the wrong tokens of each address, of the latest 1,000. */
+class WrongTokens {
+  readonly #counts = new LruMap<string, { count: number; readonly since: number }>(MAX_ADDRESSES);
+
+  /** Whether an address has sent 20 wrong tokens within a minute. */
+  isTooMany(address: string): boolean {
+    return (this.#of(address)?.count ?? 0) >= MAX_WRONG;
+  }
+
+  add(address: string): void {
+    const counted = this.#of(address);
+    if (counted === undefined) this.#counts.set(address, { count: 1, since: Date.now() });
+    else counted.count++;
+  }
+
+  #of(address: string) {
+    const counted = this.#counts.get(address);
+    return counted !== undefined && Date.now() - counted.since < WINDOW_MS ? counted : undefined;
+  }
+}
 
 /** What the page shows of the server. */
 export interface ServerView {
@@ -32,9 +99,8 @@ export interface ServerView {
 }
 
 /** What a console needs of its server. */
-export interface ConsoleParts extends SuggestionParts {
+export interface ConsoleParts extends SuggestionParts, CallFacts {
   readonly state: () => ServerState;
-  readonly sideEffectsOf: (toolName: string) => SideEffects | undefined;
 }
 
 /** What changes of a {@link ServerView}. */
@@ -49,7 +115,7 @@ export class Console {
   readonly redaction: Redaction;
   readonly suggestions: CallSuggestions;
   /** Told of everything that the page shows as it happens. */
-  readonly beat: Beat = new Beat();
+  readonly beat: ChangeSignal = new ChangeSignal();
   #attention = 0;
   readonly #version: string;
   readonly #startedAt = Date.now();
@@ -63,7 +129,7 @@ export class Console {
     this.#state = parts.state;
     this.redaction = parts.redaction;
     this.suggestions = new CallSuggestions(parts);
-    this.calls = new CallRing(parts.sideEffectsOf, () => this.beat.change());
+    this.calls = new CallRing(parts, () => this.beat.change());
   }
 
   /** @throws {TypeError} as a rejection, if the page cannot be read, or the operator is a caller. */

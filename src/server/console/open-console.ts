@@ -1,24 +1,30 @@
 import { Redaction } from "../../redaction/redaction.ts";
 import type { ReloadableTools } from "../reloadable-tools.ts";
+import type { CallFacts } from "./calls/call-ring.ts";
 import { Console, type ServerState } from "./console.ts";
 import type { ServedConsole } from "./options.ts";
+
+interface OpenConsoleOptions extends Pick<CallFacts, "sessionOf"> {
+  readonly journal: boolean;
+  readonly redaction?: Redaction | undefined;
+}
 
 /**
  * Opens the console of a server with these tools.
  *
- * @param journal Whether the server records its calls.
- * @param redaction That of the server. Default: one that hides common secrets.
+ * @param options.journal Whether the server records its calls.
+ * @param options.redaction That of the server. Default: one that hides common secrets.
  * @throws {TypeError} as a rejection: see {@link Console.open}.
  */
 export function openConsole(
   options: ServedConsole,
   tools: ReloadableTools,
-  journal: boolean,
-  redaction: Redaction = new Redaction(),
+  { journal, redaction = new Redaction(), sessionOf }: OpenConsoleOptions,
 ): Promise<Console> {
   return Console.open(options, {
     redaction,
     tools: () => tools.registry.subjects,
+    sessionOf,
     state: () => stateOf(tools, journal),
     sideEffectsOf: (name) => tools.registry.find(name)?.tool.sideEffects,
   });
@@ -28,6 +34,8 @@ function stateOf({ registry, policy, isPaused }: ReloadableTools, journal: boole
   const { revision } = policy;
   return {
     ...(revision !== undefined && { policyRevision: revision }),
-    ...{ paused: isPaused, journal, tools: registry.size },
+    paused: isPaused,
+    journal,
+    tools: registry.size,
   };
 }

@@ -1,4 +1,4 @@
-import type { Operator } from "../access/operator.ts";
+import type { Operator } from "../access/client.ts";
 
 /** The console of a server: a page for people who watch its calls and answer its questions. */
 export interface ServedConsole {

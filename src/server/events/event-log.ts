@@ -11,7 +11,7 @@ export interface LoggedEvent {
   readonly callerData?: string;
 }
 
-/** Bounds of the events that are kept for clients that read slowly, or come back. */
+/** Bounds of the events that are retained for clients that read slowly, or come back. */
 export interface EventLogBounds {
   readonly events: number;
   readonly bytes: number;
@@ -28,7 +28,7 @@ export class EventLog {
   #bytes = 0;
   #isClosed = false;
 
-  /** @param onBytes Called with each change of the bytes that are kept. */
+  /** @param onBytes Called with each change of the bytes that are retained. */
   constructor(bounds: EventLogBounds, onBytes: (change: number) => void) {
     this.#bounds = bounds;
     this.#onBytes = onBytes;
@@ -63,7 +63,7 @@ export class EventLog {
     return true;
   }
 
-  /** Returns the event after the one with this number, and how many between them are no longer kept. */
+  /** Returns the event after the one with this number, and how many between them are no longer retained. */
   after(number: number): { readonly event: LoggedEvent | undefined; readonly lost: number } {
     const wanted = Math.max(number + 1, this.#first);
     return { event: this.#events.get(wanted), lost: wanted - number - 1 };

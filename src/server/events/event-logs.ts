@@ -1,6 +1,6 @@
 import { EventLog, type LoggedEvent } from "./event-log.ts";
 
-/** The events that are kept of each session. */
+/** The events that are retained of each session. */
 const SESSION_BOUNDS = { events: 1_000, bytes: 4 * 1_024 * 1_024 } as const;
 /** The bytes of the events of all sessions. Beyond it, the session that was silent for longest loses its events. */
 const MAX_BYTES = 128 * 1_024 * 1_024;

@@ -66,7 +66,12 @@ export function publicInquiryEvent(event: InquiryEvent, isCaller: boolean): obje
   const { decision, by, at } = event.resolution;
   return {
     type: "tool.confirmation_resolved",
-    ...{ requestId, sessionId, callId, turnId, toolName: shown.toolName, decision },
+    requestId,
+    sessionId,
+    callId,
+    turnId,
+    toolName: shown.toolName,
+    decision,
     ...(parent !== undefined && { parent }),
     ...(by !== undefined && { by }),
     at,

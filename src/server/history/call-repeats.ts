@@ -55,8 +55,11 @@ export class CallRepeats {
     const read = registry.validate(call.tool, call.args);
     if (!("input" in read)) throw notRepeatable("the tool does not accept the arguments any more");
     const request = {
-      ...{ callId: idOf(call), sessionId: SESSION_ID, input: read.input },
-      ...{ canonical: new CanonicalJson(read.input), tool: registered.subject },
+      callId: idOf(call),
+      sessionId: SESSION_ID,
+      input: read.input,
+      canonical: new CanonicalJson(read.input),
+      tool: registered.subject,
       ...(principal && { principal }),
     };
     return checkDecision(await policy.check(Object.freeze(request)));

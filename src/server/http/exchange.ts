@@ -20,7 +20,8 @@ export interface BodyBudget {
 /** What a request passed, and by which credentials are found. */
 export interface Access {
   readonly guards: Guards;
-  readonly clients: Clients;
+  /** Those that there are now: they can be replaced while a body arrives. */
+  clients(): Clients;
 }
 
 /** Why a request is aborted whose connection was closed. One for all: it ends every request, and an error costs its stack. */
@@ -41,10 +42,8 @@ export class Exchange {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    sender: Sender,
-    client: Client,
+    { sender, client, access }: { readonly sender: Sender; readonly client: Client; readonly access: Access },
     bodies: BodyBudget,
-    access: Access,
   ) {
     this.access = access;
     this.request = request;
@@ -63,14 +62,14 @@ export class Exchange {
     return this.#closing.signal;
   }
 
-  /** Aborted when the client may no longer do what it could when the request came. */
+  /** Aborted when the client may no longer do what it could when the request came, with what it then reads as the reason. */
   get revoked(): AbortSignal {
     return this.#revoking.signal;
   }
 
-  /** Refuses the request if its body has not arrived, and ends its stream of events. */
+  /** Refuses the request if it has had no effect yet, and ends its stream of events. */
   revoke(): void {
-    this.#revoking.abort();
+    this.#revoking.abort(revoked());
   }
 
   /**
@@ -103,6 +102,7 @@ export class Exchange {
       );
     }
     const body = await this.#readBytes(bytes);
+    this.revoked.throwIfAborted();
     this.#bodyBytes = bytes;
     const digest = this.request.headers["content-digest"];
     if ((this.sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
@@ -127,7 +127,7 @@ export class Exchange {
       return true;
     };
     const close = (): void => reject(badRequest("the connection was closed"));
-    const revoke = (): void => reject(revoked());
+    const revoke = (): void => reject(this.revoked.reason);
     this.closed.addEventListener("abort", close);
     this.revoked.addEventListener("abort", revoke);
     readBody(this.request, bytes, reserve, resolve);

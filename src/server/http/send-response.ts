@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { limitUnread } from "../../executor/http/respond.ts";
+import type { UnreadAnswers } from "../../executor/load/unread-answers.ts";
 import type { UnreadBytes } from "../events/stream-room.ts";
 import { overloaded } from "./refusals.ts";
 
@@ -23,7 +25,7 @@ export async function sendResponse(
   }
   const headers = Object.fromEntries(from.headers);
   // A response to `HEAD` has no body.
-  if (from.body !== null && from.headers.get("content-type")?.startsWith("text/event-stream")) {
+  if (from.body !== null && isStream(from)) {
     to.writeHead(from.status, headers);
     to.flushHeaders();
     await pump(from.body, to, ended);
@@ -38,6 +40,34 @@ export async function sendResponse(
   }
   to.writeHead(from.status, from.status === 204 ? headers : { ...headers, "content-length": body.length });
   to.end(body);
+}
+
+/**
+ * Sends a response of which a streamed body is pushed, however fast the client reads. What it has not read waits here, and not in
+ * the body, so that it counts.
+ *
+ * @param unread Where that has to have room: the connection is closed otherwise.
+ */
+export async function sendPushed(from: Response, to: ServerResponse, unread: UnreadAnswers): Promise<void> {
+  limitUnread(to, unread);
+  if (from.body === null || to.destroyed || !isStream(from)) {
+    await sendResponse(from, to, new AbortController().signal);
+    return;
+  }
+  to.writeHead(from.status, Object.fromEntries(from.headers));
+  to.flushHeaders();
+  const reader = from.body.getReader();
+  to.on("close", () => void reader.cancel());
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || to.destroyed || to.writableEnded) break;
+    if (!to.write(value) && !unread.settle(to.writableLength)) to.destroy();
+  }
+  to.end();
+}
+
+function isStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
 async function pump(body: ReadableStream<Uint8Array>, to: ServerResponse, ended: AbortSignal): Promise<void> {

@@ -1,13 +1,21 @@
 import { basename, dirname, sep } from "node:path";
 import type { LatestDiff } from "../../journal/diff/latest/latest-diff.ts";
 import type { HistoryCall } from "../../journal/history/recorded-history.ts";
-import { principalIn } from "../../journal/history/recorded-history.ts";
 import type { JournalEntry } from "../../journal/line/entry.ts";
+import { principalIn } from "../../journal/read/record-members.ts";
 import type { JournalContradiction, JournalReport } from "../../journal/verify/report.ts";
-import type { JsonValue } from "../../json/value.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
+import { toPrintableJson } from "../../rendering/printable-json.ts";
+import { render, textOf } from "../../rendering/render.ts";
 import { toLine } from "../../rendering/shown.ts";
-import { jsonText, showJson } from "./show-json.ts";
+
+const MAX_TEXT_CHARS = 4_000;
+
+/** The most items of a list, and members of an object. */
+const MAX_ITEMS = 1_000;
+
+const MAX_DEPTH = 16;
 
 const MAX_NAME_CHARS = 256;
 const MAX_RULES = 20;
@@ -15,20 +23,31 @@ const MAX_ARGUMENT_CHARS = 200_000;
 /** The most characters of a record without its arguments. */
 const MAX_ENTRY_CHARS = 1_000_000;
 
+/** Shows a name of a record, which can be any text, in a line without secrets. */
+export function shownName(name: string, redaction: Redaction): string {
+  return toLine(redaction.text(name), MAX_NAME_CHARS);
+}
+
 /** A recorded call as it is listed. Records can be forged: every member can have any type. */
 export function callView(call: HistoryCall, redaction: Redaction): object {
   const { begin, end } = call;
   const { seq, at, tool_call_id: callId, tool, session, decision, sideEffects, argumentDigest } = begin;
   const { code, effect } = end ?? begin;
   const text = (value: JsonValue | undefined): string | undefined =>
-    typeof value === "string" ? toLine(redaction.text(value), MAX_NAME_CHARS) : undefined;
+    typeof value === "string" ? shownName(value, redaction) : undefined;
   const principal = text(principalIn(begin));
   return {
     seq,
-    ...{ callId: text(callId) ?? "", toolName: text(tool) ?? "", sessionId: text(session) ?? "" },
+    callId: text(callId) ?? "",
+    toolName: text(tool) ?? "",
+    sessionId: text(session) ?? "",
     ...(principal !== undefined && { principal: { id: principal } }),
-    ...{ at, state: stateOf(call), decision: text(decision), sideEffects: text(sideEffects) },
-    ...{ code: text(code), effect: text(effect) },
+    at,
+    state: stateOf(call),
+    decision: text(decision),
+    sideEffects: text(sideEffects),
+    code: text(code),
+    effect: text(effect),
     ...(end !== undefined && { durationMs: Math.max(0, end.at - at) }),
     argumentDigest: text(argumentDigest),
   };
@@ -52,7 +71,9 @@ export function reportView(report: JournalReport, redaction: Redaction): object 
   const { first, last, torn, contradiction, checkpoints } = report;
   const isIntact = contradiction === undefined;
   return {
-    ...{ isIntact, first, last },
+    isIntact,
+    first,
+    last,
     ...(torn && { tornBytes: torn.bytes }),
     ...(contradiction && { contradiction: contradictionView(contradiction, redaction) }),
     ...(checkpoints && { checkpoints }),
@@ -67,7 +88,11 @@ export function latestDiffView(
   return {
     compared,
     changed: changed.map(({ seq, tool, before, after, changes, rules }) => ({
-      ...{ seq, toolName: toLine(redaction.text(tool), MAX_NAME_CHARS), before, after, changes },
+      seq,
+      toolName: shownName(tool, redaction),
+      before,
+      after,
+      changes,
       rules: rules.slice(0, MAX_RULES).map((rule) => toLine(rule, MAX_NAME_CHARS)),
     })),
     counts: { same: compared - different, different, undecided, undecidable },
@@ -82,7 +107,8 @@ function contradictionView(
   const name = file === undefined ? undefined : basename(file);
   const shown = file === undefined ? message : message.replaceAll(dirname(file) + sep, "");
   return {
-    ...{ kind, seq },
+    kind,
+    seq,
     ...(through !== undefined && { through }),
     ...(name !== undefined && { file: toLine(name) }),
     message: toLine(redaction.text(shown)),
@@ -100,4 +126,34 @@ function recordView({ seq, at, type, ...others }: Omit<JournalEntry, "prev">, re
   const own = { seq, at, type: toLine(String(type)) };
   const view = { ...(showJson(others, redaction) as object), ...own };
   return JSON.stringify(view).length <= MAX_ENTRY_CHARS ? view : own;
+}
+
+/** Returns a value whose texts and names are without secrets, rendered and cut. What is too deep or too many is left out. */
+export function showJson(value: JsonValue, redaction: Redaction, depth = 0): JsonValue {
+  if (typeof value === "string") return toLine(redaction.text(value), MAX_TEXT_CHARS);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === MAX_DEPTH) return "[left out]";
+  if (!isJsonObject(value)) {
+    return value.slice(0, MAX_ITEMS).map((item) => showJson(item, redaction, depth + 1));
+  }
+  const members = Object.entries(value).slice(0, MAX_ITEMS);
+  return Object.fromEntries(
+    members.map(([name, member = null]) => [
+      toLine(redaction.text(name), MAX_NAME_CHARS),
+      showJson(member, redaction, depth + 1),
+    ]),
+  );
+}
+
+/** Returns a value as printable JSON text without secrets. Of a long one, the beginning and the end are left. */
+function jsonText(value: JsonValue, redaction: Redaction, chars: number): string {
+  let text: string;
+  try {
+    text = toPrintableJson(redaction.json(value)).text;
+  } catch (error) {
+    // The stack overflows on forged values that are deeper than those of any call.
+    if (error instanceof RangeError) return "[left out]";
+    throw error;
+  }
+  return text.length <= chars ? text : textOf(render(text, { chars, syntax: "json", keepsLines: true }));
 }

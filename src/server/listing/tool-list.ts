@@ -1,10 +1,24 @@
 import type { RegisteredTool } from "../../engine/registered-tool.ts";
+import type { DefinitionPins } from "../../engine/registry-options.ts";
 import type { Tool } from "../../engine/tool.ts";
+import { changedValues } from "../../pins/compare-definitions.ts";
+import { showChanges } from "../../pins/show-changes.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
 import { toPrintableJson } from "../../rendering/printable-json.ts";
 import { render, textOf } from "../../rendering/render.ts";
 import type { Inspected } from "../inspected.ts";
 import { type ShownComponent, showComponent } from "./show-component.ts";
-import { pinOf } from "./show-pin.ts";
+
+/** Whether the definition of a tool is the one that was approved. */
+interface ShownPin {
+  /** `none` if nothing is pinned, `new` if no definition of the tool was approved. */
+  readonly state: "pinned" | "changed" | "new" | "none";
+  /** What changed: the approved value above the current one. With `changed`. */
+  readonly diff?: string;
+}
+
+/** The most characters of a difference. */
+const MAX_CHARS = 100_000;
 
 /** A page of the tools. */
 interface ToolPage {
@@ -65,7 +79,8 @@ export class ToolList {
     return {
       name: textOf(render(tool.name)),
       description: textOf(render(description, { chars: MAX_DESCRIPTION_CHARS, keepsLines: true })),
-      ...{ sideEffects: subject.sideEffects, sandboxes: subject.sandboxes },
+      sideEffects: subject.sideEffects,
+      sandboxes: subject.sandboxes,
       ...(schema.length <= MAX_SCHEMA_CHARS && { inputSchema: schema }),
       source: sourceOf(tool),
       pin: pinOf(found, registry.pins, redaction),
@@ -88,4 +103,19 @@ function sourceOf({ remote, wasm }: Tool<never, never>): string {
     return `mcp:${textOf(render(String(remote.mcp.toJSON()["server"]), { chars: 256 }))}`;
   }
   return wasm === undefined ? "config" : "component";
+}
+
+/** Compares the definition of a tool with the approved one. Neither is trusted. */
+function pinOf(
+  { tool: { name }, definition }: RegisteredTool<never>,
+  pins: DefinitionPins | undefined,
+  redaction: Redaction,
+): ShownPin {
+  if (pins === undefined) return { state: "none" };
+  if (pins.isApproved(name, definition)) return { state: "pinned" };
+  const approved = pins.approvedDefinition?.(name);
+  if (approved === undefined) return { state: "new" };
+  const values = changedValues(redaction.json(approved), redaction.json(definition.describe()));
+  const { text } = showChanges([{ kind: "tools", name, change: "changed", values }]);
+  return { state: "changed", diff: text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text };
 }

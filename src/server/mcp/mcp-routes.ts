@@ -8,8 +8,7 @@ import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { admit } from "../http/admit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { draining, notFound } from "../http/refusals.ts";
-import { MCP_PATH } from "./mcp-path.ts";
-import { ProtectedResource } from "./protected-resource.ts";
+import { MCP_PATH, ProtectedResource } from "./protected-resource.ts";
 import type { TokenSenders } from "./token-senders.ts";
 
 const METHODS: readonly string[] = ["GET", "POST", "DELETE"];
@@ -75,7 +74,9 @@ export class McpRoutes {
       value === undefined || name.startsWith(":") ? [] : [[name, String(value)]],
     );
     const routed = new Request(`http://server${MCP_PATH}`, {
-      ...{ method, headers: entries, signal: closed },
+      method,
+      headers: entries,
+      signal: closed,
       ...(body !== undefined && { body }),
     });
     return this.server.fetch(routed, { principal });

@@ -1,7 +1,9 @@
 import type { AccessTokenProblem } from "../../access-tokens/access-token-error.ts";
 import { type AccessTokenOptions, checkAccessTokenOptions } from "../../access-tokens/options.ts";
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
-import { MCP_PATH } from "./mcp-path.ts";
+
+/** The path of the MCP server. */
+export const MCP_PATH = "/mcp";
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 

@@ -1,26 +1,56 @@
-import { type Receiver, receiverName, sendTo } from "../../base/receiver.ts";
 import { describeThrown } from "../../base/thrown.ts";
-import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
 import type { InquiryEvent } from "../../sessions/confirmations/inquiry-listeners.ts";
+import { type Channel, openChannel, pushChannel } from "./channel.ts";
+import { type NotifiedInquiry, summaryOf } from "./notification.ts";
+import type { Notify } from "./notify.ts";
+import type { PushDevices } from "./push-devices.ts";
 
-/** How many notifications are sent at once. */
-const MAX_SENDING = 4;
-const TIMEOUT_MS = 5_000;
+/** For how long inquiries are gathered for one notification. */
+const GATHER_MS = 1_000;
 
-/** Tells a program or a server of the inquiries that no attached approver sees. A failure changes nothing else. */
+/** Options of {@link Notifier}. */
+export interface NotifierOptions {
+  /** Checked. */
+  readonly notify: Notify;
+  /** Returns what people call a session; `undefined` if it has no name. */
+  readonly nameOf: (sessionId: string) => string | undefined;
+  /** Whether an approver follows the events of a session. */
+  readonly isSeen: (sessionId: string) => boolean;
+  /** The browsers in which approvers subscribed. Default: none. */
+  readonly devices?: PushDevices | undefined;
+  /** Whether a person may answer an inquiry now. */
+  readonly mayAnswer: (by: string, inquiry: Inquiry) => boolean;
+  /** Returns the link with which an inquiry can be answered; `undefined` if it has none but that to the page. */
+  readonly answerLink: (inquiry: Inquiry) => string | undefined;
+}
+
+/**
+ * Tells people, a program or a server of the inquiries that no attached approver sees: of those that open within a second,
+ * or while others are sent, together. A failure changes nothing else.
+ */
 export class Notifier {
-  readonly #receiver: Receiver;
-  readonly #isSeen: (sessionId: string) => boolean;
-  /** Open inquiries that wait for a place, by their ids: as many as can be open. */
+  readonly #notify: Notify;
+  readonly #channel: Channel | undefined;
+  readonly #devices: PushDevices | undefined;
+  readonly #mayAnswer: NotifierOptions["mayAnswer"];
+  readonly #nameOf: NotifierOptions["nameOf"];
+  readonly #isSeen: NotifierOptions["isSeen"];
+  readonly #answerLink: NotifierOptions["answerLink"];
+  /** Open inquiries that nobody was notified of, by their ids: as many as can be open. */
   readonly #waiting = new Map<string, Inquiry>();
   readonly #closing = new AbortController();
-  #sending = 0;
+  #timer: NodeJS.Timeout | undefined;
 
-  /** @param isSeen Whether an approver follows the events of a session. */
-  constructor(receiver: Receiver, isSeen: (sessionId: string) => boolean) {
-    this.#receiver = receiver;
+  constructor({ notify, devices, mayAnswer, nameOf, isSeen, answerLink }: NotifierOptions) {
+    this.#notify = notify;
+    const isForDevicesOnly = notify.webPush !== undefined && notify.webPush.subscriptions === undefined;
+    this.#channel = isForDevicesOnly ? undefined : openChannel(notify);
+    this.#devices = devices;
+    this.#mayAnswer = mayAnswer;
+    this.#nameOf = nameOf;
     this.#isSeen = isSeen;
+    this.#answerLink = answerLink;
   }
 
   /** Takes each event of an inquiry. */
@@ -28,43 +58,77 @@ export class Notifier {
     if (type === "resolved") this.#waiting.delete(inquiry.id);
     else if (!this.#closing.signal.aborted) {
       this.#waiting.set(inquiry.id, inquiry);
-      this.#sendNext();
+      this.#timer ??= setTimeout(() => void this.#send(), GATHER_MS);
     }
   }
 
   /** Ends what is being sent, and sends nothing more. */
   close(): void {
     this.#waiting.clear();
+    clearTimeout(this.#timer);
     this.#closing.abort();
   }
 
-  #sendNext(): void {
-    for (const inquiry of this.#waiting.values()) {
-      if (this.#sending >= MAX_SENDING) return;
-      this.#waiting.delete(inquiry.id);
-      if (this.#isSeen(inquiry.sessionId)) continue;
-      this.#sending++;
-      void this.#send(inquiry).finally(() => {
-        this.#sending--;
-        this.#sendNext();
+  /** Sends what was gathered, and then what has been meanwhile. Never rejects. */
+  async #send(): Promise<void> {
+    const unseen = [...this.#waiting.values()].filter(({ sessionId }) => !this.#isSeen(sessionId));
+    this.#waiting.clear();
+    if (this.#channel !== undefined) await this.#tell(this.#channel, unseen);
+    await this.#tellDevices(unseen);
+    const isLeft = this.#waiting.size > 0 && !this.#closing.signal.aborted;
+    this.#timer = isLeft ? setTimeout(() => void this.#send(), GATHER_MS) : undefined;
+  }
+
+  /** Tells each person of what they may answer. */
+  async #tellDevices(inquiries: readonly Inquiry[]): Promise<void> {
+    const { webPush } = this.#notify;
+    const devices = this.#devices;
+    if (devices === undefined || webPush === undefined) return;
+    const people = Map.groupBy(devices.all, ({ by }) => by);
+    const told = [...people].map(([by, own]) =>
+      this.#tell(
+        pushChannel(webPush, own, (gone) => void devices.forget(gone)),
+        inquiries.filter((inquiry) => this.#mayAnswer(by, inquiry)),
+      ),
+    );
+    await Promise.all(told);
+  }
+
+  async #tell(channel: Channel, inquiries: readonly Inquiry[]): Promise<void> {
+    if (inquiries.length === 0) return;
+    const { signal } = this.#closing;
+    const { consoleUrl } = this.#notify;
+    try {
+      const link = consoleUrl === undefined ? undefined : `${consoleUrl}/console/#/waiting`;
+      const notification = {
+        inquiries: inquiries.map((inquiry) => this.#notified(inquiry)),
+        ...(link !== undefined && { link }),
+      };
+      await channel.send(notification, signal);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      const { message } = describeThrown(thrown);
+      process.emitWarning(`A notification of an inquiry was not accepted: ${channel.name}: ${message}`, {
+        code: "SANDGATE_NOTIFY_FAILED",
       });
     }
   }
 
-  /** Never rejects. */
-  async #send({ id: requestId, sessionId, shown }: Inquiry): Promise<void> {
-    const { signal } = this.#closing;
-    // The arguments are only for those whom the server has authenticated.
-    const text = JSON.stringify({ requestId, sessionId, toolName: shown.toolName });
-    try {
-      await sendTo(this.#receiver, text, { timeoutMs: TIMEOUT_MS, mediaType: JSON_MEDIA_TYPE, signal });
-    } catch (thrown) {
-      if (signal.aborted) return;
-      const { message } = describeThrown(thrown);
-      process.emitWarning(
-        `A notification of an inquiry was not accepted: ${receiverName(this.#receiver)}: ${message}`,
-        { code: "SANDGATE_NOTIFY_FAILED" },
-      );
-    }
+  #notified(inquiry: Inquiry): NotifiedInquiry {
+    const { consoleUrl, summary = false } = this.#notify;
+    const { id, sessionId, shown } = inquiry;
+    const sessionName = this.#nameOf(sessionId);
+    // The arguments are only for those whom the server has authenticated, unless the operator said otherwise.
+    return {
+      requestId: id,
+      sessionId,
+      ...(sessionName !== undefined && { sessionName }),
+      toolName: shown.toolName,
+      sideEffects: shown.sideEffects,
+      ...(consoleUrl !== undefined && {
+        link: this.#answerLink(inquiry) ?? `${consoleUrl}/console/#/waiting/${encodeURIComponent(id)}`,
+      }),
+      ...(summary && { summary: summaryOf(inquiry) }),
+    };
   }
 }

@@ -11,6 +11,7 @@ export function adminRoutes(app: App, { admin }: SessionService): void {
     const { problems, revision } = await admin.replacePolicy(
       await env.readText(POLICY_MEDIA_TYPES),
       env.client,
+      env.revoked,
     );
     if (revision === undefined) throw invalidPolicy(problems);
     return json({ revision, warnings: problems });

@@ -5,6 +5,7 @@ import { admit } from "../http/admit.ts";
 import { notFound, storeFailed } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes } from "./admin.ts";
+import { answerLinkRoutes } from "./answer-links.ts";
 import { approvalRoutes } from "./approvals.ts";
 import { callRoutes } from "./calls.ts";
 import { changeRoutes } from "./changes.ts";
@@ -14,6 +15,7 @@ import { eventRoutes } from "./events.ts";
 import { journalRoutes } from "./journal.ts";
 import { journalTrialRoutes } from "./journal-trials.ts";
 import { messageRoutes } from "./messages.ts";
+import { overviewRoutes } from "./overview.ts";
 import { programRoutes } from "./programs.ts";
 import type { App, AppBindings } from "./session-app.ts";
 import { sessionRoutes } from "./sessions.ts";
@@ -21,9 +23,22 @@ import { toolRoutes } from "./tools.ts";
 import { turnRoutes } from "./turns.ts";
 
 const ROUTES = [
-  ...[sessionRoutes, messageRoutes, turnRoutes, eventRoutes],
-  ...[confirmationRoutes, approvalRoutes, changeRoutes, adminRoutes, programRoutes],
-  ...[toolRoutes, journalRoutes, journalTrialRoutes, consoleRoutes, callRoutes],
+  sessionRoutes,
+  messageRoutes,
+  turnRoutes,
+  eventRoutes,
+  confirmationRoutes,
+  approvalRoutes,
+  changeRoutes,
+  adminRoutes,
+  programRoutes,
+  toolRoutes,
+  overviewRoutes,
+  journalRoutes,
+  journalTrialRoutes,
+  consoleRoutes,
+  callRoutes,
+  answerLinkRoutes,
 ];
 
 /** Returns the routes of the sessions, which clients can use as {@link ROUTE_ACCESS} says. They throw refusals. */

@@ -1,4 +1,4 @@
-import { digestOfAll } from "../../changes/pending/digest-of-all.ts";
+import { digestOfAll } from "../../changes/pending/pending.ts";
 import type { ShownChange } from "../../sessions/changes/session-changes.ts";
 import type { Session } from "../../sessions/session.ts";
 import { badRequest, conflict, notFound, unprocessable } from "../http/refusals.ts";
@@ -9,7 +9,7 @@ import type { App } from "./session-app.ts";
 /** The most characters of differences in a list. The others can be read one by one. */
 const MAX_SHOWN_CHARS = 4_000_000;
 
-/** Lists, accepts and rejects the held changes of a session. */
+/** Lists, accepts and rejects the staged changes of a session. */
 export function changeRoutes(app: App, service: SessionService): void {
   app.get("/v1/sessions/:id/changes", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));

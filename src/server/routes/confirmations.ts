@@ -2,9 +2,10 @@ import type { Inquiry, InquiryRecord } from "../../sessions/confirmations/inquir
 import type { Session } from "../../sessions/session.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { conflict, gone, notFound, unprocessable } from "../http/refusals.ts";
+import { approverInquiryView } from "../listing/current-text.ts";
 import type { SessionService } from "../service.ts";
 import type { Answer } from "../shapes.ts";
-import { callerWholeInquiryView, inquiryView, wholeInquiryView } from "../views.ts";
+import { callerWholeInquiryView, inquiryView, inSession, wholeInquiryView } from "../views.ts";
 import type { App } from "./session-app.ts";
 
 const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
@@ -14,19 +15,20 @@ export function confirmationRoutes(app: App, service: SessionService): void {
   app.get("/v1/confirmations", async ({ env, json }) => {
     const { client } = env;
     const { sessions } = service;
-    const seen: Inquiry[] = [];
+    const seen: object[] = [];
     for (const inquiry of sessions.openInquiries()) {
       const session = sessions.get(inquiry.sessionId) ?? (await sessions.find(inquiry.sessionId));
-      if (session !== undefined && client.sees(session)) seen.push(inquiry);
+      if (session !== undefined && client.sees(session)) seen.push(inSession(inquiryView(inquiry), session));
     }
-    return json({ confirmations: seen.map(inquiryView) });
+    return json({ confirmations: seen });
   });
 
   app.get(PATH, async ({ env, req, json }) => {
     const { session, record } = await find(service, env, req.param());
     if (!env.client.inspects(session)) return json(callerWholeInquiryView(record));
     const tool = service.inspected.registry.find(record.inquiry.shown.toolName)?.tool;
-    return json(wholeInquiryView(record, tool));
+    const view = env.client.approves(session) ? approverInquiryView : wholeInquiryView;
+    return json(inSession(view(record, tool), session));
   });
 
   app.post(PATH, async ({ env, req, json }) => {
@@ -38,7 +40,8 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     // One to a question is for a call that runs.
     if (answer.decision === "allow" || answer.decision === "always") service.refuseIfPaused();
     const { inquiry } = record;
-    const outcome = await session.answer(inquiry.id, { ...answer, by, turnId: inquiry.turnId });
+    const { turnId } = inquiry;
+    const outcome = await session.answer(inquiry.id, { ...answer, by, turnId, signal: env.revoked });
     switch (outcome.outcome) {
       case "resolved":
         return json({ requestId: inquiry.id, ...outcome.resolution });

@@ -1,16 +1,18 @@
 import { LOGIN_ACCESS } from "../access/route-access.ts";
 import type { Console } from "../console/console.ts";
-import { setCookie } from "../console/login/cookie.ts";
-import { LOGIN_MS } from "../console/login/logins.ts";
-import { LOGIN_PATH } from "../console/login/request-login.ts";
+import { LOGIN_MS, LOGIN_PATH, setCookie } from "../console/login/logins.ts";
 import { admit } from "../http/admit.ts";
 import { isOwnOrigin } from "../http/origins.ts";
-import { forbidden, notFound, overloaded, unauthenticated } from "../http/refusals.ts";
+import { badRequest, forbidden, notFound, overloaded, unauthenticated } from "../http/refusals.ts";
+import { isPushSubscription } from "../notifying/notify.ts";
+import type { PushDevices } from "../notifying/push-devices.ts";
 import type { SessionService } from "../service.ts";
-import type { ConsoleLogin } from "../shapes.ts";
+import type { ConsoleLogin, ForgottenPush, NewPush } from "../shapes.ts";
 import type { App } from "./session-app.ts";
 
-/** Logs browsers in and out of the console. */
+const PUSH_PATH = "/v1/console/push";
+
+/** Logs browsers in and out of the console, and has those of approvers notified. */
 export function consoleRoutes(app: App, service: SessionService): void {
   app.post(LOGIN_PATH, async ({ env }) => {
     const { logins, wrongTokens } = consoleOf(service);
@@ -27,7 +29,7 @@ export function consoleRoutes(app: App, service: SessionService): void {
       wrongTokens.add(address);
       throw unauthenticated("the token is wrong, or it was used already");
     }
-    admit(LOGIN_ACCESS, env.access.clients.of(sender));
+    admit(LOGIN_ACCESS, env.access.clients().of(sender));
     return cookieResponse(setCookie(logins.begin(sender, origin), LOGIN_MS, origin));
   });
 
@@ -44,6 +46,28 @@ export function consoleRoutes(app: App, service: SessionService): void {
     const { principal, roles } = env.client;
     return json({ ...(principal && { principal: { id: principal.id } }), roles, server });
   });
+
+  app.get(PUSH_PATH, ({ json }) => json({ publicKey: devicesOf(service).publicKey }));
+
+  app.post(PUSH_PATH, async ({ env }) => {
+    const devices = devicesOf(service);
+    const { endpoint, keys } = await env.read<NewPush>("NewPush");
+    if (!isPushSubscription({ endpoint, keys }))
+      throw badRequest("the body is not what PushManager.subscribe returns");
+    if (!devices.accepts(endpoint))
+      throw badRequest(
+        "the endpoint is of none of the push services that this server uses: see notify.webPush.services",
+      );
+    await devices.add({ by: env.client.approver, endpoint, keys });
+    return new Response(null, { status: 204 });
+  });
+
+  app.delete(PUSH_PATH, async ({ env }) => {
+    const devices = devicesOf(service);
+    const { endpoint } = await env.read<ForgottenPush>("ForgottenPush");
+    await devices.remove(env.client.approver, endpoint);
+    return new Response(null, { status: 204 });
+  });
 }
 
 function cookieResponse(cookie: string): Response {
@@ -54,4 +78,10 @@ function cookieResponse(cookie: string): Response {
 export function consoleOf({ console }: SessionService): Console {
   if (console === undefined) throw notFound();
   return console;
+}
+
+/** @throws {RouteRefusal} 404 if the server remembers no browsers. */
+function devicesOf(service: SessionService): PushDevices {
+  if (service.pushDevices === undefined) throw notFound();
+  return service.pushDevices;
 }

@@ -29,7 +29,9 @@ export function eventRoutes(app: App, service: SessionService): void {
     const room = service.stream(env);
     service.attach(env, session);
     const stream = eventStream({
-      ...{ log, epoch: service.epoch, isCaller },
+      log,
+      epoch: service.epoch,
+      isCaller,
       after: seen === undefined ? log.last : Math.min(Math.max(seen, 0), log.last),
       first: [...lost, ...open],
       ...room,

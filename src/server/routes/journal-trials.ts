@@ -1,5 +1,5 @@
-import { principalIn } from "../../journal/history/recorded-history.ts";
 import { JournalError } from "../../journal/journal-error.ts";
+import { principalIn } from "../../journal/read/record-members.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { PolicyDecision } from "../../policy/decision.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -13,8 +13,7 @@ import {
   overloaded,
   unavailable,
 } from "../http/refusals.ts";
-import { latestDiffView } from "../listing/journal-views.ts";
-import { showJson } from "../listing/show-json.ts";
+import { latestDiffView, showJson } from "../listing/journal-views.ts";
 import type { SessionService } from "../service.ts";
 import type { CallRepetition, PolicyTrial } from "../shapes.ts";
 import { historyOf, orUnavailable, seqOf } from "./journal.ts";

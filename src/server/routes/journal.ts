@@ -1,7 +1,9 @@
 import type { JournalHistory } from "../../journal/history/journal-history.ts";
-import { principalIn } from "../../journal/history/recorded-history.ts";
+import type { HistoryQuery } from "../../journal/history/recorded-history.ts";
 import { JournalError } from "../../journal/journal-error.ts";
+import { CALL_OUTCOMES, principalIn } from "../../journal/read/record-members.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
 import type { Client } from "../access/client.ts";
 import { pageOf } from "../http/page.ts";
 import { Reads } from "../http/reads.ts";
@@ -14,7 +16,7 @@ import {
   unavailable,
 } from "../http/refusals.ts";
 import type { Inspected } from "../inspected.ts";
-import { callDetail, callView, reportView } from "../listing/journal-views.ts";
+import { callDetail, callView, reportView, shownName } from "../listing/journal-views.ts";
 import type { SessionService } from "../service.ts";
 import type { App } from "./session-app.ts";
 
@@ -23,7 +25,9 @@ const MAX_CALLS = 500;
 /** Milliseconds after which a verification ends. */
 const MAX_VERIFICATION_MS = 600_000;
 const MAX_FILTER_CHARS = 2_048;
-const FILTERS = ["tool", "session", "code"] as const;
+const ANSWERS = ["any", "allow", "deny", "quick"] as const;
+const MAX_KNOWN_NAMES = 1_000;
+const FILTERS = ["tool", "session", "code", "rule", "sandbox", "reached", "answeredBy"] as const;
 const SEQ = /^[1-9]\d{0,15}$/;
 
 /** Shows what the journal has of calls. */
@@ -45,7 +49,12 @@ export function journalRoutes(app: App, service: SessionService): void {
   app.get("/v1/journal/calls", async ({ env, req, json }) => {
     const history = historyOf(inspected);
     const query = req.query();
-    const page = { ...pageOf(query, MAX_CALLS), ...filtersIn(query), isVisible: visibleTo(env.client) };
+    const page = {
+      ...pageOf(query, MAX_CALLS),
+      ...filtersIn(query),
+      isVisible: visibleTo(env.client),
+      shown: shownNames(redaction),
+    };
     const { calls, next } = await reads.run(env, (signal) =>
       orUnavailable(history.calls({ ...page, signal })),
     );
@@ -113,18 +122,54 @@ export function historyOf({ history }: Inspected): JournalHistory {
 }
 
 /** Which calls a client may see: those that it would see in sessions. */
-function visibleTo(client: Client): (principal: string | undefined) => boolean {
+export function visibleTo(client: Client): (principal: string | undefined) => boolean {
   return (id) => client.inspects({ principal: id === undefined ? undefined : { id } });
 }
 
 /** @throws {RouteRefusal} 400. */
-function filtersIn(
-  query: Readonly<Record<string, string>>,
-): Partial<Record<(typeof FILTERS)[number], string>> {
+function filtersIn(query: Readonly<Record<string, string>>): Partial<HistoryQuery> {
   const given = FILTERS.filter((name) => query[name] !== undefined);
   const long = given.find((name) => (query[name] ?? "").length > MAX_FILTER_CHARS);
   if (long !== undefined) throw badRequest(`${long} must have at most ${MAX_FILTER_CHARS} characters`);
-  return Object.fromEntries(given.map((name) => [name, query[name]]));
+  const ruled = oneOf(query, "ruled", ["true", "false"] as const);
+  return {
+    ...Object.fromEntries(given.map((name) => [name, query[name]])),
+    ...(ruled && { isRuled: ruled === "true" }),
+    outcome: oneOf(query, "outcome", CALL_OUTCOMES),
+    answer: oneOf(query, "answer", ANSWERS),
+    since: timeIn(query, "since"),
+    until: timeIn(query, "until"),
+  };
+}
+
+/** @throws {RouteRefusal} 400. */
+function oneOf<Word extends string>(
+  query: Readonly<Record<string, string>>,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const word = words.find((each) => each === query[name]);
+  if (query[name] !== undefined && word === undefined)
+    throw badRequest(`${name} must be one of ${words.join(", ")}`);
+  return word;
+}
+
+/** @throws {RouteRefusal} 400. */
+function timeIn(query: Readonly<Record<string, string>>, name: "since" | "until"): number | undefined {
+  const text = query[name];
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw badRequest(`${name} must be milliseconds since the epoch`);
+  return Number(text);
+}
+
+/** Returns how names of records are shown. A page has few of them, many times. */
+function shownNames(redaction: Redaction): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    const shown = known.get(name) ?? shownName(name, redaction);
+    if (known.size < MAX_KNOWN_NAMES) known.set(name, shown);
+    return shown;
+  };
 }
 
 /** @throws {RouteRefusal} 404. */

@@ -4,15 +4,15 @@ import type { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
-import { MessageConflictError } from "../../sessions/calls/kept-messages.ts";
 import { ForgottenTurnError } from "../../sessions/calls/run-durably.ts";
+import { MessageConflictError } from "../../sessions/calls/stored-messages.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
 import { eventStream, type FinalEvent } from "../events/event-stream.ts";
 import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
-import type { HeldMessage } from "../keeping/kept-turns.ts";
+import type { AdmittedMessage } from "../retained-turns.ts";
 import { placeOf, type SessionService } from "../service.ts";
 import type { NewMessage } from "../shapes.ts";
 import { EVENT_STREAM_HEADERS, wantsEvents } from "./events.ts";
@@ -38,7 +38,7 @@ export function messageRoutes(app: App, service: SessionService): void {
     const ids = idsOf(message);
     const end = service.messages.begin(session.id);
     if (end === undefined) throw overloaded("too many messages of the session are under way");
-    let held: HeldMessage | undefined;
+    let held: AdmittedMessage | undefined;
     try {
       held = hold(service, session, ids, env.bodyBytes);
       const trace = readTraceHeaders(env.request.headers);
@@ -48,8 +48,12 @@ export function messageRoutes(app: App, service: SessionService): void {
       ended.catch(() => {});
       if (room === undefined) return json(ids, 202);
       const stream = eventStream({
-        ...{ log, epoch: service.epoch, isCaller: !env.client.inspects(session) },
-        ...{ after, first: [], last: ended },
+        log,
+        epoch: service.epoch,
+        isCaller: !env.client.inspects(session),
+        after,
+        first: [],
+        last: ended,
         ...room,
       });
       return new Response(stream, { headers: EVENT_STREAM_HEADERS });
@@ -119,7 +123,7 @@ interface MessageIds {
   readonly messageId: string;
 }
 
-/** Without a `turnId`, a message that comes again finds its turn by its own id. */
+/** Without a `turnId`, a message that is sent again finds its turn by its own id. */
 function idsOf({ messageId, turnId = messageId ?? newId() }: NewMessage): MessageIds {
   return { turnId, messageId: messageId ?? `${turnId.slice(0, MAX_PREFIX)}.${newId()}` };
 }
@@ -133,7 +137,7 @@ async function accept(
   calls: readonly ToolCall[],
   { turnId, messageId }: MessageIds,
   { userText, trace }: Pick<NewMessage, "userText"> & { readonly trace: TraceHeaders | undefined },
-  held: HeldMessage,
+  held: AdmittedMessage,
 ): Promise<{ readonly turn: Turn; readonly accepted: AcceptedMessage }> {
   const turn = await turnOf(session, turnId, userText);
   held.cancelWith(() => void turn.cancel());
@@ -152,7 +156,7 @@ function hold(
   session: Session,
   { turnId, messageId }: MessageIds,
   bytes: number,
-): HeldMessage {
+): AdmittedMessage {
   const held = service.kept.begin(placeOf(session, turnId), messageId, bytes);
   switch (held) {
     case "full":
@@ -172,7 +176,7 @@ async function follow(
   service: SessionService,
   turn: Turn,
   accepted: AcceptedMessage,
-  held: HeldMessage,
+  held: AdmittedMessage,
 ): Promise<FinalEvent> {
   let bytes = 0;
   try {

@@ -24,7 +24,13 @@ function programView(
   inquiries: readonly Inquiry[],
 ): object {
   return {
-    ...{ sessionId, turnId, messageId, callId, toolName, suspendedAt, waitUntil },
+    sessionId,
+    turnId,
+    messageId,
+    callId,
+    toolName,
+    suspendedAt,
+    waitUntil,
     ...(principal !== undefined && { principal }),
     leftMs: Math.max(waitUntil - Date.now(), 0),
     open: open.map(({ number, toolName: tool }) => {

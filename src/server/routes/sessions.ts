@@ -4,15 +4,67 @@ import { parentName } from "../../sessions/calls/agent-records.ts";
 import type { ModeState, SessionMode } from "../../sessions/modes/mode.ts";
 import type { Modes } from "../../sessions/modes/modes.ts";
 import { isAtLeastAsStrict } from "../../sessions/modes/strictness.ts";
+import type { Session } from "../../sessions/session.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
+import type { Sessions } from "../../sessions/sessions.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
-import { pageOf } from "../http/page.ts";
+import type { Client } from "../access/client.ts";
+import { type Page, pageOf } from "../http/page.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
-import { OpenSessions } from "../listing/open-sessions.ts";
 import type { SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
 import type { App } from "./session-app.ts";
+
+/** A page of the open sessions. */
+interface SessionPage {
+  readonly sessions: readonly object[];
+  /** The `before` of the next page. Absent if there is none. */
+  readonly next?: number;
+}
+
+/** Lists the open sessions, the latest first. */
+class OpenSessions {
+  readonly #sessions: Sessions;
+  /** In the order of opening. A page is found by these numbers also if its sessions were closed meanwhile. */
+  readonly #numbers = new WeakMap<Session, number>();
+  #last = 0;
+
+  constructor(sessions: Sessions) {
+    this.#sessions = sessions;
+  }
+
+  /** Returns those of the page that the client inspects. */
+  async page(client: Client, { before = Number.POSITIVE_INFINITY, limit }: Page): Promise<SessionPage> {
+    const open = await this.#sessions.findAll();
+    const earlier = open.filter((session) => this.#numberOf(session) < before && client.inspects(session));
+    const shown = earlier.slice(-limit).reverse();
+    const inquiries = this.#countInquiries();
+    const last = shown.at(-1);
+    return {
+      sessions: shown.map((session) => viewOf(session, inquiries.get(session.id) ?? 0)),
+      ...(last !== undefined && shown.length < earlier.length && { next: this.#numberOf(last) }),
+    };
+  }
+
+  /** New sessions come last in the list, which is why they can be numbered when it is read. */
+  #numberOf(session: Session): number {
+    let number = this.#numbers.get(session);
+    if (number === undefined) {
+      number = ++this.#last;
+      this.#numbers.set(session, number);
+    }
+    return number;
+  }
+
+  #countInquiries(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { sessionId } of this.#sessions.openInquiries()) {
+      counts.set(sessionId, (counts.get(sessionId) ?? 0) + 1);
+    }
+    return counts;
+  }
+}
 
 /** The most sessions of a page. */
 const MAX_SESSIONS = 1_000;
@@ -28,7 +80,8 @@ export function sessionRoutes(app: App, service: SessionService): void {
   app.post("/v1/sessions", async ({ env, json }) => {
     const { client } = env;
     service.refuseIfEnding();
-    const { mode = service.bounds.mode, workspace, kind, tools } = await env.read<NewSession>("NewSession");
+    const given = await env.read<NewSession>("NewSession");
+    const { mode = service.bounds.mode, workspace, name, kind, tools } = given;
     await checkBounds({ mode, workspace }, service);
     // The server can begin to shut down while the body arrives.
     service.refuseIfEnding();
@@ -37,6 +90,7 @@ export function sessionRoutes(app: App, service: SessionService): void {
         mode,
         ...(client.principal !== undefined && { principal: client.principal }),
         ...(workspace !== undefined && { workspace }),
+        ...(name !== undefined && { name }),
         ...(kind !== undefined && { kind }),
         ...(tools !== undefined && { tools }),
       });
@@ -49,15 +103,22 @@ export function sessionRoutes(app: App, service: SessionService): void {
   });
 
   app.get("/v1/sessions/:id", ({ env, req, json }) => {
-    const { id, kind, mode, isPlanApproved, origin } = service.session(env.client, req.param("id"));
+    const { id, name, kind, mode, isPlanApproved, origin } = service.session(env.client, req.param("id"));
     const parent = origin && parentName(origin);
-    return json({ id, kind, mode, isPlanApproved, ...(parent !== undefined && { parent }) });
+    return json({
+      id,
+      ...(name !== undefined && { name }),
+      kind,
+      mode,
+      isPlanApproved,
+      ...(parent !== undefined && { parent }),
+    });
   });
 
   app.get("/v1/sessions/:id/definitions", ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const protocol = PROTOCOLS[formatOf(req.query("format")) ?? "native"](session.registry);
-    return json({ tools: protocol.toTools().tools as object });
+    return json(protocol.toTools());
   });
 
   app.patch("/v1/sessions/:id", async ({ env, req, json }) => {
@@ -112,4 +173,21 @@ export function formatOf(given: string | undefined): Format | undefined {
   const format = FORMATS.find((known) => known === given);
   if (format !== undefined) return format;
   throw badRequest(`the format must be one of ${FORMATS.join(", ")}`);
+}
+
+function viewOf(session: Session, openInquiries: number): object {
+  const { id, name, kind, openedAt, mode, principal, origin, changes, lanes } = session;
+  return {
+    id,
+    ...(name !== undefined && { name }),
+    kind,
+    openedAt,
+    // A mode that a client defined can name a thousand tools, which the session itself shows.
+    mode: typeof mode === "string" ? mode : { base: mode.base },
+    ...(principal !== undefined && { principal: { id: principal.id } }),
+    ...(origin !== undefined && { parent: parentName(origin) }),
+    openInquiries,
+    heldChanges: changes.count,
+    runningCalls: lanes.running,
+  };
 }

@@ -1,7 +1,7 @@
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import type { KeptMessage } from "../../sessions/calls/kept-messages.ts";
+import type { StoredMessage } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turns/turn.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -20,7 +20,8 @@ export function turnRoutes(app: App, service: SessionService): void {
     const format = formatOf(req.query("format"));
     const { session } = found;
     const turn = kept(found.turn);
-    const messages = await turn.messagesAfter(req.query("after"));
+    const after = req.query("after");
+    const messages = await turn.messagesAfter(after);
     if (messages === undefined) throw notFound();
     const views: string[] = [];
     let chars = 0;
@@ -38,6 +39,8 @@ export function turnRoutes(app: App, service: SessionService): void {
       last = message.id;
       isDone &&= message.executions.every((execution) => execution !== undefined);
     }
+    // The messages of a session that is being closed are gone before the session is: an empty list would say that all calls ended.
+    if (last === undefined && after === undefined) throw notFound();
     const more = next === undefined ? "" : `,"next":${JSON.stringify(next)}`;
     const text = `{"turnId":${JSON.stringify(turn.id)},"messages":[${views.join()}]${more}}`;
     return new Response(text, { status: isDone ? 200 : 202, headers: { "content-type": JSON_MEDIA_TYPE } });
@@ -74,7 +77,7 @@ function kept(turn: Turn | undefined): Turn {
 
 /** A message with the results that are there. */
 function viewOf(
-  { id: messageId, calls, executions }: KeptMessage,
+  { id: messageId, calls, executions }: StoredMessage,
   session: Session,
   format: Format | undefined,
 ): object {

@@ -136,7 +136,8 @@ test("a caller cannot answer its own confirmation under a name that looks like a
 test("the operator learns who sent each refused request, at whatever step it was refused", async () => {
   const refused: RefusedRequest[] = [];
   const server = await startConsole([new WritingTool().tool], {
-    ...{ mcp: {}, ...WITH_EXECUTOR },
+    mcp: {},
+    ...WITH_EXECUTOR,
     onRefusal: (each) => refused.push(each),
   });
   const json = { "content-type": "application/json" };

@@ -30,7 +30,8 @@ describe("the page of the console", () => {
     const icon = await send(server, { method: "GET", path: "/console/favicon.svg?x" });
     expect(icon.headers["cache-control"]).toBe("no-cache");
     const again = await send(server, {
-      ...{ method: "GET", path: "/console/favicon.svg" },
+      method: "GET",
+      path: "/console/favicon.svg",
       headers: { "if-none-match": String(icon.headers["etag"]) },
     });
     expect([again.status, again.text]).toEqual([304, ""]);

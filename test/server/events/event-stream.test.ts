@@ -7,7 +7,12 @@ test("a stream has its last event once, also if it was read before it was known 
   const log = new EventLog({ events: 10, bytes: 10_000 }, () => {});
   const last = Promise.withResolvers<FinalEvent>();
   const stream = eventStream({
-    ...{ log, epoch: "epoch", after: 0, isCaller: false, first: [], last: last.promise },
+    log,
+    epoch: "epoch",
+    after: 0,
+    isCaller: false,
+    first: [],
+    last: last.promise,
     unread: { take: () => true, giveBack: () => {} },
     signal: new AbortController().signal,
   });
@@ -25,7 +30,11 @@ test("a stream tells of an event as lost when there is no room for it, and gives
   const log = new EventLog({ events: 10, bytes: 10_000 }, () => {});
   let room = 60;
   const stream = eventStream({
-    ...{ log, epoch: "epoch", after: 0, isCaller: false, first: [] },
+    log,
+    epoch: "epoch",
+    after: 0,
+    isCaller: false,
+    first: [],
     unread: {
       take: (bytes) => {
         if (bytes > room) return false;

@@ -1,18 +1,65 @@
 import { once } from "node:events";
-import { type ClientRequest, createServer, request } from "node:http";
+import { type ClientRequest, createServer, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { FairBudget } from "../../../src/base/fair-budget.ts";
 import type { RouteRefusal } from "../../../src/executor/http/more-routes.ts";
-import { sendResponse } from "../../../src/server/http/send-response.ts";
+import { UnreadAnswers } from "../../../src/executor/load/unread-answers.ts";
+import { sendPushed, sendResponse } from "../../../src/server/http/send-response.ts";
 
 /** More than the kernel takes of a response that is not read. */
 const BODY = new Uint8Array(16_000_000);
 
+/** Serves clients that read nothing. */
+async function serve(respond: (response: ServerResponse) => Promise<void>) {
+  const server = createServer((_, response) => void respond(response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const send = async (): Promise<ClientRequest> => {
+    const sent = request({ port, agent: false }).end();
+    sent.on("error", () => {});
+    await once(sent, "response");
+    return sent;
+  };
+  return { server, send };
+}
+
+test("a stream that is pushed counts until it is read, and is cancelled with its connection if there is no room", async () => {
+  const budget = new FairBudget(BODY.length, BODY.length);
+  const streams: { readonly response: ServerResponse; readonly push: (bytes: number) => void }[] = [];
+  let cancelled = 0;
+  const { send } = await serve(async (response) => {
+    const body = new ReadableStream({
+      start: (controller) => {
+        const push = (bytes: number): void => controller.enqueue(new Uint8Array(bytes));
+        streams.push({ response, push });
+      },
+      cancel: () => void cancelled++,
+    });
+    const headers = { "content-type": "text/event-stream" };
+    await sendPushed(new Response(body, { headers }), response, new UnreadAnswers(budget, "client"));
+  });
+  await send();
+  await send();
+  const [first, second] = streams;
+  first?.push(BODY.length - 1_000_000);
+  await expect.poll(() => (first?.response.writableLength ?? 0) > BODY.length / 2).toBe(true);
+  second?.push(BODY.length - 1_000_000);
+  await expect
+    .poll(() => [first?.response.closed, second?.response.closed, cancelled])
+    .toEqual([false, true, 1]);
+  first?.response.destroy();
+  await expect.poll(() => budget.take("client", BODY.length)).toBe(true);
+});
+
 test("a response counts until it is read or its connection is closed, and is refused if there is no room", async () => {
   const budget = new FairBudget(BODY.length, BODY.length);
   const outcomes: (number | undefined)[] = [];
-  const server = createServer(async (_, response) => {
+  const { server, send } = await serve(async (response) => {
     const unread = {
       take: (bytes: number) => budget.take("client", bytes),
       giveBack: (bytes: number) => budget.giveBack("client", bytes),
@@ -26,19 +73,6 @@ test("a response counts until it is read or its connection is closed, and is ref
     }
     response.on("close", () => server.emit("sent"));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  const send = async (): Promise<ClientRequest> => {
-    const sent = request({ port, agent: false }).end();
-    sent.on("error", () => {});
-    await once(sent, "response");
-    return sent;
-  };
   const stuck = await send();
   await send();
   expect(outcomes).toEqual([undefined, 429]);

@@ -3,8 +3,8 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import { JournalHistory } from "../../../src/journal/history/journal-history.ts";
 import { type Journal, openJournal } from "../../../src/journal/journal.ts";
-import { KeptInputs } from "../../../src/journal/kept-inputs.ts";
 import type { JournalOptions } from "../../../src/journal/options.ts";
+import { RecordedInputs } from "../../../src/journal/recorded-inputs.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
@@ -17,7 +17,9 @@ const ran: unknown[] = [];
 
 function tool(name: string, sideEffects: "read" | "write") {
   return defineTool({
-    ...{ name, description: "", sideEffects },
+    name,
+    description: "",
+    sideEffects,
     inputSchema: { type: "object" },
     host: (input) => {
       ran.push(input);
@@ -47,12 +49,15 @@ async function recorded(
   const tools = [tool("look_up", "read"), tool("save", "write")];
   const registry = new ToolRegistry();
   for (const each of tools) registry.register(each);
-  await new KeptInputs(directory.path).keep(policy, registry.subjects);
+  await new RecordedInputs(directory.path).keep(policy, registry.subjects);
   const journal = await openJournal({ directory: directory.path, ...options });
   onTestFinished(() => journal.close());
   const server = await startServer(tools, {
     ...WITH_EXECUTOR,
-    ...{ policy, journal, redaction: new Redaction(), history: new JournalHistory(journal, directory.path) },
+    policy,
+    journal,
+    redaction: new Redaction(),
+    history: new JournalHistory(journal, directory.path),
   });
   const heidi = new TestClient(server, "heidi");
   for (const [index, { name, input }] of calls.entries()) {
@@ -86,17 +91,23 @@ rules:
 `;
   const frank = trial.client("frank");
   expect(await frank.json("POST", DIFF, { policy, last: 2 })).toEqual({
-    ...{ compared: 2, isCut: false },
+    compared: 2,
+    isCut: false,
     counts: { same: 1, different: 1, undecided: 0, undecidable: {} },
     changed: [
       {
-        ...{ seq: await seqOf(trial, 2), toolName: "save", before: "allow", after: "deny" },
-        ...{ changes: ["allow → deny"], rules: ["not a"] },
+        seq: await seqOf(trial, 2),
+        toolName: "save",
+        before: "allow",
+        after: "deny",
+        changes: ["allow → deny"],
+        rules: ["not a"],
       },
     ],
   });
   expect(await frank.json("POST", DIFF, { policy, last: 100 })).toMatchObject({
-    ...{ compared: 3, counts: { different: 2 } },
+    compared: 3,
+    counts: { different: 2 },
   });
 });
 
@@ -126,14 +137,17 @@ test("runs a call again that changes nothing, in the name of the admin, and reco
   const frank = trial.client("frank");
   const answer = await frank.json("POST", `/v1/journal/calls/${seq}/repeat`, { dryRun: false });
   expect(answer).toMatchObject({
-    ...{ dryRun: false, toolChanged: false, principal: { id: "frank" } },
+    dryRun: false,
+    toolChanged: false,
+    principal: { id: "frank" },
     execution: { success: true, output: { found: "[redacted: api-key]" } },
   });
   expect(ran).toEqual([{ key: "a" }, { key: "a" }]);
   await trial.journal.flush();
   const { calls } = await frank.json<Listed>("GET", "/v1/journal/calls");
   expect(calls[0]).toMatchObject({
-    ...{ callId: expect.stringMatching(`^repeat-${seq}-`), sessionId: "console-repeat" },
+    callId: expect.stringMatching(`^repeat-${seq}-`),
+    sessionId: "console-repeat",
     principal: { id: "frank" },
   });
 });
@@ -146,7 +160,8 @@ test("decides on a call again as on one of the admin, and runs nothing", async (
   const seq = await seqOf(trial);
   const frank = trial.client("frank");
   expect(await frank.json("POST", `/v1/journal/calls/${seq}/repeat`, { dryRun: true })).toMatchObject({
-    ...{ dryRun: true, decision: { decision: "deny", near: [{ rule: "heidi" }] } },
+    dryRun: true,
+    decision: { decision: "deny", near: [{ rule: "heidi" }] },
   });
   expect(ran).toHaveLength(1);
 });

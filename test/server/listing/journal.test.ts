@@ -32,7 +32,9 @@ async function recorded(
   await journal.flush();
   const { path } = directory;
   const server = await startServer([], {
-    ...{ journal, history: new JournalHistory(journal, path), redaction: new Redaction() },
+    journal,
+    history: new JournalHistory(journal, path),
+    redaction: new Redaction(),
   });
   return { server, path, client: (name) => new TestClient(server, name) };
 }
@@ -49,9 +51,18 @@ test("readers and admins read the calls of all principals, and approvers those o
   expect(all.calls).toMatchObject([
     { seq: 4, callId: "b", state: "denied", code: "permission_denied", principal: { id: "bob" } },
     {
-      ...{ seq: 2, callId: "a", toolName: "write_file", sessionId: "session-1", principal: { id: "alice" } },
-      ...{ state: "ended", decision: "allow", sideEffects: "write", code: "timeout", effect: "unknown" },
-      ...{ at: expect.any(Number), durationMs: expect.any(Number) },
+      seq: 2,
+      callId: "a",
+      toolName: "write_file",
+      sessionId: "session-1",
+      principal: { id: "alice" },
+      state: "ended",
+      decision: "allow",
+      sideEffects: "write",
+      code: "timeout",
+      effect: "unknown",
+      at: expect.any(Number),
+      durationMs: expect.any(Number),
       argumentDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
     },
   ]);
@@ -75,7 +86,8 @@ test("a call is shown with both records, and texts without secrets and disguises
   });
   const { text } = await client("erin").send("GET", `${PATH}/2`);
   expect(JSON.parse(text)).toMatchObject({
-    ...{ state: "ended", begin: { seq: 2, tool: "to\\u202eol", tool_call_id: "a\\u001b" } },
+    state: "ended",
+    begin: { seq: 2, tool: "to\\u202eol", tool_call_id: "a\\u001b" },
     end: { seq: 3, type: "tool.call.ended" },
   });
   const all = text + (await client("erin").send("GET", `${PATH}/4`)).text;
@@ -105,8 +117,12 @@ test("a summary says nothing of where the journal is", async () => {
   const { client, path } = await recorded(twoCalls);
   const { text } = await client("carol").send("GET", "/v1/journal");
   expect(JSON.parse(text)).toEqual({
-    ...{ health: "healthy", lost: 0, entries: 4, checkpoints: "none" },
-    ...{ size: expect.any(Number), lastAt: expect.any(Number) },
+    health: "healthy",
+    lost: 0,
+    entries: 4,
+    checkpoints: "none",
+    size: expect.any(Number),
+    lastAt: expect.any(Number),
   });
   expect(text).not.toContain(path);
 });
@@ -170,7 +186,9 @@ test("readers and admins have the journal verified, with its checkpoints", async
   const { client } = await recorded(twoCalls, { key });
   for (const name of ["erin", "frank"] as const) {
     expect(await client(name).json("POST", VERIFICATION)).toMatchObject({
-      ...{ isIntact: true, first: 1, last: 4 },
+      isIntact: true,
+      first: 1,
+      last: 4,
       checkpoints: { matching: expect.any(Number), uncovered: expect.any(Number) },
     });
   }

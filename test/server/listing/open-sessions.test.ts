@@ -31,7 +31,10 @@ test("a session is listed with what waits and what runs", async () => {
   const release = Promise.withResolvers<void>();
   const started = Promise.withResolvers<void>();
   const slow = defineTool({
-    ...{ name: "slow", description: "", inputSchema: { type: "object" }, sideEffects: "none" },
+    name: "slow",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "none",
     host: async () => {
       started.resolve();
       await release.promise;
@@ -40,7 +43,7 @@ test("a session is listed with what waits and what runs", async () => {
   });
   const server = await startServer([slow, new WritingTool().tool]);
   const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
-  const id = await alice.open({ mode: { base: "cautious", tools: { other: "deny" } } });
+  const id = await alice.open({ name: "release 2.4", mode: { base: "cautious", tools: { other: "deny" } } });
   await alice.dispatch(id, [
     { id: "1", name: "slow", arguments: {} },
     { id: "2", name: "write_note", arguments: {} },
@@ -50,8 +53,15 @@ test("a session is listed with what waits and what runs", async () => {
   const { sessions } = await carol.json<SessionPage>("GET", "/v1/sessions");
   expect(sessions).toEqual([
     {
-      ...{ id, kind: "main", mode: { base: "cautious" }, principal: { id: "alice" } },
-      ...{ openInquiries: 1, heldChanges: 0, runningCalls: 1 },
+      id,
+      name: "release 2.4",
+      kind: "main",
+      mode: { base: "cautious" },
+      principal: { id: "alice" },
+      openedAt: expect.any(Number),
+      openInquiries: 1,
+      heldChanges: 0,
+      runningCalls: 1,
     },
   ]);
   release.resolve();

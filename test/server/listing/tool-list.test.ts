@@ -21,7 +21,10 @@ const PATH = "/v1/console/tools";
 
 function tool(name: string, more: Partial<Tool> = {}): Tool {
   return {
-    ...{ name, description: `Does ${name}.`, inputSchema: { type: "object" }, sideEffects: "read" },
+    name,
+    description: `Does ${name}.`,
+    inputSchema: { type: "object" },
+    sideEffects: "read",
     host: () => null,
     ...more,
   };
@@ -33,8 +36,13 @@ test("approvers, readers and admins are listed the tools, and callers are not", 
     expect(await new TestClient(server, name).json("GET", PATH)).toEqual({
       tools: [
         {
-          ...{ name: "look", description: "Does look.", sideEffects: "read", sandboxes: ["host"] },
-          ...{ inputSchema: '{\n  "type": "object"\n}', source: "config", pin: { state: "none" } },
+          name: "look",
+          description: "Does look.",
+          sideEffects: "read",
+          sandboxes: ["host"],
+          inputSchema: '{\n  "type": "object"\n}',
+          source: "config",
+          pin: { state: "none" },
         },
       ],
     });

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Receiver } from "../../../src/base/receiver.ts";
-import { AttachedApprovers } from "../../../src/server/notifying/attached-approvers.ts";
 import { Notifier } from "../../../src/server/notifying/notifier.ts";
+import type { Notify } from "../../../src/server/notifying/notify.ts";
+import { AttachedApprovers } from "../../../src/server/service.ts";
 import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
 import { startServer, TestClient, WritingTool } from "../harness.ts";
 
@@ -55,7 +56,28 @@ async function holdingServer(): Promise<{
 }
 
 function inquiry(id: string): Inquiry {
-  return { id, sessionId: "s1", shown: { toolName: "write_note" } } as Inquiry;
+  return { id, sessionId: "s1", shown: { toolName: "write_note", sideEffects: "write" } } as Inquiry;
+}
+
+/** Tells of everything, without links. */
+function notifierOf(notify: Notify): Notifier {
+  const none = (): undefined => undefined;
+  const notifier = new Notifier({
+    notify,
+    nameOf: none,
+    isSeen: () => false,
+    mayAnswer: () => true,
+    answerLink: none,
+  });
+  onTestFinished(() => notifier.close());
+  return notifier;
+}
+
+/** The ids of the inquiries in the bodies. */
+function idsIn(bodies: readonly string[]): readonly (readonly string[])[] {
+  return bodies.map((body) =>
+    (JSON.parse(body) as { inquiries: { requestId: string }[] }).inquiries.map(({ requestId }) => requestId),
+  );
 }
 
 /** Waits for a warning of the process. */
@@ -75,12 +97,18 @@ describe("a notification", () => {
     const { receiver, kept } = keepingProgram();
     const server = await startServer([new WritingTool().tool], { sessions: { notify: receiver } });
     const alice = new TestClient(server, "alice");
-    const session = await alice.open();
+    const session = await alice.open({ name: "release 2.4" });
     await alice.dispatch(session, [CALL]);
     const [asked] = await new TestClient(server, "carol").inquiries();
-    await vi.waitUntil(() => kept().length > 0, { timeout: 4_000 });
-    const told = { requestId: asked?.requestId, sessionId: session, toolName: "write_note" };
-    expect(kept()).toEqual([`${JSON.stringify(told)}$HOME;\`id\``]);
+    await vi.waitUntil(() => kept().length > 0, { timeout: 10_000 });
+    const told = {
+      requestId: asked?.requestId,
+      sessionId: session,
+      sessionName: "release 2.4",
+      toolName: "write_note",
+      sideEffects: "write",
+    };
+    expect(kept()).toEqual([`${JSON.stringify({ inquiries: [told] })}$HOME;\`id\``]);
   });
 
   test("is not sent while an approver follows the session; an agent that follows it does not count", async () => {
@@ -96,8 +124,8 @@ describe("a notification", () => {
     await alice.dispatch(seen, [CALL]);
     await person.next("tool.confirmation_requested");
     await alice.dispatch(unseen, [CALL]);
-    await vi.waitUntil(() => held.length > 0, { timeout: 4_000 });
-    expect(bodies.map((body) => JSON.parse(body).sessionId)).toEqual([unseen]);
+    await vi.waitUntil(() => held.length > 0, { timeout: 10_000 });
+    expect(bodies.map((body) => JSON.parse(body).inquiries[0].sessionId)).toEqual([unseen]);
   });
 
   test("that fails is a warning, and the call runs once it is allowed", async () => {
@@ -116,44 +144,41 @@ describe("a notification", () => {
 
   test("of a program that is not there is a warning", async () => {
     const warned = nextWarning();
-    new Notifier({ command: ["/no/such/program"] }, () => false).take({
-      ...{ type: "requested", inquiry: inquiry("i1") },
-    });
+    notifierOf({ command: ["/no/such/program"] }).take({ type: "requested", inquiry: inquiry("i1") });
     expect((await warned).message).toContain("ENOENT");
   });
 
   test("has 5 seconds", async () => {
     const warned = nextWarning();
     const command = [process.execPath, "-e", "setInterval(() => {}, 1000)"];
-    new Notifier({ command }, () => false).take({ type: "requested", inquiry: inquiry("i1") });
+    notifierOf({ command }).take({ type: "requested", inquiry: inquiry("i1") });
     expect((await warned).message).toContain("it ended with SIGKILL");
   });
 });
 
 describe("notifications", () => {
-  test("are sent four at a time, and not of inquiries that have ended meanwhile", async () => {
+  test("of a second, or of what opens while one is sent, are one, without inquiries that have ended", async () => {
     const { receiver, bodies, held } = await holdingServer();
-    const notifier = new Notifier(receiver, () => false);
-    for (const id of ["1", "2", "3", "4", "5", "6"]) {
-      notifier.take({ type: "requested", inquiry: inquiry(id) });
-    }
-    await vi.waitUntil(() => held.length === 4, { timeout: 4_000 });
-    notifier.take({ type: "resolved", inquiry: inquiry("5"), resolution: { decision: "deny", at: 0 } });
+    const notifier = notifierOf(receiver);
+    for (const id of ["1", "2", "3"]) notifier.take({ type: "requested", inquiry: inquiry(id) });
+    notifier.take({ type: "resolved", inquiry: inquiry("2"), resolution: { decision: "deny", at: 0 } });
+    await vi.waitUntil(() => held.length === 1, { timeout: 10_000 });
+    for (const id of ["4", "5"]) notifier.take({ type: "requested", inquiry: inquiry(id) });
     held[0]?.end();
-    await vi.waitUntil(() => bodies.length === 5, { timeout: 4_000 });
-    const ids = bodies.map((body) => JSON.parse(body).requestId);
-    expect(ids.slice(0, 4).sort()).toEqual(["1", "2", "3", "4"]);
-    expect(ids[4]).toBe("6");
-    notifier.close();
+    await vi.waitUntil(() => bodies.length === 2, { timeout: 10_000 });
+    expect(idsIn(bodies)).toEqual([
+      ["1", "3"],
+      ["4", "5"],
+    ]);
   });
 
   test("end when the server closes", async () => {
     const { receiver, bodies, held } = await holdingServer();
-    const notifier = new Notifier(receiver, () => false);
+    const notifier = notifierOf(receiver);
     notifier.take({ type: "requested", inquiry: inquiry("1") });
-    await vi.waitUntil(() => held.length === 1, { timeout: 4_000 });
+    await vi.waitUntil(() => held.length === 1, { timeout: 10_000 });
     notifier.close();
-    await vi.waitUntil(() => held.length === 0, { timeout: 4_000 });
+    await vi.waitUntil(() => held.length === 0, { timeout: 10_000 });
     notifier.take({ type: "requested", inquiry: inquiry("2") });
     expect(bodies).toHaveLength(1);
   });
@@ -172,9 +197,21 @@ describe("notifications", () => {
   });
 });
 
-test.each([
+test.each<[Notify, string]>([
   [{ command: [] }, "notify's command must be a list of a program and its arguments"],
   [{ url: "file:///etc/passwd" }, "notify's url must be an http or https URL"],
+  [{}, "exactly one of command, url, slack, teams, ntfy, email, webPush"],
+  [{ url: "https://a.example", slack: { url: "https://b.example" } }, "exactly one of"],
+  [{ slack: { url: "https://user:pass@hooks.example/secret" } }, "without credentials"],
+  [{ ntfy: { topic: "a/b" } }, "notify.ntfy.topic must have 1 to 64 letters"],
+  [{ ntfy: { topic: "a", token: "x\r\ny" } }, "printable ASCII"],
+  [{ url: "https://a.example", consoleUrl: "https://a.example/console" }, "must be an origin"],
+  [{ url: "https://a.example", links: "answer", approver: "carol" }, "needs notify.consoleUrl"],
+  [{ url: "https://a.example", links: "answer", consoleUrl: "https://a.example" }, "needs notify.approver"],
+  [
+    { url: "https://a.example", links: "answer", consoleUrl: "http://a.example", approver: "carol" },
+    "needs an https notify.consoleUrl",
+  ],
 ])("a server refuses to notify %j", async (notify, message) => {
   await expect(startServer([], { sessions: { notify } })).rejects.toThrow(message);
 });

@@ -1,15 +1,23 @@
+import { beginning } from "../../../base/text.ts";
 import type { DispatchEvent } from "../../../engine/call/events.ts";
 import type { ExecutionReceipt } from "../../../engine/call/execution.ts";
-import type { ToolError } from "../../../engine/failure/errors.ts";
+import type { ToolError } from "../../../engine/errors.ts";
 import type { CallProgress } from "../../../engine/reporting/progress.ts";
 import type { CanonicalJson } from "../../../json/canonical.ts";
+import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { NearMiss } from "../../../policy/decision.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
 import type { Principal } from "../../../policy/principal.ts";
 import { toLine } from "../../../rendering/shown.ts";
 import type { SideEffects } from "../../../tool/side-effects.ts";
-import { boundedJson } from "./bounded-json.ts";
 import { type Phase, Phases } from "./phases.ts";
+
+/** The beginning of a JSON text. */
+interface BoundedJson {
+  readonly text: string;
+  /** Whether there is more: the text is no JSON then. */
+  readonly isCut: boolean;
+}
 
 /** What a call is doing, or how it ended. */
 export type CallState = "running" | "waiting" | "completed" | "failed" | "aborted";
@@ -37,7 +45,14 @@ export interface DecidedRequest {
   readonly policy: RuntimePolicy;
 }
 
-/** What is kept of one call. Events update it. What they say is bounded, and without secrets. */
+/** The session of a call, as it was opened. */
+export interface CalledSession {
+  readonly name?: string | undefined;
+  /** In milliseconds since the epoch. */
+  readonly openedAt: number;
+}
+
+/** What is retained of one call. Events update it. What they say is bounded, and without secrets. */
 export class CallRecord {
   readonly number: number;
   readonly origin: CallOrigin;
@@ -45,6 +60,8 @@ export class CallRecord {
   readonly key: string;
   readonly callId: string;
   readonly sessionId: string;
+  /** Set as soon as it is known; never for a call of the executor's, whose clients name sessions as they like. */
+  session: CalledSession | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
   /** The number of the calling call, as soon as an event names it. */
@@ -143,8 +160,9 @@ export class CallRecord {
       case "tool.decided": {
         const { decision, rules, reason, near, policyRevision, durationMs } = event;
         this.decision = {
-          ...{ decision, rules: rules.slice(0, 100) },
-          ...(reason !== undefined && { reason: reason.slice(0, DETAIL_CHARS) }),
+          decision,
+          rules: rules.slice(0, 100),
+          ...(reason !== undefined && { reason: beginning(reason, DETAIL_CHARS) }),
           ...(near && { near }),
           ...(policyRevision !== undefined && { policyRevision }),
         };
@@ -154,7 +172,7 @@ export class CallRecord {
       case "tool.confirmation_requested":
         this.state = "waiting";
         this.requestId = event.requestId;
-        if (event.kind === "call") this.arguments ??= event.inputSummary.slice(0, DETAIL_CHARS);
+        if (event.kind === "call") this.arguments ??= beginning(event.inputSummary, DETAIL_CHARS);
         this.phases.begin("wait", at);
         break;
       case "tool.confirmation_resolved":
@@ -198,7 +216,7 @@ export class CallRecord {
   }
 
   #addLine(line: string): void {
-    const text = line.slice(0, DETAIL_CHARS);
+    const text = beginning(line, DETAIL_CHARS);
     this.log.push(text);
     this.logChars += text.length;
     while (this.log.length > MAX_LOG_LINES || this.logChars > DETAIL_CHARS)
@@ -212,5 +230,44 @@ function shortJson(value: Parameters<typeof boundedJson>[0]): string {
 }
 
 function cut(text: string): string {
-  return text.length > DETAIL_CHARS ? `${text.slice(0, DETAIL_CHARS)}…` : text;
+  return text.length > DETAIL_CHARS ? `${beginning(text, DETAIL_CHARS)}…` : text;
+}
+
+/** Writes a value as JSON until the text has `chars` characters. The rest of the value costs nothing. */
+export function boundedJson(value: JsonValue, chars: number): BoundedJson {
+  let text = "";
+  let isCut = false;
+  const add = (more: string): boolean => {
+    const room = chars - text.length;
+    text += more.length > room ? more.slice(0, room) : more;
+    isCut ||= more.length > room;
+    return !isCut;
+  };
+  const addText = (string: string): boolean => {
+    if (string.length <= chars - text.length) return add(JSON.stringify(string));
+    add(JSON.stringify(string.slice(0, chars)));
+    isCut = true;
+    return false;
+  };
+  const write = (each: JsonValue): boolean => {
+    if (typeof each === "string") return addText(each);
+    if (typeof each !== "object" || each === null) return add(JSON.stringify(each));
+    let separator = "";
+    if (Array.isArray(each)) {
+      if (!add("[")) return false;
+      for (const item of each) {
+        if (!add(separator) || !write(item)) return false;
+        separator = ",";
+      }
+      return add("]");
+    }
+    if (!isJsonObject(each) || !add("{")) return false;
+    for (const name in each) {
+      if (!add(separator) || !addText(name) || !add(":") || !write(each[name] ?? null)) return false;
+      separator = ",";
+    }
+    return add("}");
+  };
+  write(value);
+  return { text, isCut };
 }

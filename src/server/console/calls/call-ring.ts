@@ -2,10 +2,55 @@ import type { DispatchEvent } from "../../../engine/call/events.ts";
 import { type CallProgress, progressOf } from "../../../engine/reporting/progress.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
 import type { SideEffects } from "../../../tool/side-effects.ts";
-import { type CallOrigin, CallRecord } from "./call-record.ts";
-import { keyOf, RunningCalls } from "./running-calls.ts";
+import { type CalledSession, type CallOrigin, CallRecord } from "./call-record.ts";
 
-/** Bounds of the calls that are kept. */
+/** The names of a call, and what distinguishes it from another one that has the same. */
+interface NamedCall {
+  readonly key: string;
+  /** Absent for events that are not of the call itself, such as those about questions to people. */
+  readonly progress: CallProgress | undefined;
+  readonly requestId?: string | undefined;
+}
+
+/** The calls that have not ended. Several can have the same names at the same time. */
+class RunningCalls {
+  readonly #byKey = new Map<string, CallRecord[]>();
+
+  add(record: CallRecord, progress: CallProgress | undefined): void {
+    const same = this.#byKey.get(record.key);
+    if (same === undefined) this.#byKey.set(record.key, [record]);
+    else same.push(record);
+    record.progress = progress;
+  }
+
+  delete(record: CallRecord): void {
+    const same = this.#byKey.get(record.key);
+    const at = same?.indexOf(record) ?? -1;
+    if (same === undefined || at < 0) return;
+    if (same.length === 1) this.#byKey.delete(record.key);
+    else same.splice(at, 1);
+  }
+
+  /** Returns the call that something happens to. */
+  find({ key, progress, requestId }: NamedCall): CallRecord | undefined {
+    const same = this.#byKey.get(key);
+    if (same === undefined) return undefined;
+    if (progress !== undefined) {
+      const own = same.find((record) => record.progress === progress);
+      if (own !== undefined) return own;
+      const unclaimed = same.find((record) => record.progress === undefined);
+      if (unclaimed !== undefined) unclaimed.progress = progress;
+      return unclaimed;
+    }
+    const asked = requestId === undefined ? undefined : same.find((record) => record.requestId === requestId);
+    // A question is about a call that does not wait for another one.
+    return (
+      asked ?? same.findLast(({ state }) => requestId === undefined || state === "running") ?? same.at(-1)
+    );
+  }
+}
+
+/** Bounds of the calls that are retained. */
 export interface CallRingBounds {
   readonly calls: number;
   readonly bytes: number;
@@ -13,13 +58,20 @@ export interface CallRingBounds {
 
 const BOUNDS: CallRingBounds = { calls: 10_000, bytes: 64 * 1_024 * 1_024 };
 
+/** Where the ring finds what events do not say. */
+export interface CallFacts {
+  /** The class of a tool; `undefined` if there is none with this name. */
+  readonly sideEffectsOf: (toolName: string) => SideEffects | undefined;
+  readonly sessionOf: (sessionId: string) => CalledSession | undefined;
+}
+
 /**
- * The latest calls of all sessions and of the executor. An event costs the same however many calls are kept and however many
+ * The latest calls of all sessions and of the executor. An event costs the same however many calls are retained and however many
  * clients read them: a client only knows how far it has read.
  */
 export class CallRing {
   readonly #bounds: CallRingBounds;
-  readonly #sideEffectsOf: (toolName: string) => SideEffects | undefined;
+  readonly #facts: CallFacts;
   /** By their numbers, which have no gaps. */
   readonly #calls = new Map<number, CallRecord>();
   readonly #running = new RunningCalls();
@@ -30,16 +82,9 @@ export class CallRing {
   #latest: CallRecord | undefined;
   readonly #onChange: () => void;
 
-  /**
-   * @param sideEffectsOf Those of a tool; `undefined` if there is none.
-   * @param onChange Called for each event.
-   */
-  constructor(
-    sideEffectsOf: (toolName: string) => SideEffects | undefined,
-    onChange: () => void,
-    bounds: CallRingBounds = BOUNDS,
-  ) {
-    this.#sideEffectsOf = sideEffectsOf;
+  /** @param onChange Called for each event. */
+  constructor(facts: CallFacts, onChange: () => void, bounds: CallRingBounds = BOUNDS) {
+    this.#facts = facts;
     this.#onChange = onChange;
     this.#bounds = bounds;
   }
@@ -82,6 +127,7 @@ export class CallRing {
       this.#add(origin, { ...event, at: progress?.startedAt ?? started ?? ended ?? event.at }, progress);
     // The policy was asked first, which does not know about it.
     record.parent ??= this.#parentOf(origin, event);
+    if (origin === "session") record.session ??= this.#facts.sessionOf(event.sessionId);
     record.take(event);
     if (record.hasEnded) this.#running.delete(record);
     this.#count(record);
@@ -116,7 +162,7 @@ export class CallRing {
     const key = keyOf(origin, event);
     const record = new CallRecord(this.#next++, origin, key, event, {
       parent: this.#parentOf(origin, event),
-      sideEffects: this.#sideEffectsOf(event.toolName) ?? "none",
+      sideEffects: this.#facts.sideEffectsOf(event.toolName) ?? "none",
     });
     this.#calls.set(record.number, record);
     this.#running.add(record, progress);
@@ -173,4 +219,12 @@ export class CallRing {
     record.older = undefined;
     record.newer = undefined;
   }
+}
+
+/** An id of a call holds within its session. A character that no id of a session has keeps the two apart. */
+function keyOf(
+  origin: CallOrigin,
+  { sessionId, callId }: Pick<DispatchEvent, "sessionId" | "callId">,
+): string {
+  return `${origin} ${sessionId.length} ${sessionId} ${callId}`;
 }

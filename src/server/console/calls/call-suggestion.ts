@@ -1,23 +1,26 @@
 import { basename } from "node:path";
 import { checkDecision } from "../../../policy/decision.ts";
 import type { PolicySubject } from "../../../policy/policy.ts";
-import type { SuggestedRule } from "../../../policy/remedy/policy-suggestion.ts";
+import type { SuggestedChange, SuggestedRule } from "../../../policy/remedy/suggest-change.ts";
 import { suggestChange } from "../../../policy/remedy/suggest-change.ts";
 import type { Redaction } from "../../../redaction/redaction.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** What would have allowed a call that was denied. */
-export type CallSuggestion =
-  | {
-      readonly decision: "allow" | "ask";
-      readonly text: string;
-      /** Rules in ASCII, to be copied. */
-      readonly yaml: string;
-      /** Files and lines. */
-      readonly where: string;
-      readonly widens: readonly string[];
-    }
-  | { readonly withheld: string };
+export type CallSuggestion = ShownChange | { readonly withheld: string };
+
+/** A change of the policy. */
+interface ShownChange {
+  readonly decision: "allow" | "ask";
+  readonly text: string;
+  /** Rules in ASCII, to be copied. */
+  readonly yaml: string;
+  /** Files and lines. */
+  readonly where: string;
+  readonly widens: readonly string[];
+  /** The change for exactly this call, if the first one allows more. */
+  readonly exactly?: ShownChange;
+}
 
 /** What {@link CallSuggestions} needs of the server. */
 export interface SuggestionParts {
@@ -75,10 +78,15 @@ async function suggestionFor(
   if (redaction.finds(request.input)) return { withheld: SECRET };
   const suggestion = await suggestChange(policy, request, { tools: tools() });
   if ("withheld" in suggestion) return suggestion;
-  const { text, yaml, changes, widens } = suggestion;
-  if (redaction.text(yaml) !== yaml) return { withheld: SECRET };
+  const { exactly } = suggestion;
+  if ([suggestion, exactly].some((change) => change && redaction.text(change.yaml) !== change.yaml))
+    return { withheld: SECRET };
+  return { ...shownChange(suggestion), ...(exactly && { exactly: shownChange(exactly) }) };
+}
+
+function shownChange({ decision, text, yaml, changes, widens }: SuggestedChange): ShownChange {
   const where = [...new Set(changes.map(placeOf))].join(", ");
-  return { decision: suggestion.decision, text, yaml, where, widens };
+  return { decision, text, yaml, where, widens };
 }
 
 /** Clients do not learn where the server has its files. */

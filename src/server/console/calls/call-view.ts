@@ -1,5 +1,6 @@
 import type { Redaction } from "../../../redaction/redaction.ts";
 import { render, textOf } from "../../../rendering/render.ts";
+import { toLine } from "../../../rendering/shown.ts";
 import type { Client } from "../../access/client.ts";
 import type { CallRecord } from "./call-record.ts";
 
@@ -19,6 +20,9 @@ export function sees(client: Client, { origin, principal }: CallRecord): boolean
   if (client.is("reader") || client.is("admin")) return true;
   return origin === "session" && client.approves({ principal });
 }
+
+/** The most characters of the name of a session. */
+const NAME_CHARS = 128;
 
 /** The most characters of the arguments that are listed. */
 const SUMMARY_CHARS = 200;
@@ -43,15 +47,37 @@ function summaryOf(record: CallRecord, redaction: Redaction): string | undefined
  * @param redaction Hides secrets in the arguments.
  */
 export function callSummary(record: CallRecord, epoch: string, redaction: Redaction): object {
-  const { callId, toolName, sessionId, sideEffects, phases, state, parent, principal, decision, error } =
-    record;
+  const {
+    callId,
+    toolName,
+    sessionId,
+    session,
+    sideEffects,
+    phases,
+    state,
+    parent,
+    principal,
+    decision,
+    error,
+  } = record;
   const { sandbox, durationMs, requestId } = record;
   const summary = summaryOf(record, redaction);
   return {
-    ...{ ref: refOf(epoch, record.number), callId, toolName, sessionId },
+    ref: refOf(epoch, record.number),
+    callId,
+    toolName,
+    sessionId,
+    ...(session && {
+      session: {
+        ...(session.name !== undefined && { name: toLine(session.name, NAME_CHARS) }),
+        openedAt: session.openedAt,
+      },
+    }),
     ...(parent !== undefined && { parent: refOf(epoch, parent) }),
     ...(principal !== undefined && { principal: { id: principal.id, kind: principal.kind } }),
-    ...{ sideEffects, startedAt: Math.round(phases.startedAt), state },
+    sideEffects,
+    startedAt: Math.round(phases.startedAt),
+    state,
     ...(summary !== undefined && { summary }),
     ...(state === "waiting" && requestId !== undefined && { requestId }),
     ...(decision && { decision: decision.decision }),

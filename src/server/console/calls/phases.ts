@@ -32,7 +32,8 @@ export class Phases {
 
   get list(): readonly Phase[] {
     return this.#phases.map(({ name, from, ms }) => ({
-      ...{ name, at: rounded(Math.max(from - this.startedAt, 0)) },
+      name,
+      at: rounded(Math.max(from - this.startedAt, 0)),
       ...(ms !== undefined && { ms: rounded(ms) }),
     }));
   }

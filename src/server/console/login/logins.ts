@@ -1,7 +1,30 @@
 import { hash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Sender } from "../../../executor/http/authentication.ts";
-import { cookieOf, mayUseCookie } from "./cookie.ts";
+import { unauthenticated } from "../../http/refusals.ts";
+
+/** Where browsers log in and out. */
+export const LOGIN_PATH = "/v1/console/session";
+
+/** Where a link of a notification is read, and answers. */
+export const ANSWER_LINK_PATH = "/v1/console/answer-link";
+
+/** The longest body of a login. */
+export const MAX_LOGIN_BYTES = 8_192;
+
+/** The name of those who have not logged in yet. */
+export const LOGIN_CALLER = "login";
+
+/** Stands for the login of a request that logs in, or has a link in its place. */
+export const LOGGING_IN: Pick<Login, "sender" | "ended"> = {
+  sender: { caller: LOGIN_CALLER, credential: "", principal: undefined, isSigned: false },
+  ended: new AbortController().signal,
+};
+
+const NAME = "sandgate_console";
+
+/** The value of a cookie that a login began with: 256 bits. */
+const COOKIE = new RegExp(`(?:^|; *)${NAME}=([\\w-]{43})(?:;|$)`);
 
 /** Milliseconds after which a person has to log in again. */
 export const LOGIN_MS: number = 12 * 3_600_000;
@@ -27,7 +50,7 @@ interface OpenLogin extends Login {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The logins of browsers, and the one-time tokens with which some begin. Only digests of secrets are kept. */
+/** The logins of browsers, and the one-time tokens with which some begin. Only digests of secrets are retained. */
 export class Logins {
   /** By the digests of their cookies, the oldest first. */
   readonly #open = new Map<string, OpenLogin>();
@@ -98,4 +121,50 @@ export class Logins {
 
 function digestOf(secret: string): string {
   return hash("sha256", secret);
+}
+
+/** Returns the value of the console's cookie; `undefined` if there is none. */
+export function cookieOf({ headers: { cookie = "" } }: IncomingMessage): string | undefined {
+  return COOKIE.exec(cookie)?.[1];
+}
+
+/** Returns the header that sets the cookie. Scripts cannot read it, and requests that other sites cause do not have it. */
+export function setCookie(value: string, maxAgeMs: number, origin: string): string {
+  const attributes = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${Math.floor(maxAgeMs / 1_000)}`;
+  // Whether the connection is encrypted is known only to the browser, as a proxy may end the encryption.
+  return `${NAME}=${value}; ${attributes}${origin.startsWith("https:") ? "; Secure" : ""}`;
+}
+
+/**
+ * Whether the cookie counts for a request. `SameSite` is not enough: pages on other ports of the same host are of the same
+ * site, and get the same cookies.
+ *
+ * @param own The origin of the page that logged in.
+ */
+function mayUseCookie({ method, headers }: IncomingMessage, own: string): boolean {
+  const { origin, "sec-fetch-site": site } = headers;
+  if (origin !== undefined && origin !== own) return false;
+  if (method === "GET" || method === "HEAD")
+    return site === undefined || site === "same-origin" || site === "none";
+  return (origin === own || site === "same-origin") && (site === undefined || site === "same-origin");
+}
+
+/**
+ * Returns the login of a request that has its cookie and no other credential.
+ *
+ * @param console That of the server. Default: it has none.
+ * @throws {RemoteProblem} `unauthenticated` if the cookie does not count.
+ */
+export function loginOf(
+  request: IncomingMessage,
+  console: { readonly logins: Logins } | undefined,
+): Pick<Login, "sender" | "ended"> | undefined {
+  const { authorization, "signature-input": signature } = request.headers;
+  if (console === undefined || authorization !== undefined || signature !== undefined) return undefined;
+  if (request.method === "POST" && [LOGIN_PATH, ANSWER_LINK_PATH].includes(request.url ?? ""))
+    return LOGGING_IN;
+  if (cookieOf(request) === undefined) return undefined;
+  const login = console.logins.of(request);
+  if (login === undefined) throw unauthenticated("the login has ended, or is not of this page: log in again");
+  return login;
 }

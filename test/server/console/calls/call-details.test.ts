@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defineTool } from "../../../../src/engine/tool.ts";
-import { loadPolicyText } from "../../../../src/policy/file/load-text.ts";
+import { loadPolicyText } from "../../../../src/policy/file/load.ts";
 import type { RuntimePolicy } from "../../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
 import { Redaction } from "../../../../src/redaction/redaction.ts";
@@ -55,10 +55,15 @@ describe("GET /v1/calls/{ref}", () => {
   test("says which rule allowed a call, and what came of it", async () => {
     const { call } = await detailsOf({ size: 1 });
     expect(call).toMatchObject({
-      ...{ state: "completed", arguments: '{"size":1}', output: '{"size":1}', log: ["line\\u202e\\u0000"] },
+      state: "completed",
+      arguments: '{"size":1}',
+      output: '{"size":1}',
+      log: ["line\\u202e\\u0000"],
       receipt: { used: { wallTimeMs: expect.any(Number) } },
       explanation: {
-        ...{ decision: "allow", near: [], policyRevision: POLICY.revision },
+        decision: "allow",
+        near: [],
+        policyRevision: POLICY.revision,
         rules: [{ name: "small", matched: true, because: ["every condition is met"] }],
         grant: expect.stringContaining('"sandbox":"host"'),
       },
@@ -67,7 +72,9 @@ describe("GET /v1/calls/{ref}", () => {
 
   test("says which rule denied a call, and which rules came near", async () => {
     expect((await detailsOf({ size: 3 })).call).toMatchObject({
-      ...{ state: "failed", code: "permission_denied", effect: "none" },
+      state: "failed",
+      code: "permission_denied",
+      effect: "none",
       explanation: { decision: "deny", rules: [{ name: "never", because: ["every condition is met"] }] },
     });
     expect((await detailsOf({ size: 9 })).call).toMatchObject({

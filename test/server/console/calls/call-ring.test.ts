@@ -4,7 +4,7 @@ import type { DispatchEvent } from "../../../../src/engine/call/events.ts";
 import { NOTHING_RAN } from "../../../../src/engine/call/execution.ts";
 import { CallProgress, linkProgress } from "../../../../src/engine/reporting/progress.ts";
 import type { JsonValue } from "../../../../src/json/value.ts";
-import { boundedJson } from "../../../../src/server/console/calls/bounded-json.ts";
+import { boundedJson } from "../../../../src/server/console/calls/call-record.ts";
 import { CallRing } from "../../../../src/server/console/calls/call-ring.ts";
 
 type Body =
@@ -25,18 +25,20 @@ function event(callId: string, body: Body, more: Partial<DispatchEvent> = {}): D
     } as DispatchEvent;
   if (body.type === "tool.aborted") return { ...base, type: "tool.aborted", ...more } as DispatchEvent;
   const execution = {
-    ...{ callId, toolName: "t", arguments: {}, success: true, output: body.output ?? null },
-    ...{ durationMs: 3, sandbox: "host" as const, receipt: NOTHING_RAN },
+    callId,
+    toolName: "t",
+    arguments: {},
+    success: true,
+    output: body.output ?? null,
+    durationMs: 3,
+    sandbox: "host" as const,
+    receipt: NOTHING_RAN,
   };
   return { ...base, type: "tool.completed", execution, rules: [], ...more } as DispatchEvent;
 }
 
 function ringOf(bounds?: { calls: number; bytes: number }): CallRing {
-  return new CallRing(
-    () => "read",
-    () => {},
-    bounds,
-  );
+  return new CallRing({ sideEffectsOf: () => "read", sessionOf: () => undefined }, () => {}, bounds);
 }
 
 const numbers = (records: Iterable<{ readonly number: number }>): number[] =>

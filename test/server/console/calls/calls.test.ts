@@ -60,16 +60,23 @@ describe("GET /v1/calls", () => {
     const done =
       calls.length === 2 ? (await browser.json<Listed>("/v1/calls?tool=echo")).calls[0] : undefined;
     expect(done).toMatchObject({
-      ...{ sessionId: session, principal: { id: "alice" }, sideEffects: "none", state: "completed" },
-      ...{
-        decision: "allow",
-        sandbox: "host",
-        durationMs: expect.any(Number),
-        startedAt: expect.any(Number),
-      },
+      sessionId: session,
+      principal: { id: "alice" },
+      sideEffects: "none",
+      state: "completed",
+      decision: "allow",
+      sandbox: "host",
+      durationMs: expect.any(Number),
+      startedAt: expect.any(Number),
     });
     expect(done?.phases.map(({ name }) => name)).toEqual([
-      ...["gate", "parse", "decide", "hook", "record", "sandbox", "end"],
+      "gate",
+      "parse",
+      "decide",
+      "hook",
+      "record",
+      "sandbox",
+      "end",
     ]);
   });
 

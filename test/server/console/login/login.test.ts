@@ -23,8 +23,11 @@ describe("logging in to the console", () => {
       principal: { id: "olga" },
       roles: ["admin", "approver"],
       server: {
-        ...{ version: expect.any(String), startedAt: expect.any(Number), tools: 0 },
-        ...{ paused: false, journal: false },
+        version: expect.any(String),
+        startedAt: expect.any(Number),
+        tools: 0,
+        paused: false,
+        journal: false,
       },
     });
     expect(refusalOf(await new Browser(server).logIn(token))).toBe("401 unauthenticated");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type HeldMessage, KeptTurns, type NotHeld } from "../../../src/server/keeping/kept-turns.ts";
+import { type AdmittedMessage, type NotEnforced, RetainedTurns } from "../../../src/server/retained-turns.ts";
 
 /** The longest body. A turn may have 4 of them, a session 8, a principal 16, and all together 64. */
 const BODY = 100_000;
@@ -12,11 +12,11 @@ function place(session: number, turn: number, principal = "alice") {
 /** Kept turns, and the names of those that were forgotten. */
 function keeping() {
   const forgotten: string[] = [];
-  const kept = new KeptTurns(BODY, ({ sessionId, id }) => forgotten.push(`${sessionId} ${id}`));
+  const kept = new RetainedTurns(BODY, ({ sessionId, id }) => forgotten.push(`${sessionId} ${id}`));
   return { kept, forgotten };
 }
 
-function held(answer: HeldMessage | NotHeld): HeldMessage {
+function held(answer: AdmittedMessage | NotEnforced): AdmittedMessage {
   if (typeof answer === "string") throw new Error(answer);
   return answer;
 }
@@ -46,7 +46,7 @@ describe("the turns that a server keeps", () => {
       const each = held(kept.begin(place(1, turn), `m${message}`, 1));
       each.cancelWith(() => cancelled.push(`t${turn}`));
       return each;
-    }) as [HeldMessage, HeldMessage];
+    }) as [AdmittedMessage, AdmittedMessage];
     first.end(0);
     kept.grow("alice-1", 9 * BODY);
     expect(cancelled).toEqual(["t2"]);
@@ -71,14 +71,14 @@ describe("the turns that a server keeps", () => {
     for (let message = 0; message < 3; message++) held(kept.begin(place(1, 0), `m${message}`, BODY)).end(0);
     expect(kept.begin(place(1, 0), "m3", BODY)).toBe("full");
     held(kept.begin(place(1, 0), "m0", BODY)).end(0);
-    const many = new KeptTurns(1_000_000, () => {});
+    const many = new RetainedTurns(1_000_000, () => {});
     for (let message = 0; message < 1_000; message++) held(many.begin(place(1, 0), `m${message}`, 1)).end(1);
     expect(many.begin(place(1, 0), "m1000", 1)).toBe("full");
   });
 
   test("a session has at most 1,000 turns", () => {
     const forgotten: string[] = [];
-    const kept = new KeptTurns(1_000_000, ({ id }) => forgotten.push(id));
+    const kept = new RetainedTurns(1_000_000, ({ id }) => forgotten.push(id));
     for (let turn = 0; turn < 1_003; turn++) held(kept.begin(place(1, turn), "m", 1)).end(1);
     expect(forgotten).toEqual(["t0", "t1", "t2"]);
   });
@@ -140,7 +140,7 @@ describe("the turns that a server keeps", () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const kept = new KeptTurns(BODY, ({ sessionId, id }) => bytes.delete(`${sessionId} ${id}`));
+        const kept = new RetainedTurns(BODY, ({ sessionId, id }) => bytes.delete(`${sessionId} ${id}`));
         /** The bytes of what is kept, as a client could count them. */
         const bytes = new Map<string, Map<string, number>>();
         const waiting: (() => void)[] = [];

@@ -4,9 +4,9 @@ import { readdir, readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PACKAGE_FOLDER } from "../../../base/package-folder.ts";
-import { RemoteProblem } from "../../../remote-protocol/problems.ts";
-import { notFound } from "../../http/refusals.ts";
+import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { notFound } from "../http/refusals.ts";
 
 /** Where the page is served. */
 const PAGE_PATH = "/console/";
