@@ -8,23 +8,14 @@ const SOURCE = join(import.meta.dirname, "../src/console");
 
 /**
  * Builds the page of the console: `index.html`, and in `assets/` a script, a style sheet and an icon, which have a digest in their
- * names, so that browsers can keep them for ever.
+ * names, so that browsers can keep them for ever; and `service-worker.js`, which browsers find by its name.
  *
  * @param folder Where the page is written. It is created.
  */
 export async function buildConsole(folder: string): Promise<void> {
-  const { output } = await build({
-    input: join(SOURCE, "main.tsx"),
-    tsconfig: join(SOURCE, "tsconfig.json"),
-    platform: "browser",
-    write: false,
-    onLog: (_level, log) => {
-      throw new Error(`rolldown: ${log.message}`);
-    },
-    output: { format: "es", minify: true, codeSplitting: false, comments: { legal: true } },
-  });
-  const [{ code }] = output;
+  const code = await scriptOf("main.tsx");
   mkdirSync(join(folder, "assets"), { recursive: true });
+  writeFileSync(join(folder, "service-worker.js"), await scriptOf("service-worker.ts"));
   const icon = readFileSync(join(SOURCE, "icon.svg"), "utf8");
   const files = { "console.js": code, "console.css": styleSheet(), "icon.svg": icon };
   let page = readFileSync(join(SOURCE, "index.html"), "utf8");
@@ -34,6 +25,22 @@ export async function buildConsole(folder: string): Promise<void> {
     page = page.replace(`assets/${name}`, `assets/${hashed}`);
   }
   writeFileSync(join(folder, "index.html"), page);
+}
+
+/** Returns a script with everything that it imports. */
+async function scriptOf(entry: string): Promise<string> {
+  const { output } = await build({
+    input: join(SOURCE, entry),
+    tsconfig: join(SOURCE, "tsconfig.json"),
+    platform: "browser",
+    write: false,
+    onLog: (_level, log) => {
+      throw new Error(`rolldown: ${log.message}`);
+    },
+    output: { format: "es", minify: true, codeSplitting: false, comments: { legal: true } },
+  });
+  const [{ code }] = output;
+  return code;
 }
 
 /** Returns the files that `console.css` imports, in its order, as one. */

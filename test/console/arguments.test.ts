@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fieldsOf, type Json, replacementOf } from "../../src/console/arguments/fields.ts";
 import { hunksOf, lineDiff, oddHunks } from "../../src/console/arguments/line-diff.ts";
-import { type Compared, noticesOf } from "../../src/console/arguments/notices.ts";
+import { type Compared, comparable, noticesOf } from "../../src/console/arguments/notices.ts";
 import { SPOOFS } from "./spoofs.ts";
 
 /** What a person reads of the notices. */
 const said = (given: Json, peers: readonly Json[] = [], compared: Compared = {}): string =>
-  noticesOf(given, { peers, ...compared })
+  noticesOf(given, { peers: peers.map(comparable), ...compared })
     .map((notice) => notice.join(""))
     .join("\n");
 
@@ -73,6 +73,65 @@ describe("The difference of two texts", () => {
 });
 
 describe("What a person should look at", () => {
+  const deploy = (more: object = {}): Json => ({
+    environment: "staging",
+    dryRun: true,
+    replicas: 3,
+    ...more,
+  });
+  const deploys = [1, 2, 3, 4, 5].map(() => deploy());
+
+  test("is a flag, a number or a word that is another one in nearly all other calls", () => {
+    expect(said(deploy({ dryRun: false }), deploys)).toBe(
+      "dryRun is false, and true in all other calls shown here.",
+    );
+    const most = [...deploys, deploy({ replicas: 5 })];
+    expect(said(deploy({ replicas: 0 }), most)).toBe(
+      "replicas is 0, and 3 in 5 of the 6 other calls shown here.",
+    );
+    expect(said(deploy(), most)).toBe("");
+  });
+
+  test("is an argument that all other calls have", () => {
+    expect(said({ environment: "staging", replicas: 3 }, deploys)).toBe(
+      "dryRun is missing, and is there in all other calls shown here.",
+    );
+  });
+
+  test("is an amount of ten times as much, also if another call has none", () => {
+    const pays = [120, 80, 100, "1O0"].map((amount) => ({ amount }));
+    expect(said({ amount: 1_200 }, pays)).toBe(
+      "amount is 1200, and at most 120 in the other calls shown here.",
+    );
+  });
+
+  test("is an address in the query of another one", () => {
+    for (const to of ["https://evil.example/x", "https%3A%2F%2Fevil.example%2Fx"])
+      expect(said({ url: `https://api.example/redirect?to=${to}&a=1` })).toBe(
+        "url has another address in it, of evil.example.",
+      );
+  });
+
+  test("is a statement that changes all rows, whatever its comments say", () => {
+    expect(said({ statement: "DELETE FROM carts; -- WHERE id = 9" })).toBe(
+      "statement changes all rows: DELETE FROM carts",
+    );
+    expect(said({ sql: "update users set admin = 1" })).toContain("changes all rows");
+    for (const statement of [
+      "DELETE FROM carts WHERE id = 9",
+      "SELECT 1",
+      "Update the plan, then set it aside",
+    ])
+      expect(said({ statement })).toBe("");
+  });
+
+  test("is a line that becomes a comment", () => {
+    const check = "  if (!user.isAdmin) throw new Error('no');";
+    expect(said({ old: `a\n${check}\n`, new: `a\n  // ${check.trim()}\n` })).toBe(
+      `new makes a comment of ${check.trim()}`,
+    );
+  });
+
   const team = ["ann@team.example", "bob@team.example", "eve@team.example"].map((to) => mail(to));
 
   test("is nothing about a call that is like the others", () => {
@@ -147,9 +206,10 @@ describe("What a person should look at", () => {
     );
     fc.assert(
       fc.property(value, fc.array(value, { maxLength: 5 }), (given, others) => {
-        expect(
-          noticesOf(given as Json, { peers: others as Json[], others: others as Json[] }).length,
-        ).toBeLessThanOrEqual(12);
+        const compared = others.map((other) => comparable(other as Json));
+        expect(noticesOf(given as Json, { peers: compared, others: compared }).length).toBeLessThanOrEqual(
+          12,
+        );
       }),
     );
   });

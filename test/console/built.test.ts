@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildConsole, sizesOf } from "../../scripts/console.ts";
 
-test("The built page is at most 150 KB, and its HTML has no script or style of its own", async () => {
+test("The built page is at most 170 KB, and its HTML has no script or style of its own", async () => {
   const folder = mkdtempSync(join(tmpdir(), "console-built-"));
   await buildConsole(folder);
   const sizes = sizesOf(folder);
@@ -14,9 +14,10 @@ test("The built page is at most 150 KB, and its HTML has no script or style of i
     "assets/console-HASH.js",
     "assets/icon-HASH.svg",
     "index.html",
+    "service-worker.js",
   ]);
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-  expect(bytes).toBeLessThanOrEqual(150_000);
+  expect(bytes).toBeLessThanOrEqual(170_000);
   const html = readFileSync(join(folder, "index.html"), "utf8");
   expect(html).not.toMatch(/<style|\bstyle=|\bon\w+=|https?:|<script(?![^>]*\bsrc="assets\/)/);
   for (const file of files.filter((name) => name.startsWith("assets/"))) expect(html).toContain(file);

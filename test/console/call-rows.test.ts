@@ -6,8 +6,14 @@ const NO_FILTER = { session: "", tool: "", state: "", code: "" };
 
 function call(number: number, more: Partial<CallSummary> = {}): CallSummary {
   return {
-    ...{ ref: `e-${number}`, callId: `c${number}`, toolName: "t", startedAt: 1_000, state: "completed" },
-    ...{ durationMs: 1, phases: [], ...more },
+    ref: `e-${number}`,
+    callId: `c${number}`,
+    toolName: "t",
+    startedAt: 1_000,
+    state: "completed",
+    durationMs: 1,
+    phases: [],
+    ...more,
   };
 }
 
@@ -16,7 +22,10 @@ const refs = (calls: readonly CallSummary[], filter: Partial<typeof NO_FILTER> =
 
 test("the newest calls are first, also of those that began at once", () => {
   expect(refs([call(9), call(100), call(10), call(1, { startedAt: 1_001 })])).toEqual([
-    ...["e-1", "e-100", "e-10", "e-9"],
+    "e-1",
+    "e-100",
+    "e-10",
+    "e-9",
   ]);
 });
 

@@ -27,10 +27,11 @@ describe.skipIf(HAS_NO_BROWSER)("The page of the console", () => {
     await page.getByText("the token is wrong").waitFor();
     await page.getByLabel("Token").fill(TOKENS.erin);
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "Live" }).waitFor();
+    // A reader begins with what happened.
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
     await page.getByRole("button", { name: "Log out" }).click();
     await page.getByLabel("Token").waitFor();
-    expect(await page.getByRole("heading", { name: "Live" }).count()).toBe(0);
+    expect(await page.getByRole("heading", { name: "Overview" }).count()).toBe(0);
   });
 
   test("says what to do as long as there are no calls", async () => {
@@ -56,6 +57,23 @@ describe.skipIf(HAS_NO_BROWSER)("The page of the console", () => {
     await rows.nth(1).getByText("denied", { exact: true }).waitFor();
     await rows.nth(0).getByRole("link", { name: "waiting" }).click();
     await page.getByRole("button", { name: "Allow…" }).waitFor();
+  });
+
+  test("shows the names of sessions and when they began, and finds calls by the names", async () => {
+    const scene = await openScene();
+    const session = await scene.client("alice").open({ name: "Release 2.4 <b>" });
+    await scene.call("echo", { text: "one" }, session);
+    await scene.call("echo", { text: "two" });
+    const { page } = await scene.open("erin");
+    const rows = page.getByRole("treegrid").locator(".rows > .row");
+    await expect.poll(() => rows.count(), PATIENT).toBe(2);
+    expect(await rows.nth(1).locator(".session").innerText()).toMatch(/^\d\d:\d\d Release 2\.4 <b>$/);
+    await page.getByLabel("Session").fill("Release");
+    await page.getByText("1 call", { exact: true }).waitFor();
+    await rows.nth(0).click();
+    await page.getByText(/session Release 2\.4 <b>, begun at \d/).waitFor();
+    await page.keyboard.press("6");
+    await page.getByRole("link", { name: "Release 2.4 <b>" }).waitFor();
   });
 
   test("shows calls below the calls that made them, with their phases", async () => {
@@ -165,9 +183,16 @@ describe.skipIf(HAS_NO_BROWSER)("The page of the console", () => {
       .getByText('/to is "ann@example.com"; the rule allows "*@team.example"')
       .waitFor();
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await panel.getByRole("button", { name: "Copy the rule" }).press("Enter");
-    await panel.getByText("Copied").waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("one call of send_mail");
+    await panel.getByText("denied", { exact: true }).waitFor();
+    for (const [name, rule] of [
+      ["Copy the rule", "- name: mail-to-team"],
+      ["Copy the rule for exactly this call", "one call of send_mail"],
+    ] as const) {
+      await panel.getByRole("button", { name, exact: true }).press("Enter");
+      await panel.getByText("Copied").last().waitFor();
+      const copied = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+      await expect.poll(copied, PATIENT).toContain(rule);
+    }
     await page.keyboard.press("Escape");
     await panel.waitFor({ state: "detached" });
     expect(errors).toEqual([]);

@@ -67,7 +67,9 @@ describe.skipIf(HAS_NO_BROWSER)("The page, if its server was started anew", () =
     const session = await alice.open();
     for (let from = 0; from < 1_200; from += 300) {
       const calls = Array.from({ length: 300 }, (_, at) => ({
-        ...{ id: `call_${from + at}`, name: "send_mail", arguments: { to: "x" } },
+        id: `call_${from + at}`,
+        name: "send_mail",
+        arguments: { to: "x" },
       }));
       const { turnId } = await alice.dispatch(session, calls);
       await alice.executions(session, turnId);
@@ -78,5 +80,22 @@ describe.skipIf(HAS_NO_BROWSER)("The page, if its server was started anew", () =
     await page.getByText("1,201 calls").waitFor();
     await page.getByLabel("State").selectOption("running");
     await page.getByText("0 calls").waitFor();
+  });
+
+  test("says how a call was answered, also if that could not be read at first", async () => {
+    const scene = await openScene();
+    await scene.ask("write_note", { text: "hello" });
+    const { page } = await scene.open("carol", { view: 2 });
+    await page.getByRole("link", { name: "write_note" }).click();
+    await page.getByRole("button", { name: "Allow…" }).waitFor();
+    let failures = 0;
+    await page.route(/\/turns\/[^/]+\/confirmations\//, async (route) => {
+      if (failures++ === 0) await route.abort();
+      else await route.continue();
+    });
+    const dave = scene.client("dave");
+    for (const inquiry of await dave.inquiries()) await dave.answer(inquiry, { decision: "allow" });
+    await page.getByText("This was allowed by dave.").waitFor();
+    expect(failures).toBeGreaterThan(1);
   });
 });

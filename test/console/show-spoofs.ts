@@ -76,7 +76,13 @@ async function expectTexts({ page }: OpenPage, where: string, raw: readonly stri
     { hidden: HIDDEN, texts: raw },
   );
   expect({ where, ...found }).toEqual({
-    ...{ where, hidden: undefined, raw: [], elements: 0, forms: 0, links: 0, isSpoofed: false },
+    where,
+    hidden: undefined,
+    raw: [],
+    elements: 0,
+    forms: 0,
+    links: 0,
+    isSpoofed: false,
   });
 }
 

@@ -26,8 +26,11 @@ async function busyScene(): Promise<Scene> {
 
 function mail(description: string): Tool {
   return defineTool({
-    ...{ name: "send_mail", description, sideEffects: "network" },
-    ...{ inputSchema: { type: "object" }, host: () => null },
+    name: "send_mail",
+    description,
+    sideEffects: "network",
+    inputSchema: { type: "object" },
+    host: () => null,
   });
 }
 
@@ -135,7 +138,10 @@ describe.skipIf(HAS_NO_BROWSER)("The views of the console", () => {
     const registry = new ToolRegistry({ pins: new LockPins(registeredDefinitions(approved)) });
     registry.register(mail("Sends mail to anyone."));
     registry.register({
-      ...{ name: "files", description: "", inputSchema: { type: "object" }, sideEffects: "read" },
+      name: "files",
+      description: "",
+      inputSchema: { type: "object" },
+      sideEffects: "read",
       wasm: { component: await wasiComponent(), export: "run" },
     } as unknown as Tool);
     const scene = await openScene({ registry });

@@ -50,6 +50,27 @@ describe.skipIf(HAS_NO_BROWSER)("Many inquiries", () => {
     expect(await page.getByRole("list", { name: /inquiries$/ }).count()).toBe(3);
   });
 
+  test("are opened and selected by the same keys on a keyboard of another script", async () => {
+    const scene = await openScene();
+    for (const text of ["one", "two"]) await scene.ask("write_note", { text });
+    const { page } = await scene.open("carol", { view: 2 });
+    await page.getByRole("button", { name: "Answer 0 together" }).waitFor();
+    const press = (key: string, code: string): Promise<boolean> =>
+      page.evaluate(
+        (init) => document.body.dispatchEvent(new KeyboardEvent("keydown", { ...init, bubbles: true })),
+        { key, code },
+      );
+    await press("\u043e", "KeyJ");
+    await page.getByRole("region", { name: "Arguments", exact: true }).getByText("one").waitFor();
+    await press("\u042b", "KeyS");
+    await page.getByRole("button", { name: "Answer 2 together" }).waitFor();
+    await press("\u044b", "KeyS");
+    await page.getByRole("button", { name: "Answer 1 together" }).waitFor();
+    await page.getByRole("button", { name: "Allow…" }).waitFor();
+    await press("\u0444", "KeyA");
+    await page.getByRole("form", { name: "Confirm to allow" }).waitFor();
+  });
+
   test("get one answer after each of them was shown, and not before", async () => {
     const scene = await openScene();
     const long = "word\n".repeat(50);

@@ -47,7 +47,10 @@ describe.skipIf(HAS_NO_BROWSER)("Waiting for me", () => {
     await page.keyboard.press("a");
     await page.keyboard.press("Escape");
     await page.getByRole("form", { name: "Confirm to allow" }).waitFor({ state: "detached" });
+    // Screen readers go on with what is asked, where Enter answers nothing.
+    expect(await page.locator("h2:focus").textContent()).toContain("write_note");
     await page.keyboard.press("Enter");
+    expect(await page.getByRole("form").count()).toBe(0);
     await page.keyboard.press("d");
     await page.getByRole("form", { name: "Confirm to deny" }).waitFor();
     await page.keyboard.press("Enter");

@@ -17,6 +17,11 @@ export interface CallSummary {
   readonly callId: string;
   readonly toolName: string;
   readonly sessionId?: string;
+  readonly session?: {
+    readonly name?: string;
+    /** In milliseconds since the epoch. */
+    readonly openedAt: number;
+  };
   /** The `ref` of the call whose tool makes this one. */
   readonly parent?: string;
   readonly principal?: { readonly id: string };
@@ -68,6 +73,8 @@ export interface SuggestedChange {
   readonly where: string;
   /** What else the change would allow. */
   readonly widens: readonly string[];
+  /** The change for exactly this call, if the first one allows more. */
+  readonly exactly?: SuggestedChange;
 }
 
 /** A whole call. Its texts are escaped and redacted by the server. */
@@ -97,4 +104,12 @@ export async function readCall(ref: string): Promise<CallDetail> {
     const message = "The server no longer has this call. History has it if calls are recorded.";
     throw new ApiError(error.status, error.code, message);
   }
+}
+
+/** The codes of calls that were not allowed to run. */
+const DENIED: readonly string[] = ["permission_denied", "user_denied", "confirmation_timeout"];
+
+/** The state of a call as people read it: one that was not allowed to run is denied, and did not fail. */
+export function shownState({ state, code = "" }: CallSummary): string {
+  return state === "failed" && DENIED.includes(code) ? "denied" : state;
 }

@@ -5,6 +5,7 @@ export interface Inquiry {
   readonly requestId: string;
   readonly kind: "call" | "question" | "plan";
   readonly sessionId: string;
+  readonly sessionName?: string;
   readonly turnId: string;
   readonly callId: string;
   readonly principal?: string;
@@ -42,6 +43,8 @@ export interface WholeInquiry extends Inquiry {
   readonly rules?: readonly string[];
   /** The names of the arguments in the order of the tool's schema, the paths and URLs first. */
   readonly argumentOrder?: readonly string[];
+  /** The file that the call would write, as it is now; `null` if there is none. Foreign text as it is, not escaped. */
+  readonly currentText?: string | null;
   readonly resolution?: Resolution;
 }
 
@@ -76,6 +79,23 @@ export async function listInquiries(): Promise<readonly Inquiry[]> {
 /** Reads a whole inquiry. */
 export function readInquiry(inquiry: Inquiry): Promise<WholeInquiry> {
   return get(pathOf(inquiry));
+}
+
+/** What a link of a notification answers, and in whose name. */
+export interface LinkedInquiry extends WholeInquiry {
+  readonly approver: string;
+}
+
+const LINK_PATH = "/v1/console/answer-link";
+
+/** Reads what a link answers. */
+export function readLink(token: string): Promise<LinkedInquiry> {
+  return send("POST", LINK_PATH, { token });
+}
+
+/** Answers with a link, once. */
+export function answerLink(token: string, { decision, reason }: Omit<Answer, "digest">): Promise<Resolution> {
+  return send("POST", LINK_PATH, { token, decision, reason });
 }
 
 /** Answers an inquiry. The first answer wins: a later one is an `ApiError` with the code `already_answered`. */

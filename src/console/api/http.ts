@@ -63,9 +63,20 @@ function parse(text: string): unknown {
   }
 }
 
+/** How often something is read again that the server is too busy for: a page can have more reads than it serves at once. */
+const MAX_RETRIES = 5;
+const BUSY_MS = 300;
+
 /** Reads a path. */
-export function get<Body>(path: string): Promise<Body> {
-  return send<Body>("GET", path);
+export async function get<Body>(path: string): Promise<Body> {
+  for (let retries = 0; ; retries++) {
+    try {
+      return await send<Body>("GET", path);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 429 || retries === MAX_RETRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, BUSY_MS * (retries + 1)));
+    }
+  }
 }
 
 /** Writes the query of a path from its parameters, without those that are `undefined` or empty. */

@@ -3,7 +3,10 @@ import { get, withQuery } from "./http.ts";
 /** A session as it is listed. */
 export interface SessionView {
   readonly id: string;
+  readonly name?: string;
   readonly kind: string;
+  /** In milliseconds since the epoch. */
+  readonly openedAt: number;
   readonly mode: unknown;
   readonly principal?: { readonly id: string };
   readonly parent?: string;
@@ -13,7 +16,7 @@ export interface SessionView {
 }
 
 /** A change of a file that waits for a person. `diff` is escaped and redacted; `path` is foreign text as it is. */
-export interface HeldChange {
+export interface StagedChange {
   readonly path: string;
   readonly change: unknown;
   readonly diff: string;
@@ -22,11 +25,11 @@ export interface HeldChange {
   readonly conflict?: string;
 }
 
-/** The held changes of a session. */
-export interface HeldChanges {
+/** The staged changes of a session. */
+export interface StagedChanges {
   /** Of all of them. */
   readonly digest: string;
-  readonly changes: readonly HeldChange[];
+  readonly changes: readonly StagedChange[];
 }
 
 /** What an approver had a session remember. */

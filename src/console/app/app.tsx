@@ -1,24 +1,29 @@
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
-import { listen } from "../api/events.ts";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { isConnected, listen } from "../api/events.ts";
 import { isSignedIn } from "../api/http.ts";
-import { viewer } from "../api/session.ts";
-import { ChangesView } from "../changes/changes-view.tsx";
+import { hasRole, logIn, loginProblem, logOut, server, viewer } from "../api/session.ts";
+import { readSessions } from "../api/sessions.ts";
 import { HistoryView } from "../history/history-view.tsx";
 import { loadCalls, takeCalls } from "../live/calls.ts";
 import { LiveView } from "../live/live-view.tsx";
+import { Overview } from "../overview/overview.tsx";
 import { useKeys } from "../page/keys.ts";
 import { go, hashOf, route, TITLES, VIEWS } from "../page/route.ts";
-import { SessionsView } from "../sessions/sessions-view.tsx";
-import { ToolsView } from "../tools/tools-view.tsx";
-import { Announcer } from "../waiting/announcer.tsx";
-import { openCount, refreshInquiries } from "../waiting/inquiries.ts";
+import { Foreign, visible } from "../parts/foreign.tsx";
+import { count } from "../parts/format.ts";
+import { useLoaded } from "../parts/loader.ts";
+import { Problem } from "../parts/problem.tsx";
+import { SessionsView } from "../sessions-view.tsx";
+import { StagedPanel } from "../staged-panel.tsx";
+import { ToolsView } from "../tools-view.tsx";
+import { announcement, openCount, refreshInquiries } from "../waiting/inquiries.ts";
 import { WaitingView } from "../waiting/waiting-view.tsx";
-import { Header } from "./header.tsx";
 import { Help, isHelpOpen } from "./help.tsx";
-import { Login, LoginAgain } from "./login.tsx";
 
 const COMPONENTS = {
+  overview: Overview,
   live: LiveView,
   waiting: WaitingView,
   history: HistoryView,
@@ -54,12 +59,16 @@ function Console(): JSX.Element {
     });
   }, [isSignedIn.value]);
   useKeys({
-    ...Object.fromEntries(VIEWS.map((view, at) => [String(at + 1), () => go(view)])),
+    ...Object.fromEntries(VIEWS.map((view, at) => [String(at), () => go(view)])),
     "?": () => {
       isHelpOpen.value = true;
     },
     "/": () => document.querySelector<HTMLElement>("main input, main select")?.focus(),
   });
+  useLayoutEffect(() => {
+    // Who answers nothing begins with what happened.
+    if (location.hash === "" && !hasRole("approver")) location.replace(hashOf("overview"));
+  }, []);
   useEffect(() => {
     document.title = openCount.value === 0 ? TITLE : `(${openCount.value}) ${TITLE}`;
   }, [openCount.value]);
@@ -78,5 +87,189 @@ function Console(): JSX.Element {
       <Announcer />
       <Help />
     </>
+  );
+}
+
+/** Tells screen readers of new inquiries, and how they end. */
+function Announcer(): JSX.Element {
+  return (
+    <div class="announcer" role="status" aria-live="polite">
+      {visible(announcement.value)}
+    </div>
+  );
+}
+
+/** The sessions that hold changes of files, and the changes of one of them. */
+function ChangesView(): JSX.Element {
+  const { id } = route.value;
+  const { value, problem, reload } = useLoaded("sessions", readSessions);
+  const holding = (value.value ?? []).filter(({ heldChanges }) => heldChanges > 0);
+  return (
+    <div class={id === "" ? "split" : "split open wide"}>
+      <section class="list scrolling" aria-labelledby="changes-title" tabIndex={0}>
+        <div class="title">
+          <h1 id="changes-title">Changes</h1>
+          <button type="button" onClick={reload}>
+            Read again
+          </button>
+        </div>
+        <Problem of={problem} />
+        {value.value !== undefined && holding.length === 0 && <p class="empty">No session holds changes.</p>}
+        <ul class="cards" aria-label="Sessions that hold changes">
+          {holding.map((session) => (
+            <li key={session.id}>
+              <a
+                class="card"
+                href={hashOf("changes", session.id)}
+                {...(session.id === id && { "aria-current": "true" as const })}
+              >
+                <Foreign text={session.id} />
+                <span class="quiet">{count(session.heldChanges, "change")}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      </section>
+      {id !== "" && <StagedPanel key={id} session={id} onDecided={reload} />}
+    </div>
+  );
+}
+
+/** Asks for a token. */
+function Login(): JSX.Element {
+  return (
+    <main class="login">
+      <h1>Sandgate console</h1>
+      <LoginForm />
+    </main>
+  );
+}
+
+/** Asks for a token once more, above the view that the person will go on with. */
+function LoginAgain(): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class="login again"
+      aria-labelledby="again-title"
+      onCancel={(event) => event.preventDefault()}
+    >
+      <h2 id="again-title">Your login has ended</h2>
+      <p>Log in again, and go on where you were.</p>
+      <LoginForm />
+    </dialog>
+  );
+}
+
+function LoginForm(): JSX.Element {
+  const token = useSignal("");
+  const isBusy = useSignal(false);
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (token.value.trim() === "") return;
+    isBusy.value = true;
+    await logIn(token.value.trim());
+    token.value = "";
+    isBusy.value = false;
+  };
+  return (
+    <>
+      <p>
+        Open the address that <code>sandgate console</code> prints, or paste the token of a credential that is
+        an approver, a reader or an admin.
+      </p>
+      <form onSubmit={submit}>
+        <label for="token">Token</label>
+        <input
+          id="token"
+          type="password"
+          autoComplete="off"
+          spellcheck={false}
+          value={token}
+          onInput={({ currentTarget }) => {
+            token.value = currentTarget.value;
+          }}
+        />
+        <button type="submit" class="primary" disabled={isBusy}>
+          Log in
+        </button>
+      </form>
+      <Problem of={loginProblem} />
+    </>
+  );
+}
+
+/** The navigation, and what is known of the server. */
+function Header(): JSX.Element {
+  return (
+    <header>
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
+      <strong>Sandgate</strong>
+      <nav aria-label="Views">
+        <ul>
+          {VIEWS.map((view) => (
+            <li key={view}>
+              <a
+                href={hashOf(view, "", {})}
+                {...(route.value.view === view && { "aria-current": "page" as const })}
+              >
+                {TITLES[view]}
+                {view === "waiting" && openCount.value > 0 && <span class="count">{openCount}</span>}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <ServerState />
+      <button
+        type="button"
+        aria-label="Keys"
+        onClick={() => {
+          isHelpOpen.value = true;
+        }}
+      >
+        ?
+      </button>
+      <button type="button" onClick={logOut}>
+        Log out
+      </button>
+    </header>
+  );
+}
+
+/** Fragments are addresses of views, so the link moves the focus itself. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function ServerState(): JSX.Element {
+  const { version = "", policyRevision = "", paused = false } = server.value ?? {};
+  return (
+    <p class="server" role="status">
+      {paused && <span class="badge attention">paused</span>}
+      <span class={isConnected.value ? "badge good" : "badge bad"}>
+        {isConnected.value ? "connected" : "not connected"}
+      </span>
+      <span class="about">
+        {version}
+        {policyRevision !== "" && (
+          <>
+            {" · policy "}
+            <Foreign text={policyRevision.slice(0, 12)} />
+          </>
+        )}
+      </span>
+      <span class="about">
+        <Foreign text={viewer.value?.principal?.id ?? ""} />
+        {!hasRole("approver", "admin") && " (read only)"}
+      </span>
+    </p>
   );
 }

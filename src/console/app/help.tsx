@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 export const isHelpOpen: Signal<boolean> = signal(false);
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
-  ["1 … 6", "Live, Waiting for me, History, Tools, Changes, Sessions"],
+  ["0 … 6", "Overview, Live, Waiting for me, History, Tools, Changes, Sessions"],
   ["j or ↓, k or ↑", "the next or the previous row"],
   ["Enter", "open the row"],
   ["/", "go to the first filter"],
@@ -14,7 +14,8 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["d", "Waiting: prepare to deny; then Enter denies, Escape does not"],
   ["e", "Waiting: edit the arguments"],
   ["x, o", "Waiting: the exact JSON of the arguments; show what is folded"],
-  ["g, s, t", "Waiting: group by tool and session; select; answer the selected ones together"],
+  ["g", "Waiting: group by tool and session"],
+  ["s, S, t", "Waiting: select; select all that are listed; answer the selected ones together"],
   ["n", "Waiting, together: the next one that was not shown"],
   ["Escape", "close what is open"],
   ["?", "this help"],

@@ -1,6 +1,10 @@
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useContext, useId, useLayoutEffect, useMemo } from "preact/hooks";
 import { Diff } from "../parts/diff.tsx";
 import { Escaped, ExactJson, Foreign, printable, printableLine } from "../parts/foreign.tsx";
+import { count } from "../parts/format.ts";
+import type { Notice } from "./edit-notices.ts";
 import { Edits } from "./edits.tsx";
 import {
   fieldsOf,
@@ -9,11 +13,20 @@ import {
   isUnifiedDiff,
   type Json,
   type JsonMembers,
+  nameOf,
   type Replacement,
   replacementOf,
 } from "./fields.ts";
-import { LongText } from "./long-text.tsx";
-import type { Notice } from "./notices.ts";
+import { FoldingContext } from "./folding.ts";
+
+/** A longer text is folded: its beginning and its end are shown. */
+const MAX_CHARS = 4_000;
+
+const MAX_LINES = 60;
+
+const [FIRST, LAST] = [1_200, 600];
+
+const [FIRST_LINES, LAST_LINES] = [20, 10];
 
 /** Values that are further below are shown as JSON. */
 const MAX_DEPTH = 4;
@@ -66,7 +79,7 @@ function Members({
         ))}
       </dl>
       {replacement !== undefined && (
-        <Edits edits={[replacement]} name={printableLine(replacement.names[1])} />
+        <Edits edits={[replacement]} name={printableLine(nameOf(replacement, above))} />
       )}
     </>
   );
@@ -141,4 +154,54 @@ export function Notices({ notices }: { readonly notices: readonly Notice[] }): J
       </ul>
     </section>
   );
+}
+
+/** Shows a text of several lines with its line breaks. A long one is folded, and says how much of it is not shown. */
+function LongText({ text, name }: { readonly text: string; readonly name: string }): JSX.Element {
+  const folding = useContext(FoldingContext);
+  const isOpen = useSignal(false);
+  const id = useId();
+  const { head, tail, hidden } = useMemo(() => fold(text), [text]);
+  const isFolded = hidden !== "" && !isOpen.value && !folding.isOpen.value;
+  useLayoutEffect(() => {
+    folding.set(id, isFolded ? hidden.length : 0);
+    return () => folding.set(id, 0);
+  }, [isFolded, hidden, id]);
+  return (
+    <section class="block text" aria-label={name} tabIndex={0}>
+      <pre>
+        <bdi class="foreign">
+          <Escaped text={isFolded ? head : text} />
+        </bdi>
+        {isFolded && (
+          <>
+            <button
+              type="button"
+              class="fold"
+              onClick={() => {
+                isOpen.value = true;
+              }}
+            >
+              Show {count(hidden.split("\n").length, "folded line")}, {count(hidden.length, "character")} (o)
+            </button>
+            <bdi class="foreign">
+              <Escaped text={tail} />
+            </bdi>
+          </>
+        )}
+      </pre>
+    </section>
+  );
+}
+
+function fold(text: string): { readonly head: string; readonly tail: string; readonly hidden: string } {
+  const lines = text.split("\n");
+  if (text.length <= MAX_CHARS && lines.length <= MAX_LINES) return { head: text, tail: "", hidden: "" };
+  const head = lines.slice(0, FIRST_LINES).join("\n").slice(0, FIRST);
+  const tail = lines
+    .slice(Math.max(FIRST_LINES, lines.length - LAST_LINES))
+    .join("\n")
+    .slice(-LAST);
+  const end = Math.max(head.length, text.length - tail.length);
+  return { head, tail: text.slice(end), hidden: text.slice(head.length, end) };
 }

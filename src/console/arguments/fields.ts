@@ -16,9 +16,35 @@ export interface Field {
 
 /** The names of arguments that say where a call acts, in the order in which they are read. */
 const TARGETS: readonly string[] = [
-  ...["to", "recipient", "recipients", "cc", "bcc", "channel", "account", "url", "uri", "host", "hostname"],
-  ...["path", "file", "file_path", "filepath", "filename", "directory", "source", "destination", "target"],
-  ...["command", "cmd", "program", "repository", "repo", "branch", "database", "table", "bucket"],
+  "to",
+  "recipient",
+  "recipients",
+  "cc",
+  "bcc",
+  "channel",
+  "account",
+  "url",
+  "uri",
+  "host",
+  "hostname",
+  "path",
+  "file",
+  "file_path",
+  "filepath",
+  "filename",
+  "directory",
+  "source",
+  "destination",
+  "target",
+  "command",
+  "cmd",
+  "program",
+  "repository",
+  "repo",
+  "branch",
+  "database",
+  "table",
+  "bucket",
 ];
 
 /** Whether a value is an object. */
@@ -93,6 +119,26 @@ export function replacementOf(members: JsonMembers): Replacement | undefined {
     return { before, after, names, rest: fieldsOf(Object.fromEntries(rest)) };
   }
   return undefined;
+}
+
+/** Returns the name of the new text of a replacement, such as `edits/1/new`; of a whole text, that of its argument. */
+export function nameOf({ names: [, after] }: Replacement, above: string): string {
+  if (above === "") return after;
+  return after === "after" ? above : `${above}/${after}`;
+}
+
+/** The arguments that have the whole new text of a file. */
+const CONTENTS: readonly string[] = ["content", "contents", "file_text", "text", "data"];
+
+/**
+ * Returns arguments in which the whole new text of a file is a replacement of its text.
+ *
+ * @param current The text of the file, as it is now. If there is none, or it is not known, the arguments are returned as they are.
+ */
+export function withCurrent(given: JsonMembers, current: string | null | undefined): JsonMembers {
+  const name = CONTENTS.find((known) => Object.hasOwn(given, known) && typeof given[known] === "string");
+  if (typeof current !== "string" || name === undefined || replacementOf(given) !== undefined) return given;
+  return { ...given, [name]: { before: current, after: given[name] as string } };
 }
 
 /** Whether a text is a unified diff. */

@@ -5,15 +5,15 @@ import { createContext } from "preact";
 export class Folding {
   /** Whether everything is shown. */
   readonly isOpen: Signal<boolean> = signal(false);
-  /** The numbers of characters that are folded, by the names of the values. */
+  /** The numbers of characters that are folded, by the ids of the values. */
   readonly hidden: Signal<ReadonlyMap<string, number>> = signal(new Map());
 
   /** Says how much of a value is folded; 0 for nothing. */
-  set(name: string, chars: number): void {
-    if ((this.hidden.peek().get(name) ?? 0) === chars) return;
+  set(id: string, chars: number): void {
+    if ((this.hidden.peek().get(id) ?? 0) === chars) return;
     const hidden = new Map(this.hidden.peek());
-    if (chars === 0) hidden.delete(name);
-    else hidden.set(name, chars);
+    if (chars === 0) hidden.delete(id);
+    else hidden.set(id, chars);
     this.hidden.value = hidden;
   }
 }

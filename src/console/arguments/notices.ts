@@ -1,18 +1,18 @@
 import { escapeText } from "../../rendering/escaping/escape.ts";
-import { fieldsOf, isMembers, type Json, type JsonMembers, replacementOf, textsOf } from "./fields.ts";
-import { lineDiff } from "./line-diff.ts";
-
-/** Something about arguments that a person should look at. Foreign texts are the odd items. */
-export type Notice = readonly string[];
+import { editNotices, type Notice, newTexts } from "./edit-notices.ts";
+import { fieldsOf, isMembers, type Json, type JsonMembers, textsOf, withCurrent } from "./fields.ts";
+import { looksLike } from "./look-alike.ts";
 
 /** What arguments are compared with. */
 export interface Compared {
-  /** The arguments of other calls of the tool. Default: none. */
-  readonly peers?: readonly Json[];
-  /** The arguments of calls of other tools. Default: none. */
-  readonly others?: readonly Json[];
+  /** The {@link comparable} arguments of other calls of the tool. Default: none. */
+  readonly peers?: readonly JsonMembers[];
+  /** Those of calls of other tools. Default: none. */
+  readonly others?: readonly JsonMembers[];
   /** Where the server found that the paths lead. Default: not known. */
   readonly leadsTo?: readonly string[];
+  /** The text of the file that the call would write, as it is now; `null` if there is none. Default: not known. */
+  readonly current?: string | null | undefined;
 }
 
 /** The most notices, and the most foreign characters in each. */
@@ -27,25 +27,32 @@ const LONG_LINE = 400;
 const POWERFUL =
   /\b(?:curl|wget|ev[a]l|exec|execSync|spawn|child_process|subprocess|os\.system|sudo|chmod|base64|atob|fromCharCode|process\.env|authorized_keys|rm\s+-rf?|Invoke-Expression|LD_PRELOAD|id_rsa)\b|\/dev\/tcp|\.ssh\//;
 
+/** Data that is not meant for people: base64 and the like. */
+const ENCODED = /[A-Za-z\d+/_-]{160,}={0,2}/;
+
 /**
  * Returns what a person should look at in the arguments of a call: characters that are not what they look like, values that
  * look like others or are unlike all others, paths that lead elsewhere, and lines that do more than they seem to.
  */
 export function noticesOf(
   given: Json,
-  { peers: same = [], others = [], leadsTo = [] }: Compared = {},
+  { peers = [], others = [], leadsTo = [], current }: Compared = {},
 ): readonly Notice[] {
   if (!isMembers(given)) return [];
-  const peers = same.filter(isMembers);
-  const compared = { peers, others: others.filter(isMembers) };
+  const compared = { peers, others };
+  const changed = withCurrent(given, current);
   const notices = [
     ...disguises(given),
     ...fieldsOf(given).flatMap(({ name, value }) => [
       ...aboutPath(name, value, leadsTo),
       ...comparedWith(name, value, compared),
+      ...unusual(name, value, peers),
+      ...aboutCommand(name, value),
     ]),
     ...missingFrom(given, peers),
-    ...aboutTexts(given),
+    ...missingHere(given, peers),
+    ...editNotices(changed, current),
+    ...aboutTexts(changed),
   ];
   const seen = new Map(notices.map((notice) => [notice.join("\0"), notice]));
   return [...seen.values()].slice(0, MAX_NOTICES).map(cut);
@@ -92,6 +99,17 @@ function aboutPath(name: string, value: Json, leadsTo: readonly string[]): reado
     !value.endsWith(place);
   if (isElsewhere) notices.push(["", name, " leads to ", place, "."]);
   return notices;
+}
+
+/** Returns what other calls are compared with: the names of arguments, and of their values numbers, flags and short texts. */
+export function comparable(given: Json): JsonMembers {
+  if (!isMembers(given)) return {};
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [
+      name,
+      typeof value === "number" || typeof value === "boolean" ? value : stringsOf(value),
+    ]),
+  );
 }
 
 function stringsOf(value: Json | undefined): readonly string[] {
@@ -156,50 +174,53 @@ function placeOf(value: string): string {
   return value.includes("/") ? `${value.slice(0, value.lastIndexOf("/"))}/` : "";
 }
 
-/** What looks alike in most typefaces becomes the same. */
-function skeleton(text: string): string {
-  return text
-    .normalize("NFKD")
-    .replace(/\p{M}|\p{Default_Ignorable_Code_Point}/gu, "")
-    .toLowerCase()
-    .replace(/rn/g, "m")
-    .replace(/vv/g, "w")
-    .replace(/cl/g, "d")
-    .replace(/[0о]/g, "o")
-    .replace(/[1iі|]/g, "l")
-    .replace(/5/g, "s")
-    .replace(/[\s_.\\-]+/g, "-");
-}
-
-function looksLike(one: string, other: string, isPath: boolean): boolean {
-  if (skeleton(one) === skeleton(other) || isTransposed(one, other)) return true;
-  // Paths differ in a letter all the time, and so do numbered names.
-  if (isPath || one.replace(/\d+/g, "") === other.replace(/\d+/g, "")) return false;
-  return other.length >= 6 && distance(one, other, 2) <= 2;
-}
-
-/** Whether two texts have the same characters in another order, such as `src` and `scr`. */
-function isTransposed(one: string, other: string): boolean {
-  return (
-    one.length > 3 && one.length === other.length && [...one].sort().join("") === [...other].sort().join("")
-  );
-}
-
-/** The number of characters by which two texts differ; more than `most` if it is more. */
-function distance(one: string, other: string, most: number): number {
-  if (Math.abs(one.length - other.length) > most) return most + 1;
-  let row = [...Array(other.length + 1).keys()];
-  for (let at = 1; at <= one.length; at++) {
-    const next = [at];
-    for (let to = 1; to <= other.length; to++) {
-      const isSame = one.charAt(at - 1) === other.charAt(to - 1);
-      const [left = 0, above = 0, corner = 0] = [next[to - 1], row[to], row[to - 1]];
-      next.push(Math.min(left + 1, above + 1, corner + (isSame ? 0 : 1)));
-    }
-    if (Math.min(...next) > most) return most + 1;
-    row = next;
+/** A number that is much larger than in all other calls, and a value in whose place nearly all of them have another one. */
+function unusual(name: string, value: Json, peers: readonly JsonMembers[]): readonly Notice[] {
+  const others = peers.flatMap((peer) => (Object.hasOwn(peer, name) ? [peer[name]] : []));
+  if (others.length < MIN_OTHERS) return [];
+  const most = Math.max(...others.map(amountOf).filter((amount) => !Number.isNaN(amount)));
+  const own = amountOf(value);
+  if (most > 0 && own >= most * 10)
+    return [
+      ["", name, " is ", String(value), ", and at most ", String(most), " in the other calls shown here."],
+    ];
+  const shown = wordOf(value);
+  const counts = new Map<string, number>();
+  for (const other of others.map(wordOf)) {
+    if (other !== "") counts.set(other, (counts.get(other) ?? 0) + 1);
   }
-  return row.at(-1) ?? 0;
+  const [usual = "", times = 0] = [...counts].sort(([, one], [, other]) => other - one)[0] ?? [];
+  if (shown === "" || shown === usual || times < MIN_OTHERS || times / others.length < ALIKE_SHARE) return [];
+  const where = times === others.length ? "all other calls" : `${times} of the ${others.length} other calls`;
+  return [["", name, " is ", shown, ", and ", usual, ` in ${where} shown here.`]];
+}
+
+/** The share of calls with the same value that makes another one unusual. */
+const ALIKE_SHARE = 0.8;
+
+/** A number, a flag or a word: what can be one of few values. `""` for anything else. */
+function wordOf(value: Json | undefined): string {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const text = stringsOf(value).join();
+  return /^[^\s@/:.]{1,20}$/.test(text) ? text : "";
+}
+
+/** A number, also one that is written as a text; `NaN` for anything else. */
+function amountOf(value: Json | undefined): number {
+  if (typeof value === "string" && value.trim() !== "") return Number(value);
+  return typeof value === "number" ? value : Number.NaN;
+}
+
+/** The commands of a line of a shell that runs several. */
+function aboutCommand(name: string, value: Json): readonly Notice[] {
+  if (typeof value !== "string" || !/^(?:command|cmd|script|shell|bash)$/i.test(name)) return [];
+  const commands = value
+    .split(/[;|&\n`]+|\$\(/)
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+  if (commands.length < 2) return [];
+  const programs = commands.map((part) => part.split(/\s/, 1)[0] ?? "");
+  return [["", name, ` runs ${commands.length} commands: `, programs.join(", "), "."]];
 }
 
 /** Arguments that no other call has. */
@@ -210,15 +231,61 @@ function missingFrom(given: JsonMembers, peers: readonly JsonMembers[]): readonl
     .map((name) => ["", name, ` is in none of the ${peers.length} other calls shown here.`]);
 }
 
+/** Arguments that all other calls have: without them, a tool does what it does by default. */
+function missingHere(given: JsonMembers, peers: readonly JsonMembers[]): readonly Notice[] {
+  if (peers.length < MIN_OTHERS) return [];
+  return Object.keys(peers[0] ?? {})
+    .filter((name) => !Object.hasOwn(given, name) && peers.every((peer) => Object.hasOwn(peer, name)))
+    .map((name) => ["", name, " is missing, and is there in all other calls shown here."]);
+}
+
+/** What an address has after its server, with the escapes of a query undone. */
+function inAddress(text: string): string {
+  return text.slice(8).replace(/%3a/gi, ":").replace(/%2f/gi, "/");
+}
+
+/** A statement of SQL that changes all rows of a table. What a comment has does not count. */
+function aboutStatement(name: string, text: string): readonly Notice[] {
+  const statements = text.replace(/--[^\n]*|\/\*.*?\*\//gs, " ").split(";");
+  const whole = statements.find(
+    (statement) =>
+      /^\s*(?:truncate|drop)\s+(?:table|database|schema)\s/i.test(statement) ||
+      (/^\s*(?:delete\s+from\s+\S|update\s+\S+\s+set\s+\S+\s*=)/i.test(statement) &&
+        !/\swhere\s/i.test(statement)),
+  );
+  return whole === undefined ? [] : [["", name, " changes all rows: ", whole.trim(), ""]];
+}
+
 function aboutTexts(given: JsonMembers): readonly Notice[] {
   const servers = new Set<string>();
-  const notices: Notice[] = [...whiteSpaceChanges(given)];
+  const notices: Notice[] = [];
   for (const { name, text } of newTexts(given)) {
     const [gap] = /\n(?:[^\S\n]*\n){8,}/.exec(text) ?? [];
     if (gap !== undefined)
       notices.push(["", name, ` goes on after ${gap.split("\n").length - 2} empty lines.`]);
-    for (const [, server = ""] of text.matchAll(/\bhttps?:\/\/([^\s/"'<>)\]}?#]+)/gi)) servers.add(server);
+    // Where the whole argument is an address, it says so itself.
+    const isAddress = /^https?:\/\/\S+$/.test(text);
+    const named = isAddress ? inAddress(text) : text;
+    for (const [, server = ""] of named.matchAll(/\bhttps?:\/\/([^\s/"'<>)\]}?#&]+)/gi)) {
+      if (isAddress) notices.push(["", name, " has another address in it, of ", server, "."]);
+      else servers.add(server);
+    }
+    notices.push(...aboutStatement(name, text));
     for (const line of text.split("\n")) {
+      const [encoded] = ENCODED.exec(line) ?? [];
+      if (encoded !== undefined) {
+        const amount = encoded.length.toLocaleString("en-US");
+        notices.push(["", name, ` has ${amount} characters of encoded data, which cannot be read here.`]);
+      }
+      const [, server] = /\bhttps?:\/\/[^\s/"'<>?#]*@([^\s/"'<>)\]}?#]+)/i.exec(line) ?? [];
+      if (server !== undefined)
+        notices.push([
+          "",
+          name,
+          " has an address that leads to ",
+          server,
+          ", and not to what is before the @.",
+        ]);
       const [powerful] = POWERFUL.exec(line) ?? [];
       if (powerful !== undefined) notices.push(["", name, " has ", powerful, ": ", line.trim(), ""]);
       if (line.length > LONG_LINE) {
@@ -236,36 +303,4 @@ function aboutTexts(given: JsonMembers): readonly Notice[] {
   if (servers.size > 0)
     notices.unshift(["The texts name the servers ", [...servers].slice(0, 8).join(", "), "."]);
   return notices;
-}
-
-/** The texts that a call adds: of a replacement, the lines that are new. */
-function newTexts(value: Json, name = ""): readonly { readonly name: string; readonly text: string }[] {
-  if (Array.isArray(value)) return value.flatMap((item, at) => newTexts(item, `${name}/${at + 1}`));
-  if (!isMembers(value)) return typeof value === "string" ? [{ name, text: value }] : [];
-  const replacement = replacementOf(value);
-  const below = (key: string): string => (name === "" ? key : `${name}/${key}`);
-  const rest = Object.entries(value).filter(([key]) => !replacement?.names.includes(key));
-  const others = rest.flatMap(([key, item]) => newTexts(item, below(key)));
-  if (replacement === undefined) return others;
-  const added = lineDiff(replacement.before, replacement.after).filter(({ sign }) => sign === "+");
-  return [...others, { name: below(replacement.names[1]), text: added.map(({ text }) => text).join("\n") }];
-}
-
-/** Lines of replacements that differ only in their indentation, which some languages give a meaning. */
-function whiteSpaceChanges(value: Json, name = ""): readonly Notice[] {
-  if (Array.isArray(value)) return value.flatMap((item, at) => whiteSpaceChanges(item, `${name}/${at + 1}`));
-  if (!isMembers(value)) return [];
-  const replacement = replacementOf(value);
-  const below = (key: string): string => (name === "" ? key : `${name}/${key}`);
-  const nested = Object.entries(value).flatMap(([key, item]) => whiteSpaceChanges(item, below(key)));
-  if (replacement === undefined) return nested;
-  const lines = lineDiff(replacement.before, replacement.after);
-  const texts = (sign: string): ReadonlySet<string> =>
-    new Set(
-      lines.filter((line) => line.sign === sign && line.text.trim() !== "").map(({ text }) => text.trim()),
-    );
-  const same = [...texts("+").intersection(texts("-"))];
-  return same.length === 0
-    ? nested
-    : [...nested, ["", below(replacement.names[1]), " changes only the white space of ", same[0] ?? "", ""]];
 }

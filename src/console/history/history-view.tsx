@@ -1,22 +1,38 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import type { JournalInfo } from "../api/history.ts";
-import { get } from "../api/http.ts";
+import { useEffect } from "preact/hooks";
+import type { JournalInfo, RecordedCall, RecordedEntries } from "../api/history.ts";
+import { get, messageOf, send, withQuery } from "../api/http.ts";
 import { hasRole, server } from "../api/session.ts";
 import { useKeys } from "../page/keys.ts";
 import { listKeys } from "../page/list-keys.ts";
-import { go, hashOf, route } from "../page/route.ts";
+import { go, hashOf, type RouteQuery, route } from "../page/route.ts";
 import { Badge } from "../parts/badge.tsx";
-import { Foreign } from "../parts/foreign.tsx";
+import { Foreign, ForeignBlock } from "../parts/foreign.tsx";
 import { duration, time } from "../parts/format.ts";
-import { brief } from "../parts/json.tsx";
+import { brief, Json } from "../parts/json.tsx";
 import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
 import { Titles } from "../parts/titles.tsx";
-import { type JournalFilter, useJournalList } from "./journal-list.ts";
+import { filterIn, HistoryFilters } from "./history-filters.tsx";
 import { PolicyDiffForm } from "./policy-diff.tsx";
-import { RecordPanel } from "./record-panel.tsx";
-import { Verification } from "./verification.tsx";
+
+interface Page {
+  readonly calls: readonly RecordedCall[];
+  readonly next?: number | string;
+}
+
+/** The recorded calls that were read, the newest first. */
+interface JournalList {
+  readonly calls: Signal<readonly RecordedCall[]>;
+  readonly problem: Signal<string>;
+  /** Whether there are older ones. */
+  readonly hasMore: boolean;
+  readonly loadOlder: () => Promise<void>;
+}
+
+/** The most pages that are read on for the first call, if a filter matches few of them. */
+const MAX_EMPTY_PAGES = 25;
 
 /** What the journal recorded. */
 export function HistoryView(): JSX.Element {
@@ -35,9 +51,8 @@ export function HistoryView(): JSX.Element {
 }
 
 function Journal(): JSX.Element {
-  const filter = useSignal<JournalFilter>({ tool: "", session: "", code: "" });
-  const { calls, problem, hasMore, loadOlder } = useJournalList(filter.value);
-  const { id } = route.value;
+  const { id, query } = route.value;
+  const { calls, problem, hasMore, loadOlder } = useJournalList(filterIn(query));
   useKeys({
     ...listKeys("history", id, () => calls.value.map(({ seq }) => String(seq))),
     Escape: () => go("history"),
@@ -48,26 +63,7 @@ function Journal(): JSX.Element {
         <div class="title">
           <h1 id="history-title">History</h1>
           <JournalState />
-          <form
-            class="filters"
-            role="search"
-            aria-label="Filter records"
-            onSubmit={(event) => event.preventDefault()}
-          >
-            {(["tool", "session", "code"] as const).map((name) => (
-              <label key={name}>
-                {name}
-                <input
-                  type="search"
-                  spellcheck={false}
-                  autoComplete="off"
-                  onChange={({ currentTarget }) => {
-                    filter.value = { ...filter.value, [name]: currentTarget.value };
-                  }}
-                />
-              </label>
-            ))}
-          </form>
+          <HistoryFilters />
         </div>
         <Verification />
         {hasRole("admin") && <PolicyDiffForm />}
@@ -121,5 +117,139 @@ function JournalState(): JSX.Element {
       {info.entries !== undefined && ` · ${info.entries.toLocaleString("en-US")} entries`}
       {info.lastAt !== undefined && ` · last at ${time(info.lastAt)}`}
     </p>
+  );
+}
+
+/** Has the server verify its journal, and shows the report. */
+function Verification(): JSX.Element | null {
+  const report = useSignal<unknown>(undefined);
+  const problem = useSignal("");
+  const isBusy = useSignal(false);
+  if (!hasRole("admin", "reader")) return null;
+  const verify = async (): Promise<void> => {
+    isBusy.value = true;
+    report.value = undefined;
+    problem.value = "";
+    try {
+      report.value = await send<unknown>("POST", "/v1/journal/verification");
+    } catch (error) {
+      problem.value = messageOf(error);
+    }
+    isBusy.value = false;
+  };
+  return (
+    <div>
+      <button type="button" onClick={verify} disabled={isBusy}>
+        {isBusy.value ? "Verifying…" : "Verify the journal"}
+      </button>
+      <Problem of={problem} />
+      <div role="status">
+        {report.value !== undefined && <Json value={report.value} label="Report of the verification" />}
+      </div>
+    </div>
+  );
+}
+
+/**
+ * Reads recorded calls, and reads them anew when the filter changes.
+ *
+ * @param filter The parameters of the API.
+ */
+function useJournalList(filter: RouteQuery): JournalList {
+  const calls = useSignal<readonly RecordedCall[]>([]);
+  const next = useSignal<number | string | undefined>(undefined);
+  const problem = useSignal("");
+  const latest = useSignal(0);
+  const load = async (before: number | string | undefined): Promise<void> => {
+    const own = latest.peek() + 1;
+    latest.value = own;
+    try {
+      let page: Page = { calls: [], ...(before !== undefined && { next: before }) };
+      for (let read = 0; read < MAX_EMPTY_PAGES; read++) {
+        page = await get(withQuery("/v1/journal/calls", { ...filter, before: page.next, limit: 100 }));
+        if (latest.peek() !== own) return;
+        if (page.calls.length > 0 || page.next === undefined) break;
+      }
+      calls.value = before === undefined ? page.calls : [...calls.peek(), ...page.calls];
+      next.value = page.next;
+      problem.value = "";
+    } catch (error) {
+      if (latest.peek() === own) problem.value = messageOf(error);
+    }
+  };
+  useEffect(() => {
+    void load(undefined);
+  }, [JSON.stringify(filter)]);
+  return {
+    calls,
+    problem,
+    hasMore: next.value !== undefined,
+    loadOlder: () => load(next.peek()),
+  };
+}
+
+/** Shows the entries of a recorded call. An admin can have it decided on, or run, again. */
+function RecordPanel({ seq }: { readonly seq: string }): JSX.Element {
+  const path = `/v1/journal/calls/${encodeURIComponent(seq)}`;
+  const { value, problem } = useLoaded(seq, () => get<RecordedEntries>(path));
+  const result = useSignal<unknown>(undefined);
+  const repeatProblem = useSignal("");
+  const isBusy = useSignal(false);
+  const repeat = async (dryRun: boolean): Promise<void> => {
+    isBusy.value = true;
+    result.value = undefined;
+    repeatProblem.value = "";
+    try {
+      result.value = await send<unknown>("POST", `${path}/repeat`, { dryRun });
+    } catch (error) {
+      repeatProblem.value = messageOf(error);
+    }
+    isBusy.value = false;
+  };
+  return (
+    <aside class="panel" aria-label="Record">
+      <div class="title">
+        <h2>Record {seq}</h2>
+        <button type="button" onClick={() => go("history")}>
+          Close
+        </button>
+      </div>
+      <Problem of={problem} />
+      {value.value !== undefined && <Entries entries={value.value} />}
+      {value.value !== undefined && hasRole("admin") && (
+        <p class="buttons">
+          <button type="button" disabled={isBusy} onClick={() => repeat(true)}>
+            Decide again (dry run)
+          </button>
+          <button type="button" disabled={isBusy} onClick={() => repeat(false)}>
+            Run again
+          </button>
+        </p>
+      )}
+      <Problem of={repeatProblem} />
+      {result.value !== undefined && <Json value={result.value} label="Result of the repetition" />}
+    </aside>
+  );
+}
+
+function Entries({ entries }: { readonly entries: RecordedEntries }): JSX.Element {
+  const { begin, end } = entries;
+  return (
+    <>
+      {entries.arguments !== undefined && (
+        <>
+          <h3>Arguments</h3>
+          <ForeignBlock text={entries.arguments} label="Arguments" />
+        </>
+      )}
+      <h3>Beginning</h3>
+      <Json value={begin} label="Beginning" />
+      {end !== undefined && (
+        <>
+          <h3>End</h3>
+          <Json value={end} label="End" />
+        </>
+      )}
+    </>
   );
 }

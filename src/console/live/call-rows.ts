@@ -1,8 +1,8 @@
-import type { CallSummary } from "../api/calls.ts";
+import { type CallSummary, shownState } from "../api/calls.ts";
 
 /** Which calls are shown. An empty text matches every call. */
 export interface CallFilter {
-  /** Part of a session's id. */
+  /** Part of a session's id, or of its name. */
   readonly session: string;
   /** Part of a tool's name. */
   readonly tool: string;
@@ -94,19 +94,11 @@ function withParents(
 
 function matches(call: CallSummary, { session, tool, state, code }: CallFilter): boolean {
   return (
-    (session === "" || (call.sessionId?.includes(session) ?? false)) &&
+    (session === "" || [call.sessionId, call.session?.name].some((text) => text?.includes(session))) &&
     (tool === "" || call.toolName.includes(tool)) &&
     (state === "" || shownState(call) === state || (state === "ended" && !isOpen(call))) &&
     (code === "" || (call.code?.includes(code) ?? false))
   );
-}
-
-/** The codes of calls that were not allowed to run. */
-const DENIED: readonly string[] = ["permission_denied", "user_denied", "confirmation_timeout"];
-
-/** The state of a call as people read it: one that was not allowed to run is denied, and did not fail. */
-export function shownState({ state, code = "" }: CallSummary): string {
-  return state === "failed" && DENIED.includes(code) ? "denied" : state;
 }
 
 /** Whether a call has not ended. */

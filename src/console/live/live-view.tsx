@@ -1,19 +1,34 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { PHASES, shownState } from "../api/calls.ts";
+import { server } from "../api/session.ts";
+import { summaryLine } from "../arguments/summary-line.ts";
 import { useKeys } from "../page/keys.ts";
 import { moveKeys } from "../page/list-keys.ts";
-import { go, route } from "../page/route.ts";
-import { count } from "../parts/format.ts";
+import { go, hashOf, route } from "../page/route.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Foreign } from "../parts/foreign.tsx";
+import { clock, count, duration, time } from "../parts/format.ts";
 import { Problem } from "../parts/problem.tsx";
 import { VirtualRows } from "../parts/virtual-rows.tsx";
 import { WhyPanel } from "../why/why-panel.tsx";
-import { CallLine } from "./call-row.tsx";
-import { callRows, isOpen } from "./call-rows.ts";
+import { type CallRow, callRows, isOpen } from "./call-rows.ts";
 import { calls, callsProblem, findCalls, hasLoaded, loadOlderCalls } from "./calls.ts";
 import { Filters, filter } from "./filters.tsx";
-import { FirstSteps } from "./first-steps.tsx";
-import { Legend } from "./waterfall.tsx";
+
+/** The deepest indentation. Calls below are as far to the right. */
+const MAX_INDENT = 12;
+
+/** What {@link CallLine} shows. */
+interface CallLineProps {
+  readonly row: CallRow;
+  /** Its number in the list, from 0 on. */
+  readonly index: number;
+  readonly isSelected: boolean;
+  readonly now: number;
+  readonly onOpen: () => void;
+}
 
 const COLUMNS = ["Began", "Tool", "Arguments", "Caller", "Session", "State", "Code", "Took", "Phases"];
 
@@ -113,4 +128,131 @@ function useNow(): number {
     return () => clearInterval(timer);
   }, []);
   return now;
+}
+
+/** Says how calls come here, as long as there are none. */
+function FirstSteps(): JSX.Element {
+  return (
+    <section class="first-steps" aria-labelledby="first-steps-title">
+      <h2 id="first-steps-title">No calls yet</h2>
+      <p>
+        The server has {count(server.value?.tools ?? 0, "tool")}. A call appears here as soon as it begins.
+      </p>
+      <dl>
+        <dt>
+          <code>sandgate console message.json</code>
+        </dt>
+        <dd>
+          opens the console, and makes the calls of an assistant message: <code>sandgate init</code> writes
+          one
+        </dd>
+        <dt>
+          <code>sandgate console --example</code>
+        </dt>
+        <dd>has calls to look at: one that ran, one that was denied, and one that waits for you</dd>
+        <dt>
+          <code>POST /v1/sessions</code>
+        </dt>
+        <dd>
+          opens a session for an agent, with the token of a caller: see <code>docs/sessions.md</code>
+        </dd>
+      </dl>
+    </section>
+  );
+}
+
+/** A call in the list. The list handles the keys. */
+function CallLine({ row, index, isSelected, now, onOpen }: CallLineProps): JSX.Element {
+  const { call, depth } = row;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the focus, and handles the keys of its rows
+    <div
+      class={isSelected ? "row selected" : "row"}
+      role="row"
+      id={`call-${call.ref}`}
+      aria-level={depth + 1}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      onClick={onOpen}
+    >
+      <span role="gridcell" class="at">
+        {time(call.startedAt)}
+      </span>
+      <span role="gridcell" class="name">
+        <span class="indent" style={{ width: `${Math.min(depth, MAX_INDENT) * 16}px` }} />
+        {depth > 0 && <span aria-hidden="true">└ </span>}
+        <Foreign text={call.toolName} />
+      </span>
+      <span role="gridcell" class="given">
+        <Foreign text={call.summary === undefined ? "" : summaryLine(call.summary)} />
+      </span>
+      <span role="gridcell" class="caller">
+        <Foreign text={call.principal?.id ?? ""} />
+      </span>
+      <span role="gridcell" class="session">
+        {call.session !== undefined && <span class="quiet">{clock(call.session.openedAt)} </span>}
+        <Foreign text={call.session?.name ?? shortId(call.sessionId)} />
+      </span>
+      <span role="gridcell" class="state">
+        {call.requestId === undefined ? (
+          <Badge word={shownState(call)} />
+        ) : (
+          <a href={hashOf("waiting", call.requestId)} onClick={(event) => event.stopPropagation()}>
+            waiting
+          </a>
+        )}
+      </span>
+      <span role="gridcell" class="code">
+        <Foreign text={call.code ?? call.decision ?? ""} />
+      </span>
+      <span role="gridcell" class="number took">
+        {duration(call.durationMs)}
+      </span>
+      <span role="gridcell" class="phases">
+        <Waterfall row={row} now={now} />
+      </span>
+    </div>
+  );
+}
+
+/** Ids of sessions begin with their time: their ends tell them apart. */
+function shortId(id = ""): string {
+  return id.length <= 12 ? id : `…${id.slice(-8)}`;
+}
+
+/** Draws when a call did what, within the time of the outermost call above it. */
+function Waterfall({ row, now }: { readonly row: CallRow; readonly now: number }): JSX.Element {
+  const { call, from, span } = row;
+  const start = call.startedAt - from;
+  const percent = (ms: number): string => `${Math.min(100, Math.max(0, (ms / span) * 100))}%`;
+  const length = call.durationMs ?? Math.max(0, now - call.startedAt);
+  const said = call.phases
+    .map(({ name, ms }) => `${name} ${ms === undefined ? "now" : duration(ms)}`)
+    .join(", ");
+  return (
+    <span class="waterfall" role="img" aria-label={said === "" ? "no phases yet" : said}>
+      <span class="whole" style={{ left: percent(start), width: percent(length) }} />
+      {call.phases.map(({ name, at, ms = length - at }) => (
+        <span
+          key={`${name} ${at}`}
+          class={`phase ${PHASES.includes(name) ? name : ""}`}
+          style={{ left: percent(start + at), width: percent(ms) }}
+        />
+      ))}
+    </span>
+  );
+}
+
+/** Names the colours of the phases. */
+function Legend(): JSX.Element {
+  return (
+    <ul class="legend" aria-label="Phases">
+      {PHASES.map((name) => (
+        <li key={name}>
+          <span class={`phase ${name}`} aria-hidden="true" />
+          {name}
+        </li>
+      ))}
+    </ul>
+  );
 }

@@ -3,7 +3,8 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 /** What keys do. A key is its `KeyboardEvent.key`. */
 export type Keys = Readonly<Record<string, () => void>>;
 
-const EDITABLE = "input, textarea, select, [contenteditable]";
+/** Where keys write. A checkbox takes only the space bar. */
+const EDITABLE = "input:not([type=checkbox]), textarea, select, [contenteditable]";
 /** What `Enter` activates by itself. */
 const ACTIVE = "button, a, summary";
 
@@ -38,5 +39,7 @@ export function useKeys(keys: Keys): void {
 /** On a keyboard of another script, a key is the letter that a Latin keyboard has in its place. */
 function latinKey({ key, code }: KeyboardEvent): string {
   const isForeign = key.length === 1 && /(?!\p{Script=Latin})\p{L}/u.test(key);
-  return isForeign && /^Key[A-Z]$/.test(code) ? code.charAt(3).toLowerCase() : key;
+  if (!isForeign || !/^Key[A-Z]$/.test(code)) return key;
+  const letter = code.charAt(3);
+  return key === key.toLowerCase() ? letter.toLowerCase() : letter;
 }

@@ -17,6 +17,14 @@ export function time(at: number | string | undefined): string {
   return date.toDateString() === new Date().toDateString() ? clock : `${date.toLocaleDateString()} ${clock}`;
 }
 
+/** Writes when something began: `14:03` today, and the date of others. Takes milliseconds since the epoch. */
+export function clock(at: number): string {
+  const date = new Date(at);
+  return date.toDateString() === new Date().toDateString()
+    ? date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hour12: false })
+    : date.toLocaleDateString();
+}
+
 /** Writes an amount with its noun: `1 call`, `1,234 calls`. */
 export function count(amount: number, noun: string): string {
   return `${amount.toLocaleString("en-US")} ${noun}${amount === 1 ? "" : "s"}`;

@@ -1,12 +1,11 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Answer, WholeInquiry } from "../api/confirmations.ts";
 import { useKeys } from "../page/keys.ts";
-import { ExactJson, Foreign } from "../parts/foreign.tsx";
+import { Exact, ExactJson, Foreign, printable, printableJson } from "../parts/foreign.tsx";
 import { Problem } from "../parts/problem.tsx";
 import { ConfirmForm } from "./confirm-form.tsx";
-import { EditForm } from "./edit-form.tsx";
-import { QuestionForm } from "./question-form.tsx";
 
 type Step = "first" | "edit" | "allow" | "deny";
 
@@ -17,9 +16,12 @@ type Step = "first" | "edit" | "allow" | "deny";
  */
 export function Answering({
   inquiry,
+  mayEdit = true,
   onAnswer,
 }: {
   readonly inquiry: WholeInquiry;
+  /** Whether the person can change the arguments. Default: `true`. */
+  readonly mayEdit?: boolean;
   readonly onAnswer: (answer: Omit<Answer, "digest">) => Promise<string>;
 }): JSX.Element {
   const step = useSignal<Step>("first");
@@ -35,22 +37,23 @@ export function Answering({
   };
   const cancel = (): void => {
     begin("first");
-    document.getElementById("main")?.focus();
+    focusHeading();
   };
   const answer = async (given: Omit<Answer, "digest">): Promise<void> => {
     if (isBusy.value) return;
     isBusy.value = true;
-    document.getElementById("main")?.focus();
+    focusHeading();
     problem.value = await onAnswer(given);
     isBusy.value = false;
     step.value = "first";
   };
   const canAllow = inquiry.choices.includes("allow");
-  const canEdit = canAllow && inquiry.kind === "call" && inquiry.arguments !== undefined;
+  const canEdit = mayEdit && canAllow && inquiry.kind === "call" && inquiry.arguments !== undefined;
   useKeys({
     ...(canAllow && { a: () => begin("allow") }),
     ...(canEdit && { e: () => begin("edit") }),
-    ...{ d: () => begin("deny"), Escape: cancel },
+    d: () => begin("deny"),
+    Escape: cancel,
   });
   const decision = step.value;
   return (
@@ -110,5 +113,135 @@ export function Answering({
         </ConfirmForm>
       )}
     </>
+  );
+}
+
+/** Has screen readers go on with what is asked. No key answers there, unlike on a button. */
+function focusHeading(): void {
+  document.querySelector<HTMLElement>(".inquiry :is(h1, h2)[tabindex]")?.focus({ preventScroll: true });
+}
+
+/** Has a person answer a question of a tool. */
+function QuestionForm({
+  inquiry,
+  isBusy,
+  onAnswer,
+}: {
+  readonly inquiry: WholeInquiry;
+  readonly isBusy: boolean;
+  readonly onAnswer: (answer: Answer) => void;
+}): JSX.Element {
+  const text = useSignal("");
+  const chosen = useSignal<readonly string[]>([]);
+  const { options, multiple = false, digest, wholeQuestion, question } = inquiry;
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const [first] = chosen.value;
+    const answer = options === undefined ? text.value : multiple ? chosen.value : first;
+    if (answer !== undefined) onAnswer({ decision: "answer", digest, answer });
+  };
+  const choose = (option: string, isChosen: boolean): void => {
+    const others = multiple ? chosen.value.filter((other) => other !== option) : [];
+    chosen.value = isChosen ? [...others, option] : others;
+  };
+  return (
+    <form class="confirm" aria-label="Answer the question" onSubmit={submit}>
+      <Exact text={wholeQuestion ?? question} label="Question" />
+      {options === undefined ? (
+        <label>
+          Answer
+          <textarea
+            rows={4}
+            value={text}
+            onInput={({ currentTarget }) => {
+              text.value = currentTarget.value;
+            }}
+          />
+        </label>
+      ) : (
+        <fieldset>
+          <legend>{multiple ? "Choose any" : "Choose one"}</legend>
+          {options.map((option) => (
+            <label key={option}>
+              <input
+                type={multiple ? "checkbox" : "radio"}
+                name="option"
+                checked={chosen.value.includes(option)}
+                onChange={({ currentTarget }) => choose(option, currentTarget.checked)}
+              />
+              <Foreign text={printable(option)} />
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <p class="buttons">
+        <button type="submit" class="primary" disabled={isBusy}>
+          Answer
+        </button>
+      </p>
+    </form>
+  );
+}
+
+/** Has a person edit the arguments of a call. Nothing is sent before the next step shows them again. */
+function EditForm({
+  text,
+  onDone,
+  onCancel,
+}: {
+  /** JSON. */
+  readonly text: string;
+  /** Gets JSON. */
+  readonly onDone: (text: string) => void;
+  readonly onCancel: () => void;
+}): JSX.Element {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const value = useSignal(printableJson(text));
+  const problem = useSignal("");
+  useLayoutEffect(() => {
+    field.current?.focus();
+  }, []);
+  const done = (): void => {
+    try {
+      onDone(JSON.stringify(JSON.parse(value.value)));
+    } catch {
+      problem.value = "This is not JSON. Correct it, or cancel.";
+    }
+  };
+  return (
+    <form
+      class="confirm"
+      aria-label="Edit the arguments"
+      onSubmit={(event) => {
+        event.preventDefault();
+        done();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") onCancel();
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) done();
+      }}
+    >
+      <label>
+        Arguments, as JSON
+        <textarea
+          class="foreign"
+          rows={12}
+          dir="ltr"
+          spellcheck={false}
+          ref={field}
+          value={value}
+          onInput={({ currentTarget }) => {
+            value.value = currentTarget.value;
+          }}
+        />
+      </label>
+      <Problem of={problem} />
+      <p class="buttons">
+        <button type="button" onClick={onCancel}>
+          Cancel (Esc)
+        </button>
+        <button type="submit">Review (Ctrl+Enter)</button>
+      </p>
+    </form>
   );
 }

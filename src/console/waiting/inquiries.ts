@@ -1,5 +1,6 @@
-import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Inquiry, listInquiries, type Resolution, readInquiry } from "../api/confirmations.ts";
+import { ApiError } from "../api/http.ts";
 import { rereading } from "../api/rereading.ts";
 import { visible } from "../parts/foreign.tsx";
 
@@ -19,6 +20,9 @@ const MAX_ENDED = 50;
  */
 export const inquiries: Signal<readonly ListedInquiry[]> = signal([]);
 
+/** Whether the inquiries have been read once. */
+export const areRead: Signal<boolean> = signal(false);
+
 /** Why the inquiries could not be read; `""` if they could. */
 export const inquiriesProblem: Signal<string> = signal("");
 
@@ -33,13 +37,31 @@ export const openCount: ReadonlySignal<number> = computed(
   () => inquiries.value.filter(({ resolution }) => resolution === undefined).length,
 );
 
+/** How inquiries ended that a person answers at once, until the last of them; otherwise `undefined`. */
+let atOnce: Map<string, Resolution> | undefined;
+
 /** Reads the open inquiries, and how those ended that were open. A call while it reads has it read once more. */
-export const refreshInquiries: () => Promise<void> = rereading(
-  async () => merge(await listInquiries()),
-  inquiriesProblem,
-);
+export const refreshInquiries: () => Promise<void> = rereading(async () => {
+  if (atOnce === undefined) await merge(await listInquiries());
+}, inquiriesProblem);
+
+/** Changes the list once for all that are answered meanwhile: reading hundreds again after each answer takes minutes. */
+export async function answerAtOnce(answer: () => Promise<unknown>): Promise<void> {
+  const ended = new Map<string, Resolution>();
+  atOnce = ended;
+  try {
+    await answer();
+  } finally {
+    atOnce = undefined;
+    batch(() => {
+      for (const [requestId, resolution] of ended) setResolution(requestId, resolution);
+    });
+    void refreshInquiries();
+  }
+}
 
 async function merge(open: readonly Inquiry[]): Promise<void> {
+  if (atOnce !== undefined) return;
   const byId = new Map(open.map((inquiry) => [inquiry.requestId, inquiry]));
   for (const { inquiry, resolution } of inquiries.peek()) {
     if (resolution === undefined && !byId.has(inquiry.requestId)) {
@@ -51,10 +73,12 @@ async function merge(open: readonly Inquiry[]): Promise<void> {
   inquiries.value = [
     ...inquiries.peek().map((item) => {
       const inquiry = byId.get(item.inquiry.requestId);
-      return inquiry === undefined || item.resolution !== undefined ? item : { inquiry };
+      const isSame = inquiry === undefined || inquiry.digest === item.inquiry.digest;
+      return isSame || item.resolution !== undefined ? item : { inquiry };
     }),
     ...added.map((inquiry) => ({ inquiry })),
   ];
+  areRead.value = true;
   if (added.length === 1) announcement.value = `${added[0]?.toolName} waits for an answer.`;
   else if (added.length > 1) announcement.value = `${added.length} calls wait for an answer.`;
 }
@@ -63,13 +87,19 @@ async function resolutionOf(inquiry: Inquiry): Promise<Resolution> {
   const ended = { decision: "ended", at: Date.now() };
   try {
     return (await readInquiry(inquiry)).resolution ?? ended;
-  } catch {
-    return ended;
+  } catch (error) {
+    // Its session may be closed. Anything else says nothing of how it ended: it is read again.
+    if (error instanceof ApiError && [403, 404, 410].includes(error.status)) return ended;
+    throw error;
   }
 }
 
 /** Remembers how an inquiry ended. The first time counts. */
 export function setResolution(requestId: string, resolution: Resolution): void {
+  if (atOnce !== undefined) {
+    if (!atOnce.has(requestId)) atOnce.set(requestId, resolution);
+    return;
+  }
   const items = inquiries.peek();
   const item = items.find(({ inquiry }) => inquiry.requestId === requestId);
   if (item === undefined || item.resolution !== undefined) return;
@@ -85,8 +115,12 @@ export function clearEnded(): void {
 }
 
 const ENDS: Readonly<Record<string, string>> = {
-  ...{ allow: "allowed", always: "allowed", deny: "denied", answer: "answered" },
-  ...{ timeout: "timed out", cancelled: "cancelled" },
+  allow: "allowed",
+  always: "allowed",
+  deny: "denied",
+  answer: "answered",
+  timeout: "timed out",
+  cancelled: "cancelled",
 };
 
 /** Says how an inquiry ended: `denied by carol`. */

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { WholeInquiry } from "../api/confirmations.ts";
 import { Arguments, Notices } from "../arguments/arguments.tsx";
-import { isMembers, type Json as JsonValue } from "../arguments/fields.ts";
+import { isMembers, type Json as JsonValue, withCurrent } from "../arguments/fields.ts";
 import { noticesOf } from "../arguments/notices.ts";
 import { Diff } from "../parts/diff.tsx";
 import { ExactJson, Foreign, printable } from "../parts/foreign.tsx";
@@ -21,7 +21,7 @@ export function InquiryFacts({
   /** Whether the arguments are shown as JSON. */
   readonly isExact: boolean;
 }): JSX.Element {
-  const { sessionId, principal, parent, rules = [], grant, kind } = inquiry;
+  const { sessionId, sessionName, principal, parent, rules = [], grant, kind } = inquiry;
   const { digest, question, expiresAt, callId } = inquiry;
   return (
     <>
@@ -33,7 +33,7 @@ export function InquiryFacts({
       )}
       <p class="facts">
         <span>
-          session <Foreign text={sessionId} />
+          session <Foreign text={sessionName ?? sessionId} />
         </span>
         {principal !== undefined && (
           <span>
@@ -72,17 +72,12 @@ function ShownArguments({
   readonly inquiry: WholeInquiry;
   readonly isExact: boolean;
 }): JSX.Element | null {
-  const { projectedChanges = [], argumentOrder, arguments: text } = inquiry;
+  const { projectedChanges = [], argumentOrder, arguments: text, currentText } = inquiry;
   const value = useMemo(() => (text === undefined ? undefined : (JSON.parse(text) as JsonValue)), [text]);
   const peers = useLoaded(inquiry.requestId, () => readPeers(inquiry));
   const notices = useComputed(() => {
     if (value === undefined) return [];
-    const { peers: same = [], others = [] } = peers.value.value ?? {};
-    return noticesOf(value, {
-      peers: same.flatMap(argumentsOf),
-      others: others.flatMap(argumentsOf),
-      leadsTo: projectedChanges,
-    });
+    return noticesOf(value, { ...peers.value.value, leadsTo: projectedChanges, current: currentText });
   });
   if (text === undefined || value === undefined) return null;
   return (
@@ -91,7 +86,7 @@ function ShownArguments({
       {isExact ? (
         <ExactJson text={text} label="Exact arguments" />
       ) : (
-        <Arguments value={value} order={argumentOrder} />
+        <Arguments value={isMembers(value) ? withCurrent(value, currentText) : value} order={argumentOrder} />
       )}
       {!projectedChanges.every((change) => saysAsMuch(value, change)) && (
         <>
@@ -104,10 +99,6 @@ function ShownArguments({
       )}
     </>
   );
-}
-
-function argumentsOf({ arguments: text }: WholeInquiry): readonly JsonValue[] {
-  return text === undefined ? [] : [JSON.parse(text) as JsonValue];
 }
 
 /** Whether a change is the path that the arguments have. */

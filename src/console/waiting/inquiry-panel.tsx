@@ -4,8 +4,9 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Answer, WholeInquiry } from "../api/confirmations.ts";
 import { hasRole } from "../api/session.ts";
 import { Folding, FoldingContext } from "../arguments/folding.ts";
+import { calls } from "../live/calls.ts";
 import { useKeys } from "../page/keys.ts";
-import { go } from "../page/route.ts";
+import { go, hashOf } from "../page/route.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { useLoaded } from "../parts/loader.ts";
@@ -14,7 +15,6 @@ import { Answering } from "./answering.tsx";
 import { giveAnswer } from "./give-answer.ts";
 import { endOf, inquiries, type ListedInquiry, lastAnswered } from "./inquiries.ts";
 import { InquiryFacts } from "./inquiry-facts.tsx";
-import { LastAnswer } from "./last-answer.tsx";
 import { openAfter, shownInquiries } from "./listing.ts";
 import { readWhole } from "./whole-inquiries.ts";
 
@@ -104,5 +104,35 @@ function Actions({
         <p class="quiet">You can read this. An approver of the session answers it.</p>
       )}
     </div>
+  );
+}
+
+/** Says what became of the inquiry that was answered before the one that is shown, and of its call. */
+function LastAnswer(): JSX.Element | null {
+  const item = inquiries.value.find(({ inquiry }) => inquiry.requestId === lastAnswered.value);
+  if (item?.resolution === undefined) return null;
+  const { inquiry, resolution } = item;
+  const call = calls.value.find(
+    ({ callId, sessionId, toolName }) =>
+      callId === inquiry.callId && sessionId === inquiry.sessionId && toolName === inquiry.toolName,
+  );
+  return (
+    <p class="last" role="status">
+      Before:{" "}
+      <a href={hashOf("waiting", inquiry.requestId)}>
+        <Foreign text={inquiry.toolName} />
+      </a>{" "}
+      was {endOf(resolution)}
+      {call !== undefined && (
+        <>
+          ; the call is{" "}
+          <a href={hashOf("live", call.ref)}>
+            {call.state}
+            {call.code !== undefined && ` (${call.code})`}
+          </a>
+        </>
+      )}
+      .
+    </p>
   );
 }

@@ -28,10 +28,10 @@ export const shownInquiries: ReadonlySignal<readonly ListedInquiry[]> = computed
 );
 
 function matches({ inquiry }: ListedInquiry, wanted: string): boolean {
-  const { toolName, sessionId, principal = "", inputSummary = "", question } = inquiry;
+  const { toolName, sessionId, sessionName = "", principal = "", inputSummary = "", question } = inquiry;
   return (
     wanted === "" ||
-    [toolName, sessionId, principal, inputSummary, question].some((text) =>
+    [toolName, sessionId, sessionName, principal, inputSummary, question].some((text) =>
       text.toLowerCase().includes(wanted),
     )
   );

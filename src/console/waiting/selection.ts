@@ -27,3 +27,9 @@ export function select(items: readonly ListedInquiry[], isSelected: boolean): vo
   }
   chosen.value = ids;
 }
+
+/** Whether every one of some inquiries that can be selected is. */
+export function isAllSelected(items: readonly ListedInquiry[]): boolean {
+  const selectable = items.filter(canSelect);
+  return selectable.length > 0 && selectable.every(({ inquiry }) => selected.value.has(inquiry.requestId));
+}

@@ -1,5 +1,5 @@
 import { type Signal, signal, useSignal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { JSX, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Answer, Inquiry } from "../api/confirmations.ts";
 import { Folding, FoldingContext } from "../arguments/folding.ts";
@@ -12,10 +12,13 @@ import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
 import { ConfirmForm } from "./confirm-form.tsx";
 import { giveAnswer } from "./give-answer.ts";
-import { inquiries } from "./inquiries.ts";
+import { answerAtOnce, inquiries } from "./inquiries.ts";
 import { InquiryFacts } from "./inquiry-facts.tsx";
 import { selected } from "./selection.ts";
 import { readWhole } from "./whole-inquiries.ts";
+
+/** How many answers are sent at once: browsers have six connections to a server, and one of them is that of the events. */
+const AT_ONCE = 4;
 
 /** Stands for the selected inquiries in the address. No id of an inquiry has it. */
 const ID = "(together)";
@@ -42,11 +45,17 @@ export function together(): void {
 /** Shows several inquiries one below the other, and takes one answer for all after each was shown. */
 export function TogetherPanel(): JSX.Element {
   const all = members.value;
+  // Other inquiries begin anew, also while these are shown.
+  return <Together key={all.map(({ requestId }) => requestId).join()} all={all} />;
+}
+
+function Together({ all }: { readonly all: readonly Inquiry[] }): JSX.Element {
   const shown = useSignal<ReadonlySet<string>>(new Set());
   const step = useSignal<"first" | "allow" | "deny">("first");
   const isBusy = useSignal(false);
   const isExact = useSignal(false);
   const result = useSignal("");
+  const progress = useSignal("");
   const problem = useSignal("");
   const reading = useRef<HTMLElement>(null);
   const folding = useMemo(() => new Folding(), []);
@@ -66,10 +75,15 @@ export function TogetherPanel(): JSX.Element {
   const answer = async (given: Omit<Answer, "digest">): Promise<void> => {
     isBusy.value = true;
     const problems: string[] = [];
-    for (const inquiry of all) {
-      const why = await giveAnswer(inquiry, { ...given, digest: inquiry.digest });
-      if (why !== "") problems.push(`${inquiry.toolName}: ${why}`);
-    }
+    const left = [...all];
+    const answerNext = async (): Promise<void> => {
+      for (let inquiry = left.shift(); inquiry !== undefined; inquiry = left.shift()) {
+        progress.value = `${all.length - left.length - 1} of ${all.length} answered…`;
+        const why = await giveAnswer(inquiry, { ...given, digest: inquiry.digest });
+        if (why !== "") problems.push(`${inquiry.toolName}: ${why}`);
+      }
+    };
+    await answerAtOnce(() => Promise.all(Array.from({ length: AT_ONCE }, answerNext)));
     const done = all.length - problems.length;
     result.value = `${count(done, "call")} ${given.decision === "deny" ? "denied" : "allowed"}.`;
     problem.value = problems.join(" ");
@@ -89,23 +103,29 @@ export function TogetherPanel(): JSX.Element {
     },
     Escape: () => begin("first"),
   });
+  // Hundreds of them are not to be compared each time that one was shown or answered.
+  const list = useMemo(
+    () =>
+      all.map((inquiry, at) => (
+        <Member
+          key={`${inquiry.requestId} ${inquiry.digest}`}
+          inquiry={inquiry}
+          place={`${at + 1} of ${all.length}`}
+          isExact={isExact.value}
+          onShown={() => {
+            shown.value = new Set([...shown.peek(), inquiry.requestId]);
+          }}
+        />
+      )),
+    [all, isExact.value],
+  );
   return (
     <FoldingContext.Provider value={folding}>
       <aside class="panel inquiry" aria-label="Inquiries together">
         <section class="reading" aria-label="What is asked" tabIndex={0} ref={reading}>
           <p role="status">{result}</p>
           <Problem of={problem} />
-          {all.map((inquiry, at) => (
-            <Member
-              key={`${inquiry.requestId} ${inquiry.digest}`}
-              inquiry={inquiry}
-              place={`${at + 1} of ${all.length}`}
-              isExact={isExact.value}
-              onShown={() => {
-                shown.value = new Set([...shown.peek(), inquiry.requestId]);
-              }}
-            />
-          ))}
+          {list}
         </section>
         <div class="actions">
           {step.value === "first" && !hasEnded && (
@@ -134,7 +154,7 @@ export function TogetherPanel(): JSX.Element {
               onAnswer={(given) => void answer(given)}
               onCancel={() => begin("first")}
             >
-              these {count(all.length, "call")} with the arguments above?
+              these {count(all.length, "call")} with the arguments above? {isBusy.value && progress}
             </ConfirmForm>
           )}
         </div>
@@ -154,21 +174,19 @@ function Member({
   readonly isExact: boolean;
   readonly onShown: () => void;
 }): JSX.Element {
-  const { value, problem } = useLoaded(inquiry.requestId, () => readWhole(inquiry));
+  const isNear = useSignal(false);
+  const { value, problem } = useLoaded(isNear.value, async () =>
+    isNear.peek() ? await readWhole(inquiry) : undefined,
+  );
+  const article = useRef<HTMLElement>(null);
   const end = useRef<HTMLParagraphElement>(null);
   const whole = value.value;
-  const isLoaded = whole !== undefined;
-  useLayoutEffect(() => {
-    const element = end.current;
-    if (!isLoaded || element === null) return;
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) onShown();
-    });
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [isLoaded]);
+  useOnceInView(article, true, "100%", () => {
+    isNear.value = true;
+  });
+  useOnceInView(end, whole !== undefined, "0px", onShown);
   return (
-    <article>
+    <article ref={article} class={whole === undefined ? "unread" : ""}>
       <h2>
         <Foreign text={inquiry.toolName} /> <Badge word={inquiry.sideEffects} />{" "}
         <span class="quiet">{place}</span>
@@ -178,4 +196,27 @@ function Member({
       <p ref={end} id={`end-${inquiry.requestId}`} class="end" />
     </article>
   );
+}
+
+/** Calls a function when an element is less than a margin away from what is in view. */
+function useOnceInView(
+  of: RefObject<HTMLElement | null>,
+  isWanted: boolean,
+  margin: string,
+  onSeen: () => void,
+): void {
+  useLayoutEffect(() => {
+    const element = of.current;
+    if (!isWanted || element === null) return;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+        observer.disconnect();
+        onSeen();
+      },
+      { root: element.closest(".reading"), rootMargin: `${margin} 0px` },
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [isWanted]);
 }

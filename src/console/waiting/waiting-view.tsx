@@ -9,6 +9,7 @@ import { Foreign, visible } from "../parts/foreign.tsx";
 import { count, time } from "../parts/format.ts";
 import { Problem } from "../parts/problem.tsx";
 import {
+  areRead,
   clearEnded,
   endOf,
   inquiries,
@@ -19,7 +20,8 @@ import {
 import { InquiryPanel } from "./inquiry-panel.tsx";
 import { type InquiryGroup, inquiryFilter, inquiryGroups, isGrouped, shownInquiries } from "./listing.ts";
 import { Programs } from "./programs.tsx";
-import { canSelect, select, selected } from "./selection.ts";
+import { PushButton } from "./push-button.tsx";
+import { canSelect, isAllSelected, select, selected } from "./selection.ts";
 import { isTogether, TogetherPanel, together } from "./together-panel.tsx";
 
 /** The inquiries that wait for a person, and those that have just ended. */
@@ -36,6 +38,7 @@ export function WaitingView(): JSX.Element {
     s: () => {
       if (shown !== undefined) select([shown], !selected.peek().has(id));
     },
+    S: () => select(shownInquiries.peek(), !isAllSelected(shownInquiries.peek())),
     t: together,
   });
   return (
@@ -47,10 +50,16 @@ export function WaitingView(): JSX.Element {
           <button type="button" onClick={clearEnded} disabled={openCount.value === items.length}>
             Clear answered
           </button>
+          <PushButton />
         </div>
         {items.length > 1 && <Tools />}
         <Problem of={inquiriesProblem} />
         {items.length === 0 && <p class="empty">Nothing waits for an answer.</p>}
+        {id !== "" && !hasPanel && areRead.value && (
+          <p class="empty" role="status">
+            What the address names has ended, or others answer it.
+          </p>
+        )}
         {items.length > 0 && !hasPanel && <p class="quiet">Open one to answer it, or press j.</p>}
         <div class="groups">
           {inquiryGroups.value.map((group) => (
@@ -101,9 +110,19 @@ function Tools(): JSX.Element {
         By tool and session (g)
       </label>
       {hasRole("approver") && (
-        <button type="button" onClick={together} disabled={amount < 2}>
-          Answer {amount} together (t)
-        </button>
+        <>
+          <label>
+            <input
+              type="checkbox"
+              checked={isAllSelected(shownInquiries.value)}
+              onChange={({ currentTarget }) => select(shownInquiries.peek(), currentTarget.checked)}
+            />
+            Select all {shownInquiries.value.filter(canSelect).length} (S)
+          </label>
+          <button type="button" onClick={together} disabled={amount < 2}>
+            Answer {amount} together (t)
+          </button>
+        </>
       )}
     </form>
   );
@@ -123,7 +142,7 @@ function Group({ group, shownId }: { readonly group: InquiryGroup; readonly show
             <input
               type="checkbox"
               aria-label={`Select all of ${visible(first.inquiry.toolName)}`}
-              checked={selectable.every(({ inquiry }) => selected.value.has(inquiry.requestId))}
+              checked={isAllSelected(items)}
               onChange={({ currentTarget }) => select(selectable, currentTarget.checked)}
             />
           )}
@@ -132,7 +151,7 @@ function Group({ group, shownId }: { readonly group: InquiryGroup; readonly show
           </h2>
           <span class="quiet">
             {count(items.length, "inquiry").replace(/inquirys$/, "inquiries")} · session{" "}
-            <Foreign text={first.inquiry.sessionId} />
+            <Foreign text={first.inquiry.sessionName ?? first.inquiry.sessionId} />
           </span>
         </div>
       )}

@@ -1,54 +1,71 @@
 import { type Inquiry, readInquiry, type WholeInquiry } from "../api/confirmations.ts";
+import type { JsonMembers } from "../arguments/fields.ts";
+import { comparable } from "../arguments/notices.ts";
 import { inquiries } from "./inquiries.ts";
 
-/** With how many others of its tool a call is compared, and how many are remembered, none of which is longer. */
+/** With how many others of its tool a call is compared, and how many are remembered. */
 const MAX_PEERS = 20;
 const MAX_KNOWN = 500;
-const MAX_CHARS = 16_384;
 
-const known = new Map<string, WholeInquiry>();
+/** What is compared of a call. */
+interface Known {
+  readonly toolName: string;
+  readonly compared: JsonMembers;
+}
 
-/** Reads a whole inquiry, and remembers it for comparisons. */
-export async function readWhole(inquiry: Inquiry): Promise<WholeInquiry> {
-  const whole = await readInquiry(inquiry);
-  if ((whole.arguments?.length ?? 0) <= MAX_CHARS) {
-    known.delete(whole.requestId);
-    known.set(whole.requestId, whole);
-    const [oldest] = known.keys();
-    if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest);
-  }
-  return whole;
+const known = new Map<string, Known>();
+const reading = new Map<string, Promise<WholeInquiry>>();
+
+/** Reads a whole inquiry, and remembers what other calls are compared with. */
+export function readWhole(inquiry: Inquiry): Promise<WholeInquiry> {
+  const { requestId } = inquiry;
+  const earlier = reading.get(requestId);
+  if (earlier !== undefined) return earlier;
+  const read = readInquiry(inquiry)
+    .then((whole) => {
+      remember(whole);
+      return whole;
+    })
+    .finally(() => reading.delete(requestId));
+  reading.set(requestId, read);
+  return read;
+}
+
+function remember({ requestId, toolName, arguments: text }: WholeInquiry): void {
+  if (text === undefined) return;
+  known.delete(requestId);
+  known.set(requestId, { toolName, compared: comparable(JSON.parse(text)) });
+  const [oldest] = known.keys();
+  if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest);
 }
 
 /** What was shown of other calls, and what waits of them. */
 export interface Peers {
   /** Of the same tool. */
-  readonly peers: readonly WholeInquiry[];
+  readonly peers: readonly JsonMembers[];
   /** Of other tools. */
-  readonly others: readonly WholeInquiry[];
+  readonly others: readonly JsonMembers[];
 }
 
 /** Reads other calls of the tool of an inquiry: those that were shown before, and those that wait as well. */
 export async function readPeers({ requestId, toolName }: Inquiry): Promise<Peers> {
-  const peers = [...known.values()].filter(
-    (other) => other.toolName === toolName && other.requestId !== requestId,
-  );
+  const isPeer = (id: string, name: string): boolean => name === toolName && id !== requestId;
+  const shown = [...known].filter(([id, call]) => isPeer(id, call.toolName)).length;
   const unknown = inquiries
     .peek()
     .map(({ inquiry }) => inquiry)
-    .filter(
-      (other) => other.toolName === toolName && other.requestId !== requestId && !known.has(other.requestId),
-    )
-    .slice(0, Math.max(0, MAX_PEERS - peers.length));
+    .filter((other) => isPeer(other.requestId, other.toolName) && !known.has(other.requestId))
+    .slice(0, Math.max(0, MAX_PEERS - shown));
   for (const other of unknown) {
-    try {
-      peers.push(await readWhole(other));
-    } catch {
-      // It has just ended: there is one less to compare with.
-    }
+    // One that has just ended is one less to compare with.
+    await readWhole(other).catch(() => {});
   }
+  const calls = [...known];
   return {
-    peers: peers.slice(-MAX_PEERS),
-    others: [...known.values()].filter((other) => other.toolName !== toolName).slice(-MAX_KNOWN),
+    peers: calls
+      .filter(([id, call]) => isPeer(id, call.toolName))
+      .slice(-MAX_PEERS)
+      .map(([, { compared }]) => compared),
+    others: calls.filter(([, call]) => call.toolName !== toolName).map(([, { compared }]) => compared),
   };
 }

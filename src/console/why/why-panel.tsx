@@ -1,15 +1,17 @@
 import type { JSX } from "preact";
-import { type CallDetail, readCall } from "../api/calls.ts";
+import { type CallDetail, type Explanation, readCall, shownState } from "../api/calls.ts";
 import { go } from "../page/route.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Foreign, ForeignBlock } from "../parts/foreign.tsx";
 import { duration, time } from "../parts/format.ts";
-import { Json } from "../parts/json.tsx";
+import { indentJson } from "../parts/indent-json.ts";
+import { brief, Json } from "../parts/json.tsx";
 import { useLoaded } from "../parts/loader.ts";
 import { Problem } from "../parts/problem.tsx";
-import { Receipt } from "./receipt.tsx";
-import { Rules } from "./rules.tsx";
+import { Titles } from "../parts/titles.tsx";
 import { SuggestionBox } from "./suggestion.tsx";
+
+type Members = Readonly<Record<string, unknown>>;
 
 /** Says what a call did and why it was decided so. It is read again when the state of the call changes. */
 export function WhyPanel({
@@ -41,11 +43,17 @@ function Detail({ call }: { readonly call: CallDetail }): JSX.Element {
   return (
     <>
       <p class="facts">
-        <Badge word={call.state} />
+        <Badge word={shownState(call)} />
         {call.sideEffects !== undefined && <Badge word={call.sideEffects} />}
         <span>{time(call.startedAt)}</span>
         <span>{duration(call.durationMs)}</span>
         <Foreign text={call.sandbox ?? ""} />
+        {call.session !== undefined && (
+          <span>
+            session <Foreign text={call.session.name ?? call.sessionId ?? ""} />, begun at{" "}
+            {time(call.session.openedAt)}
+          </span>
+        )}
         {call.principal !== undefined && (
           <span>
             by <Foreign text={call.principal.id} />
@@ -104,4 +112,132 @@ function Detail({ call }: { readonly call: CallDetail }): JSX.Element {
       )}
     </>
   );
+}
+
+/** Shows the limits of a call: what was asked for, what the sandbox enforced, and what the call used. */
+function Receipt({
+  receipt,
+  grant,
+}: {
+  readonly receipt: Members;
+  /** JSON. */
+  readonly grant: string | undefined;
+}): JSX.Element {
+  const asked = membersOf(receipt["asked"] ?? membersOf(parsed(grant))["limits"]);
+  const enforced = membersOf(receipt["enforced"]);
+  const used = membersOf(receipt["used"]);
+  const names = [...new Set([asked, enforced, used].flatMap(Object.keys))];
+  return (
+    <>
+      <h3>Receipt</h3>
+      {names.length === 0 ? (
+        <Json value={receipt} label="Receipt" />
+      ) : (
+        <table>
+          <Titles of={["Limit", "Asked", "Enforced", "Used"]} />
+          <tbody>
+            {names.map((name) => (
+              <tr key={name}>
+                <th scope="row">
+                  <Foreign text={name} />
+                </th>
+                {[asked, enforced, used].map((members, at) => (
+                  <td key={at}>
+                    <Foreign text={brief(members[name])} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  );
+}
+
+function membersOf(value: unknown): Members {
+  return typeof value === "object" && value !== null ? (value as Members) : {};
+}
+
+/** A grant that the server cut is no JSON any more. */
+function parsed(json: string | undefined): unknown {
+  try {
+    return json === undefined ? undefined : JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Says which rules matched, which came near, and what was granted. */
+function Rules({ explanation }: { readonly explanation: Explanation }): JSX.Element {
+  const { decision, reason, rules, near, grant, policyRevision } = explanation;
+  return (
+    <>
+      <h3>
+        Decision <Badge word={decision} />
+      </h3>
+      {reason !== undefined && (
+        <p>
+          <Foreign text={reason} />
+        </p>
+      )}
+      {rules.length === 0 ? (
+        <p>No rule matched.</p>
+      ) : (
+        <ul class="rules" aria-label="Rules that matched">
+          {rules.map(({ name, file, line, because }) => (
+            <li key={name}>
+              <strong>
+                <Foreign text={name} />
+              </strong>{" "}
+              <Foreign text={placeOf(file, line)} />
+              <ul>
+                {because.map((reason, at) => (
+                  <li key={at}>
+                    <Foreign text={reason} />
+                  </li>
+                ))}
+              </ul>
+            </li>
+          ))}
+        </ul>
+      )}
+      {near.length > 0 && (
+        <>
+          <h3>Near misses</h3>
+          <ul class="rules" aria-label="Rules that came near">
+            {near.map(({ rule, missed }) => (
+              <li key={rule}>
+                <strong>
+                  <Foreign text={rule} />
+                </strong>
+                <ul>
+                  {missed.map((reason, at) => (
+                    <li key={at}>
+                      <Foreign text={reason} />
+                    </li>
+                  ))}
+                </ul>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {grant !== undefined && (
+        <details>
+          <summary>Grant</summary>
+          <ForeignBlock text={indentJson(grant)} label="Grant" />
+        </details>
+      )}
+      {policyRevision !== undefined && (
+        <p class="quiet">
+          Policy <Foreign text={policyRevision} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function placeOf(file: string | undefined, line: number | undefined): string {
+  return file === undefined ? "" : line === undefined ? file : `${file}:${line}`;
 }

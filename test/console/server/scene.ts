@@ -6,11 +6,12 @@ import type { CallSuspensions } from "../../../src/engine/call/suspension.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import { JournalHistory } from "../../../src/journal/history/journal-history.ts";
-import { openJournal } from "../../../src/journal/journal.ts";
+import { type Journal, openJournal } from "../../../src/journal/journal.ts";
 import { loadPolicyFile } from "../../../src/policy/file/load.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { Credential } from "../../../src/server/access/credential.ts";
+import type { Notify } from "../../../src/server/notifying/notify.ts";
 import { type Server, startServer } from "../../../src/server/server.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { HeldTool } from "../../executor/harness.ts";
@@ -36,8 +37,14 @@ export interface SceneOptions {
   readonly tools?: readonly Tool[];
   /** The registry to use in place of one with the tools of a scene. */
   readonly registry?: ToolRegistry;
+  /** Records what happened before the server starts. Default: nothing. */
+  readonly record?: (journal: Journal) => Promise<void>;
   /** Keeps programs while they wait. Default: they wait in memory. */
   readonly suspensions?: CallSuspensions;
+  /** Who is told of inquiries. */
+  readonly notify?: Notify;
+  /** The credentials of further clients. */
+  readonly clients?: readonly Credential[];
 }
 
 /** A server with a console, everything behind it, and what happens there. It is closed when the test finishes. */
@@ -85,14 +92,22 @@ export class Scene {
     writeFileSync(join(this.folder, "policy.yaml"), rulesFor(this.workspace));
     const { policy } = await loadPolicyFile(join(this.folder, "policy.yaml"));
     const journal = await openJournal({ directory });
+    await this.#options.record?.(journal);
     const sandboxes = await openSandboxes();
     const server = await startServer({
-      ...{ registry, policy, sandboxes, listen, credentials: PEOPLE, redaction: new Redaction() },
-      ...{ journal, history: new JournalHistory(journal, directory) },
+      registry,
+      policy,
+      sandboxes,
+      listen,
+      redaction: new Redaction(),
+      credentials: [...PEOPLE, ...(this.#options.clients ?? [])],
+      journal,
+      history: new JournalHistory(journal, directory),
       console: { page: PAGE_FOLDER, operator: { id: "olga", roles: ["admin", "approver"], approves: ["*"] } },
       sessions: {
         store: new SqliteSessionStore(join(this.folder, "sessions.db")),
         workspaces: [this.workspace],
+        ...(this.#options.notify && { notify: this.#options.notify }),
       },
       ...(this.#options.suspensions && { suspensions: this.#options.suspensions }),
       limits: { drainMs: 500, queued: 1_000 },
@@ -122,7 +137,8 @@ export class Scene {
   ): Promise<OpenPage> {
     const opened = await openPage(`${this.origin}/console/#token=${TOKENS[name]}`, options);
     await opened.page.getByText("connected", { exact: true }).waitFor();
-    if (view !== 1) await opened.page.keyboard.press(String(view));
+    // A person who answers nothing begins with another view.
+    await opened.page.keyboard.press(String(view));
     return opened;
   }
 

@@ -1,0 +1,192 @@
+import { type Signal, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { ApiError, get, messageOf, send } from "./api/http.ts";
+import { hasRole } from "./api/session.ts";
+import type { StagedChange, StagedChanges } from "./api/sessions.ts";
+import { Badge } from "./parts/badge.tsx";
+import { Diff } from "./parts/diff.tsx";
+import { Foreign, printableLine } from "./parts/foreign.tsx";
+import { brief } from "./parts/json.tsx";
+import { useLoaded } from "./parts/loader.ts";
+import { Problem } from "./parts/problem.tsx";
+
+/** What becomes of staged changes. */
+type Decision = "accept" | "reject";
+
+/** Shows the staged changes of a session. An approver accepts or rejects one of them, or all at once. */
+export function StagedPanel({
+  session,
+  onDecided,
+}: {
+  readonly session: string;
+  readonly onDecided: () => void;
+}): JSX.Element {
+  const path = `/v1/sessions/${encodeURIComponent(session)}/changes`;
+  const { value, problem, reload } = useLoaded(session, () => get<StagedChanges>(path));
+  const result = useSignal("");
+  const failure = useSignal("");
+  const held = value.value;
+  const decide = async (decision: Decision, change: StagedChange | undefined): Promise<void> => {
+    const digest = change?.digest ?? held?.digest;
+    failure.value = "";
+    result.value = "";
+    try {
+      await send("POST", path, { decision, digest, ...(change !== undefined && { path: change.path }) });
+      result.value = decision === "accept" ? "Accepted." : "Rejected.";
+    } catch (error) {
+      failure.value = conflictsOf(error) ?? messageOf(error);
+    }
+    await reload();
+    onDecided();
+  };
+  return (
+    <aside class="panel" aria-label="Held changes">
+      <h2>
+        <Foreign text={session} />
+      </h2>
+      <Problem of={problem} />
+      <Problem of={failure} />
+      <p role="status">{result}</p>
+      {held?.changes.length === 0 && <p class="empty">Nothing is held any more.</p>}
+      {held !== undefined && held.changes.length > 1 && hasRole("approver") && (
+        <Decide
+          key={held.digest}
+          what={`all ${held.changes.length} changes`}
+          onDecide={(decision) => decide(decision, undefined)}
+        />
+      )}
+      {held?.changes.map((change) => (
+        <article key={`${change.path} ${change.digest}`}>
+          <h3>
+            <Foreign text={printableLine(change.path)} /> <Badge word={brief(change.change)} />
+          </h3>
+          {change.conflict !== undefined && (
+            <p class="problem">
+              Conflict: <Foreign text={change.conflict} />. It can only be rejected.
+            </p>
+          )}
+          <Diff text={change.diff} label={`Difference of ${printableLine(change.path)}`} />
+          {change.missing !== "" && (
+            <p class="quiet">
+              Not shown: <Foreign text={change.missing} />
+            </p>
+          )}
+          {hasRole("approver") && (
+            <Decide
+              what="this change"
+              canAccept={change.conflict === undefined}
+              onDecide={(decision) => decide(decision, change)}
+            />
+          )}
+        </article>
+      ))}
+    </aside>
+  );
+}
+
+function conflictsOf(error: unknown): string | undefined {
+  if (!(error instanceof ApiError) || error.code !== "changes_conflict") return undefined;
+  const conflicts = (error.details["conflicts"] ?? []) as readonly { readonly path?: string }[];
+  const paths = conflicts.map(({ path = "" }) => printableLine(path));
+  return `Nothing was accepted: on the disk, these have changed: ${paths.join(", ")}`;
+}
+
+/** Accepts or rejects in two steps. The second button is not where the first one is. */
+function Decide({
+  what,
+  canAccept = true,
+  onDecide,
+}: {
+  readonly what: string;
+  readonly canAccept?: boolean;
+  readonly onDecide: (decision: Decision) => Promise<void>;
+}): JSX.Element {
+  const step = useSignal<Decision | undefined>(undefined);
+  const isBusy = useSignal(false);
+  if (step.value !== undefined) {
+    return <Confirm decision={step.value} what={what} step={step} isBusy={isBusy} onDecide={onDecide} />;
+  }
+  return (
+    <p class="buttons">
+      {canAccept && (
+        <button
+          type="button"
+          onClick={() => {
+            step.value = "accept";
+          }}
+        >
+          Accept {what}…
+        </button>
+      )}
+      <button
+        type="button"
+        onClick={() => {
+          step.value = "reject";
+        }}
+      >
+        Reject {what}…
+      </button>
+    </p>
+  );
+}
+
+function Confirm({
+  decision,
+  what,
+  step,
+  isBusy,
+  onDecide,
+}: {
+  readonly decision: Decision;
+  readonly what: string;
+  readonly step: Signal<Decision | undefined>;
+  readonly isBusy: Signal<boolean>;
+  readonly onDecide: (decision: Decision) => Promise<void>;
+}): JSX.Element {
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    button.current?.focus();
+  }, []);
+  const cancel = (): void => {
+    step.value = undefined;
+  };
+  const confirm = async (): Promise<void> => {
+    if (isBusy.value) return;
+    isBusy.value = true;
+    await onDecide(decision);
+    isBusy.value = false;
+    step.value = undefined;
+  };
+  const verb = decision === "accept" ? "Accept" : "Reject";
+  return (
+    <form
+      class="confirm"
+      aria-label={`Confirm to ${decision}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void confirm();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") cancel();
+      }}
+    >
+      <p>
+        {verb} {what}?
+      </p>
+      <p class="buttons">
+        <button type="button" onClick={cancel}>
+          Cancel (Esc)
+        </button>
+        <button
+          type="submit"
+          class={decision === "accept" ? "primary" : "danger"}
+          ref={button}
+          disabled={isBusy.value}
+        >
+          {verb} (Enter)
+        </button>
+      </p>
+    </form>
+  );
+}
