@@ -52,7 +52,8 @@ export function defineCommand<const O extends Options, const A extends Arguments
       if (parsed === undefined) return undefined;
       const given = read(parsed.options, parsed.args);
       return {
-        ...{ name: definition.name, given },
+        name: definition.name,
+        given,
         run: (terminal, all) => {
           const running = run(given, terminal, all);
           return definition.endsAtOnce ? orInterrupted(running, terminal) : running;

@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import { getSystemErrorMessage } from "node:util";
 import { guardFiles } from "../base/guarded-files.ts";
+import { inSlices } from "../base/turns.ts";
 import { ConfigError } from "./problem.ts";
 import { ConfigSource, MAX_CONFIG_LENGTH } from "./source.ts";
 
@@ -12,7 +13,7 @@ import { ConfigSource, MAX_CONFIG_LENGTH } from "./source.ts";
  */
 export async function readConfigFile(path: string, shownAs: string = path): Promise<ConfigSource> {
   guardFiles([{ path, access: "read" }]);
-  return ConfigSource.parse(await readText(path, shownAs), shownAs);
+  return inSlices(ConfigSource.parsing(await readText(path, shownAs), shownAs), {});
 }
 
 async function readText(path: string, file: string): Promise<string> {

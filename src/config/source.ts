@@ -1,4 +1,5 @@
-import { type Document, LineCounter, parseDocument, visit } from "yaml";
+import { Composer, type CST, type Document, Lexer, LineCounter, Parser, visit, YAMLParseError } from "yaml";
+import { atOnce, type Steps } from "../base/turns.ts";
 import type { JsonValue } from "../json/value.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 import type { Shape } from "./shape.ts";
@@ -63,20 +64,18 @@ export class ConfigSource {
    *   values that JSON cannot represent.
    */
   static parse(text: string, file: string): ConfigSource {
+    return atOnce(ConfigSource.parsing(text, file));
+  }
+
+  /** Like {@link ConfigSource.parse}, in steps. */
+  static *parsing(text: string, file: string): Steps<ConfigSource> {
     if (text.length > MAX_CONFIG_LENGTH) {
       const message = "the file is longer than 1 MiB";
       throw new ConfigError([{ file, line: 1, column: 1, severity: "error", message }]);
     }
     const lines = new LineCounter();
-    const document = parseDocument(text.replace(/^\ufeff/, ""), {
-      lineCounter: lines,
-      prettyErrors: false,
-      stringKeys: true,
-      // The tree reader finds duplicate keys. The parser would compare each key with each other.
-      uniqueKeys: false,
-      resolveKnownTags: false,
-      logLevel: "error",
-    });
+    const document = yield* readDocument(text.replace(/^\ufeff/, ""), lines);
+    yield;
     const reader = new TreeReader((offset, message) => locate(file, lines, offset, message, "error"));
     const found = [...document.errors, ...document.warnings];
     // Whatever else the parser says of such a text, it says because it gave up.
@@ -156,6 +155,38 @@ export class ConfigSource {
     }
     return { found: true, node };
   }
+}
+
+/** How many pieces of a text, such as keys and punctuation, are read in a step. */
+const STEP_LEXEMES = 1_000;
+
+/** Does what `parseDocument` of the parser does. */
+function* readDocument(text: string, lines: LineCounter): Steps<Document> {
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  const tokens: CST.Token[] = [];
+  let count = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme));
+    if (++count % STEP_LEXEMES === 0) yield;
+  }
+  tokens.push(...parser.end());
+  yield;
+  const composer = new Composer({
+    prettyErrors: false,
+    stringKeys: true,
+    // The tree reader finds duplicate keys. The composer would compare each key with each other.
+    uniqueKeys: false,
+    resolveKnownTags: false,
+    logLevel: "error",
+  });
+  const [document, second] = composer.compose(tokens, true, text.length);
+  if (document === undefined) throw new TypeError("the composer returned no document");
+  if (second !== undefined) {
+    const [start, end] = second.range;
+    document.errors.push(new YAMLParseError([start, end], "MULTIPLE_DOCS", "there are several documents"));
+  }
+  return document;
 }
 
 function locate(

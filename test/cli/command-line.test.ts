@@ -1,15 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { type CommandLine, parseCommandLine } from "../../src/cli/command-line.ts";
 import { COMMANDS } from "../../src/cli/definitions/all.ts";
 import { UsageError } from "../../src/cli/errors.ts";
 import { commandHelp } from "../../src/cli/help.ts";
+import { type CommandLine, parseCommandLine } from "../../src/cli/run.ts";
 import { sandgate } from "./sandgate.ts";
 
 const parseLine = (argv: readonly string[]): CommandLine => parseCommandLine(argv, COMMANDS);
 
 const DISPATCH = {
-  ...{ file: "-", config: "c.yaml", format: "auto", output: "table" },
-  ...{ events: false, confirm: false, dryRun: false },
+  file: "-",
+  config: "c.yaml",
+  format: "auto",
+  output: "table",
+  events: false,
+  confirm: false,
+  dryRun: false,
 };
 
 test("parses dispatch with its defaults", () => {

@@ -25,7 +25,7 @@ tools:
   - { name: greet, description: Greets, inputSchema: { type: object }, sideEffects: none, quickjs: { file: greet.js } }
 policy: { rules: [{ tools: [greet], effect: deny }] }
 `,
-  "unheld.yaml": `
+  "unenforced.yaml": `
 tools:
   - { name: greet, description: Greets, inputSchema: { type: object }, quickjs: { file: greet.js } }
 policy: { rules: [{ tools: [greet], effect: allow, sandboxes: [quickjs], limits: { cpu: 1s } }] }
@@ -67,7 +67,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   check: [
     [0, "check -c DIR/sandgate.yaml"],
-    [2, "check -c DIR/unheld.yaml"],
+    [2, "check -c DIR/unenforced.yaml"],
   ],
   bench: [
     [0, "bench DIR/calls.json -c DIR/sandgate.yaml --calls 3 --warm-up 0"],
@@ -81,7 +81,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   doctor: [
     [0, "doctor"],
     [0, "doctor -c DIR/sandgate.yaml"],
-    [1, "doctor -c DIR/unheld.yaml"],
+    [1, "doctor -c DIR/unenforced.yaml"],
     [2, "doctor -c DIR/calls.json"],
   ],
   "policy explain": [

@@ -1,29 +1,52 @@
 import { randomUUID } from "node:crypto";
+import { formatDuration } from "../../base/units.ts";
 import { ConfigError } from "../../config/problem.ts";
 import { type DispatchEvent, EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import { toToolResult } from "../../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { redactExecution } from "../../engine/reporting/redacted.ts";
 import { logCalls } from "../../log/call-log.ts";
 import { mcpEntry } from "../../log/mcp-entry.ts";
 import type { Format } from "../../protocols/formats.ts";
+import { toText } from "../../protocols/parsing/text.ts";
 import { Redaction } from "../../redaction/redaction.ts";
-import { toTerminalLines } from "../../rendering/lines.ts";
+import { FOREIGN_PREFIX, toTerminalLines } from "../../rendering/lines.ts";
 import { toPrintableJson } from "../../rendering/printable-json.ts";
-import { render } from "../../rendering/render.ts";
+import { render, textOf } from "../../rendering/render.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import { ShownText } from "../../rendering/shown-text.ts";
+import { fitText, textWidth } from "../../rendering/text-width.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { loadConfig } from "../config/load-config.ts";
+import { openLog } from "../config/load-log.ts";
 import { UsageError } from "../errors.ts";
-import { openLog } from "../terminal/open-log.ts";
 import { showProblems } from "../terminal/problems.ts";
-import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
+import { styled } from "../terminal/styled.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { foresee, showForeseen } from "./dry-run.ts";
 import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
+
+const HEADINGS = ["call", "tool", "sandbox", "outcome", "rules", "time"] as const;
+
+const GAP = "  ";
+
+const OUTCOME_COLUMN = 3;
+
+/** The model chooses ids and names. They must not push the outcome out of view. */
+const MAX_COLUMNS = [24, 32, 7, Number.POSITIVE_INFINITY, 24, 12] as const;
+
+const MIN_OUTCOME_COLUMNS = 20;
+
+/** More characters than a line can show: the others are not examined. Runs of spaces would look like the next column. */
+const CELL = { chars: 1_000, maxSpaces: 1 } as const;
+
+const HEADING_PREFIX = " ".repeat(FOREIGN_PREFIX.length);
+
+/** The names of the policy's rules for each execution. */
+export type RulesOfExecutions = ReadonlyMap<ToolExecution, readonly string[]>;
 
 /** Options of `sandgate dispatch`. */
 interface DispatchCommand {
@@ -127,7 +150,13 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     : await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);
-  await print(terminal.stdout, format(command, input, executions, rules, terminal, options.redaction));
+  await print(
+    terminal.stdout,
+    format(command, input, executions, rules, {
+      columns: terminal.stdout.columns,
+      redaction: options.redaction,
+    }),
+  );
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
@@ -156,14 +185,13 @@ function format(
   { protocol, calls, text }: InputMessage,
   executions: readonly ToolExecution[],
   rules: RulesOfExecutions,
-  { stdout: { columns } }: Terminal,
-  redaction: Redaction | undefined,
+  shown: { readonly columns: number | undefined; readonly redaction: Redaction | undefined },
 ): ShownText {
   switch (output) {
     case "table":
       return calls.length === 0
         ? new ShownText("The message has no tool calls.")
-        : tableOf(executions, rules, columns || DEFAULT_COLUMNS, redaction);
+        : tableOf(executions, rules, shown.columns || DEFAULT_COLUMNS, shown.redaction);
     case "json":
       return toPrintableJson({ executions });
     case "messages":
@@ -181,4 +209,45 @@ function tableOf(
   const shown = executions.map((each) => ({ each, redacted: redactExecution(each, redaction) }));
   const shownRules = new Map(shown.map(({ each, redacted }) => [redacted, rules.get(each) ?? []]));
   return formatTable([...shownRules.keys()], columns, shownRules);
+}
+
+/**
+ * Formats executions as a table with one line each, at most `columns` wide. Texts from tools and models are rendered, and
+ * each line has the prefix of foreign text, as the model chooses how it begins.
+ */
+export function formatTable(
+  executions: readonly ToolExecution[],
+  columns: number,
+  rules: RulesOfExecutions = new Map(),
+): ShownText {
+  const rows = [HEADINGS, ...executions.map((execution) => toRow(execution, rules.get(execution)))].map(
+    (row) => row.map((cell) => textOf(render(cell, CELL))),
+  );
+  const widths = HEADINGS.map((_, column) => {
+    const widest = Math.max(...rows.map((row) => textWidth(row[column] ?? "")));
+    return Math.min(widest, MAX_COLUMNS[column] ?? widest);
+  });
+  const others = widths.reduce((sum, width, column) => (column === OUTCOME_COLUMN ? sum : sum + width), 0);
+  const left = columns - FOREIGN_PREFIX.length - others - GAP.length * (HEADINGS.length - 1);
+  widths[OUTCOME_COLUMN] = Math.min(widths[OUTCOME_COLUMN] ?? 0, Math.max(left, MIN_OUTCOME_COLUMNS));
+  const lines = rows.map(
+    (row, index) => (index === 0 ? HEADING_PREFIX : FOREIGN_PREFIX) + formatRow(row, widths, index > 0),
+  );
+  return new ShownText(lines.join("\n"));
+}
+
+function formatRow(row: readonly string[], widths: readonly number[], isCall: boolean): string {
+  const cells = row.map((cell, column) => {
+    const fitted = fitText(cell, widths[column] ?? 0);
+    if (!isCall || column !== OUTCOME_COLUMN) return fitted;
+    return styled(cell.startsWith("ok:") ? "good" : "bad", new ShownText(fitted)).text;
+  });
+  return cells.join(GAP).trimEnd();
+}
+
+function toRow(execution: ToolExecution, rules: readonly string[] = []): readonly string[] {
+  const { callId, toolName, sandbox, durationMs, error } = execution;
+  const outcome = `${error?.code ?? "ok"}: ${toText(toToolResult(execution).content)}`;
+  const time = formatDuration(Number(durationMs.toFixed(durationMs < 10 ? 1 : 0)));
+  return [callId, toolName, sandbox ?? "-", outcome, rules.join(", ") || "-", time];
 }

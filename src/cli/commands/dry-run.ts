@@ -1,7 +1,7 @@
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
-import type { ToolError } from "../../engine/failure/errors.ts";
+import type { ToolError } from "../../engine/errors.ts";
 import type { PolicyDecision } from "../../policy/decision.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { FOREIGN_PREFIX } from "../../rendering/lines.ts";
@@ -68,7 +68,8 @@ async function foreseeCall(
   });
   const { callId = call.id, toolName = call.name, error } = execution ?? {};
   return {
-    ...{ callId, toolName },
+    callId,
+    toolName,
     ...(decision !== undefined && { decision }),
     ...(error !== undefined && !isReady && { error: { code: error.code, message: error.message } }),
   };

@@ -1,7 +1,7 @@
 import { ConfigError } from "../../config/problem.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { AgentCapabilities } from "../../policy/kernel/agent-capabilities.ts";
-import { CapabilityKernel } from "../../policy/kernel/capability-kernel.ts";
+import type { AgentCapabilities } from "../../policy/agent-capabilities.ts";
+import { CapabilityKernel } from "../../policy/capability-kernel.ts";
 import { shown } from "../../rendering/shown.ts";
 import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
@@ -10,8 +10,8 @@ import type { AgentHandle } from "../../supervisor/agent.ts";
 import type { AgentLogLine } from "../../supervisor/agent-log.ts";
 import { openSupervisor, type Supervisor } from "../../supervisor/supervisor.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
+import { openLog } from "../config/load-log.ts";
 import { UsageError } from "../errors.ts";
-import { openLog } from "../terminal/open-log.ts";
 import { EXIT_TOOL_FAILED, print, type Terminal } from "../terminal/terminal.ts";
 import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
@@ -93,7 +93,10 @@ function openFor(
 ): Supervisor {
   const { resultBudget: _, ...shared } = context;
   return openSupervisor({
-    ...{ ...shared, registry, kernel, sandboxes },
+    ...shared,
+    registry,
+    kernel,
+    sandboxes,
     ...(policy && { policy }),
     ...(journal && { journal }),
     onLog: (line) => void print(terminal.stderr, lineOf(line)),
@@ -116,8 +119,13 @@ async function start(
   });
   try {
     return await supervisor.start({
-      ...{ id, command: program, args, capabilities, cwd: process.cwd() },
-      ...{ env: Object.fromEntries(variables), channel: hasChannel },
+      id,
+      command: program,
+      args,
+      capabilities,
+      cwd: process.cwd(),
+      env: Object.fromEntries(variables),
+      channel: hasChannel,
       confinement: isUnconfined ? "none" : "process",
     });
   } catch (error) {

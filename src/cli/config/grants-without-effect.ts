@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { isIP } from "node:net";
 import { basename } from "node:path";
 import { AddressRules } from "../../egress/connections/address-rules.ts";
@@ -62,4 +63,25 @@ export function whyElsewhere({ directory, file, at, write }: ShownPlace): string
     `a program sees this at '${seen}', and not at '${source}', as ${taken} has files of the sandbox: ` +
     `write the place that it uses, such as 'at: /granted/${basename(source)}'`
   );
+}
+
+/** Says that a granted directory, or a file that can only be read, is not there; `undefined` if it is, or the call names it. */
+export function whyMissing({
+  directory,
+  file,
+  within,
+  write,
+}: ShownPlace & { readonly within?: string }): string | undefined {
+  const [place, isFolder] =
+    typeof file === "string" ? ([file, false] as const) : ([directory ?? within, true] as const);
+  if (typeof place !== "string") return undefined;
+  const found = statSync(place, { throwIfNoEntry: false });
+  if (found === undefined)
+    return write === true && !isFolder
+      ? undefined
+      : `there is no '${place}', so that this grants nothing until it exists`;
+  if (found.isDirectory() === isFolder) return undefined;
+  return isFolder
+    ? `'${place}' is a file: write 'file' in place of 'directory'`
+    : `'${place}' is a directory: write 'directory' in place of 'file'`;
 }

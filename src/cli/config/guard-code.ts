@@ -1,10 +1,12 @@
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { guardFiles } from "../../base/guarded-files.ts";
+import { type GuardedFile, guardFiles, guardWorkspaces } from "../../base/guarded-files.ts";
 import type { Tool } from "../../engine/tool.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
+import type { WorkspaceTemplate } from "../../policy/grant/grant-template.ts";
 import { usedBy } from "../../policy/rule/rule.ts";
+import { guardPackages } from "./guard-packages.ts";
 
 /** How many modules are followed from one that the config names. */
 const MAX_MODULES = 1_000;
@@ -12,27 +14,48 @@ const MAX_MODULES = 1_000;
 /** Longer modules are guarded, but not searched for imports. */
 const MAX_MODULE_BYTES = 4 * 1_024 * 1_024;
 
-/** A specifier of `import`, `export … from` and `require` that names a file beside the module. It may find too much. */
-const SPECIFIER = /\b(?:from|import|require)\b\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;
+/** A specifier of `import`, `export … from` and `require`. It may find too much. */
+const SPECIFIER = /\b(?:from|import|require)\b\s*\(?\s*["']([^"'\n]+)["']/g;
+
+/** One that names a file beside the module; others name packages. */
+const RELATIVE = /^\.{1,2}\//;
+
+/** What stands between the words of a command for a shell, of an option such as `--require=hook.js`, and of a variable. */
+const BETWEEN_WORDS = /[\s=:;,&|<>(){}$"'`]+/;
+
+/** What programs are named, other than folders. */
+const PROGRAM =
+  /\.(?:[cm]?[jt]sx?|awk|bash|exs?|fish|jar|jq|lua|php|pl|ps1|py|pyz|rb|sed|sh|so|tcl|wasm|zsh)$/i;
 
 /** What a specifier can leave out. */
 const ENDINGS = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".json", "/index.js", "/index.ts"];
 
 /**
- * Guards a module, and the files that it imports by relative paths, with those that they import. Packages are not followed.
+ * Guards a module, and the files and packages that it imports, with those that they import.
  *
  * @param path An absolute path. The module need not exist.
  */
 export function guardModule(path: string): void {
+  const modules = importedFrom(path);
+  for (const module of modules)
+    guardPackages(
+      importsOf(module).filter((specifier) => !RELATIVE.test(specifier)),
+      module,
+    );
+  guardFiles(modules.map(readOnly));
+}
+
+/** Returns a module and the files that it imports, with those that they import. */
+function importedFrom(path: string): readonly string[] {
   const known = new Set([path]);
   for (const module of known) {
     if (known.size > MAX_MODULES) break;
-    for (const specifier of importsOf(module)) {
+    for (const specifier of importsOf(module).filter((each) => RELATIVE.test(each))) {
       const found = ENDINGS.map((ending) => resolve(dirname(module), `${specifier}${ending}`)).find(isFile);
       if (found !== undefined) known.add(found);
     }
   }
-  guardFiles([...known].map((each) => ({ path: each, access: "read" })));
+  return [...known];
 }
 
 /**
@@ -54,32 +77,73 @@ export function guardCommand([program = "", ...args]: readonly string[]): void {
  * @param cwd Relative to the first directory of `fs`.
  */
 export function guardConfined(words: readonly string[], fs: readonly FsGrant[] = [], cwd = "."): void {
+  const paths = pathsOf(words, fs, cwd);
+  guardExisting(paths);
+  guardFiles(paths.filter(isMissingProgram).map(readOnly));
+}
+
+/** Returns where the words of a program can be files. */
+function pathsOf(words: readonly string[], fs: readonly FsGrant[], cwd: string): readonly string[] {
   const first = fs.find((grant) => !isFileGrant(grant));
-  guardExisting(
-    words.flatMap((word) => {
-      if (!isAbsolute(word))
-        return first === undefined || isFileGrant(first) ? [] : [join(first.directory, cwd, word)];
-      return [word, ...fs.flatMap((grant) => seenAt(word, grant))];
-    }),
+  return words.flatMap((word) => {
+    if (isAbsolute(word)) return [word, ...fs.flatMap((grant) => seenAt(word, grant))];
+    return first === undefined || isFileGrant(first) ? [] : [join(first.directory, cwd, word)];
+  });
+}
+
+/** A program of a tool. */
+interface Program {
+  readonly words: readonly string[];
+  readonly cwd: string;
+}
+
+/** Programs of tools, and the grants of workspaces that they can have: by their JSON. */
+const inWorkspaces = new Map<string, { readonly program: Program; readonly grant: WorkspaceTemplate }>();
+
+/**
+ * Guards the programs of tools, and those of their constant arguments and variables that are files: also in the directories and
+ * workspaces that a policy grants, since a program begins in the first of them.
+ */
+export function guardPrograms(
+  tools: readonly Tool<never, never>[],
+  policies: readonly LocatedPolicy[],
+): void {
+  const uses = policies.flatMap((policy) => [...policy.rules.map(usedBy), policy.default]);
+  const granted = uses.flatMap((use) =>
+    use === undefined || use === "deny" ? [] : (use.capabilities?.fs ?? []),
   );
+  for (const program of tools.flatMap(programOf)) {
+    guardConfined(program.words);
+    for (const grant of granted) {
+      if ("directory" in grant) guardConfined(program.words, [grant], program.cwd);
+      if ("workspace" in grant) inWorkspaces.set(JSON.stringify([program, grant]), { program, grant });
+    }
+  }
+  if (inWorkspaces.size > 0) guardWorkspaces(programsIn);
+}
+
+function programOf({ process: program }: Tool<never, never>): readonly Program[] {
+  if (program === undefined || typeof program.args === "function") return [];
+  const { command, args = [], env = {}, cwd } = program;
+  const words = [command, ...args, ...Object.values(env)].filter((word) => typeof word === "string");
+  const all = new Set(words.flatMap((word) => [word, ...word.split(BETWEEN_WORDS)]));
+  all.delete("");
+  return [{ words: [...all], cwd: typeof cwd === "string" ? cwd : "." }];
 }
 
 /**
- * Guards the programs of tools, and those of their constant arguments that are files: also in the directories that a policy
- * grants, since a program begins in the first of them.
+ * Returns the files that programs of tools run in a workspace, without packages: installing those is the work of an agent there.
  */
-export function guardPrograms(tools: readonly Tool[], policies: readonly LocatedPolicy[]): void {
-  const uses = policies.flatMap((policy) => [...policy.rules.map(usedBy), policy.default]);
-  const granted = uses
-    .flatMap((use) => (use === undefined || use === "deny" ? [] : (use.capabilities?.fs ?? [])))
-    .filter((grant) => "directory" in grant);
-  for (const { process: program } of tools) {
-    if (program === undefined || typeof program.args === "function") continue;
-    const words = [program.command, ...(program.args ?? [])].filter((word) => typeof word === "string");
-    const cwd = typeof program.cwd === "string" ? program.cwd : ".";
-    guardConfined(words);
-    for (const grant of granted) guardConfined(words, [grant], cwd);
-  }
+function programsIn(workspace: string): readonly GuardedFile[] {
+  const paths = Array.from(inWorkspaces.values(), ({ program, grant }) => {
+    const directory = grant.workspace === true ? workspace : join(workspace, grant.workspace);
+    return pathsOf(program.words, [{ ...grant, directory }], program.cwd);
+  }).flat();
+  return [...new Set(paths)]
+    .flatMap((path) =>
+      isFile(path) ? [path, ...importedFrom(realpathSync(path))] : isMissingProgram(path) ? [path] : [],
+    )
+    .map(readOnly);
 }
 
 /** Returns the path of what a program sees at a path, if the grant shows it. */
@@ -94,7 +158,7 @@ function seenAt(path: string, grant: FsGrant): readonly string[] {
 
 function guardExisting(paths: readonly string[]): void {
   for (const path of new Set(paths.filter(isFile))) {
-    guardFiles([{ path, access: "read" }]);
+    guardFiles([readOnly(path)]);
     guardModule(realpathSync(path));
   }
 }
@@ -107,6 +171,15 @@ function importsOf(path: string): readonly string[] {
   } catch {
     return [];
   }
+}
+
+function readOnly(path: string): GuardedFile {
+  return { path, access: "read" };
+}
+
+/** Whether nothing is at a path at which only a program can be: whoever creates it chooses what a tool runs. */
+function isMissingProgram(path: string): boolean {
+  return PROGRAM.test(path) && lstatSync(path, { throwIfNoEntry: false }) === undefined;
 }
 
 function isFile(path: string): boolean {

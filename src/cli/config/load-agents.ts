@@ -3,8 +3,8 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
-import type { AgentCapabilities } from "../../policy/kernel/agent-capabilities.ts";
-import { checkAgentCapabilities } from "../../policy/kernel/agent-capabilities.ts";
+import type { AgentCapabilities } from "../../policy/agent-capabilities.ts";
+import { checkAgentCapabilities } from "../../policy/agent-capabilities.ts";
 import { canonicalCapabilities } from "../../supervisor/access/canonical-capabilities.ts";
 import { absolutePathBeside } from "./config-path.ts";
 

@@ -3,8 +3,8 @@ import type { ConfigSource } from "../../config/source.ts";
 import { ToolRegistry } from "../../engine/registry.ts";
 import type { PolicySubject } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import { type ImportTools, loadMcp, type McpConfig } from "./load-mcp.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
-import { type ImportTools, loadMcp, type McpConfig } from "./mcp/load-mcp.ts";
 import { type LocatedLock, loadLock } from "./tools/load-lock.ts";
 import { type ConfiguredTool, loadTools } from "./tools/load-tools.ts";
 

@@ -9,16 +9,19 @@ import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RestateOptions } from "../../restate/sessions/restate-options.ts";
+import type { Notify } from "../../server/notifying/notify.ts";
 import { pathBeside } from "./config-path.ts";
 import { guardPrograms } from "./guard-code.ts";
+import { guardOwnCode } from "./guard-packages.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
 import { type AllTools, loadAllTools } from "./load-all-tools.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadJournalOptions } from "./load-journal.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
+import type { ImportTools } from "./load-mcp.ts";
+import { loadNotify } from "./load-notify.ts";
+import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
-import type { ImportTools } from "./mcp/load-mcp.ts";
-import { type LocatedProof, loadPolicy, loadShadow } from "./policy/load-policy.ts";
 import { loadDurable } from "./server/load-durable.ts";
 
 /** The file beside a config with the cases of `sandgate policy test`. */
@@ -101,7 +104,7 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
   readonly locatedPolicies: readonly LocatedPolicy[];
   /** What became of the invariants of the policies. */
   readonly proofs: readonly LocatedProof[];
-  readonly sessions: SessionsConfig;
+  readonly sessions: SessionsConfig & { readonly notify?: Notify };
   /** `undefined` if sessions run in one process. */
   readonly durable: RestateOptions | undefined;
   readonly context: ContextOptions;
@@ -132,6 +135,7 @@ export async function loadConfig(
 ): Promise<Config> {
   const source = await readConfigFile(file);
   guardFiles([{ path: pathBeside(file, POLICY_CASES), access: "read" }]);
+  guardOwnCode();
   const problems = source.check(CONFIG_SHAPE);
   if (
     isJsonObject(source.value) &&
@@ -142,7 +146,25 @@ export async function loadConfig(
   const hasPolicy = source.at(["policy"]) !== undefined;
   if (!hasPolicy && need === "required" && source.at(["agents"]) !== undefined)
     problems.push(source.problem([], "policy is missing: only sandgate supervise does without one"));
-  const { subjects, mcp: _, ...tooling } = await loadAllTools(source, problems, importTools);
+  const context = loadContext(source, problems);
+  const log = loadLog(source, problems);
+  const agents = loadAgents(source, problems);
+  const sessions = loadSessions(source, problems);
+  const notify = await loadNotify(source, problems);
+  const durable = loadDurable(source, problems);
+  const journalOptions = await loadJournalOptions(source, problems);
+  // Its secrets are guarded for every command. Those that serve report its problems.
+  if (source.at(["server"]) !== undefined) {
+    const { loadServer } = await import("./server/load-server.ts");
+    await loadServer(source, []);
+  }
+  const importAfter: ImportTools | undefined =
+    importTools &&
+    (async (given) => {
+      await guardPolicies(given);
+      return importTools(given);
+    });
+  const { subjects, mcp: _, ...tooling } = await loadAllTools(source, problems, importAfter);
   const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, subjects);
   problems.push(...loaded.problems);
   guardPrograms(
@@ -150,13 +172,7 @@ export async function loadConfig(
     locatedPolicies,
   );
   const shadow = await loadShadow(source, subjects, problems);
-  const context = loadContext(source, problems);
-  const log = loadLog(source, problems);
-  const agents = loadAgents(source, problems);
   const policies = { policy, locatedPolicies, proofs, shadow };
-  const sessions = loadSessions(source, problems);
-  const durable = loadDurable(source, problems);
-  const journalOptions = await loadJournalOptions(source, problems);
   return {
     source,
     problems,
@@ -165,8 +181,19 @@ export async function loadConfig(
     agents,
     context,
     log,
-    sessions,
+    sessions: { ...sessions, ...(notify && { notify }) },
     durable,
     journalOptions,
   };
+}
+
+/** Guards the files of policies, and the programs of tools, before servers of MCP are started that could replace them. */
+async function guardPolicies({ source, mcp, registry }: Parameters<ImportTools>[0]): Promise<void> {
+  if (Object.keys(mcp.servers).length === 0) return;
+  const { located } = await loadPolicy(source, undefined);
+  await loadShadow(source, [], []);
+  guardPrograms(
+    registry.names.flatMap((name) => registry.find(name)?.tool ?? []),
+    located,
+  );
 }

@@ -10,7 +10,7 @@ import { journalFiles } from "../../journal/storage/file-names.ts";
 import { absolutePathBeside } from "./config-path.ts";
 import { guardCommand } from "./guard-code.ts";
 import { RECEIVER } from "./receiver.ts";
-import { readTextBeside } from "./server/token.ts";
+import { readTextBeside } from "./token.ts";
 
 /** The shape of `journal`. */
 export const JOURNAL_SHAPE: CompiledShape = compileShape(

@@ -2,8 +2,11 @@ import { described } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
+import { Log } from "../../log/log.ts";
 import { LOG_LEVELS } from "../../log/log-entry.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 /** How the operator's log is written. */
 export interface LogSettings {
@@ -35,4 +38,21 @@ export const LOG_SHAPE: CompiledShape = compileShape(
 export function loadLog(source: ConfigSource, problems: ConfigProblem[]): LogSettings {
   if (source.at(["log"]) === undefined) return {};
   return source.read<LogSettings>(LOG_SHAPE, problems, ["log"])?.value ?? {};
+}
+
+/** Opens the operator's log on standard error. */
+export function openLog(
+  { stderr }: Terminal,
+  { level, format = "auto" }: LogSettings,
+  redaction: Redaction | undefined,
+): Log {
+  const chosen = format === "auto" ? (stderr.isTTY ? "text" : "json") : format;
+  return new Log({ stream: stderr, level, format: chosen, redaction });
+}
+
+/** Writes the warnings about a config to the log. */
+export function logWarnings(warnings: readonly ConfigProblem[], log: Log): void {
+  for (const { file, line, column, message } of warnings) {
+    log.write({ level: "warn", event: "config.warning", fields: { file, line, column, message } });
+  }
 }

@@ -12,7 +12,8 @@ import {
 } from "../../sandboxes/remote/executor-client/credentials.ts";
 import { ISOLATIONS } from "../../tool/isolation.ts";
 import { guardedPathBeside } from "./config-path.ts";
-import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./server/token.ts";
+import { guardCommand } from "./guard-code.ts";
+import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
 
@@ -156,6 +157,7 @@ export async function loadSandboxOptions(
       ),
     ),
   });
+  if (process?.bubblewrap !== undefined) guardCommand([process.bubblewrap]);
   return {
     ...(workers && { workers }),
     ...(process && { process }),

@@ -1,5 +1,4 @@
 import { databaseFiles, guardFiles } from "../../base/guarded-files.ts";
-import { checkReceiver, type Receiver } from "../../base/receiver.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
 import { DURATION, described, PATH, TEXTS } from "../../config/described.ts";
@@ -7,14 +6,13 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { BASE_MODES, TOOL_LEVELS } from "../../sessions/deciding/levels.ts";
+import { BASE_MODES, TOOL_LEVELS } from "../../sessions/levels.ts";
 import type { CustomMode, SessionMode } from "../../sessions/modes/mode.ts";
 import { isModeName, MODE_NAME_FORM } from "../../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { absolutePathBeside } from "./config-path.ts";
-import { guardCommand } from "./guard-code.ts";
-import { RECEIVER } from "./receiver.ts";
+import { NOTIFY } from "./load-notify.ts";
 
 const COUNT: JsonObject = {
   type: "integer",
@@ -66,8 +64,8 @@ export const CONFIRMATIONS_SHAPE: CompiledShape = compileShape(
     trustedWorkspaceOverrides: described(CLASSES, "The levels in a trusted workspace. Default: `auto`."),
     timeout: described(DURATION, "How long a question waits for its answer. Default: `5min`."),
     notify: described(
-      RECEIVER,
-      "What is told of inquiries that no attached approver sees. Default: nothing.",
+      NOTIFY,
+      "Who is notified of inquiries that no attached approver sees: see docs/notifications.md. Default: nobody.",
     ),
   }),
 );
@@ -127,7 +125,8 @@ interface ConfirmationsEntry extends Omit<ConfirmationOptions, "timeoutMs"> {
   readonly mode?: string;
   /** With a unit. */
   readonly timeout?: string | number;
-  readonly notify?: Receiver;
+  /** See `loadNotify`. */
+  readonly notify?: unknown;
 }
 
 interface SessionsEntry {
@@ -142,8 +141,6 @@ export interface SessionsConfig {
   readonly limits: SessionLimits;
   /** The mode of new sessions. */
   readonly mode: SessionMode;
-  /** What a server tells of inquiries that no attached approver sees. */
-  readonly notify?: Receiver;
   /** The absolute path of the file in which a server keeps its sessions. */
   readonly storeFile: string;
   /** The absolute paths of the files with suspended programs and with their keys; absent if programs end with the server. */
@@ -166,21 +163,13 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
   const {
     mode = "cautious",
     timeout,
-    notify,
+    notify: _,
     ...levels
   } = read<ConfirmationsEntry>("confirmations", CONFIRMATIONS_SHAPE);
   const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
   if (timeout !== undefined && (timeoutMs === undefined || timeoutMs > MAX_DELAY_MS)) {
     const form = timeoutMs === undefined ? DURATION_FORM : `at most ${formatDuration(MAX_DELAY_MS)}`;
     problems.push(source.problem(["confirmations", "timeout"], `must be ${form}`));
-  }
-  if (notify !== undefined) {
-    try {
-      const receiver = checkReceiver(notify, "notify");
-      if ("command" in receiver) guardCommand(receiver.command);
-    } catch (error) {
-      problems.push(source.problem(["confirmations", "notify"], (error as TypeError).message));
-    }
   }
   checkModes(mode, levels.modes ?? {}, (path, message) =>
     problems.push(source.problem(["confirmations", ...path], message)),
@@ -205,7 +194,6 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
     },
     limits,
     mode,
-    ...(notify && { notify }),
     storeFile,
     ...(programFiles && { programs: programFiles }),
   };

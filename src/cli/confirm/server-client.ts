@@ -173,7 +173,9 @@ function readInquiry(path: string, inquiry: JsonObject): ServerInquiry | undefin
   };
   if (inquiry["kind"] !== "question") return readCall(base, inquiry);
   return {
-    ...{ ...base, kind: "question", question: text(inquiry["wholeQuestion"]) },
+    ...base,
+    kind: "question",
+    question: text(inquiry["wholeQuestion"]),
     multiple: inquiry["multiple"] === true,
     ...(Array.isArray(inquiry["options"]) && { options: list(inquiry["options"]) }),
   };
@@ -190,7 +192,8 @@ function readCall(
     return isJsonObject(value) ? value : {};
   };
   return {
-    ...{ ...base, kind: "call" },
+    ...base,
+    kind: "call",
     sideEffects: text(inquiry["sideEffects"]),
     arguments: text(args),
     projectedChanges: list(inquiry["projectedChanges"]),

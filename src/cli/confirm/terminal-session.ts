@@ -61,7 +61,11 @@ function askedQuestion({ shown, callId, principal, expiresAt }: QuestionInquiry)
   const { toolName, question, options, multiple } = shown;
   return {
     principal: principal ?? "the message",
-    ...{ callId, toolName, question, multiple, expiresAt },
+    callId,
+    toolName,
+    question,
+    multiple,
+    expiresAt,
     ...(options && { options }),
   };
 }
@@ -80,16 +84,14 @@ function askedCall({
   return {
     messageKey: JSON.stringify([sessionId, turnId, messageId]),
     principal: principal ?? "the message",
-    ...{
-      callId,
-      toolName,
-      sideEffects,
-      arguments: args,
-      projectedChanges,
-      question,
-      grant,
-      choices,
-      expiresAt,
-    },
+    callId,
+    toolName,
+    sideEffects,
+    arguments: args,
+    projectedChanges,
+    question,
+    grant,
+    choices,
+    expiresAt,
   };
 }

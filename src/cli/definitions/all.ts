@@ -12,7 +12,21 @@ import { TOOL_COMMANDS } from "./tool.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
-  ...[init, dispatch, check, bench, doctor, ...POLICY_COMMANDS],
-  ...[serve, console, supervise, confirm],
-  ...[...PROGRAM_COMMANDS, ...JOURNAL_COMMANDS, why, ...MCP_COMMANDS, ...TOOL_COMMANDS, schema, completion],
+  init,
+  dispatch,
+  check,
+  bench,
+  doctor,
+  ...POLICY_COMMANDS,
+  serve,
+  console,
+  supervise,
+  confirm,
+  ...PROGRAM_COMMANDS,
+  ...JOURNAL_COMMANDS,
+  why,
+  ...MCP_COMMANDS,
+  ...TOOL_COMMANDS,
+  schema,
+  completion,
 ];

@@ -28,5 +28,5 @@ export const doctor: Command = defineCommand({
   },
   exitCodes: { 1: "the config uses something that does not work here" },
   read: ({ config, json }) => ({ config, json }),
-  run: async (options, terminal) => (await import("../commands/doctor/doctor.ts")).doctor(options, terminal),
+  run: async (options, terminal) => (await import("../commands/doctor.ts")).doctor(options, terminal),
 });

@@ -31,8 +31,13 @@ export const dispatch: Command = defineCommand({
   alternatives: [{ options: ["confirm", "dry-run"] }],
   exitCodes: { 0: "every call was dispatched, even if tools failed" },
   read: ({ config, format = "auto", output = "table", ...flags }, { "FILE|-": file = "-" }) => ({
-    ...{ file, config, format, output },
-    ...{ events: flags.events, confirm: flags.confirm, dryRun: flags["dry-run"] },
+    file,
+    config,
+    format,
+    output,
+    events: flags.events,
+    confirm: flags.confirm,
+    dryRun: flags["dry-run"],
   }),
   run: async (options, terminal) => (await import("../commands/dispatch.ts")).dispatch(options, terminal),
 });

@@ -31,11 +31,15 @@ const verify = defineCommand({
   },
   options: {
     key: {
-      ...{ type: "string", multiple: true, value: "FILE" },
+      type: "string",
+      multiple: true,
+      value: "FILE",
       help: "a verifier key; without one, checkpoints are not checked",
     },
     checkpoint: {
-      ...{ type: "string", multiple: true, value: "FILE" },
+      type: "string",
+      multiple: true,
+      value: "FILE",
       help: "a file with copies of checkpoints; requires --key",
     },
   },
@@ -57,14 +61,18 @@ const show = defineCommand({
     ...PLACE,
     ...SELECTION,
     as: {
-      ...{ type: "string", value: "policy-test", choices: ["policy-test"] },
+      type: "string",
+      value: "policy-test",
+      choices: ["policy-test"],
       help: "prints the calls as cases of a policy test, in YAML",
     },
   },
   alternatives: [ONE_PLACE, { options: ["json", "as"] }],
   read: ({ json: isJson, as, ...options }, { CALL_ID }) => ({
-    ...{ place: placeOf(options), selection: selectionOf(options, CALL_ID) },
-    ...{ isJson, isTest: as !== undefined },
+    place: placeOf(options),
+    selection: selectionOf(options, CALL_ID),
+    isJson,
+    isTest: as !== undefined,
   }),
   run: async (options, terminal) => (await import("../commands/journal/show.ts")).show(options, terminal),
 });
@@ -80,8 +88,10 @@ const tail = defineCommand({
   },
   alternatives: [ONE_PLACE],
   read: ({ json: isJson, follow: follows, ...options }) => ({
-    ...{ place: placeOf(options), selection: selectionOf(options, undefined) },
-    ...{ isJson, follows },
+    place: placeOf(options),
+    selection: selectionOf(options, undefined),
+    isJson,
+    follows,
   }),
   run: async (options, terminal) => (await import("../commands/journal/tail.ts")).tail(options, terminal),
 });
@@ -122,19 +132,28 @@ const archive = defineCommand({
     ...PLACE,
     to: { type: "string", required: true, value: "DIR", help: "where the files are moved to" },
     before: {
-      ...{ type: "string", required: true, value: "TIME" },
+      type: "string",
+      required: true,
+      value: "TIME",
       help: "only files all of whose records are earlier: 2026-01-31T12:00:00Z, for example",
     },
     key: {
-      ...{ type: "string", value: "FILE" },
+      type: "string",
+      value: "FILE",
       help: "the journal's signing key, which signs where the chain begins; default: the config's",
+    },
+    "earlier-key": {
+      type: "string",
+      multiple: true,
+      value: "FILE",
+      help: "a verifier key that the journal had before",
     },
   },
   alternatives: [ONE_PLACE],
-  read: ({ to, before, key: keyFile, ...options }) => {
+  read: ({ to, before, key: keyFile, "earlier-key": earlierKeys, ...options }) => {
     const time = Date.parse(before);
     if (Number.isNaN(time)) throw new UsageError(shown`--before must be a time such as 2026-01-31T12:00:00Z`);
-    return { place: placeOf(options), to, before: time, keyFile };
+    return { place: placeOf(options), to, before: time, keyFile, earlierKeys };
   },
   run: async (options, terminal) =>
     (await import("../commands/journal/retention.ts")).archive(options, terminal),
@@ -146,11 +165,16 @@ const keygen = defineCommand({
   arguments: {},
   options: {
     name: {
-      ...{ type: "string", short: "n", required: true, value: "NAME" },
+      type: "string",
+      short: "n",
+      required: true,
+      value: "NAME",
       help: "it identifies the journal, such as example.com/journal",
     },
     out: {
-      ...{ type: "string", short: "o", value: "FILE" },
+      type: "string",
+      short: "o",
+      value: "FILE",
       help: "the file of the signing key, beside that of the verifier key, FILE.pub; default: journal.key",
     },
   },
@@ -171,7 +195,8 @@ export const why: Command = defineCommand({
     ...PLACE,
     session: { type: "string", value: "ID", help: "only calls of this session" },
     since: {
-      ...{ type: "string", value: "TIME" },
+      type: "string",
+      value: "TIME",
       help: "all calls since then, such as 2026-01-31T12:00:00Z; default: only the last one with this id",
     },
   },

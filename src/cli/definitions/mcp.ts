@@ -39,7 +39,8 @@ const serve = defineCommand({
   options: {
     ...REQUIRED_CONFIG,
     workspace: {
-      ...{ type: "string", value: "DIR" },
+      type: "string",
+      value: "DIR",
       help: "the folder in which the tools work; default: none",
     },
   },

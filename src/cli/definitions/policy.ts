@@ -9,14 +9,17 @@ const explain = defineCommand({
   options: {
     ...REQUIRED_CONFIG,
     call: {
-      ...{ type: "string", required: true, value: "JSON" },
+      type: "string",
+      required: true,
+      value: "JSON",
       help: 'the call, such as \'{"tool":"read_file","arguments":{"path":"a.txt"}}\'',
     },
     principal: { type: "string", value: "JSON", help: "the caller; default: not known" },
     session: { type: "string", value: "ID", help: "the session; default: none" },
     "user-text": { type: "string", value: "TEXT", help: "what the user said" },
     earlier: {
-      ...{ type: "string", value: "JSON" },
+      type: "string",
+      value: "JSON",
       help: "a list of what came before, as in the cases of a policy test",
     },
     workspace: { type: "string", value: "DIR", help: "the workspace; default: none" },
@@ -28,7 +31,9 @@ const explain = defineCommand({
   },
   read: ({ json: isJson, suggest: suggests, "user-text": userText, ...others }) => ({
     ...others,
-    ...{ userText, suggests, isJson },
+    userText,
+    suggests,
+    isJson,
   }),
   run: async (options, terminal) =>
     (await import("../commands/policy/explain.ts")).explain(options, terminal),
@@ -65,14 +70,20 @@ const diff = defineCommand({
   },
   options: {
     journal: {
-      ...{ type: "string", short: "j", multiple: true, required: true, value: "DIR|FILE" },
+      type: "string",
+      short: "j",
+      multiple: true,
+      required: true,
+      value: "DIR|FILE",
       help: "the directory or a file of a journal",
     },
     "accept-wider": { type: "boolean", help: "exits with 0 even if NEW permits more" },
   },
   exitCodes: { 3: "NEW permits something that OLD does not" },
   read: ({ journal, "accept-wider": acceptsWider }, { OLD: before, NEW: after, FILE }) => ({
-    ...{ before, after, acceptsWider },
+    before,
+    after,
+    acceptsWider,
     journals: [...journal, ...FILE],
   }),
   run: async (options, terminal) => (await import("../commands/policy/diff.ts")).diff(options, terminal),

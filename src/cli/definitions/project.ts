@@ -1,6 +1,6 @@
 import { shown } from "../../rendering/shown.ts";
 import { type Command, defineCommand } from "../command.ts";
-import type { Shell } from "../commands/completion/completion.ts";
+import type { Shell } from "../commands/completion.ts";
 import { UsageError } from "../errors.ts";
 
 const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
@@ -23,7 +23,7 @@ export const completion: Command = defineCommand({
     });
   },
   run: async (shell, terminal, all) =>
-    (await import("../commands/completion/completion.ts")).completion(shell, all, terminal),
+    (await import("../commands/completion.ts")).completion(shell, all, terminal),
 });
 
 /** `sandgate schema` */
@@ -36,7 +36,7 @@ export const schema: Command = defineCommand({
   arguments: {},
   options: {},
   read: () => undefined,
-  run: async (_, terminal) => (await import("../commands/schema/schema.ts")).schema(terminal),
+  run: async (_, terminal) => (await import("../commands/schema.ts")).schema(terminal),
 });
 
 /** `sandgate init` */

@@ -12,11 +12,14 @@ export const serve: Command = defineCommand({
   options: {
     ...REQUIRED_CONFIG,
     listen: {
-      ...{ type: "string", short: "l", value: "HOST:PORT|unix:PATH" },
+      type: "string",
+      short: "l",
+      value: "HOST:PORT|unix:PATH",
       help: "the address; default: the config's server.listen, or 127.0.0.1:7420",
     },
     restate: {
-      ...{ type: "string", value: "URL" },
+      type: "string",
+      value: "URL",
       help: "keeps sessions on Restate, with this ingress, so that they outlive the server; default: the config's durable.restate",
     },
   },
@@ -44,12 +47,17 @@ export const console: Command = defineCommand({
       help: "shows an example: calls that ran, one that was denied, one that waits for you",
     },
     listen: {
-      ...{ type: "string", short: "l", value: "127.0.0.1:PORT" },
+      type: "string",
+      short: "l",
+      value: "127.0.0.1:PORT",
       help: "an address of this machine; default: 127.0.0.1:0, any free port",
     },
   },
   read: ({ config, listen = "127.0.0.1:0", example }, { MESSAGE }) => ({
-    ...{ config, listen, message: MESSAGE, isExample: example },
+    config,
+    listen,
+    message: MESSAGE,
+    isExample: example,
   }),
   run: async (options, terminal) => (await import("../commands/console.ts")).console(options, terminal),
 });
@@ -72,15 +80,22 @@ export const supervise: Command = defineCommand({
       help: "the tools, and what each agent may have done for it; default: sandgate.yaml",
     },
     agent: {
-      ...{ type: "string", short: "a", value: "NAME" },
+      type: "string",
+      short: "a",
+      value: "NAME",
       help: "which of the config's agents; default: the only one",
     },
     fd: {
-      ...{ type: "string", value: "3", choices: ["3"] },
+      type: "string",
+      value: "3",
+      choices: ["3"],
       help: "takes the calls from the agent's descriptor 3, a socket; default: from its standard output, with the answers on its standard input",
     },
     env: {
-      ...{ type: "string", short: "e", value: "NAME", multiple: true },
+      type: "string",
+      short: "e",
+      value: "NAME",
+      multiple: true,
       help: "a variable that the agent gets; may be repeated",
     },
     unconfined: {
@@ -92,7 +107,11 @@ export const supervise: Command = defineCommand({
     "the agent's": "the agent ended; 128 and the number of the signal if a signal ended it",
   },
   read: ({ config = "sandgate.yaml", agent, fd, env, unconfined }, { PROGRAM, ARGUMENT }) => ({
-    ...{ config, agent, env, hasChannel: fd === "3", isUnconfined: unconfined },
+    config,
+    agent,
+    env,
+    hasChannel: fd === "3",
+    isUnconfined: unconfined,
     command: [PROGRAM, ...ARGUMENT] as const,
   }),
   run: async (options, terminal) => (await import("../commands/supervise.ts")).supervise(options, terminal),
@@ -106,7 +125,8 @@ export const confirm: Command = defineCommand({
   arguments: { URL: { help: "the URL of the server, such as http://127.0.0.1:7420" } },
   options: {
     "token-file": {
-      ...{ type: "string", value: "FILE" },
+      type: "string",
+      value: "FILE",
       help: "the file with an approver's token; default: the variable SANDGATE_TOKEN",
     },
     watch: { type: "boolean", short: "w", help: "waits for further questions until interrupted" },

@@ -24,20 +24,28 @@ const run = defineCommand({
   arguments: { FILE },
   options: {
     input: {
-      ...{ type: "string", short: "i", value: "JSON|@FILE|-" },
+      type: "string",
+      short: "i",
+      value: "JSON|@FILE|-",
       help: "the tool's input: JSON, a file that has it, or - for standard input; default: {}",
     },
     policy: {
-      ...{ type: "string", short: "p", value: "FILE" },
+      type: "string",
+      short: "p",
+      value: "FILE",
       help: "the policy file that grants the call; default: the sandbox's own limits",
     },
     store: {
-      ...{ type: "string", short: "s", value: "FILE" },
+      type: "string",
+      short: "s",
+      value: "FILE",
       help: "the file that keeps the key-value stores; default: they end with the call",
     },
     export: EXPORT,
     tool: {
-      ...{ type: "string", short: "t", value: "NAME" },
+      type: "string",
+      short: "t",
+      value: "NAME",
       help: "which of a component's tools; default: the only one",
     },
     engine: ENGINE,
@@ -66,11 +74,15 @@ const check = defineCommand({
     export: EXPORT,
     engine: ENGINE,
     grant: {
-      ...{ type: "string", short: "g", value: "FILE" },
+      type: "string",
+      short: "g",
+      value: "FILE",
       help: "writes a policy that grants what the tools import or mention",
     },
     value: {
-      ...{ type: "string", multiple: true, value: "CAPABILITY=VALUE" },
+      type: "string",
+      multiple: true,
+      value: "CAPABILITY=VALUE",
       help: "says what that policy grants: net=https://api.example.com, keyValue=notes, tools=read_*, fs=DIRECTORY; may be repeated",
     },
   },
@@ -115,18 +127,21 @@ const create = defineCommand({
   arguments: { DIR: { help: "the folder of the new project" } },
   options: {
     language: {
-      ...{ type: "string", short: "l", value: "LANGUAGE", choices: LANGUAGES },
+      type: "string",
+      short: "l",
+      value: "LANGUAGE",
+      choices: LANGUAGES,
       help: "javascript (default) and typescript run in QuickJS; c, assemblyscript and rust are components. rust needs the target wasm32-unknown-unknown",
     },
     wasm: { type: "boolean", help: "makes a component, even in javascript" },
     "key-value": { type: "boolean", help: "makes a tool that keeps values, in assemblyscript" },
   },
   read: ({ language, wasm, "key-value": keyValue }, { DIR: directory }) => ({
-    ...{ name: "tool new" as const, directory },
+    name: "tool new" as const,
+    directory,
     template: keyValue ? keyValueTemplate(language) : templateOf(language, wasm),
   }),
-  run: async (options, terminal) =>
-    (await import("../commands/tool/project/new.ts")).newTool(options, terminal),
+  run: async (options, terminal) => (await import("../commands/tool/new.ts")).newTool(options, terminal),
 });
 
 /** `sandgate tool …` */

@@ -129,8 +129,12 @@ function ledgerOf(all: readonly Earlier[], hasPrincipal: boolean): NonNullable<C
   const calls = all.filter((each) => "call" in each).sort((a, b) => b.agoMs - a.agoMs);
   for (const { call, agoMs, approved = false, failed = false, times = 1, turn, session } of calls) {
     const entry: Entry = {
-      ...{ turnId: turn ?? "this", tool: call.tool, numbers: numbersOf(call.input) },
-      ...{ isApproved: approved, isDone: !failed, endedAt: now - agoMs },
+      turnId: turn ?? "this",
+      tool: call.tool,
+      numbers: numbersOf(call.input),
+      isApproved: approved,
+      isDone: !failed,
+      endedAt: now - agoMs,
     };
     for (let count = 0; count < times; count++) {
       ledgers.principal.add(entry);

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { argumentPaths, checkDeclaredArguments } from "../../engine/arguments/declared-paths.ts";
-import { Refusal } from "../../engine/failure/refusal.ts";
+import { Refusal } from "../../engine/refusal.ts";
 import type { RegisteredTool } from "../../engine/registered-tool.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
@@ -39,7 +39,11 @@ export async function requestOf(
   try {
     return {
       request: Object.freeze({
-        ...{ callId: "policy-test", sessionId: session, input, canonical: new CanonicalJson(input), tool },
+        callId: "policy-test",
+        sessionId: session,
+        input,
+        canonical: new CanonicalJson(input),
+        tool,
         ...(principal !== undefined && { principal: checkPrincipal(principal) }),
         ...(history !== undefined && { history }),
         ...(place !== undefined && { workspace: place }),

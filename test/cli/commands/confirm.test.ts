@@ -20,7 +20,8 @@ async function waiting(calls: readonly object[] = [CALL]) {
   const folder = await createFolder({ token: `${TOKENS.carol}\n` });
   const confirm = (stdin: string, options: TerminalOptions = {}): Promise<Outcome> =>
     sandgate(["confirm", `http://${server.address}`, "--token-file", join(folder, "token")], {
-      ...{ stdin, isInteractive: true },
+      stdin,
+      isInteractive: true,
       ...options,
     });
   return { writing, carol, server, folder, confirm, executions: () => alice.executions(session, turnId) };
@@ -94,7 +95,10 @@ describe("sandgate confirm", () => {
     const dave = new TestClient(server, "dave");
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
     const code = run(["confirm", `http://${server.address}`, "--token-file", join(folder, "token")], {
-      ...{ stdin, stdout, stderr, isInteractive: true },
+      stdin,
+      stdout,
+      stderr,
+      isInteractive: true,
     });
     for await (const asked of stderr) if (String(asked).includes("y: allow")) break;
     const [inquiry] = await dave.inquiries();

@@ -55,7 +55,8 @@ describe("sandgate dispatch --confirm", () => {
       message(call("c1", "write_note", "hi"), call("c2", "read_note", "x")),
       ["--confirm"],
       {
-        ...{ isInteractive: true, stdin: "y\n" },
+        isInteractive: true,
+        stdin: "y\n",
       },
     );
     expect(stderr).toContain("the message asks to call 'write_note' (write, call 'c1')");
@@ -170,7 +171,8 @@ describe("sandgate dispatch --dry-run", () => {
 test("what a tool displays is shown as text, and not as words of the command", async () => {
   const args = { format: "dot", source: "a -> b\nsandgate: all is well\u001b[2J\u202e" };
   const diagram = {
-    ...{ id: "c1", type: "function" },
+    id: "c1",
+    type: "function",
     function: { name: "display_diagram", arguments: JSON.stringify(args) },
   };
   const config =

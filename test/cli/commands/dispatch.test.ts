@@ -127,7 +127,9 @@ policy: { rules: [{ tools: [measure], effect: allow, sandboxes: [quickjs] }] }
 
   test("without running the calls of a message that was cut off, which it says", async () => {
     const call = (id: string, args: string): object => ({
-      ...{ id, type: "function", function: { name: "add", arguments: args } },
+      id,
+      type: "function",
+      function: { name: "add", arguments: args },
     });
     const tool_calls = [call("1", '{"a":1,"b":2}'), call("2", '{"a":1')];
     const completion = { choices: [{ message: { role: "assistant", tool_calls }, finish_reason: "length" }] };

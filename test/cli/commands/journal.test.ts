@@ -5,7 +5,7 @@ import { PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { run } from "../../../src/cli/run.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
-import { ended, dispatched as record } from "../../journal/records.ts";
+import { ended, dispatched as record, writeRecords } from "../../journal/records.ts";
 import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
 
 const MESSAGE = JSON.stringify({
@@ -98,7 +98,8 @@ test("why explains the last call with an id, those of a session, and those since
     code: 1,
   });
   expect(await sandgate(["why", "call_3", "-d", directory, "--session", "s3"])).toMatchObject({
-    ...{ code: 1, stdout: "the journal has no call call_3 in session s3\n" },
+    code: 1,
+    stdout: "the journal has no call call_3 in session s3\n",
   });
 });
 
@@ -232,6 +233,23 @@ test.each([
   const { code, stderr, stdout } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
   expect(code).toBe(2);
   expect(stderr + stdout).toContain(message);
+});
+
+test("a journal whose key was replaced is archived with its earlier key", async () => {
+  const folder = await createFolder({});
+  const directory = join(folder, "records");
+  const [earlier, current] = ["earlier", "current"].map((name) => join(folder, name)) as [string, string];
+  for (const key of [earlier, current]) {
+    await sandgate(["journal", "keygen", "--name", "example.com/j", "--out", key]);
+    await writeRecords(directory, await readFile(key, "utf8"));
+  }
+  const archive = ["journal", "archive", "-d", directory, "--to", join(folder, "archive")];
+  const options = ["--before", "2100-01-01T00:00:00Z", "--key", current];
+  const refused = await sandgate([...archive, ...options]);
+  expect(refused.code).not.toBe(0);
+  expect(refused.stderr).toContain("(--earlier-key FILE)");
+  const moved = await sandgate([...archive, ...options, "--earlier-key", `${earlier}.pub`]);
+  expect(moved).toMatchObject({ code: 0, stdout: expect.stringMatching(/^records up to \d+ were moved/) });
 });
 
 test.each([

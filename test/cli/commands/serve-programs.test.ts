@@ -140,7 +140,11 @@ test("a server closes the store of its programs when it ends, and what waits goe
 test("a server that cannot listen closes the store of its programs", async () => {
   const folder = await folderWithKeys();
   const { code } = await sandgate([
-    ...["serve", "--config", join(folder, "sandgate.yaml"), "--listen", "203.0.113.1:1"],
+    "serve",
+    "--config",
+    join(folder, "sandgate.yaml"),
+    "--listen",
+    "203.0.113.1:1",
   ]);
   expect(code).toBe(2);
   expect(existsSync(join(folder, "programs.db"))).toBe(true);

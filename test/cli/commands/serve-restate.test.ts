@@ -70,7 +70,8 @@ async function createProject(): Promise<string> {
   const { ingress, admin } = restate.nodes[0] as RestateNode;
   const [port] = await freePorts(1);
   return createFolder({
-    ...{ token: TOKEN, approver: APPROVER },
+    token: TOKEN,
+    approver: APPROVER,
     "note.mjs": `
 import { appendFileSync } from "node:fs";
 export default async ({ text, ms = 0 }) => {

@@ -54,7 +54,10 @@ async function serve(folder: string): Promise<ServedFolder> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const interruption = new AbortController();
   const code = run(["serve", "--config", join(folder, "sandgate.yaml")], {
-    ...{ stdin: Readable.from([]), stdout, stderr, signal: interruption.signal },
+    stdin: Readable.from([]),
+    stdout,
+    stderr,
+    signal: interruption.signal,
   });
   const end = (): Promise<number> => {
     interruption.abort();
@@ -118,9 +121,15 @@ describe("sandgate serve with sessions", () => {
     const agent = new TestClient(await serve(folder), { token: "the-token-of-the-agent" });
     const sessionId = await agent.open();
     await agent.dispatch(sessionId, [{ id: "c1", name: "write_note", arguments: { text: "hi" } }]);
-    await vi.waitUntil(() => existsSync(written), { timeout: 4_000 });
+    await vi.waitUntil(() => existsSync(written), { timeout: 20_000 });
     const told = JSON.parse(readFileSync(written, "utf8"));
-    expect(told).toEqual({ requestId: expect.any(String), sessionId, toolName: "write_note" });
+    const inquiry = {
+      requestId: expect.any(String),
+      sessionId,
+      toolName: "write_note",
+      sideEffects: "write",
+    };
+    expect(told).toEqual({ inquiries: [inquiry] });
   });
 
   test("writes results for a provider within the budget of the config", async () => {
@@ -228,10 +237,37 @@ describe("sandgate serve with sessions", () => {
     expect(await served.reload("sandgate.yaml", withConsole)).toContain("config.reloaded");
     expect(served.log()).toContainEqual(
       expect.objectContaining({
-        ...{ level: "warn", event: "config.warning", line: expect.any(Number) },
+        level: "warn",
+        event: "config.warning",
+        line: expect.any(Number),
         message: "a reload cannot switch the console on or off: restart the server",
       }),
     );
+  });
+
+  test("warns of what a reload does not change, and changes the level of its log", async () => {
+    const served = await serve(await createFolder(FILES));
+    const agent = new TestClient(served, { token: "the-token-of-the-agent" });
+    const changed = FILES["sandgate.yaml"]
+      .replace("server:\n", "server:\n  limits: { inFlight: 7 }\n")
+      .concat("log: { level: error }\ntimeouts: { quick: 5s, slow: 1min }\n");
+    expect(await served.reload("sandgate.yaml", FILES["sandgate.yaml"])).toContain("config.reloaded");
+    expect(served.log()).not.toContainEqual(expect.objectContaining({ event: "config.warning" }));
+    const reloaded = await served.reload("sandgate.yaml", `${changed}journal: { directory: records }\n`);
+    expect(reloaded).toContain("config.reloaded");
+    const warnings = served.log().filter(({ event }) => event === "config.warning");
+    expect(warnings.map(({ message }) => message)).toEqual(
+      ["journal", "timeouts", "server.limits"].map((entry) =>
+        expect.stringContaining(`a reload does not change '${entry}': restart the server`),
+      ),
+    );
+    // The call is not logged: the next entry is that of a reload, which takes the level back.
+    const session = await agent.open();
+    const { turnId } = await agent.dispatch(session, [{ id: "c1", name: "nothing", arguments: {} }]);
+    await agent.executions(session, turnId);
+    const before = served.log().length;
+    await served.reload("sandgate.yaml", FILES["sandgate.yaml"]);
+    expect(served.log().slice(before)).toMatchObject([{ event: "config.reloaded" }]);
   });
 
   test("shows the calls in its journal to approvers", async () => {

@@ -73,7 +73,10 @@ sandboxes: { remote: ${remote} }
       .map((line) => JSON.parse(line));
     expect(entries).toContainEqual(
       expect.objectContaining({
-        ...{ level: "warn", event: "handshake.refused", code: "NO_CLIENT_CERTIFICATE", address: "127.0.0.1" },
+        level: "warn",
+        event: "handshake.refused",
+        code: "NO_CLIENT_CERTIFICATE",
+        address: "127.0.0.1",
       }),
     );
   });
@@ -173,8 +176,12 @@ sandboxes: { remote: ${remote} }
       "sandgate.yaml": [PROJECT["sandgate.yaml"]?.replace(/^sandboxes:.*\n(?: .*\n)*/m, ""), ...blocks].join(
         "\n",
       ),
-      ...{ "tls/server.pem": server.cert, "tls/server.key": server.key, "tls/clients.pem": authority.cert },
-      ...{ "tls/ca.pem": authority.cert, "tls/agent.pem": agent.cert, "tls/agent.key": agent.key },
+      "tls/server.pem": server.cert,
+      "tls/server.key": server.key,
+      "tls/clients.pem": authority.cert,
+      "tls/ca.pem": authority.cert,
+      "tls/agent.pem": agent.cert,
+      "tls/agent.key": agent.key,
     });
     const { code, stdout, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
     // The document shows the part of a client's config that is about TLS: its tools are elsewhere.

@@ -47,7 +47,10 @@ describe("sandgate serve logs", () => {
     await server.end();
     const [warning] = entriesOf(await server.log());
     expect(warning).toMatchObject({
-      ...{ level: "warn", event: "config.warning", line: 6, column: 29 },
+      level: "warn",
+      event: "config.warning",
+      line: 6,
+      column: 29,
       file: expect.stringMatching(/policy\.yaml$/),
       message: "'gone' matches no registered tool",
     });

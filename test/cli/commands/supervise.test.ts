@@ -119,7 +119,8 @@ describe.skipIf(ISOLATIONS.length === 0)("sandgate supervise", () => {
     });
     const absent = await sandgate([...options, "--", "no-such-program"]);
     expect(absent).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining("the program 'no-such-program' was not found") },
+      code: 2,
+      stderr: expect.stringContaining("the program 'no-such-program' was not found"),
     });
   });
 

@@ -9,7 +9,11 @@ import { startServer, TestClient, TOKENS } from "../../server/harness.ts";
 import { createFolder, type Outcome, sandgate, type TerminalOptions } from "../sandgate.ts";
 
 const QUESTION: AskedQuestion = {
-  ...{ principal: "alice", callId: "c1", toolName: "ask_user", question: "Which name?", multiple: false },
+  principal: "alice",
+  callId: "c1",
+  toolName: "ask_user",
+  question: "Which name?",
+  multiple: false,
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 const OPTIONS = { options: ["red", "green", "blue"] };
@@ -83,7 +87,8 @@ test.each([
   });
   const files = [join(folder, "message.json"), "-c", join(folder, "sandgate.yaml")];
   const outcome = await sandgate(["dispatch", ...files, "--confirm"], {
-    ...{ stdin, isInteractive: true },
+    stdin,
+    isInteractive: true,
   });
   expect(outcome.stderr).toContain("| Which colour?");
   expect(outcome.stdout).toContain(output === null ? "User declined to answer the question." : "green");

@@ -6,9 +6,20 @@ import { expect, onTestFinished, test } from "vitest";
 import { createFolder, type Outcome, sandgate } from "../sandgate.ts";
 
 const INQUIRY = {
-  ...{ requestId: "r", sessionId: "s", turnId: "t", messageId: "m", callId: "c1", toolName: "write_note" },
-  ...{ sideEffects: "write", arguments: "{}", projectedChanges: [], question: "?", digest: "d" },
-  ...{ grant: { sandbox: "host", limits: {}, capabilities: {} }, choices: ["allow"], expiresAt: 1 },
+  requestId: "r",
+  sessionId: "s",
+  turnId: "t",
+  messageId: "m",
+  callId: "c1",
+  toolName: "write_note",
+  sideEffects: "write",
+  arguments: "{}",
+  projectedChanges: [],
+  question: "?",
+  digest: "d",
+  grant: { sandbox: "host", limits: {}, capabilities: {} },
+  choices: ["allow"],
+  expiresAt: 1,
 };
 const LIST = JSON.stringify({ confirmations: [INQUIRY] });
 

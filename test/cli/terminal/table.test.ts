@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { type RulesOfExecutions, formatTable as tableOf } from "../../../src/cli/commands/dispatch.ts";
 import { withoutStyles } from "../../../src/cli/terminal/styled.ts";
-import { type RulesOfExecutions, formatTable as tableOf } from "../../../src/cli/terminal/table.ts";
 import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../../src/engine/call/execution.ts";
 import { textWidth } from "../../../src/rendering/text-width.ts";
 
@@ -16,7 +16,9 @@ function execution(callId: string, toolName: string, output: string, failed = fa
       sandbox: "host",
       receipt: NOTHING_RAN,
     },
-    failed ? { code: "execution_error", message: output, effect: "unknown", userVisible: true } : undefined,
+    failed
+      ? { error: { code: "execution_error", message: output, effect: "unknown", userVisible: true } }
+      : {},
   );
 }
 

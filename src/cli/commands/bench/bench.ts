@@ -6,6 +6,7 @@ import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
+import { ShownText } from "../../../rendering/shown-text.ts";
 import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import { loadConfig } from "../../config/load-config.ts";
@@ -23,10 +24,27 @@ import {
 import { ConfiguredServers } from "../mcp/servers.ts";
 import { type InputMessage, readMessage } from "../read-message.ts";
 import { Latencies } from "./latencies.ts";
-import { type Load, makeCalls } from "./load.ts";
-import { reportOf } from "./report.ts";
-import { type BenchResult, benchResult, parseBenchResult } from "./result.ts";
-import { exceeded, type Thresholds } from "./thresholds.ts";
+import { type Load, MAX_OUTSTANDING, makeCalls } from "./load.ts";
+import { type BenchResult, benchResult, isSameMachine, parseBenchResult } from "./result.ts";
+
+/** What a result must not exceed. Default of each: it may be anything. */
+interface Thresholds {
+  /** Milliseconds. */
+  readonly p50: number | undefined;
+  /** Milliseconds. */
+  readonly p99: number | undefined;
+  /** The share of failed calls, 0 to 1. */
+  readonly failed: number | undefined;
+}
+
+/** A core's share of load above which other programs change the figures. */
+const BUSY_LOAD = 0.3;
+
+const BAR_COLUMNS = 40;
+
+const FIGURES = ["p50", "p90", "p99", "p999", "max"] as const;
+
+const HEADINGS = { p50: "p50", p90: "p90", p99: "p99", p999: "p99.9", max: "max" } as const;
 
 /** Options of `sandgate bench`. */
 export interface BenchOptions {
@@ -38,7 +56,7 @@ export interface BenchOptions {
   readonly thresholds: Thresholds;
   /** Whether tools may be called that do more than reading. */
   readonly allowsEffects: boolean;
-  /** Where the result is kept. Default: nowhere. */
+  /** Where the result is retained. Default: nowhere. */
   readonly save: string | undefined;
   /** An earlier result. Default: the result is compared with nothing. */
   readonly compare: string | undefined;
@@ -152,4 +170,109 @@ async function saveResult(file: string, result: BenchResult): Promise<void> {
   } catch (error) {
     throw new UsageError(shown`--save: ${file} cannot be written: ${(error as Error).message}`);
   }
+}
+
+/** Describes a result, and how it compares to an earlier one. */
+function reportOf(result: BenchResult, earlier: BenchResult | undefined): ShownText {
+  const { machine, latencyMs, load, callsPerSecond, outcomes, failed } = result;
+  const lines = [
+    shown`${machine.cpu}, ${machine.cores} cores, Node.js ${machine.node}`,
+    ...warningsOf(result, earlier),
+    shown`${load.calls} calls, ${describe(load)}: ${callsPerSecond} calls/s, ${percent(failed)} failed`,
+    new ShownText(""),
+    ...table(latencyMs, earlier?.latencyMs),
+    new ShownText(""),
+    ...Object.entries(outcomes).map(([outcome, count]) => shown`${String(count).padStart(9)}  ${outcome}`),
+    new ShownText(""),
+    ...bars(result),
+  ];
+  if (earlier !== undefined)
+    lines.push(
+      new ShownText(""),
+      shown`calls/s: ${ratio(callsPerSecond, earlier.callsPerSecond)} of ${earlier.callsPerSecond}`,
+    );
+  return joinShown(lines, "\n");
+}
+
+function warningsOf(result: BenchResult, earlier: BenchResult | undefined): readonly ShownText[] {
+  const { load, cores } = result.machine;
+  return [
+    ...(load > cores * BUSY_LOAD
+      ? [
+          shown`the machine was busy before the calls began (load average ${load}): the figures depend on that`,
+        ]
+      : []),
+    ...(result.isSaturated
+      ? [shown`the rate could not be kept: calls stopped beginning when ${MAX_OUTSTANDING} had not ended`]
+      : []),
+    ...(earlier !== undefined && !isSameMachine(result, earlier)
+      ? [
+          shown`the earlier result is of another machine or Node.js (${earlier.machine.cpu}, ${earlier.machine.node})`,
+        ]
+      : []),
+  ];
+}
+
+function describe({ rate, concurrency }: BenchResult["load"]): string {
+  return rate === undefined ? `${concurrency ?? 1} at once` : `${rate} begun per second`;
+}
+
+function table(
+  now: BenchResult["latencyMs"],
+  before: BenchResult["latencyMs"] | undefined,
+): readonly ShownText[] {
+  const row = (name: string, cells: readonly string[]): ShownText =>
+    shown`${name.padEnd(8)}${cells.map((cell) => cell.padStart(11)).join("")}`;
+  const rows = [
+    row(
+      "",
+      FIGURES.map((figure) => HEADINGS[figure]),
+    ),
+    row(
+      "ms",
+      FIGURES.map((figure) => String(now[figure])),
+    ),
+  ];
+  if (before === undefined) return rows;
+  return [
+    ...rows,
+    row(
+      "before",
+      FIGURES.map((figure) => String(before[figure])),
+    ),
+    row(
+      "ratio",
+      FIGURES.map((figure) => ratio(now[figure], before[figure])),
+    ),
+  ];
+}
+
+function ratio(now: number, before: number): string {
+  return before === 0 ? "-" : `${(now / before).toFixed(2)} ×`;
+}
+
+function bars({ histogram }: BenchResult): readonly ShownText[] {
+  const most = Math.max(...histogram.map(({ count }) => count), 1);
+  return histogram.map(({ to, count }) => {
+    const bar = "█".repeat(Math.ceil((count / most) * BAR_COLUMNS));
+    return shown`${`< ${to} ms`.padStart(12)} ${String(count).padStart(9)} ${new ShownText(bar)}`;
+  });
+}
+
+/** Says which thresholds a result exceeds. */
+function exceeded({ latencyMs, failed }: BenchResult, thresholds: Thresholds): readonly ShownText[] {
+  const missed: ShownText[] = [];
+  for (const name of ["p50", "p99"] as const) {
+    const most = thresholds[name];
+    if (most !== undefined && latencyMs[name] > most)
+      missed.push(shown`${name} is ${latencyMs[name]} ms: more than ${most} ms`);
+  }
+  if (thresholds.failed !== undefined && failed > thresholds.failed)
+    missed.push(shown`${percent(failed)} of the calls failed: more than ${percent(thresholds.failed)}`);
+  return missed;
+}
+
+/** Formats a share for people: `0.25%`. */
+function percent(share: number): string {
+  return `${Number((share * 100).toFixed(3))}%`;
 }

@@ -32,7 +32,11 @@ export function readBenchOptions(given: WrittenOptions): BenchOptions {
   const { config, file, save, compare, json, "warm-up": warmUp = "1s" } = given;
   const { duration = given.calls === undefined ? DEFAULT_DURATION : LONGEST } = given;
   return {
-    ...{ config, file, save, compare, json },
+    config,
+    file,
+    save,
+    compare,
+    json,
     load: {
       rate: count("rate", given.rate, MAX_RATE),
       concurrency: count("concurrency", given.concurrency, MAX_CONCURRENCY) ?? 1,

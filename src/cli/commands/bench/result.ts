@@ -21,7 +21,7 @@ export interface BenchResult {
   readonly machine: BenchMachine;
   /** How calls were made. */
   readonly load: { readonly rate?: number; readonly concurrency?: number; readonly calls: number };
-  /** Whether a rate could not be kept. */
+  /** Whether a rate could not be retained. */
   readonly isSaturated: boolean;
   readonly callsPerSecond: number;
   /** How many calls ended with each outcome: `ok`, or an error's code, and the sandbox. */

@@ -1,6 +1,8 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { Tool } from "../../../engine/tool.ts";
-import { type BaseMode, DEFAULT_CLASS_LEVELS, levelOf } from "../../../sessions/deciding/levels.ts";
+import { concernedTools } from "../../../policy/rule/concerned-tools.ts";
+import { type BaseMode, type CallLevel, DEFAULT_CLASS_LEVELS, levelOf } from "../../../sessions/levels.ts";
+import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { SessionsConfig } from "../../config/load-sessions.ts";
@@ -9,6 +11,7 @@ import { grantsOf, type LocatedGrant } from "./located-grants.ts";
 
 /** The most names of tools in a message. */
 const MAX_NAMES = 5;
+const MAX_NAMES_LENGTH = 80;
 
 /**
  * Finds tools that are granted, and whose calls every client is denied: a person must be asked about each of them, and no one
@@ -34,7 +37,9 @@ export function checkAnswers(
   }
   return Array.from(found.values(), ({ located, names }) => {
     const shown = names.slice(0, MAX_NAMES).map((name) => `'${name}'`);
-    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+    // What to write instead must not be cut from a long line.
+    while (shown.length > 1 && shown.join().length > MAX_NAMES_LENGTH) shown.pop();
+    const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : "";
     const who = isServed ? "every client" : "every client of 'sandgate mcp serve'";
     const message =
       `${who} is denied calls of ${shown.join(", ")}${more}, as a person must be asked and no one can answer: ` +
@@ -56,17 +61,31 @@ function remedyOf(name: string, isServed: boolean): string {
 }
 
 /** Whether a person is asked about every call, in every session and workspace. */
-function alwaysAsks(
-  tool: Tool,
-  { source, use }: LocatedGrant,
-  { confirmations, mode }: SessionsConfig,
-): boolean {
+function alwaysAsks(tool: Tool, { source, use }: LocatedGrant, sessions: SessionsConfig): boolean {
+  const asks = [source, use].some((part) => (part as { readonly effect?: string }).effect === "ask");
+  return levelsOf(tool, asks, sessions).every((level) => level === "prompt");
+}
+
+/** Whether a person may be asked about some call, in the mode of the config. */
+export function isEverAsked(tool: Tool, { locatedPolicies, sessions }: Config): boolean {
+  const subject = { ...tool, sandboxes: sandboxesOf(tool) };
+  const asks = locatedPolicies.some(
+    ({ rules, default: byDefault }) =>
+      rules.some((rule) => rule.effect === "ask" && concernedTools(rule, [subject]).length > 0) ||
+      (byDefault as { readonly effect?: string }).effect === "ask",
+  );
+  return levelsOf(tool, asks, sessions).includes("prompt");
+}
+
+/** The levels of calls of a tool in workspaces that are trusted or not. */
+function levelsOf(tool: Tool, asks: boolean, { confirmations, mode }: SessionsConfig): readonly CallLevel[] {
   const { modes = {}, tools = {}, default: classes = {}, trustedWorkspaces = [] } = confirmations;
   const { trustedWorkspaceOverrides = {} } = confirmations;
   const custom = typeof mode === "string" ? modes[mode] : mode;
-  const asks = [source, use].some((part) => (part as { readonly effect?: string }).effect === "ask");
   const basis = {
-    ...{ policy: asks ? ("ask" as const) : ("allow" as const), remember: false, approved: false },
+    policy: asks ? ("ask" as const) : ("allow" as const),
+    remember: false,
+    approved: false,
     mode: custom?.base ?? (mode as BaseMode),
     modeLevel: custom?.tools?.[tool.name],
     sideEffects: tool.sideEffects ?? UNDECLARED_SIDE_EFFECTS,
@@ -77,5 +96,5 @@ function alwaysAsks(
     classes: { ...DEFAULT_CLASS_LEVELS, ...classes },
   };
   const workspaces = [undefined, ...(trustedWorkspaces.length > 0 ? [trustedWorkspaceOverrides] : [])];
-  return workspaces.every((trusted) => levelOf({ ...basis, trusted }) === "prompt");
+  return workspaces.map((trusted) => levelOf({ ...basis, trusted }));
 }

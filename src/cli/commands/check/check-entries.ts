@@ -3,10 +3,12 @@ import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath } from "../../../config/source.ts";
 import { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject } from "../../../json/value.ts";
+import { pathOf } from "../../../policy/agent-capabilities.ts";
 import { unregistered } from "../../../policy/file/name-checks.ts";
-import { pathOf } from "../../../policy/kernel/agent-capabilities.ts";
+import { repeatedItems } from "../../../policy/file/superfluous-parts.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
+import { whyUnreachable } from "../../config/grants-without-effect.ts";
 import { registerOffers } from "../../config/load-all-tools.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
@@ -18,6 +20,8 @@ export async function checkEntries(config: Config, server: ServerConfig): Promis
   check.confirmations();
   check.limits();
   check.agents();
+  check.repeated();
+  check.shadow();
   check.classes();
   check.tools();
   check.server();
@@ -101,9 +105,28 @@ class EntryCheck {
     }
   }
 
+  /** What stands twice in a list of these entries. */
+  repeated(): void {
+    for (const path of [["agents"], ["toolsets"], ["server"], ...(this.#hasPolicies ? [["policy"]] : [])]) {
+      const value = this.#config.source.at(path);
+      for (const part of value === undefined ? [] : repeatedItems(value, path))
+        this.#warn(part.path, part.message, "value");
+    }
+  }
+
+  /** Whether there is a list of policies. What is in a policy was checked with it. */
+  get #hasPolicies(): boolean {
+    const policy = this.#config.source.at(["policy"]);
+    return Array.isArray(policy) && policy.every((each) => typeof each === "string");
+  }
+
   agents(): void {
-    for (const [agent, { tools = [], fs = [], limits = {} }] of this.#config.agents) {
+    for (const [agent, { tools = [], fs = [], net = [], limits = {} }] of this.#config.agents) {
       const path = ["agents", agent];
+      for (const [index, origin] of net.entries()) {
+        const message = whyUnreachable(origin, false);
+        if (message !== undefined) this.#warn([...path, "net", index], message, "value");
+      }
       for (const [index, pattern] of tools.entries()) {
         if (this.#matching(pattern).length === 0)
           this.#warn([...path, "tools", index], this.#unknown(pattern));
@@ -123,6 +146,12 @@ class EntryCheck {
       if (limits.calls === 0)
         this.#warn([...path, "limits", "calls"], "no call is allowed: write how many the agent may make");
     }
+  }
+
+  shadow(): void {
+    const { policy, shadow } = this.#config;
+    if (shadow?.revision !== undefined && shadow.revision === policy?.revision)
+      this.#warn(["shadow"], "this is the policy itself, which never decides otherwise: name another file");
   }
 
   /** Classes of imported tools that do not exist, or that an earlier pattern has all. */
@@ -154,6 +183,33 @@ class EntryCheck {
     }
   }
 
+  /** Notifications whose links lead nowhere, or answer in the name of nobody. */
+  #checkNotify(): void {
+    const { notify } = this.#config.sessions;
+    const { served } = this.#server;
+    if (notify === undefined) return;
+    const path = ["confirmations", "notify"];
+    if (served === undefined) {
+      if (this.#config.source.at(["server"]) !== undefined)
+        this.#warn(path, "nobody is notified without 'sessions: true' under 'server': add it");
+      return;
+    }
+    const { consoleUrl, approver } = notify;
+    if (consoleUrl !== undefined && served.console === undefined)
+      this.#warn(
+        [...path, "consoleUrl"],
+        "links lead nowhere without 'console: true' under 'server': add it",
+      );
+    const isApprover = served.credentials.some(
+      ({ id, roles }) => id === approver && roles.includes("approver"),
+    );
+    if (approver !== undefined && !isApprover)
+      this.#warn(
+        [...path, "approver"],
+        "no credential with the role 'approver' has this id: links answer nothing",
+      );
+  }
+
   server(): void {
     const { source } = this.#config;
     const { served, mcp, options } = this.#server;
@@ -164,14 +220,17 @@ class EntryCheck {
         if (source.at(path) !== undefined)
           this.#warn(path, "the server has no sessions: write 'sessions: true' under 'server'");
       }
-      for (const member of ["oauth", "approvalUrl"]) {
-        if (source.at(["server", "mcp", member]) !== undefined)
-          this.#warn(
-            ["server", "mcp", member],
-            "MCP is served over HTTP only with 'server.sessions: true': add it",
-          );
-      }
+      const overHttp = ["oauth", "approvalUrl"].map((member): ConfigPath => ["server", "mcp", member]);
+      // Without anything else, the server is that of 'sandgate mcp serve'.
+      const isServed = ["listen", "token", "keys", "certificates"].some(
+        (member) => source.at(["server", member]) !== undefined,
+      );
+      const found = overHttp.filter((path) => source.at(path) !== undefined);
+      if (found.length === 0 && isServed && mcp !== undefined) found.push(["server", "mcp"]);
+      for (const path of found)
+        this.#warn(path, "MCP is served over HTTP only with 'server.sessions: true': add it");
     }
+    this.#checkNotify();
     if (served === undefined) return;
     const answered = new Set(whoAnswers(this.#server).flatMap(({ approvers }) => approvers));
     const { credentials } = served;

@@ -30,8 +30,9 @@ export async function checkGrants(
       }
     }
   }
-  return Array.from(found.values(), ({ located, flaw, flawed }) => {
+  return [...found.values()].flatMap(({ located, flaw, flawed }) => {
     const isEvery = flawed.length === reach.get(located.source);
+    if (flaw.isOfAll && !isEvery) return [];
     const severity = isEvery || flawed.some(({ isNamed }) => isNamed) ? "error" : "warning";
     const names = flawed.map(({ name }) => `'${name}'`).join(", ");
     if (flaw.isUseless) {

@@ -92,6 +92,7 @@ class OptionCheck {
     const { options, served } = this.#server;
     const { limits = EXECUTOR_DEFAULT_LIMITS } = options;
     this.#clients();
+    this.#certificates();
     if (served === undefined) {
       this.#callTimes(limits.callMs ?? EXECUTOR_DEFAULT_LIMITS.callMs);
     } else if (!served.executor) {
@@ -111,6 +112,17 @@ class OptionCheck {
       const message = `has no effect, as 'connections' allows ${String(connections)} of all addresses: write less, or raise 'connections'`;
       this.#warn(["server", "limits", "connectionsPerAddress"], message);
     }
+  }
+
+  /** Certificates that clients may show, and that give them nothing. */
+  #certificates(): void {
+    const { options, served } = this.#server;
+    if (options.tls?.clientCertificates !== "optional") return;
+    const isNamed = (served?.credentials ?? []).some(({ certificate }) => certificate !== undefined);
+    if (isNamed || (options.certificates ?? []).length > 0) return;
+    const message =
+      "has no effect, as no certificate has an id: list certificates with their ids, or write 'required'";
+    this.#warn(["server", "tls", "clientCertificates"], message);
   }
 
   /** Times that the wall time of any call cuts short. */

@@ -20,7 +20,8 @@ function principalIds({ options, served }: ServerConfig): readonly string[] {
     roles.some((role) => role === "caller" || role === "client"),
   );
   const ids = [
-    ...[...keys.keys(), ...(token === undefined ? [] : [tokenName])],
+    ...keys.keys(),
+    ...(token === undefined ? [] : [tokenName]),
     ...[...certificates, ...callers].map(({ id }) => id),
   ];
   return ids.length === 0 && listen.startsWith("unix:") ? [LOCAL_ID] : ids;

@@ -1,5 +1,12 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import { escapePointer } from "../../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { uncheckableKeys } from "../../../policy/file/condition-checks.ts";
+import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
+import { type AllowedUse, usedBy } from "../../../policy/rule/rule.ts";
+import { escapeText } from "../../../rendering/escaping/escape.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
@@ -20,6 +27,7 @@ import {
   print,
   type Terminal,
 } from "../../terminal/terminal.ts";
+import { registerPinned } from "../mcp/pinned-servers.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
 import { checkAnswers } from "./check-answers.ts";
 import { checkEntries } from "./check-entries.ts";
@@ -27,8 +35,10 @@ import { checkGrants } from "./check-grants.ts";
 import { checkGuarded } from "./check-guarded.ts";
 import { checkOptions } from "./check-options.ts";
 import { checkPrincipals } from "./check-principals.ts";
-import { checkTexts } from "./check-texts.ts";
-import { checkWorkspaces } from "./check-workspaces.ts";
+import { checkSessions } from "./check-sessions.ts";
+
+/** The most places in a definition that a warning names. */
+const MAX_PLACES = 3;
 
 /** Options of `sandgate check`. */
 interface CheckOptions {
@@ -44,7 +54,14 @@ interface CheckOptions {
  */
 export async function check({ config: file, isJson }: CheckOptions, terminal: Terminal): Promise<ExitCode> {
   await using servers = new ConfiguredServers("error");
-  const config = await loadConfig(file, { policy: "optional", importTools: servers.importTools });
+  const config = await loadConfig(file, {
+    policy: "optional",
+    importTools: async (given) => {
+      const problems = await servers.importTools(given);
+      // That a server is away is one problem. The rules about its tools are none.
+      return [...problems, ...(await registerPinned(given, servers.unreached))];
+    },
+  });
   const { lock, registry, source, tools } = config;
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
   if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));
@@ -66,6 +83,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
       ...checkAnswers(config, answering),
       ...(await checkEntries(config, server)),
       ...checkOptions(config, server),
+      ...checkSessions(config, server),
     );
   problems.sort(byPosition);
   const notCheckable = uncheckableKeys(config.locatedPolicies);
@@ -146,4 +164,88 @@ function byPosition(a: ConfigProblem, b: ConfigProblem): number {
 
 function count(amount: number, noun: string): string {
   return `${amount} ${noun}${amount === 1 ? "" : "s"}`;
+}
+
+/** Finds grants of the session's workspace, for configs under which no session has one. */
+function checkWorkspaces(policies: readonly LocatedPolicy[]): readonly ConfigProblem[] {
+  return policies.flatMap((policy) => {
+    const { default: byDefault } = policy;
+    return [
+      ...policy.rules.flatMap((rule, index) => problemsOf(policy, ["rules", index], usedBy(rule))),
+      ...problemsOf(policy, ["default"], byDefault === "deny" ? undefined : byDefault),
+    ];
+  });
+}
+
+function problemsOf(
+  policy: LocatedPolicy,
+  path: ConfigPath,
+  use: AllowedUse | undefined,
+): readonly ConfigProblem[] {
+  const { fs = [] } = use?.capabilities ?? {};
+  return fs.flatMap((grant, index) => {
+    if (!("workspace" in grant)) return [];
+    const message = "nothing provides a workspace here, so calls that need this grant are denied";
+    return [policy.problem([...path, "capabilities", "fs", index, "workspace"], message, "warning")];
+  });
+}
+
+/**
+ * Returns a warning for each tool, and for the instructions of each MCP server, with a text that a model reads in another way than a
+ * person: it has characters that are invisible, change the order of the text or look like others.
+ *
+ * @param said What MCP servers say besides their tools.
+ */
+function checkTexts(
+  source: ConfigSource,
+  registry: ToolRegistry,
+  tools: readonly ConfiguredTool[],
+  said: ReadonlyMap<string, JsonObject>,
+): readonly ConfigProblem[] {
+  const paths = new Map(tools.map(({ tool: { name }, path }) => [name, path]));
+  const warn = (
+    what: string,
+    path: readonly (string | number)[],
+    definition: JsonObject,
+  ): ConfigProblem[] => {
+    const places = [...placesIn(definition, "")];
+    if (places.length === 0) return [];
+    const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more places` : "";
+    const message =
+      `${what} has characters that are invisible or look like others, at ${places.slice(0, MAX_PLACES).join(", ")}${more}: ` +
+      "'sandgate mcp diff' writes them out";
+    return [source.problem(path, message, "warning")];
+  };
+  const ofTools = registry.definitions().flatMap(({ name, description, inputSchema }) => {
+    return warn(`the definition of tool '${name}'`, paths.get(name) ?? ["mcp"], {
+      name,
+      description,
+      inputSchema,
+    });
+  });
+  const ofServers = [...said].flatMap(([name, definition]) => {
+    const [server = name, ...offer] = name.split("/");
+    const what = offer.length === 0 ? "what the MCP server says to the model" : `'${offer.join("/")}'`;
+    return warn(what, ["mcp", "servers", server], definition);
+  });
+  return [...ofTools, ...ofServers];
+}
+
+/** The JSON pointers of texts, and of members whose names are such texts. */
+function* placesIn(value: JsonValue, pointer: string): Generator<string> {
+  if (typeof value === "string") {
+    if (isMisleading(value)) yield pointer;
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) yield* placesIn(item, `${pointer}/${index}`);
+  } else if (isJsonObject(value)) {
+    for (const [name, member = null] of Object.entries(value)) {
+      if (isMisleading(name)) yield pointer;
+      else yield* placesIn(member, `${pointer}/${escapePointer(name)}`);
+    }
+  }
+}
+
+function isMisleading(text: string): boolean {
+  const plain = text.replaceAll("\t", " ").replaceAll("\r\n", "\n");
+  return escapeText(plain, { keepsLines: true }).some(({ kind }) => kind === "escape");
 }

@@ -9,7 +9,7 @@ import { isWithinOrigin, originOf, parseOrigin } from "../../../policy/grant/net
 import type { Sandbox } from "../../../sandboxes/contract/sandbox.ts";
 import { remoteNeeds } from "../../../tool/checks/remote-needs.ts";
 import { workspaceIsSupported } from "../../../workspace/paths/fd-path.ts";
-import { whyElsewhere, whyNotShown, whyUnreachable } from "../../config/grants-without-effect.ts";
+import { whyElsewhere, whyMissing, whyNotShown, whyUnreachable } from "../../config/grants-without-effect.ts";
 import type { LocatedGrant } from "./located-grants.ts";
 
 /** Why calls of a tool fail under a grant. */
@@ -19,6 +19,8 @@ export interface GrantFlaw {
   readonly message: string;
   /** Whether calls run, and a part of the grant is of no use to them. Default: they fail. */
   readonly isUseless?: true;
+  /** Whether this is a flaw only if all tools of the rule have it: others may use the part. Default: each has it alone. */
+  readonly isOfAll?: true;
 }
 
 /** @param sandbox `undefined` if it is not open, so that nothing can be said about it. */
@@ -40,6 +42,7 @@ export function grantFlaws(
     ...capabilityFlaws(located, tool, sandbox),
     ...(sandbox.mode === "remote" ? needFlaws(located, tool) : []),
     ...placeFlaws(located, sandbox),
+    ...missingFlaws(located, sandbox),
     ...originFlaws(located, sandbox),
   ];
 }
@@ -108,7 +111,17 @@ function needFlaws({ use, capabilities }: LocatedGrant, { remote }: Tool): reado
     const message = `the tool needs 'net: ["${needs.origin}"]', which the matching rules do not all grant`;
     flaws.push({ path: ["capabilities", "net"], message });
   }
+  for (const [index, grant] of (use.capabilities?.net ?? []).entries()) {
+    if (isOriginTemplate(grant) || isWithinOrigin(origin, parseOrigin(originOf(grant)))) continue;
+    const message = "has no effect, as no tool of this rule sends requests there: remove it";
+    flaws.push({ path: ["capabilities", "net", index], message, isUseless: true, isOfAll: true });
+  }
   const own = use.capabilities?.secrets ?? [];
+  for (const [index, name] of own.entries()) {
+    if (needs.secrets.includes(name)) continue;
+    const message = "has no effect, as no tool of this rule sends this secret: remove it";
+    flaws.push({ path: ["capabilities", "secrets", index], message, isUseless: true, isOfAll: true });
+  }
   for (const name of needs.secrets) {
     if (!capabilities.secrets?.includes(name)) {
       const message = `the tool needs 'secrets: [${name}]', which the matching rules do not all grant`;
@@ -119,6 +132,23 @@ function needFlaws({ use, capabilities }: LocatedGrant, { remote }: Tool): reado
     }
   }
   return flaws;
+}
+
+/** Files, directories and variables that are not there. */
+function missingFlaws({ use }: LocatedGrant, { mode }: Sandbox): readonly GrantFlaw[] {
+  const { fs = [], env = [] } = use.capabilities ?? {};
+  return [
+    ...fs.flatMap((grant, index): readonly GrantFlaw[] => {
+      const message = whyMissing(grant);
+      return message === undefined ? [] : [{ path: ["capabilities", "fs", index], message, isUseless: true }];
+    }),
+    ...env.flatMap((name, index): readonly GrantFlaw[] => {
+      if (mode !== "process" || process.env[name] !== undefined) return [];
+      const message =
+        "the variable is not set where this runs, so that programs do not get it: set it, or remove this";
+      return [{ path: ["capabilities", "env", index], message, isUseless: true }];
+    }),
+  ];
 }
 
 /** Files and directories that a program does not see where it looks for them. */

@@ -28,7 +28,7 @@ export async function keyOf(
   place: JournalPlace,
   keyFile: string | undefined,
 ): Promise<{ readonly directory: string; readonly key: string | undefined }> {
-  const given = keyFile === undefined ? undefined : await readKey(keyFile);
+  const given = keyFile === undefined ? undefined : await readText(keyFile);
   if ("directory" in place) return { directory: await existing(place.directory), key: given };
   const problems: ConfigError["problems"][number][] = [];
   const options = await loadJournalOptions(await readConfigFile(place.config), problems);
@@ -37,7 +37,8 @@ export async function keyOf(
   return { directory: await existing(options.directory), key: given ?? options.key };
 }
 
-async function readKey(file: string): Promise<string> {
+/** @throws {UsageError} as a rejection, if the file cannot be read. */
+export async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {

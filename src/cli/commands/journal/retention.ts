@@ -1,9 +1,9 @@
 import { archiveJournal } from "../../../journal/archive-journal.ts";
-import { forgetSession } from "../../../journal/sealed/forget-session.ts";
+import { forgetSession } from "../../../journal/sealed/session-keys.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { directoryOf, type JournalPlace, keyOf } from "./place.ts";
+import { directoryOf, type JournalPlace, keyOf, readText } from "./place.ts";
 
 /** Options of `sandgate journal archive`. */
 interface ArchiveOptions {
@@ -13,20 +13,26 @@ interface ArchiveOptions {
   readonly before: number;
   /** The file of the journal's signing key, if no config names it. */
   readonly keyFile: string | undefined;
+  /** The files of verifier keys that it had before. */
+  readonly earlierKeys: readonly string[];
 }
 
 /** Moves the old files of a journal away, and says where its chain begins then. */
 export async function archive(
-  { place, to, before, keyFile }: ArchiveOptions,
+  { place, to, before, keyFile, earlierKeys }: ArchiveOptions,
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const { directory, key } = await keyOf(place, keyFile);
-  const archived = await archiveJournal({ directory, to, before, ...(key !== undefined && { key }) }).catch(
-    (error: unknown) => {
-      if (error instanceof TypeError) throw new UsageError(shown`${error.message}`);
-      throw error;
-    },
-  );
+  const archived = await archiveJournal({
+    directory,
+    to,
+    before,
+    ...(key !== undefined && { key }),
+    ...(earlierKeys.length > 0 && { earlierKeys: await Promise.all(earlierKeys.map(readText)) }),
+  }).catch((error: unknown) => {
+    if (error instanceof TypeError) throw new UsageError(shown`${error.message}`);
+    throw error;
+  });
   await print(
     stdout,
     archived === undefined

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { MachinesReport } from "../../../journal/verify/machines/report.ts";
 import { verifyJournals } from "../../../journal/verify/machines/verify-journals.ts";
 import type { JournalReport } from "../../../journal/verify/report.ts";
@@ -8,6 +8,7 @@ import type { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";
 import { showProgress } from "../../terminal/progress.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { readText } from "./place.ts";
 
 /** Options of `sandgate journal verify`. */
 interface VerifyOptions {
@@ -93,14 +94,6 @@ function describe({ first, last, archived, torn, contradiction, checkpoints }: J
     lines.push(shown`${kind} at ${place}${file === undefined ? "" : ` in ${file}`}: ${message}`);
   }
   return lines;
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    throw new UsageError(shown`cannot read '${path}': ${(error as Error).message}`);
-  }
 }
 
 async function orUsageError<Report>(step: () => Promise<Report>): Promise<Report> {

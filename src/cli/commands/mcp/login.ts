@@ -2,7 +2,7 @@ import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/read-file.ts";
 import { logIn, logOut, type OAuthServerOptions } from "../../../mcp/import/log-in.ts";
 import { shown } from "../../../rendering/shown.ts";
-import { loadMcp } from "../../config/mcp/load-mcp.ts";
+import { loadMcp } from "../../config/load-mcp.ts";
 import { link } from "../../terminal/link.ts";
 import {
   EXIT_INTERRUPTED,

@@ -4,7 +4,7 @@ import type { Tool } from "../../../engine/tool.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { DefinitionLock } from "../../../pins/definition-lock.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
-import type { ImportTools, McpConfig } from "../../config/mcp/load-mcp.ts";
+import type { ImportTools, McpConfig } from "../../config/load-mcp.ts";
 import { ConfiguredServers } from "./servers.ts";
 
 /**
@@ -16,20 +16,9 @@ export class PinnedServers implements AsyncDisposable {
 
   /** For `loadConfig`. */
   readonly importTools: ImportTools = async (given) => {
-    const { source, mcp, lock, registry } = given;
+    const { mcp, lock } = given;
     const known = Object.keys(mcp.servers).filter((server) => lock !== undefined && isPinned(server, lock));
-    const problems: ConfigProblem[] = [];
-    if (lock !== undefined && known.length > 0) {
-      for (const [server, tool] of await pinnedTools(lock, mcp, known)) {
-        try {
-          registry.register(tool);
-        } catch (error) {
-          if (!(error instanceof ToolRegistrationError) && !(error instanceof SchemaError)) throw error;
-          const message = `the tool '${tool.name}' in the lock cannot be registered: ${error.message}`;
-          problems.push(source.problem(["mcp", "servers", server], message, "warning", "key"));
-        }
-      }
-    }
+    const problems = await registerPinned(given, known);
     const others = Object.entries(mcp.servers).filter(([server]) => !known.includes(server));
     const started = { ...given, mcp: { ...mcp, servers: Object.fromEntries(others) } };
     return [...problems, ...(await this.#unknown.importTools(started))];
@@ -38,6 +27,25 @@ export class PinnedServers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#unknown[Symbol.asyncDispose]();
   }
+}
+
+/** Registers the tools of the lock that come from these servers. */
+export async function registerPinned(
+  { source, mcp, lock, registry }: Parameters<ImportTools>[0],
+  servers: readonly string[],
+): Promise<readonly ConfigProblem[]> {
+  if (lock === undefined || servers.length === 0) return [];
+  const problems: ConfigProblem[] = [];
+  for (const [server, tool] of await pinnedTools(lock, mcp, servers)) {
+    try {
+      registry.register(tool);
+    } catch (error) {
+      if (!(error instanceof ToolRegistrationError) && !(error instanceof SchemaError)) throw error;
+      const message = `the tool '${tool.name}' in the lock cannot be registered: ${error.message}`;
+      problems.push(source.problem(["mcp", "servers", server], message, "warning", "key"));
+    }
+  }
+  return problems;
 }
 
 function isPinned(server: string, { tools, servers }: DefinitionLock): boolean {
@@ -76,7 +84,10 @@ async function pinnedTools(
     const name = isOwnName ? wireName(origin.tool) : importedToolName(server, origin.tool);
     const { title, description, inputSchema, annotations, tags } = definition;
     const tool = {
-      ...{ name, description, inputSchema, sideEffects: imported.classOf(name, annotations) },
+      name,
+      description,
+      inputSchema,
+      sideEffects: imported.classOf(name, annotations),
       ...(title !== undefined && { title }),
       ...(annotations !== undefined && { annotations }),
       ...(tags !== undefined && { tags }),

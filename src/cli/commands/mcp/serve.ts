@@ -9,9 +9,9 @@ import { openMcpServer } from "../../../mcp/server/mcp-server.ts";
 import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { openSessions } from "../../../sessions/sessions.ts";
 import { loadConfig } from "../../config/load-config.ts";
+import { logWarnings, openLog } from "../../config/load-log.ts";
 import { loadServer } from "../../config/server/load-server.ts";
 import { missingLock } from "../../config/tools/load-lock.ts";
-import { logWarnings, openLog } from "../../terminal/open-log.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal/terminal.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
 import { ConfiguredServers } from "./servers.ts";
@@ -25,7 +25,7 @@ interface ServeMcpOptions {
 
 /**
  * Serves the tools of a config, and those of its MCP servers, to one client over standard input and output, until the client closes its end. The log goes to
- * standard error. The sessions are kept in memory.
+ * standard error. The sessions are retained in memory.
  *
  * @throws {ConfigError} if the config is invalid.
  */
@@ -55,14 +55,21 @@ export async function serveMcp(
   events.on(logCalls(log));
   const { confirmations, limits, mode } = loaded.sessions;
   await using sessions = await openSessions({
-    ...{ ...context, registry, policy, sandboxes, events },
+    ...context,
+    registry,
+    policy,
+    sandboxes,
+    events,
     ...(journal && { journal }),
     ...(confirmations && { confirmations }),
     ...(limits && { limits }),
   });
   const { oauth: _oauth, ...options } = mcp;
   await using server = await openMcpServer({
-    ...{ ...options, sessions, registry, events },
+    ...options,
+    sessions,
+    registry,
+    events,
     ...(servers.hasServers && { imported: () => servers.offers() }),
     session: () => ({
       ...(mode !== undefined && { mode }),

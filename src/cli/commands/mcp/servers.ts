@@ -6,12 +6,12 @@ import type { McpServer } from "../../../mcp/server/mcp-server.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { McpNotice, OnMcpNotice } from "../../../sandboxes/remote/mcp-client/notice.ts";
 import type { McpCallIdentity } from "../../../tool/implementations/mcp-implementation.ts";
-import type { ImportTools } from "../../config/mcp/load-mcp.ts";
+import type { ImportTools } from "../../config/load-mcp.ts";
 
 /** The server of MCP before the servers of a config. */
 type Gateway = Pick<McpServer, "clientOf" | "toolsChanged" | "resourcesChanged" | "promptsChanged">;
 
-/** Notices that are kept until there is a log. */
+/** Notices that are retained until there is a log. */
 const MAX_KEPT = 1_000;
 
 /** The MCP servers of a config, while a command runs. */
@@ -66,7 +66,10 @@ export class ConfiguredServers implements AsyncDisposable {
     const onNotice = (notice: McpNotice): void => {
       const { kind, server, message } = notice;
       if (isOpening && kind === "problem") {
-        problems.push(source.problem(["mcp", "servers", server], message, "warning", "key"));
+        const problem = source.problem(["mcp", "servers", server], message, "warning", "key");
+        // A server that cannot be connected to is started twice.
+        if (!problems.some((other) => other.line === problem.line && other.message === message))
+          problems.push(problem);
       }
       if (this.#listener !== undefined) this.#listener(notice);
       else if (this.#kept.length < MAX_KEPT) this.#kept.push(notice);
@@ -94,6 +97,12 @@ export class ConfiguredServers implements AsyncDisposable {
     }
     return problems;
   };
+
+  /** The names of the servers that could not be reached. */
+  get unreached(): readonly string[] {
+    const { servers } = this.#next ?? this.#current ?? { servers: new Map() };
+    return [...servers].flatMap(([name, { problem }]) => (problem === undefined ? [] : [name]));
+  }
 
   #offersChanged(): void {
     this.#gateway?.resourcesChanged();

@@ -1,19 +1,22 @@
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { parseJson } from "../../../json/parse.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import { NO_ORIGINS, type PolicyExplanation } from "../../../policy/explanation.ts";
+import { type ExplainedRule, NO_ORIGINS, type PolicyExplanation } from "../../../policy/explanation.ts";
+import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
+import { formatLimit, type LimitName } from "../../../policy/grant/limits.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
-import type { PolicySuggestion } from "../../../policy/remedy/policy-suggestion.ts";
+import type { PolicySuggestion, SuggestedChange } from "../../../policy/remedy/suggest-change.ts";
 import { suggestChange } from "../../../policy/remedy/suggest-change.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
+import { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";
 import { CALL_SHAPE, type WrittenCall } from "../../policy-cases/case-shape.ts";
 import { requestOf } from "../../policy-cases/request.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { describeExplanation } from "./describe-explanation.ts";
-import { describeSuggestion } from "./describe-suggestion.ts";
 import { loadConfiguredPolicy } from "./load.ts";
+
+const MATCHED = { yes: "matches", no: "does not match", unclear: "may match" } as const;
 
 /** Options of `sandgate policy explain`. */
 interface ExplainCommand {
@@ -98,4 +101,81 @@ function usageError(
 ): UsageError {
   const texts = flaws.map(({ path, message }) => shown`--${path.join(".")}: ${message}`);
   return new UsageError(joinShown(texts, "; "));
+}
+
+/** Describes a change of the policy that would allow a call, or why there is none to suggest. */
+function describeSuggestion(suggestion: PolicySuggestion): readonly ShownText[] {
+  if ("withheld" in suggestion) return [shown`no change is suggested: ${suggestion.withheld}`];
+  const { decision, exactly } = suggestion;
+  const outcome = decision === "ask" ? ", once a person confirms it" : "";
+  return [
+    shown`to allow the call${outcome}: ${suggestion.text}`,
+    ...describeChange(suggestion),
+    ...(exactly === undefined
+      ? []
+      : [shown`or to allow exactly this call: ${exactly.text}`, ...describeChange(exactly)]),
+  ];
+}
+
+function describeChange({ yaml, widens }: Pick<SuggestedChange, "yaml" | "widens">): readonly ShownText[] {
+  return [
+    // Visible ASCII, to be copied as it is.
+    new ShownText(yaml.trimEnd(), { isData: true }),
+    ...widens.map((line) => shown`  this also allows ${line}`),
+  ];
+}
+
+/** Describes an explanation in prose, one line for each thing that it says. */
+export function describeExplanation(tool: string, explanation: PolicyExplanation): readonly ShownText[] {
+  const { rules } = explanation;
+  return [
+    headline(tool, explanation),
+    ...(rules.length === 0 ? [shown`  no rule names the tool`] : rules.map(describeRule)),
+    ...describeGrant(explanation),
+  ];
+}
+
+function headline(tool: string, { decision }: PolicyExplanation): ShownText {
+  switch (decision.decision) {
+    case "allow":
+      return shown`allow: ${tool} runs in ${decision.grant.sandbox}`;
+    case "ask":
+      return decision.grant === undefined
+        ? shown`ask: ${tool} is denied, since no rule grants it anything that a person could confirm`
+        : shown`ask: ${tool} runs in ${decision.grant.sandbox} once a person confirms: '${decision.question}'`;
+    case "deny":
+      return shown`deny: ${tool} does not run: ${decision.reason}`;
+  }
+}
+
+function describeRule({ name, effect, matched, why }: ExplainedRule): ShownText {
+  const consequence =
+    matched !== "unclear"
+      ? ""
+      : effect === "allow"
+        ? ", so it only restricts what other rules grant"
+        : ", so it applies";
+  return shown`  '${name}' (${effect}) ${MATCHED[matched]}: ${why}${consequence}`;
+}
+
+function describeGrant({ decision, ...origins }: PolicyExplanation): readonly ShownText[] {
+  if (decision.decision === "deny" || decision.grant === undefined) return [];
+  const { sandbox, limits, capabilities } = decision.grant;
+  const rulesOf = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(", ");
+  return [
+    shown`  sandbox ${sandbox}: from '${origins.sandbox ?? ""}'`,
+    ...Object.entries(origins.limits).map(([name, rule]) => {
+      const limit = name as LimitName;
+      return shown`  limit ${WRITTEN_NAMES[limit]} ${formatLimit(limit, limits[limit] ?? 0)}: from '${rule}'`;
+    }),
+    ...Object.entries(origins.capabilities).map(([name, rules]) => {
+      const value = JSON.stringify(capabilities[name as keyof typeof capabilities]);
+      return shown`  capability ${name} ${value}: from ${rulesOf(rules)}`;
+    }),
+    ...Object.entries(origins.withheld).map(([name, rules]) =>
+      rules.length === 0
+        ? shown`  no capability ${name}: the rules grant nothing of it in common`
+        : shown`  no capability ${name}: not granted by ${rulesOf(rules)}`,
+    ),
+  ];
 }

@@ -1,15 +1,15 @@
 import { ConfigError } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/read-file.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
-import { KeptInputs } from "../../../journal/kept-inputs.ts";
+import { RecordedInputs } from "../../../journal/recorded-inputs.ts";
 import { directoryOf } from "../../../journal/storage/file-names.ts";
 import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { loadAllTools, registerOffers } from "../../config/load-all-tools.ts";
+import { isCedarEntry, loadCedar } from "../../config/load-cedar.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { isCedarEntry, loadCedar } from "../../config/policy/load-cedar.ts";
-import { loadPolicy } from "../../config/policy/load-policy.ts";
+import { loadPolicy } from "../../config/load-policy.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
 import { PinnedServers } from "../mcp/pinned-servers.ts";
@@ -35,7 +35,7 @@ export async function loadConfiguredPolicy(
 
 /**
  * Loads a policy from a policy file, from a file with a policy in Cedar, or from a config that has any. Rules are not
- * checked against tools. The schema of policies in Cedar is made of the tools of the config, and of those that were kept
+ * checked against tools. The schema of policies in Cedar is made of the tools of the config, and of those that were retained
  * for calls that were recorded.
  *
  * @param journals The directories of the journals that kept tools, or files of them.
@@ -43,20 +43,20 @@ export async function loadConfiguredPolicy(
  */
 export async function loadAnyPolicy(file: string, journals: readonly string[]): Promise<RuntimePolicy> {
   const source = await readConfigFile(file);
-  if (isCedarEntry(source.at([]))) return loadCedar(source, [], await keptTools(journals));
+  if (isCedarEntry(source.at([]))) return loadCedar(source, [], await journalTools(journals));
   if (source.at(["policy"]) === undefined) return readPolicy(source, []).policy;
   const { policy, problems } = await loadPolicy(source, undefined, async () => {
-    // A tool that cannot be loaded may have been kept. If it was not, the policies that name it are invalid.
+    // A tool that cannot be loaded may have been retained. If it was not, the policies that name it are invalid.
     await using servers = new PinnedServers();
     const { subjects } = await loadAllTools(source, [], servers.importTools);
-    return byName([...(await keptTools(journals)), ...subjects]);
+    return byName([...(await journalTools(journals)), ...subjects]);
   });
   if (policy === undefined) throw new ConfigError(problems);
   return policy;
 }
 
-async function keptTools(journals: readonly string[]): Promise<readonly PolicyTool[]> {
-  const kept = await Promise.all(journals.map((place) => new KeptInputs(directoryOf(place)).tools()));
+async function journalTools(journals: readonly string[]): Promise<readonly PolicyTool[]> {
+  const kept = await Promise.all(journals.map((place) => new RecordedInputs(directoryOf(place)).tools()));
   return byName(kept.flatMap((tools) => [...tools.values()]));
 }
 

@@ -2,7 +2,7 @@ import { ConfigError, formatProblem } from "../../../config/problem.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import type { LocatedProof } from "../../config/policy/load-policy.ts";
+import type { LocatedProof } from "../../config/load-policy.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { PinnedServers } from "../mcp/pinned-servers.ts";

@@ -1,8 +1,12 @@
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigSource } from "../../../config/source.ts";
 import type { ExecutorOptions } from "../../../executor/options.ts";
 import type { JournalOptions } from "../../../journal/options.ts";
+import { canonicalText } from "../../../json/canonical.ts";
+import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { Log } from "../../../log/log.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
+import { ShadowPolicy } from "../../../policy/shadow-policy.ts";
 import type { RestateOptions } from "../../../restate/sessions/restate-options.ts";
 import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
 import { loadConfig } from "../../config/load-config.ts";
@@ -12,8 +16,43 @@ import type { SessionsConfig } from "../../config/load-sessions.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../../config/server/load-server.ts";
 import { missingLock } from "../../config/tools/load-lock.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
-import { withShadow } from "./log-differences.ts";
-import { reloadProblems } from "./reload-problems.ts";
+
+/** The parts of a server that are on if they are there. */
+interface ServedParts {
+  readonly executor?: boolean;
+  readonly console?: object | undefined;
+}
+
+/** What a reload does not change, by its keys. */
+type FixedEntries = ReadonlyMap<string, string>;
+
+const FIXED_ENTRIES = [
+  "journal",
+  "sessions",
+  "durable",
+  "sandboxes",
+  "redaction",
+  "timeouts",
+  "unhandledErrors",
+  "resultBudget",
+];
+
+/** Entries of which a reload changes these members, or says otherwise that it does not. */
+const RELOADED_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  confirmations: ["modes"],
+  log: ["level"],
+  server: [
+    "keys",
+    "token",
+    "tokenName",
+    "certificates",
+    "credentials",
+    "tls",
+    "sessions",
+    "executor",
+    "console",
+  ],
+};
 
 export type Tools = Pick<ExecutorOptions, "registry" | "policy">;
 
@@ -32,6 +71,8 @@ export interface LoadedConfig {
   readonly durable: RestateOptions | undefined;
   readonly sandboxOptions: SandboxesOptions;
   readonly journalOptions: JournalOptions | undefined;
+  /** What a reload does not change. */
+  readonly fixed: FixedEntries;
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -43,7 +84,7 @@ export interface LoadedConfig {
 export async function load(
   file: string,
   servers: ConfiguredServers,
-  before?: Pick<LoadedConfig, "served" | "options">,
+  before?: Pick<LoadedConfig, "served" | "options" | "fixed">,
   hasConsole = false,
 ): Promise<LoadedConfig> {
   const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file, servers);
@@ -51,6 +92,7 @@ export async function load(
   const warnings = [...problems, ...missingLock(source, loaded.lock)];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (!hasConsole && before !== undefined) warnings.push(...reloadProblems(source, before.served, served));
+  if (before !== undefined) warnings.push(...unchangedEntries(source, before.fixed));
   // TLS that is not valid was reported, and is none that ceases.
   const hasTls = source.at(["server", "tls"]) !== undefined;
   if (before !== undefined && (before.options.tls !== undefined) !== hasTls) {
@@ -65,9 +107,88 @@ export async function load(
   const tools = { registry, policy };
   const budgeted = { ...sessions, ...(resultBudget && { resultBudget }) };
   const own = { options, dropsNetwork, served, sessions: budgeted, durable, shadow };
-  return { tools, context: ownContext, log, ...own, sandboxOptions, journalOptions, warnings };
+  const fixed = fixedEntries(source);
+  return { tools, context: ownContext, log, ...own, sandboxOptions, journalOptions, fixed, warnings };
 }
 
 export function toolsOf({ tools: { registry, policy }, shadow }: LoadedConfig, log: Log): Tools {
   return { registry, policy: withShadow(policy, shadow, log) };
+}
+
+/** Returns a policy that writes to the log what the candidate would decide otherwise; the policy itself without one. */
+function withShadow(policy: RuntimePolicy, candidate: RuntimePolicy | undefined, log: Log): RuntimePolicy {
+  if (candidate === undefined) return policy;
+  const { revision: candidateRevision } = candidate;
+  return new ShadowPolicy(policy, candidate, (difference) => {
+    const { request, active, candidate: other, change, changes, failure } = difference;
+    const { callId, sessionId, tool, canonical } = request;
+    const fields = {
+      callId,
+      sessionId,
+      toolName: tool.name,
+      argumentDigest: canonical.digest,
+      change,
+      changes,
+      decision: active.decision,
+      rules: active.rules,
+      candidateDecision: other?.decision,
+      candidateRules: other?.rules,
+      candidateRevision,
+      failure,
+    };
+    log.write({ level: "info", event: "policy.difference", fields });
+  });
+}
+
+/** Returns what a reload does not change, with its texts. */
+function fixedEntries(source: ConfigSource): FixedEntries {
+  const found = new Map<string, string>();
+  const add = (path: readonly string[], value: JsonValue | undefined): void => {
+    if (value !== undefined) found.set(path.join("."), canonicalText(value));
+  };
+  for (const name of FIXED_ENTRIES) add([name], source.at([name]));
+  for (const [name, reloaded] of Object.entries(RELOADED_MEMBERS)) {
+    const entry = source.at([name]);
+    if (!isJsonObject(entry)) continue;
+    for (const [key, value] of Object.entries(entry)) if (!reloaded.includes(key)) add([name, key], value);
+  }
+  return found;
+}
+
+/**
+ * Warns of what has changed in a config and holds only after a restart.
+ *
+ * @param before What the server runs with.
+ */
+function unchangedEntries(source: ConfigSource, before: FixedEntries): readonly ConfigProblem[] {
+  const now = fixedEntries(source);
+  return [...new Set([...before.keys(), ...now.keys()])]
+    .filter((path) => before.get(path) !== now.get(path))
+    .map((path) =>
+      source.problem(path.split("."), `a reload does not change '${path}': restart the server`, "warning"),
+    );
+}
+
+/**
+ * Finds what a reload cannot do: it switches neither the sessions nor the executor beside them, which is an error, nor the
+ * console on or off.
+ *
+ * @param before What the server serves; `undefined` if it has no sessions.
+ */
+function reloadProblems(
+  source: ConfigSource,
+  before: ServedParts | undefined,
+  served: ServedParts | undefined,
+): readonly ConfigProblem[] {
+  if ((before === undefined) !== (served === undefined)) {
+    const message = "a reload cannot switch the sessions on or off: restart the server";
+    return [source.problem(["server", "sessions"], message)];
+  }
+  if (before?.executor !== served?.executor) {
+    const message = "a reload cannot switch the executor on or off: restart the server";
+    return [source.problem(["server", "executor"], message)];
+  }
+  if ((before?.console === undefined) === (served?.console === undefined)) return [];
+  const message = "a reload cannot switch the console on or off: restart the server";
+  return [source.problem(["server", "console"], message, "warning")];
 }

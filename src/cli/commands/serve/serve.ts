@@ -1,3 +1,4 @@
+import type { ToolCall } from "../../../engine/call/call.ts";
 import { EventStream } from "../../../engine/call/events.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
 import type { RefusedRequest } from "../../../executor/http/refused-request.ts";
@@ -7,27 +8,100 @@ import { logCalls } from "../../../log/call-log.ts";
 import { LoggedWarnings } from "../../../log/logged-warnings.ts";
 import { mcpEntry } from "../../../log/mcp-entry.ts";
 import { handshakeEntry, refusalEntry } from "../../../log/refusal-entry.ts";
+import type { SuspensionStore } from "../../../programs/stores/suspension-store.ts";
+import type { Suspensions } from "../../../programs/suspension/suspensions.ts";
 import { shown } from "../../../rendering/shown.ts";
+import type { RestateRuntime } from "../../../restate/sessions/open-restate.ts";
 import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { AdminOptions } from "../../../server/admin.ts";
+import type { SessionMode } from "../../../sessions/modes/mode.ts";
+import type { Sessions } from "../../../sessions/sessions.ts";
+import { logWarnings, openLog } from "../../config/load-log.ts";
 import { UsageError } from "../../errors.ts";
 import { link } from "../../terminal/link.ts";
-import { logWarnings, openLog } from "../../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { makeCalls } from "../console/make-calls.ts";
-import { withOwnConsole } from "../console/own-console.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
+import { operatorId, withOwnConsole } from "../own-console.ts";
 import { readMessage } from "../read-message.ts";
-import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 import { adminEntry, fieldsOf, noticeEntry } from "./entries.ts";
-import { load, toolsOf } from "./load.ts";
-import { openDurable } from "./open-durable.ts";
-import { openPrograms } from "./open-programs.ts";
+import { type LoadedConfig, load, toolsOf } from "./load.ts";
 import { reload } from "./reload.ts";
-import { Reloads } from "./reloads.ts";
 import { start } from "./start.ts";
-import { Termination } from "./termination.ts";
+
+/** This process cannot drop the network. `message` says what to do. */
+class DropNetworkError extends Error {
+  override readonly name = "DropNetworkError";
+}
+
+/** The part of Node's permission model that is used here. Node 26.3 added `drop`. */
+interface Permissions {
+  has(scope: string): boolean;
+  drop?(scope: string): void;
+}
+
+/**
+ * Runs a function on each SIGHUP, one run at a time. Signals that arrive during a run cause one more, as do those that
+ * arrive before {@link begin}.
+ */
+class Reloads implements Disposable {
+  #reload: (() => Promise<void>) | undefined;
+  #isRunning = false;
+  #isDue = false;
+
+  constructor() {
+    process.on("SIGHUP", this.#onSignal);
+  }
+
+  /** @param reload Must not reject. */
+  begin(reload: () => Promise<void>): void {
+    this.#reload = reload;
+    if (this.#isDue) void this.#run();
+  }
+
+  readonly #onSignal = (): void => {
+    this.#isDue = true;
+    if (this.#reload !== undefined && !this.#isRunning) void this.#run();
+  };
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#isDue) {
+      this.#isDue = false;
+      await this.#reload?.();
+    }
+    this.#isRunning = false;
+  }
+
+  [Symbol.dispose](): void {
+    process.off("SIGHUP", this.#onSignal);
+  }
+}
+
+/** Waits for SIGTERM or an interruption. Only the first one is handled: a second one ends the process at once. */
+class Termination implements Disposable {
+  /** Resolves to what requested it. */
+  readonly requested: Promise<"SIGTERM" | "interruption">;
+  #stop = (): void => {};
+
+  constructor({ signal }: Terminal) {
+    this.requested = new Promise((resolve) => {
+      const terminate = (): void => resolve("SIGTERM");
+      const interrupt = (): void => resolve("interruption");
+      process.once("SIGTERM", terminate);
+      signal?.addEventListener("abort", interrupt);
+      if (signal?.aborted) interrupt();
+      this.#stop = () => {
+        process.off("SIGTERM", terminate);
+        signal?.removeEventListener("abort", interrupt);
+      };
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+  }
+}
 
 /** Options of `sandgate serve`. */
 interface ServeOptions {
@@ -96,12 +170,10 @@ export async function serve(
   const durable = await openDurable(loaded);
   await using suspensions = await openPrograms(loaded, durable?.programs);
   const administered = { ...admin, ...(history && { history }) };
-  await using server = await start(
-    ...([serving, administered, loaded, log, servers, suspensions, durable] as const),
-  );
+  await using server = await start(serving, administered, loaded, { log, servers, suspensions, durable });
   if ("mcp" in server) servers.serveThrough(server.mcp);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
-  reloads.begin(() => reload(server, config, loaded, log, journal, servers, hasConsole));
+  reloads.begin(() => reload(server, config, loaded, { log, journal, servers, hasConsole }));
   const { address } = server;
   log.write({ level: "info", event: "server.started", fields: { address, ...fieldsOf(tools) } });
   await print(terminal.stdout, shown`listening on ${address}`);
@@ -130,4 +202,90 @@ function orUsageError(step: () => void): void {
       throw new UsageError(shown`cannot drop the network: ${error.message}`);
     throw error;
   }
+}
+
+/** Makes calls in a session of the user of this process, and does not wait for them: some may wait for a person. */
+async function makeCalls(
+  sessions: Sessions,
+  calls: readonly ToolCall[],
+  mode: SessionMode | undefined,
+  onProblem: (error: unknown) => void,
+): Promise<void> {
+  const principal = { id: operatorId(), kind: "user" } as const;
+  const session = await sessions.open({ principal, ...(mode !== undefined && { mode }) });
+  session.turn().dispatchAll(calls).catch(onProblem);
+}
+
+/**
+ * Opens what keeps the sessions of several servers, and runs their calls, if the config says so. The server closes it.
+ *
+ * @throws {UsageError} if Restate cannot be used, or no sessions are served.
+ */
+async function openDurable({
+  served,
+  durable,
+}: Pick<LoadedConfig, "served" | "durable">): Promise<RestateRuntime | undefined> {
+  if (durable === undefined) return undefined;
+  if (served === undefined)
+    throw new UsageError(shown`durable needs sessions: set server.sessions in the config`);
+  // Loaded only for those who need it.
+  const { openRestate } = await import("../../../restate/sessions/open-restate.ts");
+  try {
+    return await openRestate(durable);
+  } catch (error) {
+    throw new UsageError(shown`cannot use Restate: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Opens what keeps the programs of served sessions while they wait, if the config says so. Close it after the server.
+ *
+ * @param shared Where several servers keep them. Default: in the file that the config names.
+ * @throws {UsageError} if the keys or the store cannot be opened.
+ */
+async function openPrograms(
+  { served, sessions: { programs } }: Pick<LoadedConfig, "served" | "sessions">,
+  shared?: SuspensionStore,
+): Promise<Suspensions | undefined> {
+  if (served === undefined || programs === undefined) return undefined;
+  // Loaded only for those who keep programs.
+  const { openSuspensions } = await import("../../../programs/suspension/suspensions.ts");
+  const { readSuspensionKeys } = await import("../../../programs/suspension/keys.ts");
+  const { SqliteSuspensionStore } = await import("../../../programs/stores/sqlite-store.ts");
+  try {
+    const keys = readSuspensionKeys(programs.keysFile);
+    return openSuspensions({ keys, store: shared ?? new SqliteSuspensionStore(programs.storeFile) });
+  } catch (error) {
+    throw new UsageError(shown`cannot keep programs: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Checks that this process can drop the network for good: it needs Node's permission model, and must not be able to
+ * start threads or processes or load addons, which would have the network again.
+ *
+ * @throws {DropNetworkError} if it cannot.
+ */
+function checkDropNetwork(): void {
+  const { permission } = process as { readonly permission?: Permissions };
+  if (permission === undefined) {
+    throw new DropNetworkError("it needs Node's permission model: start node with --permission");
+  }
+  if (typeof permission.drop !== "function") throw new DropNetworkError("it needs Node 26.3 or later");
+  if (permission.has("worker") || permission.has("child") || permission.has("addon")) {
+    throw new DropNetworkError(
+      "node must not be started with --allow-worker, --allow-child-process or --allow-addons",
+    );
+  }
+}
+
+/**
+ * Drops the network for good. Open sockets stay open, but no new ones can be opened.
+ *
+ * @throws {DropNetworkError} like {@link checkDropNetwork}.
+ */
+function dropNetwork(): void {
+  checkDropNetwork();
+  process.permission.drop("net");
+  if (process.permission.has("net")) throw new DropNetworkError("Node did not drop the permission");
 }

@@ -16,19 +16,22 @@ import { UsageError } from "../../errors.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
 import type { LoadedConfig } from "./load.ts";
 
+interface StartedParts {
+  readonly log: Log;
+  readonly servers: ConfiguredServers;
+  /** Stores the programs of the sessions while they wait. The server does not close it. */
+  readonly suspensions: CallSuspensions | undefined;
+  readonly durable: DurableRuntime | undefined;
+}
+
 /**
  * Starts a server of sessions if the config says so, and otherwise an executor.
- *
- * @param suspensions Keeps the programs of the sessions while they wait. The server does not close it.
  */
 export async function start(
   options: ExecutorOptions,
   admin: Pick<ServerOptions, keyof AdminOptions | "history">,
   { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
-  log: Log,
-  servers: ConfiguredServers,
-  suspensions: CallSuspensions | undefined,
-  durable: DurableRuntime | undefined,
+  { log, servers, suspensions, durable }: StartedParts,
 ): Promise<Executor | Server> {
   try {
     if (served === undefined) return await startExecutor(options);
@@ -40,7 +43,10 @@ export async function start(
     const onProblem = (message: string): void =>
       log.write({ level: "warn", event: "mcp.problem", fields: { message } });
     return await startServer({
-      ...{ ...options, ...admin, ...access, sessions: { ...rest, ...kept, workspaces } },
+      ...options,
+      ...admin,
+      ...access,
+      sessions: { ...rest, ...kept, workspaces },
       ...(suspensions && { suspensions }),
       ...(mcp && {
         mcp: { ...mcp, ...(servers.hasServers && { imported: () => servers.offers() }), onProblem },

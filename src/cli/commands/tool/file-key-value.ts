@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { isNewerFormat, newerFormatText } from "../../../base/file-format.ts";
 import { FileLock } from "../../../base/file-lock.ts";
+import { guardFiles } from "../../../base/guarded-files.ts";
 import type { KeyValueStore, KeyValueStores } from "../../../key-value/key-value-store.ts";
 import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
 import { shown } from "../../../rendering/shown.ts";
@@ -50,6 +51,7 @@ export class FileKeyValue implements KeyValueStores {
    * @throws {UsageError} if the file cannot be read, or does not have such content.
    */
   static async open(file: string): Promise<FileKeyValue> {
+    guardFiles([{ path: file }, { path: `${file}.lock` }]);
     try {
       const content = readContent(file);
       // A link stays a link.

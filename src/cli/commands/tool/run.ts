@@ -1,6 +1,7 @@
 import { access, constants } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { EventStream } from "../../../engine/call/events.ts";
+import { type DispatchEvent, EventStream } from "../../../engine/call/events.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import { ToolRegistry } from "../../../engine/registry.ts";
@@ -10,12 +11,17 @@ import type { JsonObject } from "../../../json/value.ts";
 import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
 import { allow } from "../../../policy/decision.ts";
 import { loadPolicyFile } from "../../../policy/file/load.ts";
+import type { Capabilities } from "../../../policy/grant/capabilities.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
+import type { ShownText } from "../../../rendering/shown-text.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
+import { inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
+import { guardModule } from "../../config/guard-code.ts";
+import { guardOwnCode } from "../../config/guard-packages.ts";
 import { UsageError } from "../../errors.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import {
@@ -29,9 +35,45 @@ import {
 } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { componentTool } from "./component-tool.ts";
-import { Denials } from "./denials.ts";
 import { FileKeyValue } from "./file-key-value.ts";
 import { isComponentFile, toolOfFile } from "./tool-file.ts";
+
+/** What the errors of guests say about a missing capability. */
+const NOT_GRANTED = /capabilities\.\w+ is not granted|capability '\w+', which was not granted/;
+
+/** Notes which capabilities a call lacked. */
+class Denials {
+  #capabilities: Capabilities = {};
+  #isLogged = false;
+
+  /** Receives the events of the call. */
+  note(event: DispatchEvent): void {
+    if (event.type === "tool.started") this.#capabilities = event.grant.capabilities;
+    if (event.type === "tool.log") this.#isLogged ||= /^denied: /.test(event.message);
+  }
+
+  /** Returns what the command says about the capabilities of a call, besides its log and its error. */
+  async hints(
+    { file, policy, engine }: Extract<ToolCommand, { name: "tool run" }>,
+    { success, error }: ToolExecution,
+  ): Promise<readonly ShownText[]> {
+    const hints: ShownText[] = [];
+    let isDenied = this.#isLogged || NOT_GRANTED.test(error?.message ?? "");
+    // Without the capability, a component finds no directories: it fails with an error of its own.
+    if (!success && this.#capabilities.fs === undefined && (await isComponentFile(file))) {
+      const { imports } = await inspectComponent(await readComponentBytes(file), engine && { engine });
+      const files = imports.find(({ needs }) => needs === "fs");
+      if (files !== undefined) {
+        isDenied = true;
+        hints.push(shown`${file} imports ${files.name}: without the capability 'fs', it finds no files.`);
+      }
+    }
+    if (policy === undefined && isDenied) {
+      hints.push(shown`Without --policy FILE, tool run grants no capabilities.`);
+    }
+    return hints;
+  }
+}
 
 type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
 
@@ -42,6 +84,8 @@ type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
  * @throws {UsageError} if the file cannot be read, it is not clear which tool of a component is meant, or `--store` cannot be used.
  */
 export async function runTool(command: RunCommand, { stdout, stderr, signal }: Terminal): Promise<ExitCode> {
+  guardOwnCode();
+  guardModule(resolve(command.file));
   const stores = command.store === undefined ? undefined : await FileKeyValue.open(command.store);
   const keyValue = stores ?? new MemoryKeyValue();
   await using sandboxes = await openSandboxes({ workers: { threads: 1 }, keyValue });

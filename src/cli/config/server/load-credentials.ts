@@ -12,8 +12,8 @@ import {
   type Role,
   sameKeyAs,
 } from "../../../server/access/credential.ts";
+import { readToken, TOKEN, type TokenEntry } from "../token.ts";
 import { readPublicKeyFile } from "./public-key.ts";
-import { readToken, TOKEN, type TokenEntry } from "./token.ts";
 
 /** A credential in a config. The path of its key is relative to the file. */
 export interface CredentialEntry {

@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import { enterWorkspace, guardFiles } from "../../../base/guarded-files.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { Flaw } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/source.ts";
@@ -9,14 +10,15 @@ import type { ExecutorOptions } from "../../../executor/options.ts";
 import { type Credential, needsExecutor } from "../../../server/access/credential.ts";
 import type { ServedConsole } from "../../../server/console/options.ts";
 import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";
+import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { absolutePathBeside } from "../config-path.ts";
 import { workspacePath } from "../load-sessions.ts";
+import { readToken } from "../token.ts";
 import { loadCredentials } from "./load-credentials.ts";
 import { loadMcp, type McpEntry } from "./load-mcp.ts";
 import { loadTls } from "./load-tls.ts";
 import { readPublicKeyFile } from "./public-key.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
-import { readToken } from "./token.ts";
 
 /** The `server` of a config. */
 export interface ServerConfig {
@@ -110,7 +112,11 @@ class ServerReader {
     const { listen = DEFAULT_LISTEN } = this.#entry.value;
     const address = parseListenAddress(listen);
     if (address === undefined) this.#refuse(["listen"], `must be ${LISTEN_FORM}`);
-    return address?.kind === "unix" ? `unix:${absolutePathBeside(this.#entry.file, address.path)}` : listen;
+    if (address?.kind !== "unix") return listen;
+    const path = absolutePathBeside(this.#entry.file, address.path);
+    // Another process may serve there.
+    guardFiles([{ path }]);
+    return `unix:${path}`;
   }
 
   hosts(): readonly string[] {
@@ -151,11 +157,14 @@ class ServerReader {
     }
     const { executor = false } = value;
     if (!executor) this.#refuseClients(mcp);
+    const workspaces = (value.workspaces ?? []).map((path) => workspacePath(file, path));
+    // Sessions can begin in folders of them: programs there are guarded from now on.
+    for (const path of workspaces) enterWorkspace(absolutePath(path, "a workspace"));
     return {
       executor,
       credentials: await loadCredentials(this.#entry, this.#problems, executor),
       origins: this.#origins(),
-      workspaces: (value.workspaces ?? []).map((path) => workspacePath(file, path)),
+      workspaces,
       ...(value.console === true && { console: {} }),
       ...(mcp && { mcp }),
     };

@@ -4,7 +4,7 @@ import type { ConfigEntry } from "../../../config/source.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../../executor/tls/client-certificate.ts";
 import { checkTls, type ServerTls } from "../../../executor/tls/server-tls.ts";
 import type { JsonObject } from "../../../json/value.ts";
-import { readTextBeside } from "./token.ts";
+import { readTextBeside } from "../token.ts";
 
 /** The TLS of a server in a config. The paths are relative to the file. */
 export interface TlsEntry {
@@ -73,7 +73,8 @@ export async function loadTls(entry: TlsSettings, problems: ConfigProblem[]): Pr
     return undefined;
   const { clientCertificates } = tls;
   const read = {
-    ...{ cert, key },
+    cert,
+    key,
     ...(clientCa !== undefined && { clientCa }),
     ...(clientCertificates && { clientCertificates }),
   };

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
-import { readTextBeside } from "./token.ts";
+import { readTextBeside } from "../token.ts";
 
 /**
  * Reads the public key of a client from the PEM file that an entry names at `path`.

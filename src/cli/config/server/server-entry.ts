@@ -12,10 +12,10 @@ import { DURATION, described, FLAG, PATH, SIZE, TEXTS } from "../../../config/de
 import { type CompiledShape, compileShape, type Flaw, mapOf, TEXT } from "../../../config/shape.ts";
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
 import type { JsonObject } from "../../../json/value.ts";
+import { TOKEN, type TokenEntry } from "../token.ts";
 import { CREDENTIAL, type CredentialEntry } from "./load-credentials.ts";
 import { MCP, type McpEntry } from "./load-mcp.ts";
 import { TLS, type TlsEntry } from "./load-tls.ts";
-import { TOKEN, type TokenEntry } from "./token.ts";
 
 const COUNT: JsonObject = {
   type: "integer",

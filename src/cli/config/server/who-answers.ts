@@ -44,7 +44,9 @@ export function whoAnswers({ served, mcp, options }: ServerConfig): readonly Ans
   if (executor) {
     const { keys = new Map(), token, tokenName = "token", certificates = [] } = options;
     const clients = [
-      ...[...keys.keys(), ...(token === undefined ? [] : [tokenName]), ...certificates.map(({ id }) => id)],
+      ...keys.keys(),
+      ...(token === undefined ? [] : [tokenName]),
+      ...certificates.map(({ id }) => id),
       ...credentials.flatMap(({ id, roles }) => (roles.includes("client") ? [id] : [])),
     ];
     for (const caller of new Set(clients.length === 0 ? [LOCAL_ID] : clients))

@@ -36,7 +36,9 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
   const { name, description, freeform, nullForOptional, coerce, wasm, microvm, remote } = entry.value;
   const absolute = (relative: string): string => guardedPathBeside(entry.file, relative);
   return {
-    ...{ name, description, inputSchema },
+    name,
+    description,
+    inputSchema,
     ...(freeform !== undefined && { freeform }),
     ...traitsOf(entry.value),
     ...(timeoutMs !== undefined && { timeoutMs }),

@@ -79,6 +79,31 @@ describe("sandgate check names the files of Sandgate itself that are covered by"
     expect(elsewhere.lines).toEqual([]);
   });
 
+  test("a grant of the workspace in which tools run programs by relative paths, for writing", async () => {
+    const { lines } = await warnings({
+      "sandgate.yaml": `tools:
+  - name: add
+    description: Adds
+    inputSchema: { type: object }
+    process: { command: sh, args: [scripts/add.sh] }
+policy:
+  rules:
+    - { tools: [add], effect: allow, sandboxes: [process], capabilities: { fs: [{ workspace: true }] } }
+    - { tools: [add], effect: allow, sandboxes: [process], capabilities: { fs: [{ workspace: true, write: true }] } }
+server:
+  sessions: true
+  listen: 127.0.0.1:0
+  credentials: [{ id: a, roles: [caller], token: { file: token } }]
+  workspaces: [work]
+`,
+      token: "0123456789abcdef0123456789abcdef0123456789",
+      "work/scripts/add.sh": "echo 1",
+    });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("'work/scripts/add.sh'");
+    expect(lines[0]?.startsWith("9:")).toBe(true);
+  });
+
   test("the folders of an agent and of an MCP server", async () => {
     const { lines } = await warnings({
       "sandgate.yaml": `${policy("{ directory: FOLDER/data }")}agents:
@@ -111,7 +136,12 @@ mcp:
   servers:
     s: { command: node, args: [server.mjs, /workspace/more.mjs], fs: [{ directory: servers }] }
 `,
-      "tools/add.mjs": `import { one } from "./lib/one.mjs";\nimport "node:fs"; export default () => one;`,
+      "tools/add.mjs": `import { one } from "./lib/one.mjs";\nimport "node:fs"; import used from "used/part"; export default () => one;`,
+      "tools/node_modules/used/package.json":
+        '{"name":"used","dependencies":{"@a/deep":"1"},"devDependencies":{"unused":"1"}}',
+      "tools/node_modules/used/part.js": "export default 1;",
+      "node_modules/@a/deep/package.json": '{"name":"@a/deep","dependencies":{"used":"1","absent":"1"}}',
+      "node_modules/unused/package.json": '{"name":"unused"}',
       "tools/lib/one.mjs": `export { two as one } from "../two.mjs"; const later = () => import('./three.mjs');`,
       "tools/lib/three.mjs": "",
       "tools/two.mjs": `export const two = 2; import "./missing.mjs";`,
@@ -124,13 +154,32 @@ mcp:
       "servers/other.mjs": "",
     });
     for (const name of [
-      ...["tools/add.mjs", "tools/lib/one.mjs", "tools/lib/three.mjs", "tools/two.mjs"],
-      ...["bin/notify.sh", "bin/notify.json", "bin/anchor.sh"],
-      ...["servers/server.mjs", "servers/part.mjs", "servers/more.mjs"],
-      ...["policy.yaml", "sandgate.policy-test.yaml", "sandgate.lock", "state/sessions.db"],
+      "tools/add.mjs",
+      "tools/lib/one.mjs",
+      "tools/lib/three.mjs",
+      "tools/two.mjs",
+      "bin/notify.sh",
+      "bin/notify.json",
+      "bin/anchor.sh",
+      "servers/server.mjs",
+      "servers/part.mjs",
+      "servers/more.mjs",
+      "policy.yaml",
+      "sandgate.policy-test.yaml",
+      "sandgate.lock",
+      "state/sessions.db",
+      "tools/node_modules/used",
+      "node_modules/@a/deep",
     ])
       expect(guarded(), name).toContain(join(folder, name));
-    expect(guarded()).not.toContain(join(folder, "servers/other.mjs"));
+    for (const name of ["servers/other.mjs", "node_modules/unused"])
+      expect(guarded(), name).not.toContain(join(folder, name));
+  });
+
+  test("the code of Sandgate, with the packages that it uses", async () => {
+    await warnings({ "sandgate.yaml": policy("{ directory: FOLDER }") });
+    for (const name of ["package.json", "src", "dist", "node_modules/yaml", "node_modules/undici"])
+      expect(guarded(), name).toContain(`${realpathSync(".")}/${name}`);
   });
 
   test("what programs of tools are given, in the directories that a policy grants them", async () => {

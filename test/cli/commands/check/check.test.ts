@@ -292,6 +292,7 @@ policy:
       limits: { file: 1MiB }
       capabilities: { fs: [{ file: { argument: /path }, within: notes, write: true }] }
 `,
+    "notes/a.txt": "",
     "fn.mjs": "export default ({ path }, { files }) => files.read(path);",
   });
   expect([code, stderr]).toEqual([0, ""]);

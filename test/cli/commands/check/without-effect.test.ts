@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { Authority } from "../../../certificates.ts";
 import { createFolder, sandgate } from "../../sandgate.ts";
 
 /** Returns what `sandgate check` finds in a config. */
@@ -120,6 +121,21 @@ describe("sandgate check names tools whose calls are always denied, as no one ca
     expect(code).toBe(0);
   });
 
+  test("in a line that is shown whole, however long the names are", async () => {
+    const tools = Array.from(
+      { length: 9 },
+      (_, at) =>
+        TOOLS.slice("tools:\n".length)
+          .replace("name: list", `name: ${"list_".repeat(12)}${at}`)
+          .split("  - name: upper")[0],
+    );
+    const config = `tools:\n${tools.join("")}server: { mcp: {} }\n${LIST.replace("[list]", '["list_*"]')}`;
+    const { stderr } = await check(config);
+    expect(stderr).toMatch(
+      /denied calls of 'list_.*0' and 8 more, as a person must be asked .* to have a person asked$/m,
+    );
+  });
+
   test.each([
     ["an approver", APPROVED + LIST],
     ["a client that answers", `server: { mcp: { confirm: elicitation } }\n${LIST}`],
@@ -184,6 +200,7 @@ describe("sandgate check names entries that have no effect", () => {
       "server: { token: { file: agent.token }, mcp: { approvalUrl: https://a.example } }",
       /only with 'server.sessions: true'/,
     ],
+    ["server: { token: { file: agent.token }, mcp: {} }", /only with 'server.sessions: true'/],
     ["server: { listen: 'unix:x.sock', tokenName: a }", /'token', which is missing/],
     [`${APPROVED.replace("approves: [agent]", "approves: [bob]")}`, /this approver answers for no caller/],
     [`${SERVER}  workspaces: [/no/such/folder]`, /there is no such file or folder/],
@@ -275,4 +292,18 @@ describe("sandgate check names options that change nothing, and what to write", 
     const { stderr } = await check(`${tools}policy: { rules: [${rule}] }\n`);
     expect(stderr).toContain("has no effect, as the tool's own 'timeout' is 2s");
   });
+});
+
+test("sandgate check names certificates of clients that give them nothing", async () => {
+  using authority = new Authority();
+  const { cert, key } = authority.issue();
+  const files = { "cert.pem": cert, "key.pem": key, "ca.pem": authority.cert, "agent.token": "a".repeat(20) };
+  const checked = async (more: string): Promise<string> => {
+    const tls = "tls: { cert: cert.pem, key: key.pem, clientCa: ca.pem, clientCertificates: optional }";
+    const server = `server: { listen: "127.0.0.1:0", token: { file: agent.token }, ${tls}${more} }\n`;
+    const folder = await createFolder({ ...files, "sandgate.yaml": `${TOOLS}${ALLOW_UPPER}${server}` });
+    return (await sandgate(["check", "--config", join(folder, "sandgate.yaml")])).stderr;
+  };
+  expect(await checked("")).toContain("no certificate has an id");
+  expect(await checked(', certificates: { agent: "CN=agent" }')).not.toContain("no certificate has an id");
 });

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { Cgroups } from "../../../../src/sandboxes/process/cgroups/cgroups.ts";
-import { NOT_HELD } from "../../../../src/sandboxes/process/landlock/not-held.ts";
+import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
+import { NOT_ENFORCED } from "../../../../src/sandboxes/process/landlock/not-enforced.ts";
 import { unavailable as noMicrovm } from "../../../sandboxes/microvm/availability.ts";
 import { ISOLATIONS, landlockUnavailable, unavailable } from "../../../sandboxes/process/availability.ts";
 import { createFolder, sandgate } from "../../sandgate.ts";
@@ -69,11 +69,11 @@ describe("sandgate doctor", () => {
       code: 0,
       stderr: "",
     });
-    const unheld = await createFolder(config("process", "{ file: 1MiB }"));
-    const { code, stderr } = await sandgate(["doctor", "--config", `${unheld}/sandgate.yaml`]);
+    const unenforced = await createFolder(config("process", "{ file: 1MiB }"));
+    const { code, stderr } = await sandgate(["doctor", "--config", `${unenforced}/sandgate.yaml`]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/sandgate\.yaml:\d+:\d+: .*cannot enforce this limit/);
-    const { stdout } = await sandgate(["doctor", "--json", "--config", `${unheld}/sandgate.yaml`]);
+    const { stdout } = await sandgate(["doctor", "--json", "--config", `${unenforced}/sandgate.yaml`]);
     expect(JSON.parse(stdout).missing.length).toBeGreaterThan(0);
   });
 
@@ -89,7 +89,7 @@ describe("sandgate doctor", () => {
     expect(stdout).toMatch(
       /^ {2}isolation: landlock\n {4}namespaces: does not hold: bubblewrap is not installed/m,
     );
-    for (const [name, what] of Object.entries(NOT_HELD))
+    for (const [name, what] of Object.entries(NOT_ENFORCED))
       expect(stdout).toContain(`    not held: ${name}: ${what}\n`);
     expect(stdout).toMatch(/^ {2}network: does not hold: .* \(remedy: apt-get install bubblewrap\)$/m);
   });

@@ -104,7 +104,8 @@ describe("a config with a policy in Cedar", () => {
 
   test("is served, and read again on SIGHUP, unless it is not valid", async () => {
     const folder = await createFolder({
-      ...{ "sandgate.yaml": CONFIG, "policies.cedar": POLICIES },
+      "sandgate.yaml": CONFIG,
+      "policies.cedar": POLICIES,
       "tools.mjs": "export const run = () => 'done';",
     });
     const { address, child } = await start(folder);

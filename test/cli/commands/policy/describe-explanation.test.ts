@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeExplanation } from "../../../../src/cli/commands/policy/describe-explanation.ts";
+import { describeExplanation } from "../../../../src/cli/commands/policy/explain.ts";
 import { CanonicalJson } from "../../../../src/json/canonical.ts";
 import type { PolicyRule } from "../../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
@@ -9,7 +9,10 @@ const USE = { tools: ["fetch"], effect: "allow", sandboxes: ["quickjs"] } as con
 /** Returns the lines that explain what rules decide on a call of `fetch`. */
 function linesOf(...rules: readonly PolicyRule[]): readonly string[] {
   const explanation = new RulePolicy({ rules }).explain({
-    ...{ callId: "c", sessionId: "s", input: {}, canonical: new CanonicalJson({}) },
+    callId: "c",
+    sessionId: "s",
+    input: {},
+    canonical: new CanonicalJson({}),
     tool: { name: "fetch", sideEffects: "network", sandboxes: ["quickjs"], inputSchema: {} },
   });
   return describeExplanation("fetch", explanation).map(({ text }) => text);
@@ -18,7 +21,9 @@ function linesOf(...rules: readonly PolicyRule[]): readonly string[] {
 test("An explanation says which rules grant each capability, and which withhold one", () => {
   const lines = linesOf(
     {
-      ...{ ...USE, name: "pages", limits: { memoryBytes: 1_048_576 } },
+      ...USE,
+      name: "pages",
+      limits: { memoryBytes: 1_048_576 },
       capabilities: { net: ["https://a.example.com"], env: ["A"], clock: true },
     },
     { ...USE, name: "all", capabilities: { net: ["https://a.example.com"], env: ["B"] } },

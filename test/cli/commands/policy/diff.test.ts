@@ -7,7 +7,9 @@ import { createProject } from "./project.ts";
 const MESSAGE = JSON.stringify({
   role: "assistant",
   toolCalls: ["src/a.ts", "lib/a.ts", "lib/b.ts", "src/a.key"].map((path, index) => ({
-    ...{ id: `call-${index}`, name: "read_file", arguments: { path } },
+    id: `call-${index}`,
+    name: "read_file",
+    arguments: { path },
   })),
 });
 

@@ -35,7 +35,10 @@ describe("sandgate policy explain", () => {
     const principal = '{"id":"staff:eve","kind":"user"}';
     const { stdout } = await explain(
       '{"tool":"read_file","arguments":{"path":"lib/a.ts"}}',
-      ...["--principal", principal, "--session", "s1"],
+      "--principal",
+      principal,
+      "--session",
+      "s1",
     );
     expect(stdout).toContain("'everyone' (allow) matches: every condition is met\n");
   });

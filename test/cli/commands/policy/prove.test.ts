@@ -17,7 +17,7 @@ const POLICY = `rules:
     sandboxes: [host]
   - name: contradiction
     tools: [run_command]
-    when: { /program: { all: [{ regex: "^a" }, { regex: "^b" }] } }
+    when: { /program: { all: [{ regex: "^ab" }, { regex: "cd$" }] } }
     effect: ask
     sandboxes: [host]
     capabilities: { clock: true }

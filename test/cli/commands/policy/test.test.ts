@@ -163,7 +163,13 @@ policy:
     const { stdout, stderr } = await sandgate(["policy", "test", "--config", config]);
     expect({ stdout, stderr }).toEqual({ stdout: "18 cases are decided as expected\n", stderr: "" });
     const explained = await sandgate([
-      ...["policy", "explain", "--config", config, "--call", '{"tool":"contacts"}', "--earlier"],
+      "policy",
+      "explain",
+      "--config",
+      config,
+      "--call",
+      '{"tool":"contacts"}',
+      "--earlier",
       '[{"call":{"tool":"send"},"approved":true}]',
     ]);
     expect(explained.stdout).toContain("allow: contacts runs in host");

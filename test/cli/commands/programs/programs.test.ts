@@ -11,16 +11,22 @@ const folder = mkdtempSync(join(tmpdir(), "sandgate-cli-programs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const file = join(folder, "sandgate-programs.db");
 const PROGRAM: StoredProgram = {
-  ...{ id: "a1".repeat(16), revision: 1, state: "waiting", sessionId: "s1", turnId: "t1", messageId: "m1" },
-  ...{
-    callId: "c1",
-    principal: "ann",
-    toolName: "run\u001b[31m",
-    digest: "d",
-    build: engineBuild(),
-    template: "t",
-  },
-  ...{ definitions: "e", suspendedAt: Date.now(), waitUntil: Date.now() + 3_600_000, keyId: "k1" },
+  id: "a1".repeat(16),
+  revision: 1,
+  state: "waiting",
+  sessionId: "s1",
+  turnId: "t1",
+  messageId: "m1",
+  callId: "c1",
+  principal: "ann",
+  toolName: "run\u001b[31m",
+  digest: "d",
+  build: engineBuild(),
+  template: "t",
+  definitions: "e",
+  suspendedAt: Date.now(),
+  waitUntil: Date.now() + 3_600_000,
+  keyId: "k1",
   open: [{ number: 1, toolName: "pay" }],
   sealed: new Uint8Array(10),
 };

@@ -26,7 +26,11 @@ await sandgate(["tool", "component", join(folder, "core.wasm"), "--out", notes])
 /** Calls the tool `note`. */
 async function note(input: object, options: readonly string[]): Promise<Record<string, unknown>> {
   const { stdout, stderr } = await sandgate([
-    ...["tool", "run", notes, "--input", JSON.stringify(input)],
+    "tool",
+    "run",
+    notes,
+    "--input",
+    JSON.stringify(input),
     ...options,
   ]);
   return JSON.parse(stdout || JSON.stringify({ stderr }));

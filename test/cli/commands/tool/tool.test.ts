@@ -1,3 +1,4 @@
+import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createFolder, sandgate } from "../../sandgate.ts";
@@ -32,6 +33,26 @@ describe("sandgate tool run", () => {
       log: [{ level: "info", message: "adding" }],
       receipt: { enforced: { wallTimeMs: 30_000 }, used: { logLines: 1 } },
     });
+  });
+
+  test("keeps the store of values, and what the tool is made of, from the tool", async () => {
+    const folder = realpathSync(
+      await createFolder({
+        "add.js": `import { plus } from "./plus.js";
+export default (_, { fs }) => ["values.json", "values.json.lock", "add.js", "plus.js"].map((name) => {
+  try { fs.writeFile("/project/" + name, "x"); return plus(name, " was written"); } catch (error) { return error.message; }
+});`,
+        "plus.js": "export const plus = (a, b) => a + b;",
+        "values.json": "{}",
+      }),
+    );
+    const policy = `rules: [{ tools: [add], effect: allow, sandboxes: [quickjs], capabilities: { fs: [{ directory: ${folder}, at: /project, write: true }] } }]`;
+    writeFileSync(join(folder, "policy.yaml"), policy);
+    const files = ["--policy", join(folder, "policy.yaml"), "--store", join(folder, "values.json")];
+    const { stdout, stderr } = await sandgate(["tool", "run", join(folder, "add.js"), ...files]);
+    expect(stderr).toBe("");
+    for (const message of JSON.parse(stdout).output)
+      expect(message).toMatch(/of Sandgate itself|Sandgate itself reads/);
   });
 
   test("runs under the grant of a policy", async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { loadToolset } from "../../../../../src/cli/config/tools/toolsets/load-toolset.ts";
+import { loadToolset } from "../../../../../src/cli/config/tools/load-tools.ts";
 import { ConfigError } from "../../../../../src/config/problem.ts";
 import { ConfigSource } from "../../../../../src/config/source.ts";
 import { ToolRegistry } from "../../../../../src/engine/registry.ts";

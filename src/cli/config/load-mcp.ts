@@ -1,0 +1,266 @@
+import { described, FLAG, PATH } from "../../config/described.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
+import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import type { JsonObject } from "../../json/value.ts";
+import {
+  ASKS,
+  checkServer,
+  type ImportedServerOptions,
+  type StdioServerOptions,
+} from "../../mcp/import/server-options.ts";
+import type { ToolClasses } from "../../mcp/import/tool-class.ts";
+import type { DefinitionLock } from "../../pins/definition-lock.ts";
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
+import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import { absolutePathBeside } from "./config-path.ts";
+import { whyElsewhere, whyNotShown, whyUnreachable } from "./grants-without-effect.ts";
+import { guardConfined } from "./guard-code.ts";
+import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
+import { readToken, TOKEN, type TokenEntry } from "./token.ts";
+
+const COUNT: JsonObject = { type: "integer", minimum: 1 };
+const BYTES: JsonObject = { ...COUNT, title: "bytes" };
+const TEXTS: JsonObject = { type: "array", items: { type: "string" } };
+
+/** The JSON Schema of a value that may be a secret: named, or written down if it is none. */
+const NAMED: JsonObject = {
+  type: "object",
+  properties: {
+    env: described(TEXT, "The environment variable that has the value."),
+    file: described(PATH, "The file that has the value."),
+    value: described(
+      { type: "string" },
+      "The value itself, if it is not secret. Exactly one of `env`, `file` and `value` must be set.",
+    ),
+  },
+  additionalProperties: false,
+  oneOf: [{ required: ["env"] }, { required: ["file"] }, { required: ["value"] }],
+  message: "must have one of env, file and value: a secret itself does not belong here",
+};
+const VALUES: JsonObject = { type: "object", additionalProperties: NAMED };
+
+/** The schemas of the members of a server that is a program. */
+const PROGRAM: JsonObject = {
+  command: described(
+    TEXT,
+    "A program that speaks over its standard streams: a path in the sandbox `process`, or a name that is looked up in `/usr/bin` and `/bin`.",
+  ),
+  args: described(TEXTS, "Its arguments. Default: none."),
+  env: described(VALUES, "All its variables besides `PATH`, `HOME` and `LANG`. Default: none."),
+  cwd: described(
+    TEXT,
+    "Its working directory, relative to the first directory of `fs`. Default: the first one with `write`, or else the first one that does not hold packages; `/tmp` without one.",
+  ),
+  fs: described(
+    {
+      type: "array",
+      items: mapOf({
+        directory: described(
+          PATH,
+          "A directory that it sees. Exactly one of `directory` and `file` must be set.",
+        ),
+        file: described(PATH, "A file that it sees."),
+        at: described(
+          TEXT,
+          "The absolute path at which it sees it. Default: `/`, and for a file its name after `/`.",
+        ),
+        write: described(FLAG, "Whether it may write there. Default: `false`."),
+      }),
+    },
+    "Files and directories that it sees besides the system's. Default: none.",
+  ),
+  net: described(ORIGINS, "Origins that it can reach. Default: none."),
+  limits: described(
+    mapOf({
+      memoryBytes: described(BYTES, "The memory of all its processes. Default: no limit."),
+      processes: described(COUNT, "Processes and threads at once. Default: no limit."),
+      processMemoryBytes: described(BYTES, "The address space of each process. Default: no limit."),
+      cpuMs: described(
+        { ...COUNT, title: "milliseconds" },
+        "The CPU time of each process. Default: no limit.",
+      ),
+      netBytes: described(BYTES, "The bytes of all its connections. Default: 256 MiB."),
+    }),
+    "What it may use up.",
+  ),
+};
+
+/** The schemas of the members of a server that is spoken to over HTTP. */
+const HTTP_SERVER: JsonObject = {
+  url: described(
+    TEXT,
+    "The address of a server that is spoken to over HTTP: an `http:` or `https:` URL without credentials.",
+  ),
+  headers: described(VALUES, "Headers of each request to it. Default: none."),
+  bearer: described(TOKEN, "The token that each request to it carries. Default: none."),
+  addresses: described(
+    TEXTS,
+    "Address ranges that are not public and that its host may have, such as `127.0.0.1/32`. Default: none.",
+  ),
+  oauth: described(OAUTH, "How tokens for it are got: see docs/mcp.md#oauth. Default: it gets none."),
+};
+
+/** The shape of `mcp`. */
+export const MCP_SHAPE: CompiledShape = compileShape(
+  mapOf(
+    {
+      servers: {
+        type: "object",
+        additionalProperties: mapOf({
+          ...PROGRAM,
+          ...HTTP_SERVER,
+          asks: described(
+            { type: "array", items: { type: "string", enum: [...ASKS] } },
+            "What the server may ask of the client of a call, if that is a client of MCP. Default: `[elicitation]`.",
+          ),
+          keepsNames: described(
+            FLAG,
+            "Whether its tools and prompts keep their own names, in place of `mcp_<server>_<name>`. Default: `false`.",
+          ),
+        }),
+        description:
+          "The servers by name: 1 to 32 letters, digits, `_` and `-`. Each has either `command` or `url`.",
+      },
+      classes: described(
+        { type: "object", additionalProperties: { type: "string", enum: [...SIDE_EFFECTS] } },
+        "The side effects of imported tools, by patterns of their names, such as `mcp_github_*`. The first match holds. Default: `destructive`.",
+      ),
+    },
+    ["servers"],
+  ),
+);
+
+interface NamedValue extends TokenEntry {
+  readonly value?: string;
+}
+
+interface ServerEntry extends Omit<StdioServerOptions, "env" | "command"> {
+  readonly command?: string;
+  readonly env?: Readonly<Record<string, NamedValue>>;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, NamedValue>>;
+  readonly bearer?: TokenEntry;
+  readonly addresses?: readonly string[];
+  readonly oauth?: OAuthEntry;
+}
+
+interface McpEntry {
+  readonly servers: Readonly<Record<string, ServerEntry>>;
+  readonly classes?: ToolClasses;
+}
+
+/** The MCP servers of a config, with their secrets. */
+export interface McpConfig {
+  readonly servers: Readonly<Record<string, ImportedServerOptions>>;
+  readonly classes: ToolClasses;
+}
+
+/** Connects to the servers of a config, and registers their tools. Returns what is wrong. */
+export type ImportTools = (given: {
+  readonly source: ConfigSource;
+  readonly mcp: McpConfig;
+  readonly sandboxOptions: SandboxesOptions;
+  readonly registry: ToolRegistry;
+  /** The definitions that were approved; `undefined` if there is no lock. */
+  readonly lock: DefinitionLock | undefined;
+}) => Promise<readonly ConfigProblem[]>;
+
+/**
+ * Loads `mcp` of a config. Paths of files are relative to the config. A server with an error is left out.
+ *
+ * @param problems Receives every problem.
+ */
+export async function loadMcp(source: ConfigSource, problems: ConfigProblem[]): Promise<McpConfig> {
+  if (source.at(["mcp"]) === undefined) return { servers: {}, classes: {} };
+  const entry = source.read<McpEntry>(MCP_SHAPE, problems, ["mcp"]);
+  const servers: Record<string, ImportedServerOptions> = {};
+  for (const [name, server] of Object.entries(entry?.value.servers ?? {})) {
+    if (entry === undefined) break;
+    const options = await loadServer(name, server, entry, problems);
+    try {
+      checkServer(name, options);
+      servers[name] = options;
+      if ("command" in options) problems.push(...programFlaws(options, entry, ["servers", name]));
+    } catch (error) {
+      problems.push(source.problem(["mcp", "servers", name], (error as TypeError).message));
+    }
+  }
+  return { servers, classes: entry?.value.classes ?? {} };
+}
+
+async function loadServer(
+  name: string,
+  { env = {}, headers = {}, bearer, fs, url, addresses, oauth, ...program }: ServerEntry,
+  entry: ConfigEntry<McpEntry>,
+  problems: ConfigProblem[],
+): Promise<ImportedServerOptions> {
+  const path = ["servers", name];
+  const beside = (grant: FsGrant): FsGrant =>
+    "file" in grant
+      ? { ...grant, file: absolutePathBeside(entry.file, grant.file) }
+      : { ...grant, directory: absolutePathBeside(entry.file, grant.directory) };
+  if (url === undefined) {
+    const variables = await readValues(env, entry, [...path, "env"], problems);
+    const { command, args = [], cwd } = program as StdioServerOptions;
+    const grants = fs?.map(beside);
+    guardConfined([command, ...args].map(String), grants, cwd);
+    return { ...(program as StdioServerOptions), env: variables, ...(grants && { fs: grants }) };
+  }
+  for (const member of Object.keys(PROGRAM).filter((name) => name !== "command")) {
+    if (entry.value.servers[name]?.[member as keyof ServerEntry] === undefined) continue;
+    const instead = INSTEAD[member] ?? "it is for a server with 'command'";
+    const message = `'${member}' has no effect beside 'url', since no program is started here: ${instead}`;
+    problems.push(entry.problem([...path, member], message, "warning", "key"));
+  }
+  const token = bearer && (await readToken(bearer, entry, [...path, "bearer"], problems));
+  const sent = await readValues(headers, entry, [...path, "headers"], problems);
+  return {
+    ...(program as object),
+    url,
+    headers: { ...sent, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    ...(addresses && { addresses }),
+    ...(oauth && { oauth: await loadOAuth(oauth, entry, [...path, "oauth"], problems) }),
+  };
+}
+
+/** Grants of a program that have no effect. */
+function programFlaws(
+  { net = [], fs = [] }: Pick<StdioServerOptions, "net" | "fs">,
+  entry: ConfigEntry<McpEntry>,
+  path: ConfigPath,
+): readonly ConfigProblem[] {
+  const found = [
+    ...net.map((grant, index) => ({ at: ["net", index], message: whyUnreachable(grant, true) })),
+    ...fs.map((grant, index) => ({
+      at: ["fs", index],
+      message: whyNotShown(grant) ?? whyElsewhere(grant),
+    })),
+  ];
+  return found.flatMap(({ at, message }) =>
+    message === undefined ? [] : [entry.problem([...path, ...at], message, "warning")],
+  );
+}
+
+/** What to write for members that only concern programs. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  net: "requests go to the origin of 'url' only, and 'addresses' allows ranges that are not public",
+  env: "send values with 'headers' or 'bearer'",
+  fs: "the server sees the files of its own machine",
+};
+
+async function readValues(
+  named: Readonly<Record<string, NamedValue>>,
+  entry: ConfigEntry<unknown>,
+  path: ConfigPath,
+  problems: ConfigProblem[],
+): Promise<Record<string, string>> {
+  const values: Record<string, string> = {};
+  for (const [name, { value, ...place }] of Object.entries(named)) {
+    const read = value ?? (await readToken(place, entry, [...path, name], problems));
+    if (read !== undefined) values[name] = read;
+  }
+  return values;
+}

@@ -1,0 +1,135 @@
+import { inSlices } from "../../base/turns.ts";
+import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
+import { readConfigFile } from "../../config/read-file.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import { isJsonObject } from "../../json/value.ts";
+import { proofProblems } from "../../policy/file/invariant-checks.ts";
+import { loadPolicyFile } from "../../policy/file/load.ts";
+import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
+import type { PolicyTool } from "../../policy/file/policy-tool.ts";
+import { type LoadedPolicy, readingUnproved } from "../../policy/file/read.ts";
+import type { RuntimePolicy } from "../../policy/policy.ts";
+import type { Proof } from "../../policy/proof/proof.ts";
+import { strictest } from "../../policy/strictest.ts";
+import { pathBeside } from "./config-path.ts";
+import { isCedarEntry, loadCedar } from "./load-cedar.ts";
+
+/** A policy, unless it has errors, and its problems. */
+export interface PolicyResult {
+  readonly policy: RuntimePolicy | undefined;
+  /** The rules of each of the policies that were joined to one. */
+  readonly located: readonly LocatedPolicy[];
+  readonly problems: readonly ConfigProblem[];
+  /** What became of the invariants of each policy, in their order. */
+  readonly proofs: readonly LocatedProof[];
+}
+
+/** A proof of an invariant, and those of the config's problems that it is the reason for: none if it is proved. */
+export interface LocatedProof {
+  readonly proof: Proof;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Returns the tools of which the schema of policies in Cedar is made. Is called only if there are any. */
+export type CedarTools = () => Promise<readonly PolicyTool[]>;
+
+/**
+ * Loads the `policy` of a config, and checks it against the tools. It is inline or in a separate file, or a list of
+ * such policies, which are joined by the strictest.
+ *
+ * @param tools The registered tools. Without them, rules are not checked against tools.
+ * @param cedarTools Default: the registered tools.
+ */
+export async function loadPolicy(
+  source: ConfigSource,
+  tools: readonly PolicyTool[] | undefined,
+  cedarTools: CedarTools = async () => tools ?? [],
+): Promise<PolicyResult> {
+  const written = source.at(["policy"]);
+  const paths: readonly ConfigPath[] = Array.isArray(written)
+    ? written.map((_, index) => ["policy", index])
+    : [["policy"]];
+  const problems: ConfigProblem[] = [];
+  const loaded: Loaded[] = [];
+  const proofs: LocatedProof[] = [];
+  for (const path of paths) {
+    try {
+      const policy = await loadOne(source, path, tools, cedarTools);
+      if (policy === undefined) continue;
+      loaded.push(policy);
+      problems.push(...policy.warnings);
+      const { located } = policy;
+      if (located === undefined) continue;
+      for (const proof of policy.proofs) {
+        const unproved = proofProblems([proof], located);
+        problems.push(...unproved);
+        proofs.push({ proof, problems: unproved });
+      }
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      problems.push(...error.problems);
+    }
+  }
+  const isProved = proofs.every(({ proof }) => proof.verdict === "proved");
+  const isWhole = loaded.length > 0 && loaded.length === paths.length && isProved;
+  return {
+    policy: isWhole ? strictest(...loaded.map(({ policy }) => policy)) : undefined,
+    located: loaded.flatMap(({ located }) => located ?? []),
+    problems,
+    proofs,
+  };
+}
+
+/** Returns `undefined` if the policy is neither inline nor a file, which checking the config's shape has reported. */
+async function loadOne(
+  source: ConfigSource,
+  path: ConfigPath,
+  tools: readonly PolicyTool[] | undefined,
+  cedarTools: CedarTools,
+): Promise<Loaded | undefined> {
+  const written = source.at(path);
+  if (typeof written === "string") {
+    return readOne(await readConfigFile(pathBeside(source.file, written)), [], tools, cedarTools);
+  }
+  return isJsonObject(written) ? readOne(source, path, tools, cedarTools) : undefined;
+}
+
+/** A policy of rules, or one in Cedar, which has no rules to locate. */
+type Loaded = Pick<LoadedPolicy, "warnings" | "proofs"> & {
+  readonly policy: RuntimePolicy;
+  readonly located?: LocatedPolicy;
+};
+
+async function readOne(
+  source: ConfigSource,
+  path: ConfigPath,
+  tools: readonly PolicyTool[] | undefined,
+  cedarTools: CedarTools,
+): Promise<Loaded> {
+  if (!isCedarEntry(source.at(path))) return inSlices(readingUnproved(source, path, tools), {});
+  const policy = await loadCedar(source, path, await cedarTools());
+  return { policy, warnings: policy.warnings, proofs: [] };
+}
+
+/** Loads the file that `shadow` names, a candidate for the policy. Adds to `problems` what is wrong with it. */
+export async function loadShadow(
+  source: ConfigSource,
+  tools: readonly PolicyTool[],
+  problems: ConfigProblem[],
+): Promise<RuntimePolicy | undefined> {
+  const file = source.at(["shadow"]);
+  if (typeof file !== "string") return undefined;
+  try {
+    const path = pathBeside(source.file, file);
+    const shadow = await readConfigFile(path);
+    const loaded = isCedarEntry(shadow.at([]))
+      ? await readOne(shadow, [], tools, async () => tools)
+      : await loadPolicyFile(path, tools);
+    problems.push(...loaded.warnings);
+    return loaded.policy;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
+    return undefined;
+  }
+}

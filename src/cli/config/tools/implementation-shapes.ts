@@ -1,0 +1,203 @@
+import { described, FLAG, PATH } from "../../../config/described.ts";
+import { mapOf, TEXT } from "../../../config/shape.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import { PROGRAM_TIMES } from "./program-times.ts";
+
+/** The schema of a tool's `remote.http`. Its templates are checked when the tool is registered. */
+export const HTTP: JsonObject = mapOf(
+  {
+    method: described(TEXT, "The HTTP method, in upper case. Default: `GET`."),
+    url: described(
+      TEXT,
+      "A URI template (RFC 6570) of the arguments, such as `https://api.example.com/users/{user}{?page}`. Scheme, host and port are fixed.",
+    ),
+    headers: described(
+      { type: "object", additionalProperties: { type: "string" } },
+      "Header values, in which `{name}` is replaced by an argument and `{secret:NAME}` by a secret. Default: none.",
+    ),
+    body: described(
+      {},
+      "The body as JSON, in which each string `{name}` is replaced by that argument. Default: for POST, PUT and PATCH, the arguments that URL and headers do not use; otherwise no body.",
+    ),
+    response: described(
+      mapOf({
+        pointer: described(
+          { type: "string" },
+          "A JSON pointer to the part of the body that is the output. Default: the whole body.",
+        ),
+        text: described(FLAG, "Whether the body is text, and the output a string. Default: `false`."),
+        bigNumbers: described(
+          TEXT,
+          "What becomes of numbers that a double cannot hold: `refuse` fails the call, `string` returns their digits. Default: `refuse`.",
+        ),
+      }),
+      "How the output is read from a response. Default: the whole body as JSON.",
+    ),
+    maxRedirects: described(
+      { type: "integer" },
+      "The most redirects that are followed, all to granted origins. With 0, a redirect fails the call. Default: 0.",
+    ),
+  },
+  ["url"],
+);
+
+/** The schema of a reference to an argument. Its pointer is checked when the tool is registered. */
+const REFERENCE: JsonObject = mapOf(
+  {
+    argument: described({ type: "string" }, "A JSON pointer (RFC 6901) into the arguments, such as `/path`."),
+  },
+  ["argument"],
+);
+const TEXT_OR_REFERENCE: JsonObject = {
+  anyOf: [{ type: "string" }, REFERENCE],
+  message: "must be a text or { argument: pointer }",
+};
+
+/** The schema of a tool's `process`. */
+export const PROCESS: JsonObject = mapOf(
+  {
+    command: described(
+      TEXT,
+      "The program: an absolute path, or a name that is looked up in `/usr/bin` and `/bin`.",
+    ),
+    args: described(
+      { type: "array", items: TEXT_OR_REFERENCE },
+      "Its arguments, which no shell interprets: texts, or arguments of the call. A list of strings becomes as many arguments. Together at most about 120 KiB. Default: none.",
+    ),
+    input: described(
+      {
+        anyOf: [{ enum: ["json", "none"] }, REFERENCE],
+        message: "must be json, none or { argument: pointer }",
+      },
+      "The standard input: the arguments of the call as JSON, nothing, or one of the arguments as text. Default: `json`.",
+    ),
+    output: described(
+      { enum: ["json", "text", "completion"] },
+      "The output: the standard output as JSON, as a string, or an object with exit code, standard output and standard error. Default: `json`.",
+    ),
+    failOnExit: described(
+      FLAG,
+      "With `output: completion`, whether an exit code other than 0 fails the call. Default: `false`.",
+    ),
+    env: described(
+      { type: "object", additionalProperties: { type: "string" } },
+      "Environment variables with their values, which are not secret. They replace granted ones. Default: none.",
+    ),
+    cwd: described(
+      TEXT_OR_REFERENCE,
+      "The working directory, relative to the first granted directory. Default: that directory, or `/tmp` if there is none.",
+    ),
+    keptShell: described(
+      mapOf(
+        {
+          when: described(REFERENCE, "The argument that is `true` in calls for the shell."),
+          command: described(REFERENCE, "The argument that has the command, as text."),
+        },
+        ["when", "command"],
+      ),
+      "With `output: completion`, which calls run a command in a shell that is kept for their session. Default: each call runs by itself.",
+    ),
+    ...PROGRAM_TIMES,
+    reportsChanges: described(
+      FLAG,
+      "Whether the execution lists the changes in the granted directories. Default: `false`.",
+    ),
+  },
+  ["command"],
+);
+
+const EXECUTOR: JsonObject = {
+  anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }],
+  message: "must be an address or a list of addresses",
+};
+
+/** The schemas of a tool's implementations. */
+export const IMPLEMENTATIONS: JsonObject = {
+  host: described(
+    mapOf(
+      {
+        module: described(PATH, "The ES module."),
+        export: described(TEXT, "The name of its export. Default: `default`."),
+        thread: described(
+          FLAG,
+          "Whether the export is a function that runs in a worker thread. With `false` it runs in Sandgate's own process. Default: `true`.",
+        ),
+      },
+      ["module"],
+    ),
+    "Runs an export of an ES module, which is trusted: see docs/host-tools.md.",
+  ),
+  wasm: described(
+    mapOf(
+      {
+        component: described(PATH, "The file of the component."),
+        tool: described(
+          TEXT,
+          "The tool's name within a component of the world `sandgate:tool`. Default: the name of the tool.",
+        ),
+        export: described(
+          TEXT,
+          "The exported function in place of `tool`: `name` or `interface#name`, such as `docs:adder/add@0.1.0#add`.",
+        ),
+        engine: described(
+          { const: "jco" },
+          "Runs the component with the JavaScript that jco generates, only for trusted components; a call needs the capability `engine`. Default: Sandgate's own engine.",
+        ),
+      },
+      ["component"],
+    ),
+    "Runs a function of a WebAssembly component: see docs/wasm-tools.md.",
+  ),
+  quickjs: described(
+    {
+      ...mapOf({
+        file: described(PATH, "The file of the JavaScript. Exactly one of `file` and `source` must be set."),
+        source: described(TEXT, "The JavaScript itself."),
+        export: described(TEXT, "The name of the exported function. Default: `default`."),
+      }),
+      oneOf: [{ required: ["file"] }, { required: ["source"] }],
+      message: "must have either file or source",
+    },
+    "Runs JavaScript in QuickJS: see docs/javascript-tools.md.",
+  ),
+  process: described(PROCESS, "Runs a program that the kernel confines (Linux): see docs/programs.md."),
+  microvm: described(
+    mapOf(
+      {
+        image: described(PATH, "The directory that becomes the root of the machine, read-only."),
+        command: described(
+          TEXT,
+          "The program: an absolute path in the machine, or a name that is looked up in `/usr/local/bin`, `/usr/bin` and `/bin`.",
+        ),
+        args: described(
+          { type: "array", items: { type: "string" } },
+          "Its arguments. With the command, at most 2,000 bytes. Default: none.",
+        ),
+      },
+      ["image", "command"],
+    ),
+    "Runs a program in a virtual machine of its own (Linux on x86-64): see docs/microvm.md.",
+  ),
+  remote: described(
+    {
+      ...mapOf({
+        url: described(
+          TEXT,
+          "An endpoint of your own, which gets `{ id, name, session, arguments }` in a POST request and responds with the output as JSON.",
+        ),
+        http: described(HTTP, "A request to any HTTP endpoint: see docs/http-tools.md."),
+        web: described(
+          mapOf({ method: described(TEXT, "`GET` or `POST`.") }, ["method"]),
+          "A request to the URL in the argument `url`.",
+        ),
+        executor: described(
+          EXECUTOR,
+          "Other Sandgates: `http:` or `https:` URLs, or `unix:/PATH`. A call goes to the one with the fewest calls in flight.",
+        ),
+      }),
+      oneOf: ["url", "http", "web", "executor"].map((member) => ({ required: [member] })),
+      message: "must have exactly one of url, http, web and executor",
+    },
+    "Sends the call elsewhere. Exactly one of the members must be set.",
+  ),
+};
