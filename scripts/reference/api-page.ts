@@ -1,6 +1,6 @@
 import { type Declaration, declarationsIn } from "./declarations.ts";
 
-/** The command that writes the pages. */
+/** The command that writes the report. */
 export const COMMAND = "node scripts/api-reference.ts";
 
 /** Reads the text of a file below `src` without its extension, such as `sessions/sessions`. */
@@ -26,7 +26,7 @@ interface Group {
  * @throws {Error} if an exported name has no documentation, or is not found. The message lists them.
  */
 export function apiPage(entry: EntryPoint, readDeclarations: ReadText): string {
-  const specifier = entry.name === "index" ? "sandgate" : `sandgate/${entry.name}`;
+  const specifier = specifierOf(entry);
   const missing: string[] = [];
   const groups = groupsIn(entry.source).map(({ heading, names }) => {
     const parts = names.map(({ name, module }) => {
@@ -39,6 +39,26 @@ export function apiPage(entry: EntryPoint, readDeclarations: ReadText): string {
   if (missing.length > 0) throw new Error(`${specifier}: without documentation: ${missing.join(", ")}`);
   const head = `# ${specifier}\n\n<!-- Written by \`${COMMAND}\` from the types. Change the comments in src/. -->\n`;
   return `${head}\n${groups.join("\n")}`;
+}
+
+/**
+ * Writes the section of an entry point in the report of the package's surface: a line for each exported name, sorted, with its
+ * kind and the first sentence of its documentation.
+ */
+export function apiSection(entry: EntryPoint, readDeclarations: ReadText): string {
+  const names = groupsIn(entry.source).flatMap((group) => group.names);
+  const lines = names
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, module }) => {
+      const declaration = declarationsIn(readDeclarations(module)).find((each) => each.name === name);
+      const [sentence = ""] = /^.*?(?:[.:](?=\s)|$)/s.exec(prose(declaration?.docs ?? "")) ?? [];
+      return `- \`${name}\` (${declaration?.kind}): ${sentence.replace(/\s*\n\s*/g, " ").replace(/:$/, ".")}`;
+    });
+  return `## ${specifierOf(entry)}\n\n${lines.length} names.\n\n${lines.join("\n")}\n`;
+}
+
+function specifierOf({ name }: EntryPoint): string {
+  return name === "index" ? "sandgate" : `sandgate/${name}`;
 }
 
 /** The exports of an entry point by the headings above them, each in the order of the source. */

@@ -8,10 +8,4 @@ export {
 
 // What a component exports and imports
 
-export type { ImportAuthority } from "../sandboxes/wasm/interfaces.ts";
-export {
-  type ComponentInspection,
-  type InspectedExport,
-  type InspectedImport,
-  inspectComponent,
-} from "../sandboxes/wasm/tools/inspect-component.ts";
+export { type ComponentInspection, inspectComponent } from "../sandboxes/wasm/tools/inspect-component.ts";

@@ -1,9 +1,8 @@
 // Writing a journal
 
-export type { Anchor } from "../journal/checkpoints/anchors.ts";
 export { Journal, openJournal } from "../journal/journal.ts";
 export type { JournalNotice } from "../journal/notice.ts";
-export type { JournalOptions, JournalPeers } from "../journal/options.ts";
+export type { JournalOptions } from "../journal/options.ts";
 
 // Keys
 
@@ -11,48 +10,44 @@ export { createJournalKeys, type JournalKeys } from "../journal/checkpoints/note
 
 // Verifying a journal
 
-export type {
-  ContradictionKind,
-  JournalContradiction,
-  JournalReport,
-} from "../journal/verify/report.ts";
+export type { JournalContradiction, JournalReport } from "../journal/verify/report.ts";
 export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-journal.ts";
 
 // Verifying the journals of several machines
 
-export type {
-  AbsentJournal,
-  CallsReport,
-  MachineReport,
-  MachinesReport,
-  UnbegunCall,
-} from "../journal/verify/machines/report.ts";
-export {
-  type VerifyJournalsOptions,
-  verifyJournals,
-} from "../journal/verify/machines/verify-journals.ts";
+export type { MachinesReport } from "../journal/verify/machines/report.ts";
+export { verifyJournals } from "../journal/verify/machines/verify-journals.ts";
 
 // Archiving the first files of a journal
 
-export { type ArchivedFiles, type ArchiveOptions, archiveJournal } from "../journal/archive-journal.ts";
+export { type ArchiveOptions, archiveJournal } from "../journal/archive-journal.ts";
 
 // Reading a journal
 
-export { JournalHistory, type JournalSummary } from "../journal/history/journal-history.ts";
-export type { HistoryCall, HistoryPage, HistoryQuery } from "../journal/history/recorded-history.ts";
-export type { JournalEntry } from "../journal/line/entry.ts";
-export type { MissingArguments } from "../journal/read/argument-reader.ts";
-export { type JournalBatch, type JournalPosition, readJournal } from "../journal/read/read-journal.ts";
-export type { UndecidableCause } from "../journal/read/recorded-calls.ts";
-export { type ReplayDifference, type ReplayReport, replayJournal } from "../journal/read/replay-journal.ts";
-export { forgetSession } from "../journal/sealed/forget-session.ts";
+export { JournalHistory } from "../journal/history/journal-history.ts";
+export type { HistoryCall, HistoryQuery } from "../journal/history/recorded-history.ts";
+export type { JournalOverview } from "../journal/overview/overview.ts";
+export { readJournal } from "../journal/read/read-journal.ts";
+export { type ReplayReport, replayJournal } from "../journal/read/replay-journal.ts";
+export { forgetSession } from "../journal/sealed/session-keys.ts";
 
 // Comparing policies by a journal
 
 export { diffPolicies, type PolicyDiffOptions } from "../journal/diff/diff-policies.ts";
-export type { ChangedCalls, PolicyDiff, RecordedCall } from "../journal/diff/policy-diff.ts";
+export type { PolicyDiff, RecordedCall } from "../journal/diff/policy-diff.ts";
 export type { DecisionChange } from "../policy/compare-decisions.ts";
 
 // Errors
 
 export { JournalError } from "../journal/journal-error.ts";
+
+// What is recorded of a call
+
+export type {
+  CallJournal,
+  CallRecord,
+  DecidedRecord,
+  DeniedRecord,
+  DispatchedRecord,
+  EndedRecord,
+} from "../engine/call/journal.ts";

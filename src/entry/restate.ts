@@ -4,4 +4,3 @@ export { RestateSuspensionStore } from "../restate/programs/suspension-store.ts"
 export { openRestate, type RestateRuntime } from "../restate/sessions/open-restate.ts";
 export type { RestateOptions } from "../restate/sessions/restate-options.ts";
 export { RestateSessionStore } from "../restate/store/session-store.ts";
-export type { RestateStoreOptions } from "../restate/store/store-options.ts";

@@ -1,7 +1,6 @@
 // Supervised agents
 
 export type { AgentEnd, AgentHandle } from "../supervisor/agent.ts";
-export type { AgentLogLine } from "../supervisor/agent-log.ts";
 export type { Slug } from "../supervisor/slugs.ts";
 export {
   type AgentOptions,
@@ -12,10 +11,6 @@ export {
 
 // What agents may have done for them
 
-export type {
-  AgentCapabilities,
-  AgentQuotas,
-  FsCapability,
-} from "../policy/kernel/agent-capabilities.ts";
-export { CapabilityKernel, type KernelChange } from "../policy/kernel/capability-kernel.ts";
+export type { AgentCapabilities } from "../policy/agent-capabilities.ts";
+export { CapabilityKernel, type KernelChange } from "../policy/capability-kernel.ts";
 export { kernelPolicy } from "../supervisor/access/kernel-policy.ts";

@@ -1,11 +1,2 @@
-export { registerBasicTools } from "../toolsets/basic/register-basic-tools.ts";
-export type { DiagnosticsOptions } from "../toolsets/diagnostics/diagnostics-tools.ts";
-export type { Diagnostic } from "../toolsets/diagnostics/parse-diagnostics.ts";
-export type { GitOptions } from "../toolsets/git/git-tools.ts";
-export type { MemoryOptions } from "../toolsets/memory/memory-tools.ts";
-export { registerToolset } from "../toolsets/register-toolset.ts";
-export type { SettingsOptions } from "../toolsets/settings/settings-tools.ts";
-export type { ShellOptions } from "../toolsets/shell/shell-tools.ts";
-export type { ToolsetNaming } from "../toolsets/toolset-naming.ts";
-export type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../toolsets/toolsets.ts";
-export type { WebOptions } from "../toolsets/web/web-tools.ts";
+export { registerBasicTools, registerToolset } from "../toolsets/register-toolset.ts";
+export type { ToolsetName, ToolsetOptions } from "../toolsets/toolsets.ts";

@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import {
   type KeyValueChange,
   KeyValueFullError,
@@ -5,15 +6,23 @@ import {
   type KeyValueStores,
 } from "./key-value-store.ts";
 
+const NAMES: OptionNames<MemoryKeyValueOptions> = { maxKeys: true, maxBytes: true, maxStores: true };
+
 /** The options of {@link MemoryKeyValue}. */
 export interface MemoryKeyValueOptions {
   /** Maximum number of keys in a store. Default: 1,000. */
   readonly maxKeys?: number;
-  /** Maximum bytes of a store, including keys. Default: 4 MiB. */
+  /** Maximum bytes of a store, including keys. All stores together have at most 64 times as many. Default: 4 MiB. */
   readonly maxBytes?: number;
-  /** Maximum number of stores of all sessions. The least recently opened are deleted first. Default: 256. */
+  /**
+   * Maximum number of stores of all sessions. If there are more, or they have too many bytes together, those that were
+   * opened or changed least recently are deleted first. Default: 256.
+   */
   readonly maxStores?: number;
 }
+
+/** The bytes of all stores, as a multiple of those of one. */
+const FULL_STORES = 64;
 
 /**
  * Keeps stores in the memory of this process. Sessions do not share stores: each has its own store for each
@@ -26,6 +35,7 @@ export class MemoryKeyValue implements KeyValueStores {
   readonly #maxStores: number;
 
   constructor(options: MemoryKeyValueOptions = {}) {
+    refuseUnknown(options, NAMES, "a MemoryKeyValue");
     this.#maxKeys = options.maxKeys ?? 1_000;
     this.#maxBytes = options.maxBytes ?? 4 * 1_024 * 1_024;
     this.#maxStores = options.maxStores ?? 256;
@@ -33,14 +43,28 @@ export class MemoryKeyValue implements KeyValueStores {
 
   open(name: string, sessionId: string): KeyValueStore {
     const key = JSON.stringify([sessionId, name]);
-    const store = this.#stores.get(key) ?? new MemoryStore(this.#maxKeys, this.#maxBytes);
+    const store =
+      this.#stores.get(key) ??
+      new MemoryStore(
+        this.#maxKeys,
+        this.#maxBytes,
+        () => this.#stores.get(key) === store && this.#use(key, store),
+      );
+    this.#use(key, store);
+    return store;
+  }
+
+  /** Makes a store the most recent one, and deletes the oldest ones if there is too much. */
+  #use(key: string, store: MemoryStore): void {
     this.#stores.delete(key);
     this.#stores.set(key, store);
-    for (const oldest of this.#stores.keys()) {
-      if (this.#stores.size <= this.#maxStores) break;
+    let bytes = 0;
+    for (const each of this.#stores.values()) bytes += each.bytes;
+    for (const [oldest, old] of this.#stores) {
+      if (this.#stores.size <= this.#maxStores && bytes <= FULL_STORES * this.#maxBytes) break;
       this.#stores.delete(oldest);
+      bytes -= old.bytes;
     }
-    return store;
   }
 }
 
@@ -48,11 +72,17 @@ class MemoryStore implements KeyValueStore {
   readonly #values = new Map<string, Uint8Array>();
   readonly #maxKeys: number;
   readonly #maxBytes: number;
+  readonly #onChange: () => void;
   #bytes = 0;
 
-  constructor(maxKeys: number, maxBytes: number) {
+  constructor(maxKeys: number, maxBytes: number, onChange: () => void) {
     this.#maxKeys = maxKeys;
     this.#maxBytes = maxBytes;
+    this.#onChange = onChange;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get(key: string): Uint8Array | undefined {
@@ -86,6 +116,7 @@ class MemoryStore implements KeyValueStore {
       else this.#values.set(key, Uint8Array.from(value));
     }
     this.#bytes = bytes;
+    this.#onChange();
   }
 
   listKeys(after: string | undefined, count: number): readonly string[] {

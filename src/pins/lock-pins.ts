@@ -1,4 +1,4 @@
-import type { DefinitionPins } from "../engine/definition-pins.ts";
+import type { DefinitionPins } from "../engine/registry-options.ts";
 import type { JsonObject } from "../json/value.ts";
 import { type DefinitionLock, pinned } from "./definition-lock.ts";
 

@@ -1,49 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { exportedNames } from "./names.ts";
-
-test("sandgate/mcp exports exactly these names", async () => {
-  expect(await exportedNames("mcp")).toEqual({
-    values: ["openMcp", "openMcpServer"],
-    types: [
-      "CallingClient",
-      "ClientCapabilities",
-      "ClientOfCall",
-      "HttpServerOptions",
-      "ImportedServer",
-      "ImportedServerOptions",
-      "McpAsk",
-      "McpCallIdentity",
-      "McpClient",
-      "McpComplete",
-      "McpImports",
-      "McpInputRequest",
-      "McpNotice",
-      "McpOffers",
-      "McpOptions",
-      "McpProgress",
-      "McpPrompt",
-      "McpPromptArgument",
-      "McpPromptMessages",
-      "McpResource",
-      "McpResourceContents",
-      "McpResourceTemplate",
-      "McpResourceTraits",
-      "McpSender",
-      "McpServer",
-      "McpServerInfo",
-      "McpServerOptions",
-      "McpStdio",
-      "OAuthOptions",
-      "OnMcpNotice",
-      "ServerTraits",
-      "StdioServerOptions",
-      "StdioStreams",
-      "ToolClasses",
-    ],
-  });
-});
 
 test("sandgate, sandgate/mcp and sandgate/server are loaded without the SDK, and a use names what to install", async () => {
   const entry = (name: string): string => JSON.stringify(import.meta.resolve(`../../src/entry/${name}.ts`));

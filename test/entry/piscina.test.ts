@@ -1,10 +1,5 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { exportedNames } from "./names.ts";
-
-test("sandgate/piscina exports exactly these names", async () => {
-  expect(await exportedNames("piscina")).toEqual({ values: ["piscinaPool"], types: ["ForeignPool"] });
-});
 
 test("sandgate/piscina uses the embedder's pool, and never loads one of its own", () => {
   for (const name of ["pool", "run"]) {

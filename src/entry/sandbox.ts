@@ -1,0 +1,30 @@
+// Programs that run for long
+
+export type {
+  ConfinedProgram,
+  ConfinedProgramOptions,
+} from "../sandboxes/process/long-running/confined-program.ts";
+
+// The contract of a sandbox
+
+export { BoundGrant, type GrantedTask, type GrantedWork } from "../sandboxes/contract/bound-grant.ts";
+export type {
+  CallEffect,
+  FailedOutcome,
+  ResourceUse,
+  SandboxOutcome,
+  TaskEnd,
+} from "../sandboxes/contract/outcome.ts";
+export type {
+  Sandbox,
+  SandboxRouter,
+  SandboxStats,
+} from "../sandboxes/contract/sandbox.ts";
+export type {
+  CallTool,
+  NestedCall,
+  NestedResult,
+  SandboxTask,
+  TaskObserver,
+} from "../sandboxes/contract/task.ts";
+export type { PauseWallTime } from "../tool/wall-time.ts";
