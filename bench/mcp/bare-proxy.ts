@@ -10,7 +10,9 @@ const server = createServer(async (request, response) => {
   const { method = "GET", url = "/", headers } = request;
   const { connection, host, "transfer-encoding": _, ...passed } = headers;
   const answered = await pool.request({
-    ...{ path: url, method: method as "POST", headers: passed as Record<string, string> },
+    path: url,
+    method: method as "POST",
+    headers: passed as Record<string, string>,
     body: method === "POST" ? request : null,
   });
   response.writeHead(answered.statusCode, answered.headers as Record<string, string>);

@@ -1,7 +1,7 @@
 import { deepStrictEqual, strictEqual } from "node:assert";
 import { allow, openSandboxes, type Tool, ToolDispatchEngine, ToolRegistry } from "sandgate";
 import { CodeExecutor, type ProgramOptions, registerPrograms } from "sandgate/programs";
-import { ToolIndex } from "../../src/programs/catalogue/tool-index.ts";
+import { ToolIndex } from "../../src/programs/catalogue/catalogue-tools.ts";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 import { peerCase } from "../peer-case.ts";
 import { INPUT, outputOf } from "../setting.ts";

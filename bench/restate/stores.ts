@@ -48,9 +48,23 @@ async function measureMany(name: string, many: number, run: (index: number) => u
 const call = (index: number) => ({ ...CALL, sessionId: `s${index}` });
 const entry = { sessionId: "s", turnId: "t", tool: "pay", numbers: [], isApproved: false, isDone: false };
 const program = (index: number, revision: number) => ({
-  ...{ id: `p${index}`, revision, state: "waiting" as const, sessionId: `s${index}`, turnId: "t1" },
-  ...{ messageId: "m1", callId: "c1", toolName: "run_program", digest: "d", build: "b", template: "t" },
-  ...{ definitions: "e", suspendedAt: 1, waitUntil: 2, keyId: "k", open: [], sealed: new Uint8Array(20_000) },
+  id: `p${index}`,
+  revision,
+  state: "waiting" as const,
+  sessionId: `s${index}`,
+  turnId: "t1",
+  messageId: "m1",
+  callId: "c1",
+  toolName: "run_program",
+  digest: "d",
+  build: "b",
+  template: "t",
+  definitions: "e",
+  suspendedAt: 1,
+  waitUntil: 2,
+  keyId: "k",
+  open: [],
+  sealed: new Uint8Array(20_000),
 });
 
 console.log(`${"ms".padEnd(22)}${"median".padStart(8)}${"95 %".padStart(8)}`);
@@ -77,7 +91,7 @@ await measure("removeSession", (index) => sessions.removeSession(`s${index}`));
 await measure("put (first)", (index) => programs.put(program(index, 1), []));
 await measure("take", (index) => programs.take(`p${index}`, 1));
 await measure("put (again)", (index) => programs.put(program(index, 2), []));
-await measure("claim of a program", (index) => programs.claim(`p${index}`, 1, "d"));
+await measure("claim of a program", (index) => programs.claim(`p${index}`, 1, { number: 1, digest: "d" }));
 await measure("get", (index) => programs.get(`p${index}`));
 for (let index = 0; index < 100; index++) await sessions.addSession({ ...SESSION, id: `many${index}` });
 const messageOf = (index: number) => ({

@@ -20,7 +20,10 @@ const AGENT = fileURLToPath(new URL("../fixtures/agent.mjs", import.meta.url));
 
 /** The same function under the same schema for both. */
 const echo = defineTool({
-  ...{ name: "echo", description: "", inputSchema: INPUT_SCHEMA, sideEffects: "none" },
+  name: "echo",
+  description: "",
+  inputSchema: INPUT_SCHEMA,
+  sideEffects: "none",
   host: (input: unknown) => input,
 });
 
@@ -32,7 +35,10 @@ export async function openSupervised(
 ): Promise<OpenCase> {
   const byAgent = new Map<string, Rounds>();
   const next = defineTool({
-    ...{ name: "next", description: "", inputSchema: { type: "object" }, sideEffects: "none" },
+    name: "next",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "none",
     host: (input, { agent }) => byAgent.get(agent?.id ?? "")?.next((input as { right: number }).right),
   });
   const registry = new ToolRegistry().register(echo).register(next);
@@ -43,7 +49,11 @@ export async function openSupervised(
     byAgent.set(id, new Rounds(pace));
     await supervisor
       .start({
-        ...{ id, command: process.execPath, args: [AGENT], cwd: dirname(AGENT), confinement },
+        id,
+        command: process.execPath,
+        args: [AGENT],
+        cwd: dirname(AGENT),
+        confinement,
         capabilities: { tools: ["echo", "next"] },
       })
       .catch((error) => {

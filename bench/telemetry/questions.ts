@@ -57,7 +57,8 @@ const telemetry: Question = {
     {
       name: "dispatch of an instrumented engine",
       open: () => {
-        const engine = instrument(new ToolDispatchEngine(), openSdk());
+        const { tracer, meter } = openSdk();
+        const engine = instrument(new ToolDispatchEngine(), { tracer, meter });
         return open((ctx) => () => engine.dispatch(CALL, ctx));
       },
     },

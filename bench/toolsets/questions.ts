@@ -43,7 +43,10 @@ async function openTool(
   const sandboxes = await openSandboxes();
   const decision = allow({ sandbox, capabilities: { fs: [{ directory }] } });
   const ctx = {
-    ...{ registry, sandboxes, sessionId: "bench", workspace: directory },
+    registry,
+    sandboxes,
+    sessionId: "bench",
+    workspace: directory,
     policy: { check: () => decision },
   };
   const engine = new ToolDispatchEngine();

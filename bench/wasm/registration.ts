@@ -8,10 +8,10 @@ import { openSandboxes } from "sandgate";
 import { componentTools } from "sandgate/components";
 import { Component } from "../../src/sandboxes/wasm/component/component.ts";
 import { passComponentGate } from "../../src/sandboxes/wasm/component/gate.ts";
+import { Validator } from "../../src/sandboxes/wasm/component/loader.ts";
 import { COMPONENT_SECTION } from "../../src/sandboxes/wasm/core-module/binary-reader.ts";
 import { sectionBytes } from "../../src/sandboxes/wasm/core-module/binary-writer.ts";
 import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
-import { Validator } from "../../src/sandboxes/wasm/validation/validator.ts";
 import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 

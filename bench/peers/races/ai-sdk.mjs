@@ -42,13 +42,11 @@ export const variants = [
 function open(host, settings) {
   const generate = async (messages) => {
     const result = await generateText({
-      ...{
-        model: scriptedModel(host),
-        tools: toolsOf(host),
-        messages,
-        stopWhen: isStepCount(10),
-        maxRetries: 0,
-      },
+      model: scriptedModel(host),
+      tools: toolsOf(host),
+      messages,
+      stopWhen: isStepCount(10),
+      maxRetries: 0,
       toolApproval: { write: () => (host.isDenied() ? "denied" : "user-approval") },
       ...settings,
     });
@@ -58,7 +56,9 @@ function open(host, settings) {
     start: () => generate([{ role: "user", content: "go" }]),
     resume: async (text, answers) => {
       const content = answers.map(({ id, isAllowed }) => ({
-        ...{ type: "tool-approval-response", approvalId: id, approved: isAllowed },
+        type: "tool-approval-response",
+        approvalId: id,
+        approved: isAllowed,
       }));
       try {
         return await generate([...JSON.parse(text), { role: "tool", content }]);
@@ -110,13 +110,17 @@ function scriptedModel(host) {
       const parts = prompt.flatMap(({ role, content }) => (role === "assistant" ? content : []));
       const calls = host.nextCalls(parts.filter(({ type }) => type === "tool-call").length);
       const content = calls?.map(({ id, name, arguments: args }) => ({
-        ...{ type: "tool-call", toolCallId: id, toolName: name, input: JSON.stringify(args) },
+        type: "tool-call",
+        toolCallId: id,
+        toolName: name,
+        input: JSON.stringify(args),
       }));
       const reason = calls === undefined ? "stop" : "tool-calls";
       return {
         content: content ?? [{ type: "text", text: "done" }],
         finishReason: { unified: reason, raw: reason },
-        ...{ usage: USAGE, warnings: [] },
+        usage: USAGE,
+        warnings: [],
       };
     },
   });

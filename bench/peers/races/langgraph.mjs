@@ -24,7 +24,10 @@ export const variants = [
 
 function open(host, version) {
   const graph = createReactAgent({
-    ...{ llm: new ScriptedModel(host), tools: toolsOf(host), checkpointer: new Saver(host), version },
+    llm: new ScriptedModel(host),
+    tools: toolsOf(host),
+    checkpointer: new Saver(host),
+    version,
   });
   const config = { configurable: { thread_id: host.session } };
   const invoke = async (input) => {
@@ -54,8 +57,8 @@ function toolsOf(host) {
   };
   const read = async (input, { toolCall }) => JSON.stringify(await host.run("read", toolCall.id, input));
   return [
-    ...[tool(write, { name: "write", description: host.definition, schema: PARAMETERS })],
-    ...[tool(read, { name: "read", description: host.definition, schema: PARAMETERS })],
+    tool(write, { name: "write", description: host.definition, schema: PARAMETERS }),
+    tool(read, { name: "read", description: host.definition, schema: PARAMETERS }),
   ];
 }
 

@@ -71,7 +71,10 @@ function scriptedModel(host) {
       const items = Array.isArray(input) ? input : [];
       const calls = host.nextCalls(items.filter(({ type }) => type === "function_call").length);
       const output = calls?.map(({ id, name, arguments: args }) => ({
-        ...{ type: "function_call", callId: id, name, status: "completed" },
+        type: "function_call",
+        callId: id,
+        name,
+        status: "completed",
         arguments: JSON.stringify(args),
       }));
       return { usage: new Usage(), output: output ?? [FINAL] };
@@ -83,6 +86,8 @@ function scriptedModel(host) {
 }
 
 const FINAL = {
-  ...{ type: "message", role: "assistant", status: "completed" },
+  type: "message",
+  role: "assistant",
+  status: "completed",
   content: [{ type: "output_text", text: "done" }],
 };
