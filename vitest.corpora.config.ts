@@ -1,7 +1,7 @@
 import type { ViteUserConfig } from "vitest/config";
 
 /** The tests that measure times and memory run one after another, when the others have ended. */
-const MEASURED = [...["bombs", "faults", "faults-executor", "mcp", "quickjs", "stalls", "wasm"]].map(
+const MEASURED = ["bombs", "faults", "faults-executor", "mcp", "quickjs", "wasm"].map(
   (name) => `test/corpora/${name}.ts`,
 );
 

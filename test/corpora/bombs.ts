@@ -1,20 +1,19 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { parseArguments } from "../../src/engine/arguments/parse-arguments.ts";
+import { parseArguments } from "../../src/engine/arguments/check-arguments.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { ToolRegistrationError } from "../../src/engine/registry-errors.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
 
-/** The main thread may stall so long, in ms; a machine with other work to do gets some of it on top. */
-const STALL = 50;
-const TOLERANCE = 5;
+/** A bomb that goes off takes seconds or minutes. `npm run bench:stalls` measures how long the main thread stalls. */
+const MAX_MS = 1_000;
 
 const longest: [string, number][] = [];
 afterAll(() => {
   const table = longest.map(([name, ms]) => `  ${ms.toFixed(1).padStart(6)} ms  ${name}`);
   console.log(
-    `bombs: longest stall of the main thread, best of three (limit ${STALL} ms)\n${table.join("\n")}`,
+    `bombs: longest stall of the main thread, best of three (limit ${MAX_MS} ms)\n${table.join("\n")}`,
   );
 });
 
@@ -28,7 +27,7 @@ function measured<T>(name: string, run: () => T): T {
     least = Math.min(least, performance.now() - start);
   }
   longest.push([name, least]);
-  expect(least).toBeLessThan(STALL * TOLERANCE);
+  expect(least).toBeLessThan(MAX_MS);
   return result as T;
 }
 

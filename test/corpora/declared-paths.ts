@@ -50,7 +50,10 @@ async function dispatch(
   act: Act,
 ): Promise<ToolExecution> {
   const registry = new ToolRegistry().register({
-    ...{ name: "tool", description: "", inputSchema: { type: "object" }, usesFiles: true },
+    name: "tool",
+    description: "",
+    inputSchema: { type: "object" },
+    usesFiles: true,
     ...(isDeclared && { paths: [{ argument: "/path", access: "write" as const }] }),
     host: ({ path: given }: { readonly path: string }, { files }: HostContext) => {
       calls++;

@@ -31,7 +31,7 @@ const MODES: readonly (readonly [mode: string, tools: number, call?: string])[] 
   ["call-exit", 1, "sandbox_unavailable"],
   ["call-sigkill", 1, "sandbox_unavailable"],
   ["call-wrong-id", 1, "timeout"],
-  ["call-notjson", 1, "timeout"],
+  ["call-notjson", 1, "execution_error"],
   ["call-schema-break", 1, "execution_error"],
   ["call-ansi", 1, "ok"],
   ["call-reverse-sampling", 1, "timeout"],

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ERROR_CODES } from "../../src/engine/failure/errors.ts";
+import { ERROR_CODES } from "../../src/engine/errors.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/decision.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
@@ -31,6 +31,9 @@ const snippets = readFileSync(`${process.env["SANDGATE_CORPORA"]}/js/own.jsonl`,
   .map((line): Snippet => JSON.parse(line));
 
 const WALL_TIME_MS = 500;
+
+/** What does not end at its deadline does not end. `npm run test:guests` measures how late it ends. */
+const GRACE_MS = 3_000;
 const CANARY = "CANARY-7f3a";
 process.env["SANDGATE_CANARY"] = CANARY;
 
@@ -70,7 +73,7 @@ describe("hostile JavaScript is contained", () => {
 
   test.each(snippets)("$id: $title", async ({ code, expect: expected, title }) => {
     const execution = await run(toolOf(code));
-    expect(execution.receipt.used.wallTimeMs).toBeLessThan(WALL_TIME_MS + 250);
+    expect(execution.receipt.used.wallTimeMs).toBeLessThan(WALL_TIME_MS + GRACE_MS);
     const text = JSON.stringify(execution);
     expect(text).not.toContain(CANARY);
     if (execution.error !== undefined) {
@@ -115,7 +118,7 @@ describe("hostile JavaScript that was granted files and an origin", () => {
 
   test.each(snippets)("$id: $title", async ({ code }) => {
     const execution = await new GrantedTool(sandboxes, toolOf(code)).call({ capabilities, limits });
-    expect(execution.receipt.used.wallTimeMs).toBeLessThan(WALL_TIME_MS + 250);
+    expect(execution.receipt.used.wallTimeMs).toBeLessThan(WALL_TIME_MS + GRACE_MS);
     expect(JSON.stringify(execution)).not.toContain(CANARY);
     expectUntouchedOutside();
   });

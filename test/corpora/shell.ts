@@ -43,8 +43,12 @@ describe.skipIf(unavailable)("an argument that breaks out of a command stays in 
     for (const [way, args] of Object.entries(WAYS)) {
       const { output, error, receipt } = await runProgram(sandboxes, {
         program: {
-          ...{ command: "/bin/sh", args, input: "none", output: "completion" },
-          ...{ env: { WORK: "/workspace", OUTSIDE: scene.outside }, killGraceMs: 50 },
+          command: "/bin/sh",
+          args,
+          input: "none",
+          output: "completion",
+          env: { WORK: "/workspace", OUTSIDE: scene.outside },
+          killGraceMs: 50,
         },
         arguments: { arg },
         capabilities: { fs: [{ directory: scene.workspace, write: true }] },

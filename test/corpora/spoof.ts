@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { formatTable } from "../../src/cli/terminal/table.ts";
+import { formatTable } from "../../src/cli/commands/dispatch.ts";
 import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../src/engine/call/execution.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import { copyJson } from "../../src/json/copy.ts";
@@ -38,7 +38,7 @@ function benignOf(text: string): string {
 
 function execution(text: string): ToolExecution {
   const given = { callId: text, toolName: text, arguments: {}, success: true, output: text };
-  return sealExecution({ ...given, durationMs: 1, sandbox: "host", receipt: NOTHING_RAN }, undefined);
+  return sealExecution({ ...given, durationMs: 1, sandbox: "host", receipt: NOTHING_RAN }, {});
 }
 
 const pageLines = records.map(({ text }) => toPageLines(render(text, { keepsLines: true, chars: CHARS })));

@@ -38,6 +38,8 @@ afterAll(async () => {
   await sandboxes.close();
 });
 const engine = new ToolDispatchEngine();
+/** What does not end at its deadline does not end. `npm run test:guests` measures how late it ends. */
+const GRACE_MS = 3_000;
 const limits = { wallTimeMs: 500, memoryBytes: 32 * 2 ** 20 };
 
 async function dispatch(
@@ -89,7 +91,7 @@ describe("hostile components are refused or contained", () => {
         );
         if (execution.error?.code === "sandbox_unavailable") countRefusal(execution.error.message);
         ENDS[end]?.(execution);
-        expect(execution.receipt.used.wallTimeMs).toBeLessThan(limits.wallTimeMs + 250);
+        expect(execution.receipt.used.wallTimeMs).toBeLessThan(limits.wallTimeMs + GRACE_MS);
       }
     }
     const echo = {
