@@ -10,7 +10,9 @@ export async function run(policyFile: string): Promise<readonly string[]> {
   const { policy } = await loadPolicyFile(policyFile);
   await using sandboxes = await openSandboxes();
   await using sessions = await openSessions({
-    ...{ registry: registerTools(sent), policy, sandboxes },
+    registry: registerTools(sent),
+    policy,
+    sandboxes,
     // The policy decides who is asked, whatever the class of a tool.
     confirmations: { default: { network: "auto" } },
   });

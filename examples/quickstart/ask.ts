@@ -17,7 +17,11 @@ export async function askOnce(): Promise<readonly string[]> {
   );
   await using sandboxes = await openSandboxes();
   await using server = await startServer({
-    ...{ registry, policy: new HostPolicy(), sandboxes, listen: "127.0.0.1:0", sessions: {} },
+    registry,
+    policy: new HostPolicy(),
+    sandboxes,
+    listen: "127.0.0.1:0",
+    sessions: {},
     credentials: [
       { id: "agent", token: "the-token-of-the-agent", roles: ["caller"] },
       { id: "ann", token: "the-token-of-ann-the-person", roles: ["approver"], approves: ["agent"] },

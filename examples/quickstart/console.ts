@@ -24,8 +24,12 @@ export async function serveConsole(
   const directory = mkdtempSync(join(tmpdir(), "sandgate-quickstart-"));
   const journal = await openJournal({ directory });
   const server = await startServer({
-    ...{ ...parts, listen: "127.0.0.1:0", credentials: [], sessions: {} },
-    ...{ journal, history: new JournalHistory(journal, directory) },
+    ...parts,
+    listen: "127.0.0.1:0",
+    credentials: [],
+    sessions: {},
+    journal,
+    history: new JournalHistory(journal, directory),
     console: { operator: { id: "you", roles: ["admin", "approver"], approves: ["*"] } },
   });
   const session = await server.sessions.open({ principal: { id: "quickstart", kind: "agent" } });

@@ -9,7 +9,10 @@ test("in examples/approvals, the agent orders what the person allows, and reads 
   const tokens = { agent: "the-token-of-the-agent", ann: "the-token-of-ann-the-person" };
   await using sandboxes = await openSandboxes();
   await using server = await startServer({
-    ...{ registry: registerTools(), policy: new HostPolicy(), sandboxes, listen: "127.0.0.1:0" },
+    registry: registerTools(),
+    policy: new HostPolicy(),
+    sandboxes,
+    listen: "127.0.0.1:0",
     credentials: [
       { id: "agent", token: tokens.agent, roles: ["caller"] },
       { id: "ann", token: tokens.ann, roles: ["approver"], approves: ["agent"] },

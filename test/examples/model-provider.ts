@@ -29,8 +29,12 @@ export async function startModelProvider(): Promise<ModelProvider> {
   const key = "not-a-key";
   return {
     env: {
-      ...{ OPENAI_API_KEY: key, ANTHROPIC_API_KEY: key, GEMINI_API_KEY: key },
-      ...{ OPENAI_BASE_URL: `${url}/v1`, ANTHROPIC_BASE_URL: url, GOOGLE_GEMINI_BASE_URL: url },
+      OPENAI_API_KEY: key,
+      ANTHROPIC_API_KEY: key,
+      GEMINI_API_KEY: key,
+      OPENAI_BASE_URL: `${url}/v1`,
+      ANTHROPIC_BASE_URL: url,
+      GOOGLE_GEMINI_BASE_URL: url,
     },
     paths,
     close: async () => {
@@ -57,15 +61,28 @@ const ANSWERS: Readonly<Record<string, (body: Record<string, unknown>) => object
             status: "completed",
           }
         : {
-            ...{ type: "message", id: "msg_1", role: "assistant", status: "completed" },
+            type: "message",
+            id: "msg_1",
+            role: "assistant",
+            status: "completed",
             content: [{ type: "output_text", text: `It is ${textOf(result.output)}`, annotations: [] }],
           };
     return {
-      ...{ id: "resp_1", object: "response", created_at: 1, status: "completed", model: "gpt-5.5" },
-      ...{ output: [item], tools: [], error: null, incomplete_details: null },
+      id: "resp_1",
+      object: "response",
+      created_at: 1,
+      status: "completed",
+      model: "gpt-5.5",
+      output: [item],
+      tools: [],
+      error: null,
+      incomplete_details: null,
       usage: {
-        ...{ input_tokens: 1, output_tokens: 1, total_tokens: 2 },
-        ...{ input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } },
+        input_tokens: 1,
+        output_tokens: 1,
+        total_tokens: 2,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens_details: { reasoning_tokens: 0 },
       },
     };
   },
@@ -87,12 +104,10 @@ const ANSWERS: Readonly<Record<string, (body: Record<string, unknown>) => object
         : { content: `It is ${textOf(result.content)}` };
     const finish_reason = result === undefined ? "tool_calls" : "stop";
     return {
-      ...{
-        id: `chat_${(messages as object[]).length}`,
-        object: "chat.completion",
-        created: 1,
-        model: "gpt-5.5",
-      },
+      id: `chat_${(messages as object[]).length}`,
+      object: "chat.completion",
+      created: 1,
+      model: "gpt-5.5",
       choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason }],
       usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
     };
@@ -108,8 +123,13 @@ const ANSWERS: Readonly<Record<string, (body: Record<string, unknown>) => object
         ? { ...call("id"), type: "tool_use", input: ARGUMENTS }
         : { type: "text", text: `It is ${textOf(result.content)}` };
     return {
-      ...{ id: "msg_1", type: "message", role: "assistant", model: "claude-sonnet-5-5", content: [block] },
-      ...{ stop_reason: result === undefined ? "tool_use" : "end_turn", stop_sequence: null },
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      model: "claude-sonnet-5-5",
+      content: [block],
+      stop_reason: result === undefined ? "tool_use" : "end_turn",
+      stop_sequence: null,
       usage: { input_tokens: 1, output_tokens: 1 },
     };
   },

@@ -14,7 +14,9 @@ const tracked = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "
 /** The files of the package, without those that the build writes. */
 const [{ files: inPackage }] = JSON.parse(
   execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
-    ...{ encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], maxBuffer: 2 ** 26 },
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+    maxBuffer: 2 ** 26,
   }),
 ) as [{ files: { path: string }[] }];
 const packed = inPackage.map(({ path }) => path).filter((path) => !path.startsWith("dist/"));

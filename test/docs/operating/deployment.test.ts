@@ -8,8 +8,8 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { parseCommandLine } from "../../../src/cli/command-line.ts";
 import { COMMANDS } from "../../../src/cli/definitions/all.ts";
+import { parseCommandLine } from "../../../src/cli/run.ts";
 import { Authority } from "../../certificates.ts";
 
 const dockerfile = readFileSync("Dockerfile", "utf8");
@@ -137,7 +137,9 @@ test("the image, the pods and the unit run the same command, not as root", () =>
   expect(dockerfile).toContain(`\nUSER ${template.spec.securityContext.runAsUser}:`);
   expect(template.spec.securityContext.runAsNonRoot).toBe(true);
   expect(container.securityContext).toMatchObject({
-    ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
   });
 });
 

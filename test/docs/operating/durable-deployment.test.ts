@@ -135,14 +135,22 @@ describe("The manifests of sessions on Restate", () => {
       expect(policyTypes).toEqual(["Ingress", "Egress"]);
     }
     expect(allowed("restate", "ingress")).toEqual([
-      ...["app=sandgate → 8080", "app=sandgate → 9070", "app=restate → 5122"],
+      "app=sandgate → 8080",
+      "app=sandgate → 9070",
+      "app=restate → 5122",
     ]);
     expect(allowed("restate", "egress")).toEqual([
-      ...["app=restate → 5122", "app=sandgate → 9080", "any=pod → 53", "any=pod → 53"],
+      "app=restate → 5122",
+      "app=sandgate → 9080",
+      "any=pod → 53",
+      "any=pod → 53",
     ]);
     expect(allowed("sandgate", "ingress")).toEqual(["sandgate-client=true → 7420", "app=restate → 9080"]);
     expect(allowed("sandgate", "egress")).toEqual([
-      ...["app=restate → 8080", "app=restate → 9070", "any=pod → 53", "any=pod → 53"],
+      "app=restate → 8080",
+      "app=restate → 9070",
+      "any=pod → 53",
+      "any=pod → 53",
     ]);
   });
 
@@ -151,7 +159,9 @@ describe("The manifests of sessions on Restate", () => {
       expect(template.spec.securityContext.runAsNonRoot).toBe(true);
       expect(template.spec.automountServiceAccountToken).toBe(false);
       expect(template.spec.containers[0].securityContext).toMatchObject({
-        ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
       });
     }
   });
@@ -162,7 +172,8 @@ describe("The manifests of sessions on Restate", () => {
       restateServer(),
       ["--config-file", join(folder, "restate.toml"), "--base-dir", "/restate-data", "--dump-config"],
       {
-        ...{ encoding: "utf8", timeout: 20_000 },
+        encoding: "utf8",
+        timeout: 20_000,
         env: {
           RESTATE_NODE_NAME: "restate-0",
           RESTATE_ADVERTISED_ADDRESS: "http://restate-0.restate-cluster:5122",
@@ -190,7 +201,8 @@ describe("The manifests of sessions on Restate", () => {
     const [port = 0] = await freePorts(1);
     const folder = await createFolder({
       "private.pem": privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-      ...{ "tls.crt": cert, "tls.key": key },
+      "tls.crt": cert,
+      "tls.key": key,
       agent: "a-token-of-the-agent-that-is-long",
       ann: "a-token-of-ann-that-is-long-enough",
     });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { ERROR_CODES } from "../../../src/engine/failure/errors.ts";
+import { ERROR_CODES } from "../../../src/engine/errors.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { dispatch, dispatchBody } from "../../executor/harness.ts";
 import { startServer, TestClient, WITH_EXECUTOR, WritingTool } from "../../server/harness.ts";
@@ -77,7 +77,7 @@ const WORDS = new Set(
     "increase",
     "histogram_quantile",
     "label_values",
-  ].concat([...["le", "instance", "and", "or", "unless", "on", "ignoring"]]),
+  ].concat(["le", "instance", "and", "or", "unless", "on", "ignoring"]),
 );
 
 const VALUES: Readonly<Record<string, readonly string[]>> = {

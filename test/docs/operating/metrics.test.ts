@@ -79,6 +79,7 @@ test("docs/operations.md lists the metrics of a server of sessions with a journa
   expect(metrics).toContain("sandgate_journal_healthy 1\n");
   // A record may not be on the disk yet.
   expect(metrics).toMatch(/^sandgate_journal_waiting_records \d+$/m);
+  expect(metrics).toMatch(/^sandgate_journal_lost_records_total 0$/m);
   expect(metrics).toMatch(/^sandgate_build_info\{version="\d+\.\d+\.\d+",node="\d+\.\d+\.\d+"\} 1$/m);
   expect(Number(/^process_cpu_seconds_total (.*)$/m.exec(metrics)?.[1])).toBeGreaterThan(0);
   expect(Number(/^process_resident_memory_bytes (.*)$/m.exec(metrics)?.[1])).toBeGreaterThan(1_000_000);

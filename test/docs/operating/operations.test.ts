@@ -86,17 +86,34 @@ describe("docs/operations.md", () => {
   test("has a row for each event", () => {
     // A record, so that the compiler reports an event of a call that is missing.
     const calls: Record<DispatchEvent["type"], true> = {
-      ...{ "tool.decided": true, "tool.started": true, "tool.output": true, "tool.log": true },
-      ...{ "tool.confirmation_requested": true, "tool.confirmation_resolved": true },
-      ...{ "tool.display": true, "tool.completed": true, "tool.failed": true, "tool.aborted": true },
+      "tool.decided": true,
+      "tool.started": true,
+      "tool.output": true,
+      "tool.log": true,
+      "tool.confirmation_requested": true,
+      "tool.confirmation_resolved": true,
+      "tool.display": true,
+      "tool.completed": true,
+      "tool.failed": true,
+      "tool.aborted": true,
     };
     expect([...FIELDS.keys()].sort()).toEqual(
       [
         ...Object.keys(calls),
-        ...["server.started", "server.stopping", "server.stopped", "config.warning"],
-        ...["config.reloaded", "config.refused", "policy.difference"],
-        ...["server.paused", "server.resumed", "policy.replaced"],
-        ...["request.refused", "handshake.refused", "process.warning", "log.lost"],
+        "server.started",
+        "server.stopping",
+        "server.stopped",
+        "config.warning",
+        "config.reloaded",
+        "config.refused",
+        "policy.difference",
+        "server.paused",
+        "server.resumed",
+        "policy.replaced",
+        "request.refused",
+        "handshake.refused",
+        "process.warning",
+        "log.lost",
       ].sort(),
     );
   });

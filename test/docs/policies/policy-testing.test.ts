@@ -18,11 +18,15 @@ const examples = all.filter((yaml) => !cases.includes(yaml));
 
 const TOOLS: readonly PolicyTool[] = [
   {
-    ...{ name: "run_command", sideEffects: "execute", sandboxes: ["host", "quickjs"] },
+    name: "run_command",
+    sideEffects: "execute",
+    sandboxes: ["host", "quickjs"],
     inputSchema: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
   },
   {
-    ...{ name: "drop_table", sideEffects: "destructive", sandboxes: ["remote"] },
+    name: "drop_table",
+    sideEffects: "destructive",
+    sandboxes: ["remote"],
     inputSchema: { type: "object", properties: { table: { type: "string" } } },
   },
 ];
@@ -66,7 +70,10 @@ describe("docs/policy-testing.md", () => {
     const { policy } = await load(code("new ShadowPolicy", "export { policy };"));
     const printed = vi.spyOn(console, "log").mockImplementation(() => {});
     (policy as RuntimePolicy).check({
-      ...{ callId: "c", sessionId: "s", input: {}, canonical: new CanonicalJson({}) },
+      callId: "c",
+      sessionId: "s",
+      input: {},
+      canonical: new CanonicalJson({}),
       tool: { name: "t", sideEffects: "read", sandboxes: ["host", "quickjs"], inputSchema: {} },
     });
     expect(printed.mock.calls).toEqual([["t: narrower"]]);
@@ -109,7 +116,9 @@ policy: policy.yaml
     const config = join(folder, "sandgate.yaml");
     expect(cases).toHaveLength(2);
     expect(await sandgate(["policy", "test", "--config", config])).toMatchObject({
-      ...{ code: 0, stdout: "2 cases are decided as expected\n", stderr: "" },
+      code: 0,
+      stdout: "2 cases are decided as expected\n",
+      stderr: "",
     });
     const [, call = "", output = ""] =
       /policy explain --config sandgate.yaml --call '(.+)'\n```\n\n```text\n([\s\S]*?)```/.exec(text) ?? [];
@@ -140,7 +149,9 @@ policy:
       "sandgate.policy-test.yaml": cases[1] ?? "",
     });
     expect(await sandgate(["policy", "test", "--config", join(folder, "sandgate.yaml")])).toMatchObject({
-      ...{ code: 0, stdout: "2 cases are decided as expected\n", stderr: "" },
+      code: 0,
+      stdout: "2 cases are decided as expected\n",
+      stderr: "",
     });
   });
 

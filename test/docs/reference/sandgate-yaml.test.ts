@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { COMMAND, configPage, examplesIn } from "../../../scripts/reference/config-page.ts";
-import { configSchema } from "../../../src/cli/commands/schema/config-schema.ts";
+import { configSchema } from "../../../src/cli/commands/schema.ts";
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
@@ -18,7 +18,7 @@ const REST: Readonly<Record<string, string>> = {
   policy: "policy: { rules: [] }\n",
 };
 const FILES = {
-  "candidate.yaml": "rules: []\n",
+  "candidate.yaml": 'rules: [{ tools: ["*"], effect: deny }]\n',
   "tools.lock": '{ "lockVersion": 1, "tools": {}, "servers": {} }\n',
   "agent.token": "a".repeat(64),
   "ann.token": "b".repeat(64),

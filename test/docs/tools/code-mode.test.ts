@@ -13,7 +13,8 @@ describe.each(["docs/code-mode.md", "docs/suspension.md"])("%s", (page) => {
   test("has a config that checks without a problem", async () => {
     const folder = await createFolder(filesOf(page));
     expect(await sandgate(["check", "--config", join(folder, "sandgate.yaml")])).toMatchObject({
-      ...{ code: 0, stdout: expect.stringContaining("0 errors, 0 warnings") },
+      code: 0,
+      stdout: expect.stringContaining("0 errors, 0 warnings"),
     });
   });
 });
@@ -21,12 +22,18 @@ describe.each(["docs/code-mode.md", "docs/suspension.md"])("%s", (page) => {
 test("the message of docs/code-mode.md runs a program that reads files", async () => {
   const folder = await createFolder(filesOf("docs/code-mode.md"));
   const { stdout } = await sandgate([
-    ...["dispatch", join(folder, "message.json"), "--config", join(folder, "sandgate.yaml")],
-    ...["--output", "json"],
+    "dispatch",
+    join(folder, "message.json"),
+    "--config",
+    join(folder, "sandgate.yaml"),
+    "--output",
+    "json",
   ]);
   const [execution] = JSON.parse(stdout).executions;
   expect(execution).toMatchObject({ success: true, output: 1 });
   expect(execution.work.calls.map(({ tool }: { tool: string }) => tool)).toEqual([
-    ...["list_directory", "read_file", "read_file"],
+    "list_directory",
+    "read_file",
+    "read_file",
   ]);
 });

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { compileUrl } from "../../../src/http-template/url-template.ts";
-import { noResponseText } from "../../../src/sandboxes/remote/endpoint/failure.ts";
+import { noResponseText } from "../../../src/sandboxes/remote/endpoint/outcome.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
 const root = dirname(dirname(dirname(import.meta.dirname)));

@@ -10,7 +10,7 @@ import { allow } from "../../../src/policy/decision.ts";
 import { loadPolicyFile } from "../../../src/policy/file/load.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { NOT_HELD } from "../../../src/sandboxes/process/landlock/not-held.ts";
+import { NOT_ENFORCED } from "../../../src/sandboxes/process/landlock/not-enforced.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
 
 const DOCS = readFileSync(new URL("../../../docs/programs.md", import.meta.url), "utf8");
@@ -27,13 +27,13 @@ test("the rule of docs/programs.md requires namespaces", async () => {
   writeFileSync(join(folder, "policy.yaml"), yaml);
   const { policy } = await loadPolicyFile(join(folder, "policy.yaml"));
   rmSync(folder, { recursive: true });
-  const tool = { ...{ name: "count_lines", tags: [], sideEffects: "none" }, sandboxes: ["process"] } as const;
+  const tool = { name: "count_lines", tags: [], sideEffects: "none", sandboxes: ["process"] } as const;
   const decision = policy.check({ tool, input: {}, callId: "1", sessionId: "s" } as unknown as PolicyRequest);
   expect(await decision).toMatchObject({ decision: "allow", grant: { isolation: "namespaces" } });
 });
 
 test.each(
-  Object.entries(NOT_HELD),
+  Object.entries(NOT_ENFORCED),
 )("docs/programs.md and SECURITY.md name what Landlock does not hold: %s", (name, what) => {
   expect(DOCS).toContain(`| ${name} | ${what} |`);
   expect(SECURITY).toContain(`  - ${name}: ${what}\n`);

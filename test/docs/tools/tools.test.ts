@@ -23,7 +23,8 @@ describe("docs/tools.md", () => {
     const [config = ""] = blocksOf("docs/tools.md", "yaml");
     const folder = await createFolder({ "sandgate.yaml": config });
     expect(await sandgate(["check", "--config", `${folder}/sandgate.yaml`])).toMatchObject({
-      ...{ code: 0, stdout: expect.stringContaining("1 tool, 0 errors, 0 warnings") },
+      code: 0,
+      stdout: expect.stringContaining("1 tool, 0 errors, 0 warnings"),
     });
   });
 });
