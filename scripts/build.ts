@@ -9,7 +9,7 @@
 import { chmodSync, copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { build, type InputOptions, type OutputOptions } from "rolldown";
-import { AJV_PACKAGES, JCO, QUICKJS_THREADS } from "./bundled-packages.ts";
+import { JCO, LIBRARIES, QUICKJS_THREADS } from "./bundled-packages.ts";
 import { buildConsole } from "./console.ts";
 import { writeDeclarations } from "./declarations.ts";
 
@@ -36,7 +36,10 @@ const ALONE = globSync(
 /** Other entry files, which share code with the library. A thread that checks schemas is one of them, as ajv is a file. */
 const SHARING = [
   "cli/main",
-  ...["journal/diff/worker-entry", "journal/diff/latest/worker-entry", "journal/verify/worker-entry"],
+  "journal/diff/worker-entry",
+  "journal/diff/latest/worker-entry",
+  "journal/verify/worker-entry",
+  "journal/overview/worker-entry",
 ];
 
 const JCO_MODULES = ["vendor/js-component-bindgen-component", "vendor/wasm-tools"];
@@ -86,18 +89,20 @@ for (const name of ALONE) {
   if (name in QUICKJS_THREADS) continue;
   await build({ ...input, input: { [name]: `src/${name}.ts` }, output: { ...output, codeSplitting: false } });
 }
-await build({
-  ...input,
-  external: [],
-  input: { "base/ajv-library": "src/base/ajv-library.ts" },
-  output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences(AJV_PACKAGES) },
-});
+for (const [name, packages] of Object.entries(LIBRARIES)) {
+  await build({
+    ...input,
+    external: [],
+    input: { [name]: `src/${name}.ts` },
+    output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences(packages) },
+  });
+}
 for (const [name, packages] of Object.entries(QUICKJS_THREADS)) {
   await build({
     ...input,
     external: /^node:/,
     input: { [name]: `src/${name}.ts` },
-    // Most of it is code of packages, which is readable as it is: three maps would be 0.6 MB of what is installed.
+    // Most of it is code of packages, which is readable as it is: two maps would be 0.5 MB of what is installed.
     output: { ...output, codeSplitting: false, sourcemap: false, banner: licences(packages) },
   });
 }

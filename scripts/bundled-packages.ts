@@ -1,11 +1,8 @@
-/** ajv, and the packages that it requires. */
-export const AJV_PACKAGES: readonly string[] = [
-  "ajv",
-  "ajv-formats",
-  "fast-deep-equal",
-  "fast-uri",
-  "json-schema-traverse",
-];
+/** Files that are loaded on first use, and the packages that are bundled into each: with ajv, those that it requires. */
+export const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
+  "base/ajv-library": ["ajv", "ajv-formats", "fast-deep-equal", "fast-uri", "json-schema-traverse"],
+  "sandboxes/quickjs/acorn-library": ["acorn"],
+};
 
 /** The threads of QuickJS, and the packages that are bundled into each. The engine's binary is not. */
 export const QUICKJS_THREADS: Readonly<Record<string, readonly string[]>> = {
@@ -16,8 +13,7 @@ export const QUICKJS_THREADS: Readonly<Record<string, readonly string[]>> = {
     "@jitl/quickjs-wasmfile-release-sync",
     "@jridgewell/sourcemap-codec",
   ],
-  "sandboxes/quickjs/check/worker-entry": ["acorn", "eslint-scope", "esrecurse", "estraverse"],
-  "programs/check/worker-entry": ["acorn"],
+  "sandboxes/quickjs/check/worker-entry": ["eslint-scope", "esrecurse", "estraverse"],
 };
 
 /** Parts of jco, which validate components and generate JavaScript: `vendored-file.ts`. */
@@ -28,7 +24,7 @@ const OTHERS = ["web-streams-polyfill", "preact", "@preact/signals", "@preact/si
 
 /** The packages whose code the package has in its own files. */
 export const BUNDLED: ReadonlySet<string> = new Set([
-  ...AJV_PACKAGES,
+  ...Object.values(LIBRARIES).flat(),
   ...Object.values(QUICKJS_THREADS).flat(),
   JCO,
   ...OTHERS,

@@ -50,7 +50,11 @@ const nodes = Number(options.nodes ?? (isControl ? 0 : 3));
 if (!existsSync(MAIN)) throw new Error("there is no dist/cli/main.js: run `npm run build` first");
 await using cluster = await startCluster({ nodes, servers, main: MAIN });
 const run = await runCluster({
-  ...{ cluster, seed, rate, durationMs: seconds * 1_000, kills: options["no-kills"] !== true },
+  cluster,
+  seed,
+  rate,
+  durationMs: seconds * 1_000,
+  kills: options["no-kills"] !== true,
 });
 const { counts, kills } = run;
 const faults = [...run.faults];

@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { configSchema } from "../src/cli/commands/schema/config-schema.ts";
+import { configSchema } from "../src/cli/commands/schema.ts";
 import { configPage, examplesIn } from "./reference/config-page.ts";
 
 const ROOT = join(import.meta.dirname, "..");

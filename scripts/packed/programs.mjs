@@ -26,7 +26,9 @@ const listPrograms = () =>
 const registry = new ToolRegistry();
 registry.register(
   defineTool({
-    ...{ name: "wait", description: "Waits until its caller is suspended.", sideEffects: "none" },
+    name: "wait",
+    description: "Waits until its caller is suspended.",
+    sideEffects: "none",
     inputSchema: { type: "object" },
     host: async (_input, { signal }) => {
       while ((await suspensions.list()).length === 0) await delay(10, undefined, { signal });

@@ -38,7 +38,11 @@ export async function dispatch({
     for (const name of registry.names) {
       const call = { id: name, name, arguments: name === "wasm" ? { wasm: 1 } : {} };
       const { success, output, error } = await engine.dispatch(call, {
-        ...{ registry, policy, sandboxes, events, sessionId: "environments" },
+        registry,
+        policy,
+        sandboxes,
+        events,
+        sessionId: "environments",
       });
       const works = isEndless(name)
         ? error?.code === "timeout"
