@@ -3,21 +3,85 @@ import type { ViteUserConfig } from "vitest/config";
 // Thousands of processes and threads of the tests load the same modules: they compile them once. .ci/run names the same folder.
 process.env["NODE_COMPILE_CACHE"] ??= `${import.meta.dirname}/node_modules/.cache/node`;
 
-const ALL = "test/**/*.test.ts";
+const named = (files: readonly string[]): string[] => files.map((file) => `test/${file}.test.ts`);
+
+const ALL = named(["**/*"]);
+
+/**
+ * Files that need Restate, virtual machines, a browser, npm or many processes that are killed, and those that take longest. `npm test`
+ * leaves them out; `npm run test:all` runs them, too.
+ */
+const REST = named([
+  // Restate
+  "cli/commands/serve-restate",
+  "docs/operating/durable-deployment",
+  "docs/sessions/scale-out",
+  "programs/suspension/interrupted-calls",
+  "restate/connection/*",
+  "restate/kill-points/*",
+  "restate/programs/*",
+  "restate/sessions/*",
+  "restate/store/{inquiry-awakeables,principals,session-store}",
+  // QEMU
+  "docs/tools/microvm",
+  "sandboxes/closing",
+  "sandboxes/microvm/microvm-sandbox",
+  "sandboxes/microvm/qemu/*",
+  // Chromium
+  "console/{answer-link,live,overview,phone,reconnecting,spoofs,views,waiting*}",
+  "rendering/page",
+  // packages that are installed, packed or built
+  "docs/tools/wasm-tools",
+  "examples/{new-projects,wasm-tools}",
+  // kills
+  "changes/accepting/kill",
+  "journal/{crashes,disks}",
+  "races/kill/*",
+  "sessions/store/kill/*",
+  // what takes longest: about half of the time of all others together
+  "changes/shadow/shadow",
+  "cli/commands/check/{check,without-effect}",
+  "cli/commands/{journal,same-tools}",
+  "cli/commands/tool/grant",
+  "cli/exit-codes",
+  "contract/lost-values",
+  "journal/{edits,files-in-use}",
+  "journal/diff/diff-policies",
+  "mcp/import/hostile-{calls,servers}",
+  "sandboxes/contract/in-flight",
+  "sandboxes/process/idle-programs",
+  "sandboxes/process/shell/persistent-shells",
+  "sandboxes/wasm/abi/lifted-memory",
+  "supervisor/hostile-agents",
+  "toolsets/git/*",
+  "toolsets/search/ripgrep",
+  "toolsets/toolsets",
+  "workspace/guard/guard",
+]);
+
+/** Files with targets in both tiers: see `test/tier.ts`. */
+const BOTH = named([
+  "contract/contract",
+  "programs/stores/contract",
+  "sessions/confirmations/broker",
+  "sessions/store/{contract,interleavings.property}",
+]);
 
 /** Files that fake timers, listen to what their process does, or measure it: they need a process of their own. */
-const ALONE = [
-  ...[
-    "base/timers/*",
-    "engine/hung-decisions",
-    "engine/mixed-load",
-    "log/logged-warnings",
-    "main-thread/program-stalls",
-    "restate/calls/*",
-  ],
-  ...["server/notifying/notifying", "server/store", "sessions/cancelling", "sessions/ledger/conditions"],
-  ...["sessions/ledger/restart", "sessions/store/late-ends", "sessions/store/sqlite/grouped-commits"],
-].map((file) => `test/${file}.test.ts`);
+const ALONE = named([
+  "base/timers/*",
+  "engine/hung-decisions",
+  "engine/mixed-load",
+  "log/logged-warnings",
+  "restate/calls/*",
+  "server/notifying/notifying",
+  "server/store",
+  "sessions/cancelling",
+  "sessions/ledger/conditions",
+  "sessions/ledger/restart",
+  "sessions/store/late-ends",
+  "sessions/store/sqlite/grouped-commits",
+]);
 
 /** Only what hangs reaches these limits, also where other programs keep the machine busy. */
 const LIMITS = { testTimeout: 120_000, hookTimeout: 60_000 };
@@ -37,11 +101,22 @@ const config: ViteUserConfig = {
       {
         // A process for each file would load the same modules again: about half a second of a processor.
         extends: true,
-        test: { name: "shared", include: [ALL], exclude: ALONE, isolate: false, ...LIMITS },
+        test: {
+          name: "shared",
+          include: ALL,
+          exclude: [...ALONE, ...REST],
+          isolate: false,
+          provide: { tier: "fast" },
+          ...LIMITS,
+        },
       },
       {
         extends: true,
-        test: { name: "alone", include: ALONE, ...LIMITS },
+        test: { name: "alone", include: ALONE, exclude: REST, provide: { tier: "fast" }, ...LIMITS },
+      },
+      {
+        extends: true,
+        test: { name: "rest", include: [...REST, ...BOTH], provide: { tier: "rest" }, ...LIMITS },
       },
     ],
   },

@@ -17,7 +17,12 @@ test("a short run measures the ends of a scale, each with its floor, and what ha
     { name: "ours 1000, refused", floor: "bare 1000", open },
   ];
   expect(namesOf([...positions, ...refused])).toEqual([
-    ...["bare 1", "ours 1", "bare 100", "ours 100", "bare 1000", "ours 1000, refused"],
+    "bare 1",
+    "ours 1",
+    "bare 100",
+    "ours 100",
+    "bare 1000",
+    "ours 1000, refused",
   ]);
 });
 

@@ -1,11 +1,17 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
 import { registerPrograms } from "../../src/programs/register-programs.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { startExecutor } from "../executor/harness.ts";
+import { unavailable } from "../sandboxes/process/availability.ts";
 
 /** Values that JSON cannot hold, as JavaScript, and what the model reads of them. */
 const LOST: readonly (readonly [code: string, what: string])[] = [
@@ -53,14 +59,33 @@ let sandboxes: Awaited<ReturnType<typeof openSandboxes>>;
 beforeAll(async () => {
   sandboxes = await openSandboxes();
 });
-afterAll(() => sandboxes.close());
+const folder = mkdtempSync(join(tmpdir(), "lost-values-"));
+afterAll(async () => {
+  await sandboxes.close();
+  rmSync(folder, { recursive: true });
+});
 
 /** Returns what a tool gives whose code returns a value, by the way that it takes to the model. */
 const ROUTES: Readonly<Record<string, (code: string) => Promise<{ output?: unknown; message?: string }>>> = {
   "a host function": (code) => run({ host: new Function(`return ${code}`) as () => never }),
+  "a module in a thread": (code) => {
+    const path = join(folder, `${createHash("sha256").update(code).digest("hex")}.mjs`);
+    writeFileSync(path, `export default () => (${code});`);
+    return run({ host: { module: path } });
+  },
+  ...(!unavailable && {
+    "the function result of a program": (code: string) => {
+      const result = new Function(`return ${code}`) as () => never;
+      return run({ process: { command: "true", input: "none", output: "completion", result } });
+    },
+  }),
   "a JavaScript tool": (code) => run({ quickjs: { source: `export default () => (${code})` } }),
   "a JavaScript tool that waits": (code) =>
     run({ quickjs: { source: `export default async () => (${code})` } }),
+  "a host function on an executor": (code) =>
+    runOnExecutor({ host: new Function(`return ${code}`) as () => never }),
+  "a JavaScript tool on an executor": (code) =>
+    runOnExecutor({ quickjs: { source: `export default () => (${code})` } }),
   "a program": (code) => run({}, `return ${code};`),
   "the input of a nested call": async (code) => {
     const { output, message } = await run({}, `return await tools.echo({ value: ${code} });`);
@@ -68,6 +93,15 @@ const ROUTES: Readonly<Record<string, (code: string) => Promise<{ output?: unkno
     return message === undefined ? { output: value } : { message };
   },
 };
+
+/** Runs a tool of an executor of its own, which is closed when the test finishes. */
+async function runOnExecutor(implementation: object): Promise<{ output?: unknown; message?: string }> {
+  const tool = { name: "tool", description: "", inputSchema: { type: "object" }, ...implementation };
+  const rule = { tools: ["tool"], effect: "allow", sandboxes: ["host", "quickjs"] } as const;
+  const policy = new RulePolicy({ rules: [rule] });
+  const { address } = await startExecutor([tool as never], { policy, sandboxes });
+  return run({ remote: { executor: `http://${address}` } });
+}
 
 async function run(
   implementation: object,
@@ -85,7 +119,11 @@ async function run(
     sandboxes: ["quickjs"],
     capabilities: { tools: ["echo"] },
   } as const;
-  const others = { tools: ["echo", "tool"], effect: "allow", sandboxes: ["host", "quickjs"] } as const;
+  const others = {
+    tools: ["echo", "tool"],
+    effect: "allow",
+    sandboxes: ["host", "quickjs", "process", "remote"],
+  } as const;
   const ctx = {
     registry,
     policy: new RulePolicy({ rules: program === undefined ? [others] : [programs, others] }),
@@ -93,7 +131,8 @@ async function run(
     sessionId: "test",
   };
   const call = {
-    ...{ id: "1", name: program === undefined ? "tool" : "run_program" },
+    id: "1",
+    name: program === undefined ? "tool" : "run_program",
     arguments: program === undefined ? {} : { code: program },
   };
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
@@ -134,7 +173,10 @@ test("JSON of an endpoint may begin with a byte order mark", async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const registry = new ToolRegistry().register({
-    ...{ name: "get", description: "", inputSchema: { type: "object" }, sideEffects: "read" },
+    name: "get",
+    description: "",
+    inputSchema: { type: "object" },
+    sideEffects: "read",
     remote: { http: { method: "GET", url: `${origin}/` } },
   });
   const rule = {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Piscina } from "piscina";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import { openSandboxes, type SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
-import { Cgroups } from "../../src/sandboxes/process/cgroups/cgroups.ts";
+import { Cgroups } from "../../src/sandboxes/process/cgroups.ts";
 import { piscinaPool } from "../../src/sandboxes/threads/piscina/piscina-pool.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { Isolation } from "../../src/tool/isolation.ts";

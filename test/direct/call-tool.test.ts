@@ -52,11 +52,16 @@ describe("callTool", () => {
       description: "",
       inputSchema: {},
       host: (_input, { sessionId, turnId, workspace, principal }) => ({
-        ...{ sessionId, turnId, workspace, principal: principal?.id },
+        sessionId,
+        turnId,
+        workspace,
+        principal: principal?.id,
       }),
     });
     const context = {
-      ...{ sessionId: "s1", turnId: "t1", workspace: "/srv" },
+      sessionId: "s1",
+      turnId: "t1",
+      workspace: "/srv",
       principal: { id: "ada", kind: "user" } as const,
     };
     expect((await callTool(tool, {}, { context })).output).toEqual({ ...context, principal: "ada" });

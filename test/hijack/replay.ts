@@ -55,7 +55,9 @@ export class Replay implements AsyncDisposable {
       registry.register({ name, description, inputSchema, sideEffects: effects, host } as Tool);
     }
     const sessions = await openSessions({
-      ...{ registry, policy, sandboxes },
+      registry,
+      policy,
+      sandboxes,
       // The policy alone decides who is asked.
       confirmations: { default: Object.fromEntries(SIDE_EFFECTS.map((each) => [each, "auto"])) },
     });

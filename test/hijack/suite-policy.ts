@@ -39,13 +39,17 @@ export async function readSuitePolicy(
     source,
     ["policy"],
     tools.map(({ name, inputSchema }) => ({
-      ...{ name, inputSchema, sandboxes: ["host"] as const },
+      name,
+      inputSchema,
+      sandboxes: ["host"] as const,
       sideEffects: sideEffects.get(name) ?? "destructive",
     })),
   );
   const untrusted = (source.at(["policy", "untrusted"]) ?? []) as JsonValue;
   return {
-    ...{ sideEffects, policy, untrusted: untrusted as unknown as readonly UntrustedResult[] },
+    sideEffects,
+    policy,
+    untrusted: untrusted as unknown as readonly UntrustedResult[],
     warnings: warnings.map(({ line, message }) => `${source.file}:${line}: ${message}`),
   };
 }

@@ -88,6 +88,22 @@ describe("MemoryKeyValue", () => {
     expect(await stores.open("a", "1").get("key", signal)).toBeUndefined();
   });
 
+  test("all stores in memory have bounded bytes together, and those that were not used for longest are deleted first", async () => {
+    const stores = new MemoryKeyValue({ maxBytes: 10 });
+    const sessions = Array.from({ length: 64 }, (_, index) => `${index}`);
+    for (const session of sessions) await stores.open("a", session).set("key", bytes(7), signal);
+    await stores.open("a", "0").set("key", bytes(6), signal);
+    await stores.open("a", "new").set("key", bytes(7), signal);
+    const has = async (session: string): Promise<boolean> =>
+      (await stores.open("a", session).get("key", signal)) !== undefined;
+    expect([await has("0"), await has("1"), await has("2"), await has("new")]).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
+  });
+
   test("a store in memory lists the first keys after a given one", async () => {
     const store = new MemoryKeyValue().open("store", "session");
     for (const key of ["c", "a", "b"]) await store.set(key, bytes(0), signal);

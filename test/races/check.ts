@@ -1,8 +1,7 @@
 import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import type { ApprovalTable } from "../../src/sessions/approvals/approval-table.ts";
-import type { CallInquiry, InquiryRecord } from "../../src/sessions/confirmations/inquiry.ts";
-import type { InquiryTable } from "../../src/sessions/confirmations/inquiry-table.ts";
+import type { ApprovalTable } from "../../src/sessions/approvals/approval.ts";
+import type { CallInquiry, InquiryRecord, InquiryTable } from "../../src/sessions/confirmations/inquiry.ts";
 import type { CallTable, SessionTable } from "../../src/sessions/store/store.ts";
 import type { Ending } from "./interleave.ts";
 import type { Step, Vector } from "./vector.ts";

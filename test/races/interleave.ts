@@ -41,16 +41,20 @@ export interface Ending {
 /** Far more than any vector needs. */
 const MAX_ROUNDS = 500;
 
+interface InterleavedParts<Store> {
+  readonly openSubject: OpenSubject<Store>;
+  readonly world: World;
+  readonly disk: Disk<Store>;
+}
+
 /** Plays a vector in the interleaving that a seed chooses. */
 export async function interleave<Store>(
   vector: Vector,
   seed: number,
-  openSubject: OpenSubject<Store>,
-  world: World,
-  disk: Disk<Store>,
+  parts: InterleavedParts<Store>,
   progress?: Progress,
 ): Promise<Ending> {
-  return new Interleaving(vector, new Random(seed), openSubject, world, disk, progress).toEnd();
+  return new Interleaving(vector, new Random(seed), parts, progress).toEnd();
 }
 
 interface Actor {
@@ -76,9 +80,7 @@ class Interleaving<Store> {
   constructor(
     vector: Vector,
     random: Random,
-    openSubject: OpenSubject<Store>,
-    world: World,
-    disk: Disk<Store>,
+    { openSubject, world, disk }: InterleavedParts<Store>,
     progress: Progress | undefined,
   ) {
     this.#disk = disk;
@@ -241,7 +243,9 @@ class Interleaving<Store> {
     const { digest } = step.digestOf === "first" ? (seen[0] as OpenInquiry) : inquiry;
     const { decision, by, session: sessionId } = step;
     const answer: InquiryAnswer = {
-      ...{ decision, by, digest },
+      decision,
+      by,
+      digest,
       ...(sessionId !== undefined && { sessionId }),
       ...(step.arguments !== undefined && { arguments: step.arguments }),
     };

@@ -4,23 +4,32 @@ import type { SessionStore } from "../../src/sessions/store/store.ts";
 import type { Disk } from "./interleave.ts";
 
 const WRITES = [
-  ...["addSession", "setMode", "removeSession", "addMessage", "removeTurn", "count", "claim", "end"],
-  ...["addInquiry", "resolveInquiry", "addApproval", "useApproval", "removeApproval"],
+  "addSession",
+  "setMode",
+  "removeSession",
+  "addMessage",
+  "removeTurn",
+  "count",
+  "claim",
+  "end",
+  "addInquiry",
+  "resolveInquiry",
+  "addApproval",
+  "useApproval",
+  "removeApproval",
 ] as const;
 const READS = [
-  ...[
-    "sessions",
-    "messages",
-    "unfinishedMessages",
-    "counts",
-    "isCounted",
-    "isForgotten",
-    "turnIds",
-    "calls",
-    "inquiry",
-    "pendingInquiries",
-    "approvals",
-  ],
+  "sessions",
+  "messages",
+  "unfinishedMessages",
+  "counts",
+  "isCounted",
+  "isForgotten",
+  "turnIds",
+  "calls",
+  "inquiry",
+  "pendingInquiries",
+  "approvals",
 ] as const;
 
 type Method = (...args: readonly unknown[]) => unknown;

@@ -26,19 +26,23 @@ export async function runInterleavings(
   for (let index = 0; index < count; index++) {
     const vector = vectors[index % vectors.length] as Vector;
     const result = results.get(vector.class) ?? {
-      ...{ interleavings: 0, runs: 0 },
+      interleavings: 0,
+      runs: 0,
       faults: Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>,
     };
     results.set(vector.class, result);
     const world = new World(sandboxes);
     const disk = new LossyStore();
-    const ending = await interleave(vector, seed + index, openSubject, world, disk);
+    const ending = await interleave(vector, seed + index, { openSubject, world, disk });
     result.interleavings++;
     result.runs += world.runs.length;
     const { runs } = world;
     const faults = await faultsOf({
       ...ending,
-      ...{ vector, runs, store: disk.current, inquiryIds: disk.inquiryIds },
+      vector,
+      runs,
+      store: disk.current,
+      inquiryIds: disk.inquiryIds,
     });
     for (const fault of faults) result.faults[fault]++;
     if (faults.length > 0) onFault(vector, seed + index, faults, ending.log);

@@ -1,5 +1,5 @@
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
-import { MessageConflictError } from "../../src/sessions/calls/kept-messages.ts";
+import { MessageConflictError } from "../../src/sessions/calls/stored-messages.ts";
 import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
 import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";

@@ -4,10 +4,10 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
+import { shownCall } from "../../src/sessions/calls/asking/asking.ts";
 import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
 import { Inquiries } from "../../src/sessions/confirmations/inquiries.ts";
 import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
-import { shownCall } from "../../src/sessions/confirmations/shown-call.ts";
 import type { CallIdentity } from "../../src/sessions/store/call-identity.ts";
 import type { MessageRecord } from "../../src/sessions/store/records.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
@@ -62,7 +62,9 @@ export class DirectSubject implements Subject {
 
   async dispatch({ session, turn, id, calls }: VectorMessage): Promise<readonly (ToolExecution | null)[]> {
     const record: MessageRecord = {
-      ...{ sessionId: session, turnId: turn, messageId: id },
+      sessionId: session,
+      turnId: turn,
+      messageId: id,
       // Of calls that share an id, none can be told from the others.
       calls: structuredClone(
         calls.filter((call) => calls.every((other) => other === call || other.id !== call.id)),
@@ -104,11 +106,18 @@ export class DirectSubject implements Subject {
       ? interrupted(call)
       : await this.#engine.dispatch(call, {
           ...this.#context,
-          ...{ sessionId, turnId, messageId, signal },
+          sessionId,
+          turnId,
+          messageId,
+          signal,
           confirm: async (request, askSignal) => {
             const resolution = await this.#inquiries.ask(
               {
-                ...{ kind: "call", sessionId, turnId, messageId, callId: request.callId },
+                kind: "call",
+                sessionId,
+                turnId,
+                messageId,
+                callId: request.callId,
                 digest: request.digest,
                 shown: shownCall(request, { redaction }),
                 choices: ["allow", "deny", "always"],
@@ -173,15 +182,14 @@ function keyOf({
 
 function interrupted({ id, name, arguments: args }: ToolCall): ToolExecution {
   return {
-    ...{
-      callId: id,
-      toolName: name,
-      arguments: args as JsonValue,
-      success: false,
-      output: null,
-      durationMs: 0,
-    },
-    ...{ sandbox: null, receipt: { enforced: {}, used: { wallTimeMs: 0 } } },
+    callId: id,
+    toolName: name,
+    arguments: args as JsonValue,
+    success: false,
+    output: null,
+    durationMs: 0,
+    sandbox: null,
+    receipt: { enforced: {}, used: { wallTimeMs: 0 } },
     error: { code: "execution_error", message: "interrupted", effect: "unknown", userVisible: true },
   };
 }

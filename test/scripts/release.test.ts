@@ -11,7 +11,7 @@ function createRepository(check: "true" | "false", title = "1.2.3, unreleased"):
   const folder = mkdtempSync(join(tmpdir(), "sandgate-release-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const manifest = { name: "released", version: "1.2.3", scripts: { check, build: "true" } };
-  const lock = { ...{ name: "released", version: "1.2.3", lockfileVersion: 3 }, packages: { "": manifest } };
+  const lock = { name: "released", version: "1.2.3", lockfileVersion: 3, packages: { "": manifest } };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
   writeFileSync(join(folder, "package-lock.json"), JSON.stringify(lock));
   writeFileSync(
@@ -52,7 +52,8 @@ test("a tree with changes is refused", () => {
   const folder = createRepository("true");
   writeFileSync(join(folder, "new.txt"), "new");
   expect(release(folder, "--dry-run")).toEqual({
-    ...{ status: 1, text: "not released: the tree has changes: commit them first\n" },
+    status: 1,
+    text: "not released: the tree has changes: commit them first\n",
   });
 });
 
@@ -61,14 +62,16 @@ test("a version is refused if its check fails, or if the changelog calls it unre
     "not released: npm run check fails\n",
   );
   expect(release(createRepository("true"))).toEqual({
-    ...{ status: 1, text: "not released: CHANGELOG.md calls 1.2.3 unreleased\n" },
+    status: 1,
+    text: "not released: CHANGELOG.md calls 1.2.3 unreleased\n",
   });
 });
 
 test("a version is not published before package.json names the public repository", () => {
   const missing = "package.json has no 'repository', 'homepage', 'bugs'";
   expect(release(createRepository("true", "1.2.3"))).toEqual({
-    ...{ status: 1, text: `not released: ${missing}: set them to the public ones\n` },
+    status: 1,
+    text: `not released: ${missing}: set them to the public ones\n`,
   });
   expect(release(createRepository("true"), "--dry-run").text).toContain(`but ${missing}\n`);
 });

@@ -40,9 +40,7 @@ if (mayKill === "yes") setTimeout(disk.crash, new Random(Number(seed)).below(12)
 const { hasEnded, log } = await interleave(
   vector,
   Number(seed),
-  (store, itsWorld) => new SessionsSubject(store, itsWorld),
-  world,
-  disk,
+  { openSubject: (store, itsWorld) => new SessionsSubject(store, itsWorld), world, disk },
   progress,
 );
 write({ hasEnded, log });

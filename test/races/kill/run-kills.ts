@@ -38,7 +38,8 @@ export async function runKills(
     kills += crashes;
     const { runs, faults } = await inspect(folder, vector, crashes);
     const result = results.get(vector.class) ?? {
-      ...{ interleavings: 0, runs: 0 },
+      interleavings: 0,
+      runs: 0,
       faults: Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>,
     };
     results.set(vector.class, result);
@@ -58,7 +59,10 @@ async function play(folder: string, vectorIndex: number, seed: number): Promise<
       process.execPath,
       [
         join(import.meta.dirname, "child.ts"),
-        ...[folder, `${vectorIndex}`, `${seed + attempt}`, attempt < MAX_TIMED_KILLS ? "yes" : "no"],
+        folder,
+        `${vectorIndex}`,
+        `${seed + attempt}`,
+        attempt < MAX_TIMED_KILLS ? "yes" : "no",
       ],
       { stdio: ["ignore", "inherit", "inherit"] },
     );

@@ -134,11 +134,16 @@ export class Application implements Subject {
     const shown = this.#shelf.shown.get(answer.digest) as Shown;
     const session = answer.sessionId ?? (this.#shelf.shown.get(id) as Shown).session;
     const given: GivenAnswer = {
-      ...{ shown, isAllowed: answer.decision !== "deny", isAlways: answer.decision === "always" },
-      ...{ arguments: answer.arguments, outcome: "given" },
+      shown,
+      isAllowed: answer.decision !== "deny",
+      isAlways: answer.decision === "always",
+      arguments: answer.arguments,
+      outcome: "given",
     };
     const peerAnswer: PeerAnswer = {
-      ...{ id: shown.pendingId, isAllowed: given.isAllowed, isAlways: given.isAlways },
+      id: shown.pendingId,
+      isAllowed: given.isAllowed,
+      isAlways: given.isAlways,
       ...(answer.arguments !== undefined && { arguments: answer.arguments }),
     };
     this.#shelf.answers.push(given);
@@ -231,7 +236,9 @@ export class Application implements Subject {
     const { definition } = this.#world;
     const isAlive = this.#isAlive;
     return this.#peer.open({
-      ...{ session, definition, disk: this.#shelf.library },
+      session,
+      definition,
+      disk: this.#shelf.library,
       beforeWrite: async () => {
         await whileAlive(isAlive);
         this.#shelf.beforeWrite();
@@ -241,8 +248,10 @@ export class Application implements Subject {
       run: async (_name, callId, input) => {
         await whileAlive(isAlive);
         const result = await this.#world.use({
-          ...{ key: JSON.stringify([session, callId]), arguments: canonicalText(input) },
-          ...{ definition, wallTimeMs: undefined },
+          key: JSON.stringify([session, callId]),
+          arguments: canonicalText(input),
+          definition,
+          wallTimeMs: undefined,
         });
         await whileAlive(isAlive);
         return result;

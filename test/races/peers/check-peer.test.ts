@@ -12,15 +12,25 @@ const VECTOR: Vector = {
   actors: [],
 };
 const SHOWN: Shown = {
-  ...{ session: "s1", message: "m1", callId: "c", arguments: '{"path":"a"}' },
-  ...{ definition: "Version 1.", pendingId: "c" },
+  session: "s1",
+  message: "m1",
+  callId: "c",
+  arguments: '{"path":"a"}',
+  definition: "Version 1.",
+  pendingId: "c",
 };
 const RUN: Run = {
-  ...{ key: JSON.stringify(["s1", "c"]), arguments: SHOWN.arguments },
-  ...{ definition: SHOWN.definition, wallTimeMs: undefined },
+  key: JSON.stringify(["s1", "c"]),
+  arguments: SHOWN.arguments,
+  definition: SHOWN.definition,
+  wallTimeMs: undefined,
 };
 const ALLOWED: GivenAnswer = {
-  ...{ shown: SHOWN, isAllowed: true, isAlways: false, arguments: undefined, outcome: "accepted" },
+  shown: SHOWN,
+  isAllowed: true,
+  isAlways: false,
+  arguments: undefined,
+  outcome: "accepted",
 };
 const DENIED: GivenAnswer = { ...ALLOWED, isAllowed: false };
 

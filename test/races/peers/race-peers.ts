@@ -13,7 +13,8 @@ const SETTINGS: readonly (PeerSetting & { readonly title: string })[] = [
   { title: "Answers of a conversation one after another", hasLock: true, hasCrashes: true },
   {
     title: "One after another, and crashes only in the class about restarts",
-    ...{ hasLock: true, hasCrashes: false },
+    hasLock: true,
+    hasCrashes: false,
   },
 ];
 

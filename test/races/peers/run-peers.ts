@@ -80,7 +80,7 @@ export async function runPeer(
       const world = new World(sandboxes);
       const at = seed + place * count + index;
       const open = (store: Shelf, its: World) => new Application(peer, store, its, hasLock);
-      const { hasEnded, log } = await interleave(vector, at, open, world, shelf);
+      const { hasEnded, log } = await interleave(vector, at, { openSubject: open, world, disk: shelf });
       result.interleavings++;
       result.runs += world.runs.length;
       result.failures += shelf.failures.length;

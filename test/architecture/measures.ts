@@ -1,0 +1,78 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { files, imports, sourceOf, startFiles } from "./import-graph.ts";
+
+/** Something that a reader of the code has to cope with. */
+export interface Measure {
+  readonly name: string;
+  readonly value: number;
+  /** The most that passes. */
+  readonly most: number;
+  readonly goal: number;
+}
+
+/** Returns a table for people, one line for each. */
+export function measureTable(measures: readonly Measure[]): string {
+  const rows = measures.map(({ name, value, most, goal }) => {
+    return `${String(value).padStart(6)}  (at most ${most}, goal ${goal})  ${name}`;
+  });
+  return rows.join("\n");
+}
+
+/** From how many lines on a file with a single importer counts as a concept of its own. */
+const SMALL = 40;
+
+const entries = files.filter((file) => file.startsWith("entry/"));
+
+/** Each file with the files that it imports, for their types or to load them. */
+const importedBy = new Map(files.map((file) => [file, new Set<string>()]));
+for (const { from, to } of imports) importedBy.get(from)?.add(to);
+
+/** Files with few lines that one other file imports. */
+export function smallFilesOfOne(): readonly string[] {
+  const importers = new Map<string, number>();
+  for (const imported of importedBy.values()) {
+    for (const file of imported) importers.set(file, (importers.get(file) ?? 0) + 1);
+  }
+  const starts = startFiles();
+  return files.filter((file) => {
+    const lines = sourceOf(file).split("\n").length - 1;
+    return lines < SMALL && importers.get(file) === 1 && !starts.includes(file);
+  });
+}
+
+/** The longest chain of files, each of which imports the next one. */
+export function longestChain(): readonly string[] {
+  const longest = new Map<string, readonly string[]>();
+  const from = (file: string): readonly string[] => {
+    const known = longest.get(file);
+    if (known !== undefined) return known;
+    let rest: readonly string[] = [];
+    for (const next of importedBy.get(file) ?? []) {
+      const chain = from(next);
+      if (chain.length > rest.length) rest = chain;
+    }
+    const chain = [file, ...rest];
+    longest.set(file, chain);
+    return chain;
+  };
+  return files.map(from).reduce((one, other) => (other.length > one.length ? other : one));
+}
+
+/** The files that a call of a host function enters. */
+export async function enteredByHostCall(): Promise<readonly string[]> {
+  const program = join(import.meta.dirname, "host-call.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", program]);
+  return JSON.parse(stdout);
+}
+
+/** The names that users can import: from `sandgate`, and from all entry points. */
+export function exportedNames(): { readonly main: number; readonly all: number } {
+  const counts = entries.map((file) => {
+    const lists = [...sourceOf(file).matchAll(/^export (?:type )?\{([^}]*)\}/gm)];
+    return lists.flatMap(([, list = ""]) => list.split(",").filter((name) => name.trim() !== "")).length;
+  });
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  return { main: counts[entries.indexOf("entry/index.ts")] ?? 0, all };
+}
