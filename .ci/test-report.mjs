@@ -10,10 +10,13 @@ const files = new Map();
 for (const report of reports) {
   const text = readFileSync(report, "utf8");
   if (text === "") continue;
-  for (const { name, status, assertionResults, startTime, endTime } of JSON.parse(text).testResults) {
+  for (const { name, status, message, assertionResults, startTime, endTime } of JSON.parse(text)
+    .testResults) {
     const passed = assertionResults.filter((test) => test.status === "passed").length;
-    const failed = assertionResults.filter((test) => test.status === "failed").map((test) => test.fullName);
-    if (status === "failed" && failed.length === 0) failed.push("the file");
+    const failed = assertionResults
+      .filter((test) => test.status === "failed")
+      .map(({ fullName, failureMessages }) => `${fullName}: ${firstLines(failureMessages.join("\n"))}`);
+    if (status === "failed" && failed.length === 0) failed.push(`the file: ${firstLines(message ?? "")}`);
     files.set(relative("", name), { passed, failed, seconds: (endTime - startTime) / 1_000 });
   }
 }
@@ -32,4 +35,8 @@ if (what === "files") {
   for (const [file, { seconds }] of slowest) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
 } else {
   for (const [file, { failed }] of all) for (const test of failed) console.log(`${file}: ${test}`);
+}
+
+function firstLines(message) {
+  return message.split("\n").slice(0, 3).join(" ").slice(0, 300);
 }
