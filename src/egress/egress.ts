@@ -3,26 +3,26 @@ import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { DeadlineTimer } from "../base/timers/deadline-timer.ts";
 import type { NetGrant } from "../policy/grant/net-grant.ts";
-import { lookupFor, type ResolveHost, systemResolve, withoutBrackets } from "./connections/checked-lookup.ts";
-import type { ConnectionAware } from "./connections/pool.ts";
-import { ConnectionPools } from "./connections/pools.ts";
-import { EgressError, NO_TRAFFIC } from "./egress-error.ts";
+import { lookupFor, type ResolveHost, systemResolve, withoutBrackets } from "./checked-lookup.ts";
+import { type ConnectionAware, ConnectionPools } from "./connections.ts";
+import { EgressError, egressErrorOf, NO_TRAFFIC } from "./egress-error.ts";
 import { Exchange } from "./exchange.ts";
-import { egressErrorOf } from "./failure.ts";
 import { netRulesOf, type OriginRule, originDenied } from "./net-rules.ts";
-import type {
-  ConnectRequest,
-  EgressRequest,
-  EgressResponse,
-  EgressStream,
-  StreamRequest,
+import {
+  type ConnectRequest,
+  checkMethod,
+  type EgressRequest,
+  type EgressResponse,
+  type EgressStream,
+  headersSize,
+  readUrl,
+  type StreamRequest,
 } from "./request.ts";
-import { checkMethod, headersSize, readUrl } from "./request-check.ts";
 
 /** The reason given to undici when a response is aborted. It is never reported. */
 const UNWANTED = new Error("the response is no longer wanted");
 
-/** Hands on the response to one request as it arrives, with back pressure. */
+/** Streams the response to one request, with back pressure. */
 class ResponseStream implements Dispatcher.DispatchHandler, ConnectionAware {
   connection: ConnectionAware["connection"];
   readonly #origin: string;
@@ -110,12 +110,12 @@ class ResponseStream implements Dispatcher.DispatchHandler, ConnectionAware {
   }
 }
 
-/** TCP connections over which their users speak themselves. None is shared or used again. */
+/** TCP connections for callers that speak HTTP or TLS themselves. None is shared or reused. */
 class RawConnections {
   readonly #resolve: ResolveHost;
   readonly #connectTimeoutMs: number;
   readonly #open = new Set<Socket>();
-  /** Shared, so that connections that open at the same time look their name up once. */
+  /** Shared, so that connections that open at the same time resolve the name once. */
   readonly #lookups = new WeakMap<OriginRule, LookupFunction>();
   #isClosed = false;
 
@@ -126,7 +126,7 @@ class RawConnections {
   }
 
   /**
-   * Opens a connection, at an address that the rule allows. Half of it can be closed.
+   * Opens a connection to an address that the rule allows. Each direction can be closed by itself.
    *
    * @throws {EgressError} if it cannot be opened.
    */
@@ -142,7 +142,7 @@ class RawConnections {
     });
     this.#open.add(socket);
     socket.once("close", () => this.#open.delete(socket));
-    // What fails after it was opened is for the user of the connection, who may not listen yet.
+    // Later errors are for the caller, who may not listen yet.
     socket.on("error", () => {});
     const timer = setTimeout(() => {
       socket.destroy(
@@ -220,7 +220,7 @@ export class Egress {
   /**
    * Sends a request and returns its whole response.
    *
-   * @throws {EgressError} if there is no response; `sent` tells whether a byte may have been sent.
+   * @throws {EgressError} if there is no response; `sent` says whether a byte may have been sent.
    */
   send(request: EgressRequest): Promise<EgressResponse> {
     return new Promise((resolve, reject) => {
@@ -248,7 +248,7 @@ export class Egress {
   /**
    * Sends a request, and returns its response as soon as the head has arrived. Redirects are not followed.
    *
-   * @throws {EgressError} if there is no response; `sent` tells whether a byte may have been sent.
+   * @throws {EgressError} if there is no response; `sent` says whether a byte may have been sent.
    */
   async stream(request: StreamRequest): Promise<EgressStream> {
     const { method, headers = {}, body = null, grants, signal, headTimeoutMs } = request;

@@ -1,11 +1,17 @@
 import type { DeadlineTimer } from "../base/timers/deadline-timer.ts";
-import type { ConnectionPools, SharedPool } from "./connections/pools.ts";
+import type { ConnectionPools, SharedPool } from "./connections.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
-import { type Contact, EgressError, type Traffic } from "./egress-error.ts";
-import { egressErrorOf } from "./failure.ts";
+import { type Contact, EgressError, egressErrorOf, type Traffic } from "./egress-error.ts";
 import { netRulesOf, originDenied } from "./net-rules.ts";
-import type { BodyRoom, EgressRequest, EgressResponse, ResponseHeaders } from "./request.ts";
-import { checkMethod, headersSize, readUrl } from "./request-check.ts";
+import {
+  type BodyRoom,
+  checkMethod,
+  type EgressRequest,
+  type EgressResponse,
+  headersSize,
+  type ResponseHeaders,
+  readUrl,
+} from "./request.ts";
 import { ResponseReader } from "./response-reader.ts";
 
 /** One request of an exchange: the first one, or one that follows a redirect. */
@@ -22,7 +28,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const CREDENTIALS: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
 
 /** Headers that describe the body, dropped if it is no longer sent. */
-const OF_THE_BODY: readonly string[] = [
+const BODY_HEADERS: readonly string[] = [
   "content-encoding",
   "content-language",
   "content-location",
@@ -31,7 +37,7 @@ const OF_THE_BODY: readonly string[] = [
 
 const NO_HEADERS = Object.freeze({});
 
-/** Bytes for which there must be room before a body is decoded, in addition to what was received. Few bodies need more. */
+/** Bytes to reserve before a body is decoded, in addition to what was received. Few bodies need more. */
 const DECODED_ROOM_BYTES = 8 * 1_024 * 1_024;
 
 /** One request and its response, with the redirects that are followed. */
@@ -209,7 +215,7 @@ export class Exchange {
   }
 }
 
-/** Decodes a body within the room that there is: it begins again with twice as much if it needs more. */
+/** Decodes a body within the available room, and starts again with twice as much if that is not enough. */
 async function decodeInRoom(
   body: Buffer,
   codings: readonly string[],
@@ -234,7 +240,7 @@ function bufferOf(body: string | Uint8Array | undefined): Buffer | undefined {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }
 
-/** Bytes of a request's head: the request line, `host`, the connection's fields, and `fields` bytes of others. */
+/** Bytes of a request's head: the request line, `host`, the connection's headers, and `fields` bytes of others. */
 function headSize(method: string, path: string, host: string, fields: number): number {
   return method.length + path.length + host.length + 70 + fields;
 }
@@ -269,7 +275,7 @@ function redirectedHop(
   }
   const becomesGet = (status === 303 && hop.method !== "HEAD") || (status < 303 && hop.method === "POST");
   const dropped = [
-    ...(becomesGet ? OF_THE_BODY : []),
+    ...(becomesGet ? BODY_HEADERS : []),
     ...(url.origin === hop.url.origin ? [] : [...CREDENTIALS, ...credentials]),
   ];
   return {

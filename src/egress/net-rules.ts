@@ -20,7 +20,7 @@ export interface OriginRule {
 }
 
 /** How many origins' rules are cached for a list of grants, which can allow any number of origins by wildcards. */
-const MAX_KEPT = 256;
+const MAX_CACHED = 256;
 
 const compiled = new WeakMap<readonly NetGrant[], NetRules>();
 
@@ -43,7 +43,7 @@ export function originDenied({ origin }: URL): EgressError {
 class NetRules {
   readonly #grants: readonly { readonly pattern: OriginPattern; readonly addresses: readonly string[] }[];
   /** `null` for an origin that the grants do not allow. */
-  readonly #kept = new LruMap<string, OriginRule | null>(MAX_KEPT);
+  readonly #cached = new LruMap<string, OriginRule | null>(MAX_CACHED);
 
   constructor(grants: readonly NetGrant[]) {
     this.#grants = grants.map((grant) => ({
@@ -55,10 +55,10 @@ class NetRules {
   /** Returns the rule for a URL's origin, or `undefined` if the grants do not allow it. */
   ruleFor(url: URL): OriginRule | undefined {
     const { origin } = url;
-    const known = this.#kept.get(origin);
+    const known = this.#cached.get(origin);
     if (known !== undefined) return known ?? undefined;
     const rule = this.#find(url);
-    this.#kept.set(origin, rule ?? null);
+    this.#cached.set(origin, rule ?? null);
     return rule;
   }
 
@@ -66,9 +66,11 @@ class NetRules {
     if (protocol !== "http:" && protocol !== "https:") return undefined;
     const scheme = protocol === "https:" ? "https" : "http";
     const own = scheme === "https" ? 443 : 80;
-    const asked: OriginPattern = { scheme, host: hostname, port: port === "" ? own : Number(port) };
+    const requested: OriginPattern = { scheme, host: hostname, port: port === "" ? own : Number(port) };
     // Port 0 cannot be connected to: for sockets, it means any port.
-    const matching = this.#grants.filter(({ pattern }) => asked.port !== 0 && isWithinOrigin(asked, pattern));
+    const matching = this.#grants.filter(
+      ({ pattern }) => requested.port !== 0 && isWithinOrigin(requested, pattern),
+    );
     if (matching.length === 0) return undefined;
     const addresses = [...new Set(matching.flatMap((grant) => grant.addresses))].sort();
     return { origin, addresses, key: `${origin} ${addresses.join(" ")}` };

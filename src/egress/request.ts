@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
+import { headerProblem, methodProblem } from "../base/http-syntax.ts";
 import type { NetGrant } from "../policy/grant/net-grant.ts";
-import type { Traffic } from "./egress-error.ts";
+import { EgressError, type Traffic } from "./egress-error.ts";
 
 /** A request of a tool. */
 export interface EgressRequest {
@@ -25,25 +26,25 @@ export interface EgressRequest {
   readonly credentialHeaders?: readonly string[];
 }
 
-/** A connection over which its user speaks itself. */
+/** A connection over which the caller speaks HTTP or TLS itself. */
 export interface ConnectRequest {
-  /** An `http:` or `https:` URL, of which the origin counts. */
+  /** An `http:` or `https:` URL. Only its origin is used. */
   readonly url: URL;
   /** Where the connection may go: the `net` capability of the grant. */
   readonly grants: readonly NetGrant[];
-  /** Aborts the opening. */
+  /** Aborts connecting. */
   readonly signal: AbortSignal;
 }
 
-/** Room for a body, which others fill too. */
+/** A budget of buffered bytes, which several bodies share. */
 export interface BodyRoom {
-  /** Bytes that are taken. */
+  /** Bytes in use. */
   readonly bytes: number;
-  /** Takes bytes; `false` if there is no room for them now. */
+  /** Reserves bytes; `false` if there is no room for them now. */
   take(bytes: number): boolean;
-  /** Takes bytes when there is room; `false` if there never will be. */
+  /** Waits until bytes can be reserved; `false` if they never can. */
   wait(bytes: number): Promise<boolean>;
-  /** Says how many bytes are really taken. */
+  /** Replaces the reservations by the bytes that are really used. */
   settle(bytes: number): void;
 }
 
@@ -60,7 +61,7 @@ export interface EgressLimits {
   readonly failureBodyBytes?: number;
   /** Bytes that may be sent and received in total, with everything that HTTP and TLS add. Default: no limit of the total. */
   readonly netBytes?: number | undefined;
-  /** Where the body has to have room: the response is not read on before. Default: there is no such bound. */
+  /** The budget that the body is reserved from: reading pauses until there is room. Default: no such budget. */
   readonly room?: BodyRoom;
   /** Milliseconds to the first byte of a response. Default: `timeoutMs`. */
   readonly firstByteTimeoutMs?: number;
@@ -97,4 +98,45 @@ export interface EgressStream {
   readonly headers: ResponseHeaders;
   /** As it is sent: not decompressed. Read or destroy it. */
   readonly body: Readable;
+}
+
+/**
+ * Parses the URL of a request.
+ *
+ * @throws {EgressError} if it is invalid or has credentials.
+ */
+export function readUrl(text: string | URL): URL {
+  const url = typeof text === "string" ? URL.parse(text) : text;
+  if (url === null) throw new EgressError("request_invalid", "the URL cannot be parsed");
+  if (url.username !== "" || url.password !== "") {
+    throw new EgressError("request_invalid", "the URL has credentials: send them in a header");
+  }
+  return url;
+}
+
+/** @throws {EgressError} if the method is not allowed. */
+export function checkMethod(method: string): void {
+  const problem = methodProblem(method);
+  if (problem !== undefined) throw new EgressError("request_invalid", problem);
+}
+
+/** The sizes of frozen headers that were checked: most tools send the same object with each call. */
+const checkedSizes = new WeakMap<object, number>();
+
+/**
+ * Checks headers, and returns their size in bytes as HTTP/1.1 writes them.
+ *
+ * @throws {EgressError} if a header cannot be sent.
+ */
+export function headersSize(headers: Readonly<Record<string, string>>): number {
+  let bytes = checkedSizes.get(headers);
+  if (bytes !== undefined) return bytes;
+  bytes = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    const problem = headerProblem(name, value);
+    if (problem !== undefined) throw new EgressError("request_invalid", problem);
+    bytes += name.length + value.length + 4;
+  }
+  if (Object.isFrozen(headers)) checkedSizes.set(headers, bytes);
+  return bytes;
 }

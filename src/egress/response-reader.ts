@@ -1,11 +1,11 @@
 import type { Dispatcher } from "undici";
 import { CollectedBytes } from "../base/collected-bytes.ts";
-import type { ConnectionAware } from "./connections/pool.ts";
+import type { ConnectionAware } from "./connections.ts";
 import { contentCodings } from "./content-coding.ts";
 import { type Contact, EgressError } from "./egress-error.ts";
 import type { EgressLimits, ResponseHeaders } from "./request.ts";
 
-/** A body that arrives in chunks. It holds at most its budget. */
+/** Collects a body that arrives in chunks, up to a budget. */
 export class BoundedBody {
   readonly #maxBytes: number;
   readonly #body = new CollectedBytes();
@@ -41,7 +41,7 @@ const COUNT_INTERVAL_MS = 20;
 /** The most characters of a reason phrase. */
 const MAX_STATUS_TEXT = 256;
 
-/** How many informational responses may come before the one that counts. */
+/** How many informational responses may come before the final one. */
 const MAX_INTERIM_RESPONSES = 1_000;
 
 /** The reason given to undici when a response is aborted. It is never reported. */
@@ -135,7 +135,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     statusText = "",
   ): void {
     if (this.#isOver) return;
-    // Informational responses (RFC 9110, section 15.2) come before the one that counts.
+    // Informational responses (RFC 9110, section 15.2) come before the final one.
     if (status < 200) {
       if (++this.#interimResponses > MAX_INTERIM_RESPONSES)
         this.#end(new EgressError("response_invalid", "there are too many informational responses"));
@@ -163,7 +163,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     }
   }
 
-  /** Takes room for what was read, and reads on only when there is enough. */
+  /** Reserves room for what was read, and pauses reading until there is enough. */
   charge(controller: Dispatcher.DispatchController, bytes: number): void {
     if (this.#limits.room?.take(bytes) === false) void this.#awaitRoom(controller, bytes);
   }

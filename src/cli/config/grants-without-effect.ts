@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { isIP } from "node:net";
 import { basename } from "node:path";
-import { AddressRules } from "../../egress/connections/address-rules.ts";
+import { AddressRules } from "../../egress/checked-lookup.ts";
 import { addressesOf, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import { takenPlace } from "../../sandboxes/process/namespaces/taken-places.ts";
 import { OWN_LOOPBACK } from "../../sandboxes/process/network/own-loopback.ts";

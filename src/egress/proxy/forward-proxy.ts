@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import type { Egress } from "../egress.ts";
 import { EgressError, type EgressErrorCode, type Traffic } from "../egress-error.ts";
-import { readUrl } from "../request-check.ts";
+import { readUrl } from "../request.ts";
 import { checkPlain, forward } from "./plain-request.ts";
 import { TrafficMeter } from "./traffic-meter.ts";
 import { tunnel } from "./tunnel.ts";
@@ -25,7 +25,7 @@ const STATUS: Partial<Record<EgressErrorCode, number>> = {
   connect_timeout: 504,
 };
 
-/** Texts for the program and who reads its output, without addresses. */
+/** Texts for the program and for those who read its output. They name no addresses. */
 const TEXTS: Partial<Record<EgressErrorCode, (origin: string) => string>> = {
   origin_denied: (origin) => `The grant of this call does not have the origin '${origin}' (net: [origin])`,
   address_denied: (origin) =>
@@ -36,11 +36,11 @@ const TEXTS: Partial<Record<EgressErrorCode, (origin: string) => string>> = {
   connect_timeout: (origin) => `'${origin}' did not accept a connection in time`,
 };
 
-/** What a proxy answers when it cannot pass a request on. */
+/** The answer of a proxy that cannot pass a request on. */
 interface Refusal {
   readonly status: number;
   readonly text: string;
-  /** For operators, if what was refused is not granted: it may name addresses. */
+  /** For operators, if the grant does not allow the request: it may name addresses. */
   readonly denied?: string;
 }
 
@@ -56,7 +56,7 @@ const HEADER_BYTES = 32_768;
 /** How many different refusals are reported. */
 const MAX_REPORTED = 100;
 
-/** What a proxy lets through. */
+/** What a proxy may pass on. */
 export interface ProxyOptions {
   /** Opens the egress when a request first needs it. */
   readonly openEgress: () => Promise<Egress>;
@@ -64,21 +64,21 @@ export interface ProxyOptions {
   readonly grants: readonly NetGrant[];
   /** Bytes that may be sent to servers and received from them in all, with everything that HTTP and TLS add. */
   readonly netBytes: number;
-  /** Called once for each different thing that was not granted, with a text for operators. */
+  /** Called once for each different text about a request that the grant does not allow. The texts are for operators. */
   readonly onDenied: (text: string) => void;
 }
 
 /**
  * An HTTP proxy (RFC 9110, section 7.6) for the clients of one call: `CONNECT` for TLS, and requests with `http:` URLs. Each
  * request and each tunnel has a connection of its own to its origin, which the egress opens. Clients are not
- * authenticated, and all they send is hostile.
+ * authenticated, and everything that they send may be hostile.
  */
 export class ForwardProxy {
   readonly #options: ProxyOptions;
   readonly #meter: TrafficMeter;
   readonly #clients = new Set<Socket>();
-  /** Connections of clients, and those that are gone while something is still opened for them. */
-  #taken = 0;
+  /** Open connections of clients, and closed ones for which a connection to a server is still being opened. */
+  #slots = 0;
   /** The requests of each connection. */
   readonly #turns = new WeakMap<Socket, { waiting: number; last: Promise<void> }>();
   readonly #closing = new AbortController();
@@ -109,24 +109,24 @@ export class ForwardProxy {
 
   /** Serves the connection of a client. */
   accept(client: Socket): void {
-    if (this.#closing.signal.aborted || this.#taken >= MAX_CONNECTIONS) {
+    if (this.#closing.signal.aborted || this.#slots >= MAX_CONNECTIONS) {
       client.destroy();
       return;
     }
-    this.#taken++;
+    this.#slots++;
     this.#clients.add(client);
     client.once("close", () => void this.#leave(client)).on("error", () => {});
     client.allowHalfOpen = true;
     this.#http.emit("connection", client);
   }
 
-  /** A client that leaves while its connection is opened makes no room for another one: it could leave any number behind. */
+  /** Releases the slot of a client only when its connection to a server is no longer being opened: clients could otherwise leave any number behind. */
   async #leave(client: Socket): Promise<void> {
     this.#clients.delete(client);
     try {
       await this.#turns.get(client)?.last;
     } finally {
-      this.#taken--;
+      this.#slots--;
     }
   }
 
@@ -141,7 +141,7 @@ export class ForwardProxy {
     for (const client of this.#clients) client.destroy();
   }
 
-  /** Forwards the requests of a connection one after another: each of them holds a connection of this process. */
+  /** Forwards the requests of a connection one after another: each of them uses a connection of this process. */
   #inTurn(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     if (socket.destroyed) return;

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { HEADER_VALUE, HOP_BY_HOP_HEADERS } from "../../base/http-syntax.ts";
 import { EgressError } from "../egress-error.ts";
-import { checkMethod } from "../request-check.ts";
+import { checkMethod } from "../request.ts";
 import type { TrafficMeter } from "./traffic-meter.ts";
 
 /** The most bytes of a response's headers. */
@@ -24,7 +24,7 @@ export function checkPlain({ method = "", headers }: IncomingMessage): void {
  * Sends a request over a connection of its own, and passes the response on. The message is written anew, so that the server
  * reads the one request that was checked.
  *
- * @throws {Error} an {@link EgressError} if the budget is used up; else the error of a stream.
+ * @throws {Error} an {@link EgressError} if the budget is used up; otherwise the error of a stream.
  */
 export async function forward(
   request: IncomingMessage,
@@ -33,7 +33,7 @@ export async function forward(
   server: Socket,
   meter: TrafficMeter,
 ): Promise<void> {
-  // Unasked, Node.js would write the chunks of a GET as bytes after the request, which a server reads as another request.
+  // By default, Node.js would write the chunks of a GET as bytes after the request, which a server reads as another request.
   const isChunked = request.headers["transfer-encoding"] !== undefined;
   const framing = isChunked ? { "transfer-encoding": "chunked" } : {};
   try {
@@ -75,16 +75,16 @@ export async function forward(
 function forwarded(message: IncomingMessage): Record<string, string[]> {
   const { rawHeaders, headers } = message;
   const named = new Set((headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
-  const kept: Record<string, string[]> = Object.create(null);
+  const passed: Record<string, string[]> = Object.create(null);
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = (rawHeaders[index] as string).toLowerCase();
     const value = rawHeaders[index + 1] as string;
     if (HOP_BY_HOP_HEADERS.has(name) || (named.has(name) && name !== "content-length")) continue;
     if (!HEADER_VALUE.test(value))
       throw new EgressError("request_invalid", `the header '${name}' has an invalid value`);
-    kept[name] = [...(kept[name] ?? []), value];
+    passed[name] = [...(passed[name] ?? []), value];
   }
-  return kept;
+  return passed;
 }
 
 /** As a flat list, for a response. */

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { Transform } from "node:stream";
 import { type Contact, EgressError, type Traffic } from "../egress-error.ts";
 
-/** How many contacts are remembered: a program can open any number of connections. */
+/** How many contacts are recorded: a program can open any number of connections. */
 const MAX_CONTACTS = 1_000;
 
 /** Counts and bounds the bytes of a proxy's connections to servers. */

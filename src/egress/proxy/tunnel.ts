@@ -1,15 +1,14 @@
 import { isIP, type Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
-import { withoutBrackets } from "../connections/checked-lookup.ts";
+import { withoutBrackets } from "../checked-lookup.ts";
 import { EgressError } from "../egress-error.ts";
-import { ClientHelloReader } from "./client-hello.ts";
 import type { TrafficMeter } from "./traffic-meter.ts";
 
 /**
  * Passes on the bytes between a client and a server, until both have ended or one has failed. Nothing is sent before the
- * client has begun TLS with the host of the origin.
+ * client starts TLS with the host of the origin.
  *
- * @throws {Error} an {@link EgressError} if the client does not begin so, or the budget is used up; else a socket's error.
+ * @throws {Error} an {@link EgressError} if the client does not start TLS so, or the budget is used up; otherwise a socket's error.
  */
 export async function tunnel(
   client: Socket,
@@ -80,4 +79,133 @@ function moreOf(client: Socket): Promise<boolean> {
 /** Names are compared without case and without the dot of the root. */
 function nameOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, "");
+}
+
+/** What the first bytes of a connection are. `serverNames` are the host names in a complete ClientHello. */
+export type FirstBytes = "not TLS" | "incomplete" | { readonly serverNames: readonly string[] };
+
+/** The most bytes of a ClientHello. */
+const MAX_BYTES = 65_536;
+
+const HANDSHAKE_RECORD = 22;
+
+const CLIENT_HELLO = 1;
+
+const SERVER_NAME = 0;
+
+const HOST_NAME = 0;
+
+/**
+ * Reads the ClientHello with which a TLS connection begins (RFC 8446, sections 4.1.2 and 5.1; RFC 6066, section 3). The time
+ * is linear in its bytes, in however many records and pieces they come.
+ */
+export class ClientHelloReader {
+  #bytes = 0;
+  /** The header of the current record. */
+  readonly #header = Buffer.alloc(5);
+  #headerBytes = 0;
+  /** Bytes of the record that have not arrived yet. */
+  #recordLeft = 0;
+  #message = Buffer.alloc(1_024);
+  #messageBytes = 0;
+
+  /** Reads further bytes. Must not be called again after another result than `incomplete`. */
+  add(bytes: Buffer): FirstBytes {
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#bytes >= MAX_BYTES) return "not TLS";
+      const isHeader = this.#recordLeft === 0;
+      const part = bytes.subarray(at, at + (isHeader ? 1 : this.#recordLeft));
+      at += part.length;
+      this.#bytes += part.length;
+      if (isHeader) {
+        if (!this.#addToHeader(part)) return "not TLS";
+        continue;
+      }
+      this.#recordLeft -= part.length;
+      const hello = this.#addToMessage(part);
+      if (hello !== "incomplete") return hello;
+    }
+    return "incomplete";
+  }
+
+  /** Returns whether it can be the header of a record of a handshake. */
+  #addToHeader(byte: Buffer): boolean {
+    byte.copy(this.#header, this.#headerBytes++);
+    if (this.#header[0] !== HANDSHAKE_RECORD || (this.#headerBytes > 1 && this.#header[1] !== 3))
+      return false;
+    if (this.#headerBytes < this.#header.length) return true;
+    this.#headerBytes = 0;
+    this.#recordLeft = this.#header.readUInt16BE(3);
+    return this.#recordLeft > 0;
+  }
+
+  #addToMessage(part: Buffer): FirstBytes {
+    const length = this.#messageBytes + part.length;
+    if (length > this.#message.length) {
+      const larger = Buffer.alloc(2 * length);
+      this.#message.copy(larger, 0, 0, this.#messageBytes);
+      this.#message = larger;
+    }
+    part.copy(this.#message, this.#messageBytes);
+    this.#messageBytes = length;
+    if (this.#message[0] !== CLIENT_HELLO) return "not TLS";
+    if (length < 4) return "incomplete";
+    const end = 4 + this.#message.readUIntBE(1, 3);
+    if (end > MAX_BYTES) return "not TLS";
+    if (length < end) return "incomplete";
+    try {
+      return { serverNames: serverNamesOf(new Reader(this.#message.subarray(4, end))) };
+    } catch {
+      return "not TLS";
+    }
+  }
+}
+
+/** @throws {RangeError} if a length leads out of the message. */
+function serverNamesOf(hello: Reader): readonly string[] {
+  hello.take(2 + 32);
+  hello.list(1);
+  hello.list(2);
+  hello.list(1);
+  if (hello.isAtEnd) return [];
+  const names: string[] = [];
+  for (const extensions = hello.list(2); !extensions.isAtEnd; ) {
+    const type = extensions.number(2);
+    const content = extensions.list(2);
+    if (type !== SERVER_NAME) continue;
+    for (const list = content.list(2); !list.isAtEnd; ) {
+      const kind = list.number(1);
+      const name = list.list(2).left.toString("latin1");
+      if (kind === HOST_NAME) names.push(name);
+    }
+  }
+  return names;
+}
+
+/** Reads numbers, and lists after their lengths. */
+class Reader {
+  left: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.left = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.left.length === 0;
+  }
+
+  take(length: number): Buffer {
+    if (length > this.left.length) throw new RangeError("the message ends too early");
+    const taken = this.left.subarray(0, length);
+    this.left = this.left.subarray(length);
+    return taken;
+  }
+
+  number(bytes: number): number {
+    return this.take(bytes).readUIntBE(0, bytes);
+  }
+
+  list(lengthBytes: number): Reader {
+    return new Reader(this.take(this.number(lengthBytes)));
+  }
 }

@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher } from "undici";
-import { messageOf } from "../../egress/failure.ts";
+import { messageOf } from "../../egress/egress-error.ts";
 import { CLOCK_SKEW_S } from "../../remote-protocol/signatures/verifier.ts";
 import type { ExecutorAddress } from "../../tool/executor-address.ts";
 import type { Holding } from "../contract/holding.ts";

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { connect } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { ClientHelloReader, type FirstBytes } from "../../../src/egress/proxy/client-hello.ts";
+import { ClientHelloReader, type FirstBytes } from "../../../src/egress/proxy/tunnel.ts";
 import { listen } from "../servers.ts";
 
 const readClientHello = (bytes: Buffer): FirstBytes => new ClientHelloReader().add(bytes);

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import type { Pool } from "undici";
-import { type ClientCertificate, openPool } from "../../../egress/connections/pool.ts";
+import { type ClientCertificate, openPool } from "../../../egress/connections.ts";
 import { EgressError } from "../../../egress/egress-error.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 

@@ -1,8 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Dispatcher, Pool } from "undici";
-import type { ConnectionAware } from "../../../egress/connections/pool.ts";
-import { EgressError, type Traffic } from "../../../egress/egress-error.ts";
-import { egressErrorOf } from "../../../egress/failure.ts";
+import type { ConnectionAware } from "../../../egress/connections.ts";
+import { EgressError, egressErrorOf, type Traffic } from "../../../egress/egress-error.ts";
 import type { EgressLimits, ResponseHeaders } from "../../../egress/request.ts";
 import { ResponseReader } from "../../../egress/response-reader.ts";
 import { EXECUTOR_HEADER, STREAM_MEDIA_TYPE } from "../../../remote-protocol/http.ts";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Dispatcher, Pool } from "undici";
-import type { ConnectionAware } from "../../../../egress/connections/pool.ts";
+import type { ConnectionAware } from "../../../../egress/connections.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../../../remote-protocol/frames/frame.ts";
 import { FrameSeals, SealExchange } from "../../../../remote-protocol/frames/seal.ts";
 import { signRequest } from "../../../../remote-protocol/signatures/sign-request.ts";

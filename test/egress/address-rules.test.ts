@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AddressRules } from "../../../src/egress/connections/address-rules.ts";
+import { AddressRules } from "../../src/egress/checked-lookup.ts";
 
 const rules = new AddressRules([]);
 
