@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { guardedFiles } from "../../../src/base/guarded-files.ts";
-import { ISOLATIONS } from "../../sandboxes/process/availability.ts";
+import { unavailable } from "../../sandboxes/process/availability.ts";
 import { createFolder, sandgate } from "../sandgate.ts";
 
 const NODE = realpathSync(process.execPath);
@@ -74,7 +74,7 @@ mcp:
       command: ${NODE}
       args: [/server.mjs]
       fs: [{ file: ${NODE}, at: ${NODE} }, { file: looking.mjs, at: /server.mjs }, ${fs}]
-sandboxes: { process: { isolation: ${ISOLATIONS[0]} } }
+sandboxes: { process: { isolation: namespaces } }
 policy: rules/policy.yaml
 toolsets: [fs]
 `;
@@ -106,7 +106,7 @@ describe("Secrets that a config names", () => {
     expect(guardedFiles().filter(({ path }) => path === socket)).toEqual([{ path: socket }]);
   });
 
-  test.skipIf(ISOLATIONS.length === 0)(
+  test.skipIf(unavailable !== undefined)(
     "are hidden from servers of MCP before these are started",
     async () => {
       const folder = await createFolder({
@@ -124,7 +124,7 @@ describe("Secrets that a config names", () => {
     },
   );
 
-  test.skipIf(ISOLATIONS.length === 0)(
+  test.skipIf(unavailable !== undefined)(
     "nor can such a server change a policy before it is read",
     async () => {
       const folder = await createFolder({

@@ -16,7 +16,11 @@ import { allow } from "../../../src/policy/decision.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
+import { unavailable } from "../../sandboxes/process/availability.ts";
 import { call, testSessions } from "../harness.ts";
+
+/** Without namespaces, a program that may write in a workspace with a repository is refused. */
+const needsNamespaces = test.skipIf(unavailable !== undefined);
 
 /** A program that changes files where it runs, as the shell does. */
 const shell = defineTool({
@@ -67,33 +71,36 @@ async function shadowOf(root: string, mode: "autonomous" | "review" = "autonomou
   return { session, shadow: await sessions.shadow(session, "task-1", { mode: "autonomous" }) };
 }
 
-test("nothing that an agent changes in a shadow reaches the workspace before it is merged", async () => {
-  const root = workspace();
-  const { shadow } = await shadowOf(root);
-  expect(shadow.directory).toBe(join(root, ".sandgate/shadows/task-1"));
-  expect(shadow.session.workspace).toBe(shadow.directory);
-  await run(shadow.session, "write_file", { path: "a.txt", content: "changed\n" });
-  await run(shadow.session, "run_command", { command: "mkdir n && echo made > n/c.txt && rm -r d" });
-  expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("A\n");
-  expect(existsSync(join(root, "n"))).toBe(false);
-  expect((await shadow.pending()).map(({ path, change }) => [path, change])).toEqual([
-    ["a.txt", "modified"],
-    ["d/", "deleted"],
-    ["d/b.txt", "deleted"],
-    ["n/", "created"],
-    ["n/c.txt", "created"],
-  ]);
-  expect(await shadow.merge()).toEqual({
-    accepted: ["a.txt", "d", "d/b.txt", "n", "n/c.txt"],
-    conflicts: [],
-  });
-  expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("changed\n");
-  expect(readFileSync(join(root, "n/c.txt"), "utf8")).toBe("made\n");
-  expect(existsSync(join(root, "d"))).toBe(false);
-  expect(await shadow.pending()).toEqual([]);
-  await shadow.discard();
-  expect(existsSync(shadow.directory)).toBe(false);
-});
+needsNamespaces(
+  "nothing that an agent changes in a shadow reaches the workspace before it is merged",
+  async () => {
+    const root = workspace();
+    const { shadow } = await shadowOf(root);
+    expect(shadow.directory).toBe(join(root, ".sandgate/shadows/task-1"));
+    expect(shadow.session.workspace).toBe(shadow.directory);
+    await run(shadow.session, "write_file", { path: "a.txt", content: "changed\n" });
+    await run(shadow.session, "run_command", { command: "mkdir n && echo made > n/c.txt && rm -r d" });
+    expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("A\n");
+    expect(existsSync(join(root, "n"))).toBe(false);
+    expect((await shadow.pending()).map(({ path, change }) => [path, change])).toEqual([
+      ["a.txt", "modified"],
+      ["d/", "deleted"],
+      ["d/b.txt", "deleted"],
+      ["n/", "created"],
+      ["n/c.txt", "created"],
+    ]);
+    expect(await shadow.merge()).toEqual({
+      accepted: ["a.txt", "d", "d/b.txt", "n", "n/c.txt"],
+      conflicts: [],
+    });
+    expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("changed\n");
+    expect(readFileSync(join(root, "n/c.txt"), "utf8")).toBe("made\n");
+    expect(existsSync(join(root, "d"))).toBe(false);
+    expect(await shadow.pending()).toEqual([]);
+    await shadow.discard();
+    expect(existsSync(shadow.directory)).toBe(false);
+  },
+);
 
 test("merges nothing if a file has changed in the workspace, or if a shadow has a new link", async () => {
   const root = workspace();
@@ -127,7 +134,7 @@ test("has nothing that git runs, and what it puts in protected places is not mer
   ]);
 });
 
-test("merged into a session in review, its changes wait there", async () => {
+needsNamespaces("merged into a session in review, its changes wait there", async () => {
   const root = workspace();
   const { session, shadow } = await shadowOf(root, "review");
   await run(shadow.session, "run_command", { command: "echo by the shell > a.txt" });
