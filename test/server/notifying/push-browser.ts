@@ -39,5 +39,7 @@ export class SubscribedBrowser {
 export function vapidKey(): { readonly key: string; readonly point: Buffer } {
   const keys = createECDH("prime256v1");
   const point = keys.generateKeys();
-  return { key: keys.getPrivateKey("base64url").padStart(43, "A"), point };
+  const key = keys.getPrivateKey();
+  // Without its leading zeros, it is shorter than 32 bytes.
+  return { key: Buffer.concat([Buffer.alloc(32 - key.length), key]).toString("base64url"), point };
 }
