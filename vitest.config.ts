@@ -70,6 +70,8 @@ const BOTH = named([
 /** Files that fake timers, listen to what their process does, or measure it: they need a process of their own. */
 const ALONE = named([
   "base/timers/*",
+  "cli/config/guarded-programs",
+  "cli/config/guarded-programs",
   "engine/hung-decisions",
   "engine/mixed-load",
   "log/logged-warnings",
