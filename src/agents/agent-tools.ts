@@ -4,7 +4,7 @@ import { race } from "../base/timers/race.ts";
 import { Refusal } from "../engine/refusal.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
 import { escapeName } from "../policy/match/name-pattern.ts";
-import type { AgentOptions } from "../sessions/open-agent.ts";
+import type { AgentOptions } from "../sessions/agent-session.ts";
 import type { Session } from "../sessions/session.ts";
 import { TooManySessionsError } from "../sessions/session-errors.ts";
 import type { Sessions } from "../sessions/sessions.ts";

@@ -14,27 +14,34 @@ export type { Turn } from "../sessions/turns/turn.ts";
 export type { AcceptedChanges, ChangeConflict } from "../changes/accepted-changes.ts";
 export type { PendingChange } from "../changes/pending/pending.ts";
 export { digestOfAll } from "../changes/pending/pending.ts";
-export type { SessionChanges } from "../sessions/changes/session-changes.ts";
+export type { SessionChanges } from "../sessions/session-changes.ts";
 export type { SessionShadow } from "../sessions/session-shadow.ts";
 
 // People who are asked
 
 export type { AnswerOutcome, InquiryAnswer } from "../sessions/confirmations/answer.ts";
 export type { CallInquiry, Inquiry, QuestionInquiry, Resolution } from "../sessions/confirmations/inquiry.ts";
-export type { InquiryListener } from "../sessions/confirmations/inquiry-listeners.ts";
+export type { InquiryListener } from "../sessions/confirmations/inquiry-broker.ts";
 
 // What they approved
 
-export type { Approval, ApprovalScope } from "../sessions/approvals/approval.ts";
+export type { Approval, ApprovalScope } from "../sessions/approvals.ts";
 
 // Stores
 
-export type { ApprovalTable } from "../sessions/approvals/approval.ts";
+export type { ApprovalTable } from "../sessions/approvals.ts";
 export type { InquiryTable } from "../sessions/confirmations/inquiry.ts";
 export type { LedgerTable } from "../sessions/ledger/ledger-table.ts";
+export { SessionStoreError } from "../sessions/session-errors.ts";
 export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
-export type { CallRecord, Claim, MessageRecord, SessionRecord } from "../sessions/store/records.ts";
-export { SessionStoreError } from "../sessions/store/session-store-error.ts";
-export { SqliteSessionStore } from "../sessions/store/sqlite-store.ts";
-export type { CallTable, SessionStore, SessionTable } from "../sessions/store/store.ts";
+export { SqliteSessionStore } from "../sessions/store/sqlite/sqlite-store.ts";
+export type {
+  CallRecord,
+  CallTable,
+  Claim,
+  MessageRecord,
+  SessionRecord,
+  SessionStore,
+  SessionTable,
+} from "../sessions/store/store.ts";

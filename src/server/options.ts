@@ -6,7 +6,7 @@ import type { Credentials } from "../executor/http/authentication.ts";
 import { EXECUTOR_NAMES, type ExecutorOptions } from "../executor/options.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";
 import type { McpServerOptions } from "../mcp/server/options.ts";
-import type { DurableRuntime } from "../sessions/durable/durable-runtime.ts";
+import type { DurableRuntime } from "../sessions/durable-runtime.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ConfirmationOptions, SessionLimits } from "../sessions/options.ts";
 import type { SessionStore } from "../sessions/store/store.ts";

@@ -2,7 +2,7 @@ import { MAX_REASON_CHARS } from "../engine/errors.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { FORMATS } from "../protocols/formats.ts";
 import { BodyCheck, closed } from "../remote-protocol/body-check.ts";
-import type { ApprovalScope } from "../sessions/approvals/approval.ts";
+import type { ApprovalScope } from "../sessions/approvals.ts";
 import type { Choice } from "../sessions/confirmations/inquiry.ts";
 import { BASE_MODES } from "../sessions/levels.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";

@@ -2,7 +2,7 @@ import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
 import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
-import type { DurableRuntime } from "./durable/durable-runtime.ts";
+import type { DurableRuntime } from "./durable-runtime.ts";
 import { type ClassLevels, DEFAULT_CLASS_LEVELS, type Level, TOOL_LEVELS, type ToolLevel } from "./levels.ts";
 import type { CustomMode } from "./modes/mode.ts";
 import { Modes } from "./modes/modes.ts";

@@ -8,22 +8,22 @@ import type { Principal } from "../policy/principal.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import type { StageChanges } from "../sandboxes/contract/staged-changes.ts";
 import type { SessionInfo, ToolTraits } from "../tool/tool-traits.ts";
-import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
+import type { ApprovalPlace, Approvals } from "./approvals.ts";
 import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes, toolPlaces } from "./calls/lanes.ts";
-import { SessionChanges } from "./changes/session-changes.ts";
-import type { ShadowPlace } from "./changes/shadow-grants.ts";
 import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
-import type { DurableRuntime } from "./durable/durable-runtime.ts";
-import { LedgerScope } from "./ledger/ledger-scope.ts";
+import type { DurableRuntime } from "./durable-runtime.ts";
+import { LedgerScope } from "./ledger/ledgers.ts";
 import { type ClassLevels, stagesChanges } from "./levels.ts";
 import { CurrentMode } from "./modes/current-mode.ts";
 import type { ModeState } from "./modes/mode.ts";
 import type { Settings } from "./options.ts";
 import type { Quotas } from "./quotas.ts";
+import { SessionChanges } from "./session-changes.ts";
+import type { ShadowPlace } from "./shadow-grants.ts";
 import type { Shared } from "./shared.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
-import type { SessionRecord } from "./store/records.ts";
+import type { SessionRecord } from "./store/store.ts";
 
 /** The tag of tools that keep what an agent learns. A worker has no such tools. */
 const MEMORY_TAG = "memory";

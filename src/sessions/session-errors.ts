@@ -11,3 +11,9 @@ export class TooManySessionsError extends SandgateError {
   override readonly name = "TooManySessionsError";
   override readonly code = "too_many_sessions";
 }
+
+/** Thrown if a store of sessions cannot be opened, read or written. `message` says why. */
+export class SessionStoreError extends SandgateError {
+  override readonly name = "SessionStoreError";
+  override readonly code = "session_store_failed";
+}

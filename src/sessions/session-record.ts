@@ -2,10 +2,9 @@ import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import { checkId, newId } from "./ids.ts";
-import type { SessionMode } from "./modes/mode.ts";
+import { type SessionMode, writeStoredMode } from "./modes/mode.ts";
 import type { Modes } from "./modes/modes.ts";
-import { writeStoredMode } from "./modes/stored-mode.ts";
-import type { SessionRecord } from "./store/records.ts";
+import type { SessionRecord } from "./store/store.ts";
 import { absolutePath } from "./trusted-workspaces.ts";
 
 const NAMES: OptionNames<OpenSessionOptions> = {

@@ -1,18 +1,18 @@
 import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { race } from "../base/timers/race.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
-import type { StoredApproval } from "./approvals/approval.ts";
+import type { StoredApproval } from "./approvals.ts";
 import type { TurnCore } from "./calls/core.ts";
-import { warnIfNotStaged } from "./changes/session-changes.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
 import { checkId, newId } from "./ids.ts";
 import { stagesChanges } from "./levels.ts";
 import type { SessionMode } from "./modes/mode.ts";
-import { ProvenanceLedger } from "./provenance/ledger.ts";
+import { ProvenanceLedger } from "./provenance.ts";
 import { SessionBase, type SessionState } from "./session-base.ts";
+import { warnIfNotStaged } from "./session-changes.ts";
 import type { Shared } from "./shared.ts";
-import type { MessageRecord, SessionRecord } from "./store/records.ts";
+import type { MessageRecord, SessionRecord } from "./store/store.ts";
 import { RememberedTurns } from "./turns/remembered-turns.ts";
 import { type AcceptedMessage, Turn, type TurnSession } from "./turns/turn.ts";
 

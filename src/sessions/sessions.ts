@@ -1,36 +1,35 @@
 import type { MaybePromise } from "../base/promises.ts";
+import { SteadyClock } from "../base/steady-clock.ts";
 import { describeThrown } from "../base/thrown.ts";
 import type { WaitingCall } from "../engine/call/suspension.ts";
-import { AgentSession } from "./agent-session.ts";
-import type { ChangeListener } from "./changes/session-changes.ts";
-import { emitInto } from "./confirmation-events.ts";
+import {
+  type AgentCall,
+  type AgentOptions,
+  AgentSession,
+  originOf,
+  recordOfAgent,
+  stateOfAgent,
+} from "./agent-session.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
-import { BothBrokers } from "./confirmations/both-brokers.ts";
+import { emitInto } from "./confirmations/confirmation-events.ts";
 import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
-import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
-import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
-import { SteadyClock } from "./confirmations/steady-clock.ts";
-import type { DurableRuntime } from "./durable/durable-runtime.ts";
-import { durableHost } from "./hosting/durable-host.ts";
-import { LoadedSessions } from "./hosting/loaded-sessions.ts";
-import { ownShared } from "./hosting/own-shared.ts";
-import { sharedDurably } from "./hosting/shared-durably.ts";
+import { BothBrokers, type InquiryBroker, type InquiryListener } from "./confirmations/inquiry-broker.ts";
+import { durableHost, LoadedSessions } from "./durable-host.ts";
+import type { DurableRuntime } from "./durable-runtime.ts";
+import type { ModeListener } from "./modes/current-mode.ts";
 import type { CustomMode } from "./modes/mode.ts";
-import type { ModeListener } from "./modes/mode-changes.ts";
 import type { Modes } from "./modes/modes.ts";
-import { type AgentCall, type AgentOptions, originOf, recordOfAgent, stateOfAgent } from "./open-agent.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
 import { Quotas } from "./quotas.ts";
-import { restoreSessions } from "./restoring/restore-sessions.ts";
+import { restoreSessions } from "./restore-sessions.ts";
 import { type ResumedMessage, Session } from "./session.ts";
-import { SessionExistsError } from "./session-errors.ts";
+import type { ChangeListener } from "./session-changes.ts";
+import { SessionExistsError, SessionStoreError } from "./session-errors.ts";
 import { type OpenSessionOptions, recordOf } from "./session-record.ts";
 import { openShadow, type SessionShadow } from "./session-shadow.ts";
 import { SessionTable } from "./session-table.ts";
-import type { SessionsObserver, Shared } from "./shared.ts";
-import type { SessionRecord } from "./store/records.ts";
-import { SessionStoreError } from "./store/session-store-error.ts";
-import type { SessionStore } from "./store/store.ts";
+import { ownShared, type SessionsObserver, type Shared, sharedDurably } from "./shared.ts";
+import type { SessionRecord, SessionStore } from "./store/store.ts";
 import { isTrusted, realPath } from "./trusted-workspaces.ts";
 
 /**

@@ -1,13 +1,36 @@
-import type { Redaction } from "../redaction/redaction.ts";
-import type { Approvals } from "./approvals/approvals.ts";
-import type { ChangeListeners, SessionChangesOptions } from "./changes/session-changes.ts";
+import type { SteadyClock } from "../base/steady-clock.ts";
+import { Redaction } from "../redaction/redaction.ts";
+import { Approvals } from "./approvals.ts";
+import { Inquiries } from "./confirmations/inquiries.ts";
 import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
-import type { DurableRuntime } from "./durable/durable-runtime.ts";
-import type { Ledgers } from "./ledger/ledgers.ts";
-import type { ModeListeners } from "./modes/mode-changes.ts";
+import type { DurableRuntime } from "./durable-runtime.ts";
+import { Ledgers } from "./ledger/ledgers.ts";
+import { ModeListeners } from "./modes/current-mode.ts";
 import type { Settings } from "./options.ts";
-import type { GuardedStore } from "./store/guarded-store.ts";
-import type { RestingTurn } from "./turns/resting-turn.ts";
+import { ChangeListeners, type SessionChangesOptions } from "./session-changes.ts";
+import { GuardedStore } from "./store/guarded-store.ts";
+import { MemorySessionStore } from "./store/memory-store.ts";
+import type { SessionStore } from "./store/store.ts";
+
+/** A turn with no call under way. */
+interface Resting {
+  /** Gives up what only calls under way need. */
+  rest(): void;
+}
+
+/**
+ * The turn whose last call ended most recently. It is likely to make the next call too, and creating an abort signal takes
+ * as long as a fifth of a call, so that only the turns before it give up theirs.
+ */
+export class RestingTurn {
+  #turn: Resting | undefined;
+
+  add(turn: Resting): void {
+    if (turn === this.#turn) return;
+    this.#turn?.rest();
+    this.#turn = turn;
+  }
+}
 
 /** What all sessions share. */
 export interface Shared {
@@ -44,4 +67,53 @@ export interface SessionsObserver {
   onIdle(): void;
   /** A session was closed, by a client or by the embedder. */
   onClosed(sessionId: string): void;
+}
+
+/**
+ * Returns what the sessions of a durable runtime share, beside those that only this process has.
+ *
+ * @param now Returns milliseconds since the epoch.
+ */
+export function sharedDurably(
+  durable: DurableRuntime,
+  own: Shared & { isSuspended: boolean },
+  now: () => number,
+): Shared & { isSuspended: boolean } {
+  const table = new GuardedStore(durable.store);
+  return {
+    ...own,
+    table,
+    store: table,
+    durable,
+    inquiries: durable.openInquiries({ timeoutMs: own.settings.timeoutMs }),
+    approvals: new Approvals(table, now, { isShared: true }),
+  };
+}
+
+/** Returns what the sessions of this process share, without a durable runtime. */
+export function ownShared(
+  settings: Settings,
+  store: SessionStore | undefined,
+  clock: SteadyClock,
+  { onIdle, remove }: Pick<Shared, "onIdle" | "remove">,
+): Shared & { isSuspended: boolean } {
+  const table = new GuardedStore(store ?? new MemorySessionStore());
+  const { timeoutMs } = settings;
+  return {
+    settings,
+    table,
+    store: store && table,
+    durable: undefined,
+    isSuspended: false,
+    redaction: settings.context.redaction ?? new Redaction(),
+    inquiries: new Inquiries({ store: table, timeoutMs, clock }),
+    approvals: new Approvals(table, () => clock.now()),
+    modeListeners: new ModeListeners(),
+    changeListeners: new ChangeListeners(),
+    stagedQuota: { held: undefined },
+    resting: new RestingTurn(),
+    ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
+    onIdle,
+    remove,
+  };
 }

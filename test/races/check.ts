@@ -1,6 +1,6 @@
 import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import type { ApprovalTable } from "../../src/sessions/approvals/approval.ts";
+import type { ApprovalTable } from "../../src/sessions/approvals.ts";
 import type { CallInquiry, InquiryRecord, InquiryTable } from "../../src/sessions/confirmations/inquiry.ts";
 import type { CallTable, SessionTable } from "../../src/sessions/store/store.ts";
 import type { Ending } from "./interleave.ts";

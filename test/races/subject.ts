@@ -4,13 +4,12 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
-import { shownCall } from "../../src/sessions/calls/asking/asking.ts";
+import { shownCall } from "../../src/sessions/calls/call-confirmation.ts";
 import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
 import { Inquiries } from "../../src/sessions/confirmations/inquiries.ts";
 import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
 import type { CallIdentity } from "../../src/sessions/store/call-identity.ts";
-import type { MessageRecord } from "../../src/sessions/store/records.ts";
-import type { SessionStore } from "../../src/sessions/store/store.ts";
+import type { MessageRecord, SessionStore } from "../../src/sessions/store/store.ts";
 import type { VectorMessage } from "./vector.ts";
 import type { World } from "./world.ts";
 

@@ -7,8 +7,8 @@ import { parse } from "yaml";
 import type { RefusedRequest } from "../../src/executor/http/refused-request.ts";
 import type { Server } from "../../src/server/server.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import type { MessageRecord } from "../../src/sessions/store/records.ts";
-import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
+import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
+import type { MessageRecord } from "../../src/sessions/store/store.ts";
 import { HeldTool, send, until } from "../executor/harness.ts";
 import { pathOf, refusalOf, startServer, TestClient, TOKENS, WritingTool } from "./harness.ts";
 

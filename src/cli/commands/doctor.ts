@@ -10,7 +10,7 @@ import type { Holding } from "../../sandboxes/contract/holding.ts";
 import { type MachineReport, reportMachine } from "../../sandboxes/machine-report.ts";
 import { openSandboxes, type SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type PeerReport, reportExecutor, reportServer } from "../../sandboxes/remote/peer-report.ts";
-import { checkStoreFile } from "../../sessions/store/sqlite/check-file.ts";
+import { checkStoreFile } from "../../sessions/store/sqlite/store-file.ts";
 import { type ExecutorAddress, parseExecutors } from "../../tool/executor-address.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import { isExecutorImplementation } from "../../tool/implementations/remote-implementation.ts";

@@ -5,10 +5,8 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { LedgerTally } from "../../policy/history/call-ledger.ts";
 import type { TrackedFields } from "../../policy/history/value-provenance.ts";
-import type { Entry } from "../../sessions/ledger/entry.ts";
-import { Ledger } from "../../sessions/ledger/ledger.ts";
-import { numbersOf } from "../../sessions/ledger/numbers.ts";
-import { ProvenanceLedger } from "../../sessions/provenance/ledger.ts";
+import { type Entry, Ledger, numbersOf } from "../../sessions/ledger/ledger.ts";
+import { ProvenanceLedger } from "../../sessions/provenance.ts";
 import { type CallFlaw, validCall, type WrittenToolCall } from "./tool-call.ts";
 
 /** What came before a call: words of the user in an earlier turn, or a call that has ended. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DurableCall } from "../../sessions/durable/durable-runtime.ts";
+import type { DurableCall } from "../../sessions/durable-runtime.ts";
 import { GatedDispatch, type GatedDispatchOptions } from "./gated-dispatch.ts";
 
 /** What this process has done of a call. */

@@ -9,7 +9,7 @@ import type {
 } from "../../sessions/confirmations/inquiry.ts";
 import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
 import type { AskOptions } from "../../sessions/confirmations/open-inquiry.ts";
-import type { BeginningCall, CallGates } from "../../sessions/durable/call-gates.ts";
+import type { BeginningCall, CallGates } from "../../sessions/durable-runtime.ts";
 
 /** Where a dispatch has stopped: plain JSON, which is stored before the call goes on. */
 export type Stop =

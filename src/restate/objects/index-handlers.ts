@@ -1,5 +1,5 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { SessionRecord } from "../../sessions/store/records.ts";
+import type { SessionRecord } from "../../sessions/store/store.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectHandlers } from "./object-handlers.ts";
 import { readPrefix } from "./read-values.ts";

@@ -1,7 +1,6 @@
 import type { ObjectContext, ObjectOptions, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
-import type { MessageRecord } from "../../sessions/store/records.ts";
-import { MAX_FORGOTTEN_TURNS } from "../../sessions/store/records.ts";
+import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
+import { MAX_FORGOTTEN_TURNS, type MessageRecord } from "../../sessions/store/store.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { RestateService } from "../connection/worker.ts";
 import { callObject } from "./call-object.ts";

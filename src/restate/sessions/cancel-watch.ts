@@ -1,5 +1,4 @@
-import type { CallGates } from "../../sessions/durable/call-gates.ts";
-import type { DurableCall } from "../../sessions/durable/durable-runtime.ts";
+import type { CallGates, DurableCall } from "../../sessions/durable-runtime.ts";
 import type { Attempts } from "../calls/attempts.ts";
 
 /** How often is asked whether calls that run are cancelled, in ms. */

@@ -9,10 +9,10 @@ import type {
   DurableMessage,
   DurableRuntime,
   MessagePlace,
-} from "../../sessions/durable/durable-runtime.ts";
+} from "../../sessions/durable-runtime.ts";
 import type { CountShared } from "../../sessions/quotas.ts";
-import type { MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
-import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
+import { SessionStoreError } from "../../sessions/session-errors.ts";
+import type { MessageRecord, SessionRecord } from "../../sessions/store/store.ts";
 import { Attempts } from "../calls/attempts.ts";
 import type { CallProcess } from "../calls/durable-call.ts";
 import { Ingress, type IngressCall } from "../connection/ingress.ts";

@@ -1,24 +1,27 @@
 import type { JsonValue } from "../../json/value.ts";
 import {
   type AnswerOutcome,
+  checkAnswer,
   type InquiryAnswer,
   isIn,
   outcomeOf,
   resolutionOf,
 } from "../../sessions/confirmations/answer.ts";
-import { checkAnswer } from "../../sessions/confirmations/check-answer.ts";
-import type {
-  CallInquiry,
-  CallKey,
-  Inquiry,
-  InquiryRecord,
-  NewInquiry,
-  Resolution,
+import {
+  type CallInquiry,
+  type CallKey,
+  type Inquiry,
+  type InquiryRecord,
+  type NewInquiry,
+  type Resolution,
+  standingInquiry,
 } from "../../sessions/confirmations/inquiry.ts";
-import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
-import { type InquiryListener, InquiryListeners } from "../../sessions/confirmations/inquiry-listeners.ts";
+import {
+  type InquiryBroker,
+  type InquiryListener,
+  InquiryListeners,
+} from "../../sessions/confirmations/inquiry-broker.ts";
 import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
-import { standingInquiry } from "../../sessions/confirmations/standing-inquiry.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { StorePlace } from "../objects/object-keys.ts";
 import { mapSome } from "../store/map-some.ts";

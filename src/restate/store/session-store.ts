@@ -1,5 +1,5 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { Approval, StoredApproval } from "../../sessions/approvals/approval.ts";
+import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
 import type { CallKey, Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import {
   compareEnds,
@@ -10,8 +10,13 @@ import {
 import type { CountShared, SharedCount } from "../../sessions/quotas.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import type { CallIdentity } from "../../sessions/store/call-identity.ts";
-import type { CallRecord, Claim, MessageRecord, SessionRecord } from "../../sessions/store/records.ts";
-import type { SessionStore } from "../../sessions/store/store.ts";
+import type {
+  CallRecord,
+  Claim,
+  MessageRecord,
+  SessionRecord,
+  SessionStore,
+} from "../../sessions/store/store.ts";
 import { RestateHandlerError } from "../connection/restate-error.ts";
 import { TOO_MANY } from "../objects/call-object.ts";
 import type { IndexedSession } from "../objects/index-handlers.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
+import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { Ingress } from "../connection/ingress.ts";
 import { RestateError, RestateHandlerError } from "../connection/restate-error.ts";
 import { REFUSED, TOO_MANY } from "../objects/call-object.ts";

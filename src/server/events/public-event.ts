@@ -1,5 +1,5 @@
 import type { DispatchEvent } from "../../engine/call/events.ts";
-import type { InquiryEvent } from "../../sessions/confirmations/inquiry-listeners.ts";
+import type { InquiryEvent } from "../../sessions/confirmations/inquiry-broker.ts";
 import { callerInquiryView, inquiryView } from "../views.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import type { SessionStoreError } from "../../sessions/store/session-store-error.ts";
+import type { SessionStoreError } from "../../sessions/session-errors.ts";
 
 /** The same for what does not exist and for what the client must not know about. */
 export function notFound(): RouteRefusal {

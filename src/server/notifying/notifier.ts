@@ -1,6 +1,6 @@
 import { describeThrown } from "../../base/thrown.ts";
 import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
-import type { InquiryEvent } from "../../sessions/confirmations/inquiry-listeners.ts";
+import type { InquiryEvent } from "../../sessions/confirmations/inquiry-broker.ts";
 import { type Channel, openChannel, pushChannel } from "./channel.ts";
 import { type NotifiedInquiry, summaryOf } from "./notification.ts";
 import type { Notify } from "./notify.ts";

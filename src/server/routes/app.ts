@@ -1,5 +1,5 @@
 import { Hono, type MiddlewareHandler } from "hono";
-import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
+import { SessionStoreError } from "../../sessions/session-errors.ts";
 import { accessTo, type RouteAccess } from "../access/route-access.ts";
 import { admit } from "../http/admit.ts";
 import { notFound, storeFailed } from "../http/refusals.ts";

@@ -1,6 +1,6 @@
 import { digestOfAll } from "../../changes/pending/pending.ts";
-import type { ShownChange } from "../../sessions/changes/session-changes.ts";
 import type { Session } from "../../sessions/session.ts";
+import type { ShownChange } from "../../sessions/session-changes.ts";
 import { badRequest, conflict, notFound, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { ChangeDecision } from "../shapes.ts";

@@ -1,9 +1,8 @@
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
-import { parentName } from "../../sessions/calls/agent-records.ts";
-import type { ModeState, SessionMode } from "../../sessions/modes/mode.ts";
+import { parentName } from "../../sessions/calls/message-journals.ts";
+import { isAtLeastAsStrict, type ModeState, type SessionMode } from "../../sessions/modes/mode.ts";
 import type { Modes } from "../../sessions/modes/modes.ts";
-import { isAtLeastAsStrict } from "../../sessions/modes/strictness.ts";
 import type { Session } from "../../sessions/session.ts";
 import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import type { Sessions } from "../../sessions/sessions.ts";

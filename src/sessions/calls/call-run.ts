@@ -4,7 +4,7 @@ import { cutOffRefusal } from "../../engine/dispatch-turn.ts";
 import { dispatchNow, refuseCall } from "../../engine/pipeline.ts";
 import type { InquiryRecord } from "../confirmations/inquiry.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
-import { applyAnswer } from "./asking/asking.ts";
+import { applyAnswer } from "./call-confirmation.ts";
 import type { MessageCore } from "./core.ts";
 import { abandonedExecution } from "./ended-calls.ts";
 import type { MessageCall } from "./message-calls.ts";

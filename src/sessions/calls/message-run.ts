@@ -15,26 +15,36 @@ import type { CallLedger } from "../../policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import type { CallKey, InquiryRecord } from "../confirmations/inquiry.ts";
 import type { Asking } from "../confirmations/inquiry-broker.ts";
-import type { CallGates } from "../durable/call-gates.ts";
-import { LedgerJournal } from "../ledger/ledger-journal.ts";
-import { MessageLedger } from "../ledger/message-ledger.ts";
+import type { CallGates } from "../durable-runtime.ts";
+import { LedgerJournal, MessageLedger } from "../ledger/message-ledger.ts";
 import { stagesChanges } from "../levels.ts";
 import type { Quotas } from "../quotas.ts";
-import type { CallIdentity } from "../store/call-identity.ts";
-import { AgentJournal, agentEvents, parentName } from "./agent-records.ts";
-import { askPerson } from "./asking/asking.ts";
-import { askQuestion } from "./asking/asking-questions.ts";
+import { type CallIdentity, identityOf } from "../store/call-identity.ts";
+import { askPerson } from "./call-confirmation.ts";
 import { CallRun } from "./call-run.ts";
-import type { MessageCore, RestartableMessage, SessionCore, TurnCore, UnderWay } from "./core.ts";
+import type {
+  MessageContext,
+  MessageCore,
+  RestartableMessage,
+  SessionCore,
+  TurnCore,
+  UnderWay,
+} from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
-import { GatedJournal, gatedEvents } from "./gated-records.ts";
-import { identityOf } from "./identity.ts";
-import { LeavingEvents, LeavingJournal } from "./left-calls.ts";
 import type { MessageCall } from "./message-calls.ts";
-import { messageContext } from "./message-context.ts";
+import {
+  AgentJournal,
+  agentEvents,
+  GatedJournal,
+  gatedEvents,
+  LeavingEvents,
+  LeavingJournal,
+  parentName,
+  RecordedCalls,
+} from "./message-journals.ts";
 import { MessageSuspensions } from "./message-suspensions.ts";
-import { RecordedCalls } from "./recorded-calls.ts";
 import { modesOf, SessionPolicy } from "./session-policy.ts";
+import { askQuestion } from "./tool-question.ts";
 
 /** Options of {@link MessageRun}. */
 export interface MessageRunOptions {
@@ -310,4 +320,44 @@ function withLedger(
 /** Whether a call was cancelled before it began. */
 function isUndone(result: ToolExecution | null): boolean {
   return result?.error?.code === "cancelled" && result.error.effect === "none";
+}
+
+/** Returns the context in which the calls of a message are dispatched. */
+function messageContext(
+  turn: TurnCore,
+  messageId: string,
+  { policy, confirm, ask, stageChanges, journal, events, tracer, suspensions, gates }: MessageContext,
+): DispatchContext {
+  const { session } = turn;
+  const { context } = session.settings;
+  // Written out: a spread would cost more than the rest of the session. Members that are absent have no effect.
+  return {
+    registry: session.registry,
+    policy,
+    sandboxes: context.sandboxes,
+    sessionId: session.id,
+    turnId: turn.id,
+    messageId,
+    workspace: session.workspace,
+    principal: session.principal,
+    toolAlias: context.toolAlias,
+    hooks: context.hooks,
+    events,
+    tracer,
+    redaction: context.redaction,
+    partialOutput: session.redaction,
+    confirm,
+    ask,
+    stageChanges,
+    journal,
+    suspensions,
+    signal: gates === undefined ? turn.signal : AbortSignal.any([turn.signal, gates.signal]),
+    idempotencyKey: gates?.idempotencyKey,
+    decisionTimeoutMs: context.decisionTimeoutMs,
+    unhandledErrors: context.unhandledErrors,
+    resultBudget: context.resultBudget,
+    timeouts: context.timeouts,
+    upperBound: context.upperBound,
+    embedder: context.embedder,
+  } as DispatchContext;
 }

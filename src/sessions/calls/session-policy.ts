@@ -15,7 +15,6 @@ import { isWithinOrigin, type OriginPattern, originOf, parseOrigin } from "../..
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
-import { grantShadow } from "../changes/shadow-grants.ts";
 import type { InquiryRecord } from "../confirmations/inquiry.ts";
 import {
   awaitsPlan,
@@ -28,7 +27,8 @@ import {
   strictestLevel,
 } from "../levels.ts";
 import { decidingMode, type ModeState } from "../modes/mode.ts";
-import { applyAnswer } from "./asking/asking.ts";
+import { grantShadow } from "../shadow-grants.ts";
+import { applyAnswer } from "./call-confirmation.ts";
 import type { MessageCore, SessionCore } from "./core.ts";
 
 /**

@@ -1,8 +1,21 @@
+import { MAX_REASON_CHARS } from "../../engine/errors.ts";
+import { copyJson } from "../../json/copy.ts";
 import { equalJson } from "../../json/equal.ts";
-import type { JsonValue } from "../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
+import { compileNamePattern } from "../../policy/match/name-pattern.ts";
+import type { RuleConditions } from "../../policy/rule/rule.ts";
+import { checkOptions } from "../../policy/rule/rule-options.ts";
+import { answerProblem, copyAnswer } from "../../tool/questions/check-question.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
-import type { ApprovalScope } from "../approvals/approval.ts";
-import type { Choice, Inquiry, Resolution } from "./inquiry.ts";
+import type { ApprovalScope } from "../approvals.ts";
+import type { CallInquiry, Choice, Inquiry, QuestionInquiry, Resolution } from "./inquiry.ts";
+import type { CheckArguments, OpenInquiry } from "./open-inquiry.ts";
+
+/** The longest time for which an approval can hold: a year, in ms. */
+const MAX_DURATION_MS = 366 * 24 * 3_600_000;
+
+/** An answer that can be accepted, copied; or why it cannot. */
+type Checked = { readonly answer: InquiryAnswer } | { readonly problem: string };
 
 /** A person's answer to an inquiry. */
 export interface InquiryAnswer {
@@ -80,4 +93,131 @@ export function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): bo
 
 function equalOptional(one: JsonValue | undefined, other: JsonValue | undefined): boolean {
   return one === undefined || other === undefined ? one === other : equalJson(one, other);
+}
+
+/** Checks that an inquiry accepts the decision of an answer, and what the answer adds to it. */
+export function checkAnswer(
+  { inquiry, checkArguments }: OpenInquiry,
+  given: InquiryAnswer,
+): Checked | Promise<Checked> {
+  const choices: readonly string[] = inquiry.choices;
+  if (!choices.includes(given.decision)) {
+    return { problem: `the decision must be one of ${choices.join(", ")}` };
+  }
+  if (given.reason !== undefined) {
+    const problem = reasonProblem(inquiry, given);
+    if (problem !== undefined) return { problem };
+  }
+  return inquiry.kind === "question"
+    ? checkReply(inquiry, given)
+    : checkDecision(inquiry, given, checkArguments);
+}
+
+function reasonProblem({ kind }: Inquiry, { decision, reason }: InquiryAnswer): string | undefined {
+  if (decision !== "deny" || kind === "question") return "only the denial of a call can have a reason";
+  return typeof reason === "string" && reason.length <= MAX_REASON_CHARS
+    ? undefined
+    : `the reason must be a text of at most ${MAX_REASON_CHARS} characters`;
+}
+
+/** An answer to a question approves nothing. */
+function checkReply({ shown }: QuestionInquiry, given: InquiryAnswer): Checked {
+  const { decision, answer, arguments: edited, approval } = given;
+  if (edited !== undefined || approval !== undefined) {
+    return { problem: "an answer to a question has neither arguments nor an approval" };
+  }
+  if (decision === "deny") {
+    return answer === undefined
+      ? { answer: given }
+      : { problem: "a refusal to answer cannot have an answer" };
+  }
+  const { options: choices, multiple } = shown;
+  const copy = copyAnswer(answer);
+  const problem = answerProblem({ ...(choices && { choices }), multiple }, copy);
+  return problem === undefined ? { answer: { ...given, answer: copy } } : { problem };
+}
+
+async function checkDecision(
+  { shown }: CallInquiry,
+  given: InquiryAnswer,
+  checkArguments: CheckArguments | undefined,
+): Promise<Checked> {
+  const { decision } = given;
+  if (given.answer !== undefined) return { problem: "only a question of a tool can have an answer" };
+  let answer = given;
+  if (given.approval !== undefined) {
+    if (decision !== "always") return { problem: "only the decision 'always' can have an approval" };
+    try {
+      answer = { ...answer, approval: checkScope(given.approval, shown.toolName) };
+    } catch (error) {
+      if (error instanceof TypeError) return { problem: error.message };
+      throw error;
+    }
+  }
+  if (given.arguments === undefined) return { answer };
+  if (decision === "deny") return { problem: "a denial cannot have arguments" };
+  if (checkArguments === undefined) return { problem: "the arguments cannot be changed" };
+  try {
+    answer = { ...answer, arguments: copyJson(given.arguments) };
+  } catch (error) {
+    if (error instanceof JsonValueError) return { problem: `the arguments must be JSON: ${error.message}` };
+    throw error;
+  }
+  const problem = await checkArguments(answer.arguments as NonNullable<typeof answer.arguments>);
+  return problem === undefined ? { answer } : { problem };
+}
+
+/**
+ * Checks the scope of an approval, of which nothing is known, and returns a deeply frozen copy.
+ *
+ * @param toolName The tool about which the person was asked: the scope must name it.
+ * @throws {TypeError} that says what is wrong.
+ */
+export function checkScope(scope: unknown, toolName: string): ApprovalScope {
+  const { tools, when, for: span, calls, ...unknown } = copyScope(scope);
+  for (const key of Object.keys(unknown)) throw new TypeError(`unknown member '${key}' in an approval`);
+  checkMatch({ tools, when });
+  const patterns = tools as readonly string[];
+  if (!patterns.some((pattern) => compileNamePattern(pattern).matches(toolName))) {
+    throw new TypeError("an approval must name the tool that was asked about");
+  }
+  if (span !== "session" && span !== "workspace" && !isAmount(span, MAX_DURATION_MS)) {
+    throw new TypeError(
+      `an approval is for 'session', 'workspace' or 1 to ${MAX_DURATION_MS} milliseconds, not ${JSON.stringify(span)}`,
+    );
+  }
+  if (calls !== undefined && !isAmount(calls, Number.MAX_SAFE_INTEGER)) {
+    throw new TypeError("the calls of an approval must be a whole number above 0");
+  }
+  return Object.freeze({
+    tools: patterns,
+    ...(when !== undefined && { when: when as unknown as RuleConditions }),
+    for: span,
+    ...(calls !== undefined && { calls }),
+  });
+}
+
+function copyScope(scope: unknown): JsonObject {
+  try {
+    const copy = copyJson(scope);
+    if (isJsonObject(copy)) return copy;
+  } catch (error) {
+    if (!(error instanceof JsonValueError)) throw error;
+    throw new TypeError(`an approval must be JSON: ${error.message}`);
+  }
+  throw new TypeError("an approval must be an object");
+}
+
+/** Tools and conditions are those of a policy's rule. */
+function checkMatch(match: JsonObject): void {
+  try {
+    checkOptions({ rules: [{ ...match, effect: "deny", tools: match["tools"] ?? [] } as never] });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new TypeError(`in an approval, ${error.message.replaceAll(/\brule 1: /g, "")}`);
+  }
+}
+
+function isAmount(value: unknown, max: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= max;
 }

@@ -1,15 +1,24 @@
 import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { SteadyClock } from "../../base/steady-clock.ts";
 import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { newId } from "../ids.ts";
-import { type AnswerOutcome, type InquiryAnswer, isIn, outcomeOf, resolutionOf } from "./answer.ts";
-import { checkAnswer } from "./check-answer.ts";
+import {
+  type AnswerOutcome,
+  checkAnswer,
+  type InquiryAnswer,
+  isIn,
+  outcomeOf,
+  resolutionOf,
+} from "./answer.ts";
 import type { CallKey, Inquiry, InquiryRecord, InquiryTable, NewInquiry, Resolution } from "./inquiry.ts";
-import type { InquiryBroker } from "./inquiry-broker.ts";
-import { type InquiryBounds, InquiryCounts } from "./inquiry-counts.ts";
-import { type InquiryListener, InquiryListeners } from "./inquiry-listeners.ts";
-import { type AskOptions, OpenInquiry } from "./open-inquiry.ts";
-import { RestoredInquiries } from "./restored-inquiries.ts";
-import { SteadyClock } from "./steady-clock.ts";
+import { type InquiryBroker, type InquiryListener, InquiryListeners } from "./inquiry-broker.ts";
+import {
+  type AskOptions,
+  type InquiryBounds,
+  InquiryCounts,
+  OpenInquiry,
+  RestoredInquiries,
+} from "./open-inquiry.ts";
 
 const ANSWER_NAMES: OptionNames<InquiryAnswer> = {
   decision: true,

@@ -1,8 +1,101 @@
-import type { MaybePromise } from "../../base/promises.ts";
+import { adopt, isThenable, type MaybePromise } from "../../base/promises.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./answer.ts";
 import type { CallKey, Inquiry, InquiryRecord, NewInquiry, Resolution } from "./inquiry.ts";
-import type { InquiryListener } from "./inquiry-listeners.ts";
 import type { AskOptions } from "./open-inquiry.ts";
+
+/** Two brokers as one: that of the sessions of this process alone, and that of the sessions of all processes. */
+export class BothBrokers implements InquiryBroker {
+  readonly timeoutMs: number;
+  readonly #own: InquiryBroker;
+  readonly #shared: InquiryBroker;
+  readonly #isOwn: (sessionId: string) => boolean;
+
+  constructor(own: InquiryBroker, shared: InquiryBroker, isOwn: (sessionId: string) => boolean) {
+    this.timeoutMs = shared.timeoutMs;
+    this.#own = own;
+    this.#shared = shared;
+    this.#isOwn = isOwn;
+  }
+
+  #of({ sessionId }: Pick<CallKey, "sessionId">): InquiryBroker {
+    return this.#isOwn(sessionId) ? this.#own : this.#shared;
+  }
+
+  ask(question: NewInquiry, options?: AskOptions): Promise<Resolution | "nobody"> {
+    return this.#of(question).ask(question, options);
+  }
+
+  earlier(call: CallKey): MaybePromise<readonly InquiryRecord[]> {
+    return this.#of(call).earlier(call);
+  }
+
+  async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+    const outcome = await this.#own.answer(id, given);
+    return outcome.outcome === "unknown" ? this.#shared.answer(id, given) : outcome;
+  }
+
+  abandon(call: CallKey): Promise<void> {
+    return this.#of(call).abandon(call);
+  }
+
+  abandonBelow(call: CallKey): Promise<void> {
+    return this.#of(call).abandonBelow(call);
+  }
+
+  async find(id: string): Promise<InquiryRecord | undefined> {
+    return (await this.#own.find(id)) ?? this.#shared.find(id);
+  }
+
+  open(accepts?: (inquiry: Inquiry) => boolean): readonly Inquiry[] {
+    return [...this.#own.open(accepts), ...this.#shared.open(accepts)].sort((a, b) => a.askedAt - b.askedAt);
+  }
+
+  on(listener: InquiryListener): () => void {
+    const removals = [this.#own.on(listener), this.#shared.on(listener)];
+    return () => {
+      for (const remove of removals) remove();
+    };
+  }
+
+  async restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly InquiryRecord[]> {
+    const own = await this.#own.restore(asksAgain);
+    return [...own, ...(await this.#shared.restore(asksAgain))];
+  }
+
+  close(): void {
+    this.#own.close();
+    this.#shared.close();
+  }
+}
+
+/** What happens to inquiries. */
+export type InquiryEvent =
+  | { readonly type: "requested"; readonly inquiry: Inquiry }
+  | { readonly type: "resolved"; readonly inquiry: Inquiry; readonly resolution: Resolution };
+
+/** Called for every event, also for inquiries that were open before. Errors are ignored. */
+export type InquiryListener = (event: InquiryEvent) => void;
+
+/** Tells listeners what happens to inquiries. */
+export class InquiryListeners {
+  /** Replaced, never changed: listeners can be added and removed while they are called. */
+  #listeners: readonly InquiryListener[] = [];
+
+  /** Adds a listener, after it was told of the open inquiries. Returns a function that removes it. */
+  add(listener: InquiryListener, open: Iterable<Inquiry>): () => void {
+    for (const inquiry of open) call(listener, { type: "requested", inquiry });
+    // Wrapped, so that the same function can listen twice.
+    const added: InquiryListener = (event) => listener(event);
+    this.#listeners = [...this.#listeners, added];
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== added);
+    };
+  }
+
+  emit(event: InquiryEvent): void {
+    for (const listener of this.#listeners) call(listener, event);
+  }
+}
 
 /** Asks people about calls. */
 export interface Asking {
@@ -49,4 +142,14 @@ export interface InquiryBroker extends Asking {
   restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly InquiryRecord[]>;
   /** Stops the timers. The inquiries stay open in the store. */
   close(): void;
+}
+
+function call(listener: InquiryListener, event: InquiryEvent): void {
+  try {
+    const answer: unknown = listener(Object.freeze(event));
+    // An unhandled rejection would end the process.
+    if (isThenable(answer)) adopt(answer).catch(() => {});
+  } catch {
+    // A listener must not affect the inquiry.
+  }
 }

@@ -1,7 +1,77 @@
+import { escapePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { amountOf } from "../../policy/history/amount.ts";
-import type { LedgerQuery, LedgerTally } from "../../policy/history/call-ledger.ts";
-import type { Entry } from "./entry.ts";
-import { EntryQueue } from "./entry.ts";
+import { type LedgerQuery, type LedgerTally, MAX_AMOUNT_POINTER } from "../../policy/history/call-ledger.ts";
+
+/** How many numbers of a call are stored, and how many values are looked at to find them. */
+const MAX_NUMBERS = 16;
+
+const MAX_VALUES = 256;
+
+const NONE: ReadonlyMap<string, number> = new Map();
+
+/** Entries in the order in which they were added, each at a place that never changes. The first can be dropped. */
+export class EntryQueue<Entry extends object> {
+  #entries: Entry[] = [];
+  /** The place of the first element of the array. */
+  #offset = 0;
+  /** The place of the first entry. */
+  #first = 0;
+
+  get first(): number {
+    return this.#first;
+  }
+
+  /** The place of the next entry to be added. */
+  get end(): number {
+    return this.#offset + this.#entries.length;
+  }
+
+  get size(): number {
+    return this.end - this.#first;
+  }
+
+  /** Returns the entry at a place from `first` to before `end`. */
+  at(place: number): Entry {
+    return this.#entries[place - this.#offset] as Entry;
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  dropFirst(): void {
+    this.#first++;
+    // Each entry is moved at most once for each that was dropped.
+    if (this.#first - this.#offset < this.#entries.length / 2) return;
+    this.#entries = this.#entries.slice(this.#first - this.#offset);
+    this.#offset = this.#first;
+  }
+}
+
+/** A call, as ledgers know it. It counts from the moment in which the policy is asked about it. */
+export interface Entry {
+  readonly turnId: string;
+  readonly tool: string;
+  /** Its arguments that are numbers, by their pointers. Replaced if a person changes the arguments. */
+  numbers: ReadonlyMap<string, number>;
+  /** Whether a person confirmed the call. */
+  isApproved: boolean;
+  /** Whether it ended with success. */
+  isDone: boolean;
+  /** In milliseconds since the epoch; `undefined` while it is under way. */
+  endedAt: number | undefined;
+}
+
+/** An entry, with what it takes to keep it in a store. */
+export interface StoredEntry extends Entry {
+  readonly id: string;
+  readonly sessionId: string;
+  /** The id of the principal; `undefined` if the session has none. */
+  readonly principal: string | undefined;
+  /** Whether the store has it. */
+  isKept: boolean;
+}
 
 /**
  * What one query counts, while its window moves on: each entry is added once and taken away once, so that the cost of a
@@ -164,4 +234,42 @@ export class Ledger {
     this.#windows.set(query.key, window);
     return window;
   }
+}
+
+/**
+ * Returns the numbers among the arguments of a call by their pointers (RFC 6901), those closest to the root first. What
+ * is left out of a large input counts as unknown, so that no sum is decided without it.
+ */
+export function numbersOf(input: JsonValue): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  const values: (readonly [pointer: string, value: JsonValue])[] = [["", input]];
+  for (const [pointer, value] of values) {
+    if (found.size === MAX_NUMBERS) break;
+    if (typeof value === "number") found.set(pointer, value);
+    else addMembers(values, pointer, value);
+  }
+  return found.size === 0 ? NONE : found;
+}
+
+function addMembers(values: (readonly [string, JsonValue])[], base: string, value: JsonValue): void {
+  if (Array.isArray(value)) {
+    const items: readonly JsonValue[] = value;
+    for (let index = 0; index < items.length && values.length < MAX_VALUES; index++) {
+      addMember(values, `${base}/${index}`, items[index]);
+    }
+  } else if (isJsonObject(value)) {
+    for (const name of Object.keys(value)) {
+      if (values.length >= MAX_VALUES) return;
+      addMember(values, `${base}/${escapePointer(name)}`, value[name]);
+    }
+  }
+}
+
+function addMember(
+  values: (readonly [string, JsonValue])[],
+  pointer: string,
+  value: JsonValue | undefined,
+): void {
+  const isRelevant = typeof value === "number" || (typeof value === "object" && value !== null);
+  if (isRelevant && pointer.length <= MAX_AMOUNT_POINTER) values.push([pointer, value]);
 }

@@ -1,12 +1,36 @@
+import type { SteadyClock } from "../../base/steady-clock.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { SteadyClock } from "../confirmations/steady-clock.ts";
 import { newId } from "../ids.ts";
-import type { StoredEntry } from "./entry.ts";
-import { EntryQueue } from "./entry.ts";
-import { Ledger } from "./ledger.ts";
+import { EntryQueue, Ledger, numbersOf, type StoredEntry } from "./ledger.ts";
 import type { LedgerRecord, LedgerState, LedgerTable } from "./ledger-table.ts";
-import { numbersOf } from "./numbers.ts";
+
+/** The ledger of a turn or a session, which is made when a policy first needs it. */
+export class LedgerScope {
+  /** Those of all sessions. */
+  readonly ledgers: Ledgers;
+  #ledger: Ledger | undefined;
+  readonly #open: (() => Ledger) | undefined;
+  #isMissing = false;
+
+  /** @param open Returns a ledger with earlier calls. Default: there were none. */
+  constructor(ledgers: Ledgers, open?: () => Ledger) {
+    this.ledgers = ledgers;
+    this.#open = open;
+  }
+
+  /** Says that a call was not entered, because no policy used the history. */
+  miss(): void {
+    this.#isMissing = true;
+  }
+
+  get ledger(): Ledger {
+    this.#ledger ??= this.#open?.() ?? new Ledger(this.ledgers.maxEntries);
+    if (this.#isMissing) this.#ledger.missUntil(this.ledgers.now());
+    this.#isMissing = false;
+    return this.#ledger;
+  }
+}
 
 /**
  * The entries in a store. What is written after a call has run can fail: the process is warned, and the call counts in the

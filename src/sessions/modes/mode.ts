@@ -1,5 +1,27 @@
 import type { BaseMode, Level } from "../levels.ts";
 
+/**
+ * The modes than which each is at least as strict, besides itself. `manual` is not as strict as `plan`, which denies what
+ * `manual` asks about, nor as `review` and `audit`: a call that is allowed there still changes no file.
+ */
+const MILDER: Readonly<Record<BaseMode, readonly BaseMode[]>> = {
+  autonomous: [],
+  cautious: ["autonomous"],
+  manual: ["cautious", "autonomous"],
+  plan: ["cautious", "autonomous"],
+  review: ["audit", "cautious", "autonomous"],
+  audit: ["review", "cautious", "autonomous"],
+};
+
+/** What a store keeps of a mode. */
+interface StoredMode {
+  /** Not checked. */
+  readonly mode: unknown;
+  readonly isPlanApproved: boolean;
+  /** The id of the last inquiry with which a plan was approved, perhaps in an earlier mode; `undefined` if there is none. */
+  readonly planInquiry: string | undefined;
+}
+
 /** A mode of your own: another mode, with levels of single tools. */
 export interface CustomMode {
   readonly base: BaseMode;
@@ -29,4 +51,53 @@ export interface ModeState {
 /** The mode in which a session decides now: that of an approved plan is `autonomous`. */
 export function decidingMode({ base, isPlanApproved }: Pick<ModeState, "base" | "isPlanApproved">): BaseMode {
   return base === "plan" && isPlanApproved ? "autonomous" : base;
+}
+
+/**
+ * Returns a mode as a text for a store: its name, or JSON if there is more to it than its name. A mode of the configuration
+ * is stored by its name, so that it is what the configuration says when it is read.
+ */
+export function writeStoredMode(
+  { mode, isPlanApproved }: Pick<ModeState, "mode" | "isPlanApproved">,
+  planInquiry?: string,
+): string {
+  if (typeof mode === "string" && !isPlanApproved && planInquiry === undefined) return mode;
+  const stored: { readonly mode: SessionMode; readonly plan?: "approved"; readonly planInquiry?: string } = {
+    mode,
+    ...(isPlanApproved && { plan: "approved" }),
+    ...(planInquiry !== undefined && { planInquiry }),
+  };
+  return JSON.stringify(stored);
+}
+
+/** @throws {SyntaxError} if a text that looks like JSON is none. */
+export function readStoredMode(text: string): StoredMode {
+  if (!text.startsWith("{")) return { mode: text, isPlanApproved: false, planInquiry: undefined };
+  const { mode, plan, planInquiry } = JSON.parse(text) as Partial<
+    Record<"mode" | "plan" | "planInquiry", unknown>
+  >;
+  return {
+    mode,
+    isPlanApproved: plan === "approved",
+    planInquiry: typeof planInquiry === "string" ? planInquiry : undefined,
+  };
+}
+
+/**
+ * Whether a mode is at least as strict as another: without a person, no call takes effect in it that would not in the
+ * other. A plan counts as not approved, since only a person approves it.
+ */
+export function isAtLeastAsStrict(mode: ModeState, bound: ModeState): boolean {
+  if (mode.base !== bound.base && !MILDER[mode.base].includes(bound.base)) return false;
+  for (const [name, level] of mode.tools) {
+    const most = bound.tools.get(name);
+    if (level === "auto" && most !== "auto") return false;
+    // It would be asked about in place of what its class says, which may be `deny`.
+    if (level === "prompt" && (most === undefined || most === "deny")) return false;
+  }
+  for (const [name, level] of bound.tools) {
+    // What the mode does not name is left to its base, which may ask nothing.
+    if (level !== "auto" && !mode.tools.has(name)) return false;
+  }
+  return true;
 }

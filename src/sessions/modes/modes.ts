@@ -1,6 +1,5 @@
 import { BASE_MODES, type BaseMode, type Level } from "../levels.ts";
-import type { CustomMode, ModeState, SessionMode } from "./mode.ts";
-import { readStoredMode } from "./stored-mode.ts";
+import { type CustomMode, type ModeState, readStoredMode, type SessionMode } from "./mode.ts";
 
 /** The most tools that a mode names, and the most modes. */
 const MAX_TOOLS = 1_000;

@@ -1,19 +1,29 @@
 import { LruMap } from "../../base/lru-map.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { Approval, StoredApproval } from "../approvals/approval.ts";
-import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
-import { isBelow, standingInquiry } from "../confirmations/standing-inquiry.ts";
+import type { Approval, StoredApproval } from "../approvals.ts";
+import {
+  type Inquiry,
+  type InquiryRecord,
+  isBelow,
+  type Resolution,
+  standingInquiry,
+} from "../confirmations/inquiry.ts";
 import {
   compareEnds,
   type LedgerRecord,
   type LedgerState,
   type LedgerTable,
 } from "../ledger/ledger-table.ts";
+import { SessionStoreError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
-import { MAX_FORGOTTEN_TURNS } from "./records.ts";
-import { SessionStoreError } from "./session-store-error.ts";
-import type { SessionStore } from "./store.ts";
+import {
+  type CallRecord,
+  type Claim,
+  MAX_FORGOTTEN_TURNS,
+  type MessageRecord,
+  type SessionRecord,
+  type SessionStore,
+} from "./store.ts";
 
 /** Keeps the calls of ledgers in the memory of this process. */
 class MemoryLedgerTable implements LedgerTable {

@@ -6,11 +6,10 @@ import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { SessionCore, TurnCore, UnderWay } from "../calls/core.ts";
 import { type MessageCall, messageCall, messageCalls } from "../calls/message-calls.ts";
 import { MessageRun } from "../calls/message-run.ts";
-import { runDurably } from "../calls/run-durably.ts";
-import { type StoredMessage, StoredMessages } from "../calls/stored-messages.ts";
+import { runDurably, type StoredMessage, StoredMessages } from "../calls/stored-messages.ts";
 import { checkId, newId } from "../ids.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { LedgerScope } from "../ledger/ledger-scope.ts";
+import { LedgerScope } from "../ledger/ledgers.ts";
 import { UnfinishedMessages } from "./unfinished-messages.ts";
 
 const MESSAGE_NAMES: OptionNames<DispatchMessageOptions> = { messageId: true, trace: true };

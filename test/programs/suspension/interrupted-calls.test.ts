@@ -8,7 +8,7 @@ import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store
 import { RestateSuspensionStore } from "../../../src/restate/programs/suspension-store.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import { startRestateStores } from "../../restate/store/restate-stores.ts";
 import { Lives, type LivesStores } from "./lives.ts";
 import { counted, program } from "./setting.ts";

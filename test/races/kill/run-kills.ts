@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import { FAULTS, type Fault, faultsOf } from "../check.ts";
 import type { ClassResult } from "../run.ts";
 import { readVectors, type Vector } from "../vector.ts";

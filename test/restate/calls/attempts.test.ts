@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { Attempts } from "../../../src/restate/calls/attempts.ts";
 import type { GatedDispatchOptions } from "../../../src/restate/calls/gated-dispatch.ts";
-import type { DurableCall } from "../../../src/sessions/durable/durable-runtime.ts";
+import type { DurableCall } from "../../../src/sessions/durable-runtime.ts";
 import { executionOf, INQUIRY } from "../../sessions/store/records.ts";
 
 const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...question } = INQUIRY;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../../src/engine/call/call.ts";
-import { SessionStoreError } from "../../../src/sessions/store/session-store-error.ts";
+import { SessionStoreError } from "../../../src/sessions/session-errors.ts";
 import { hostTool } from "../../engine/helpers.ts";
 import { freePorts } from "../free-ports.ts";
 import { type RestateNode, type RestateNodes, startRestate } from "../restate-nodes.ts";

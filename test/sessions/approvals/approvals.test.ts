@@ -2,8 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
-import type { ApprovalScope } from "../../../src/sessions/approvals/approval.ts";
-import { type ApprovalPlace, Approvals } from "../../../src/sessions/approvals/approvals.ts";
+import { type ApprovalPlace, type ApprovalScope, Approvals } from "../../../src/sessions/approvals.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { SESSION } from "../store/records.ts";
 

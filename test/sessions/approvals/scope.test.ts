@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkScope } from "../../../src/sessions/confirmations/check-answer.ts";
+import { checkScope } from "../../../src/sessions/confirmations/answer.ts";
 
 const SCOPE = { tools: ["send_*"], when: { "/amount": { range: { max: 100 } } }, for: 3_600_000, calls: 100 };
 

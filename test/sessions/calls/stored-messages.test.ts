@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { MessageConflictError } from "../../../src/sessions/calls/stored-messages.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import type { MessageRecord } from "../../../src/sessions/store/records.ts";
+import type { MessageRecord } from "../../../src/sessions/store/store.ts";
 import { call, testSessions, tool } from "../harness.ts";
 
 /** A store that fails to add the first message. */

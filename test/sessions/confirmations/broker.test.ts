@@ -6,10 +6,9 @@ import { OpenInquiryList, RestateInquiries } from "../../../src/restate/sessions
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { Inquiries } from "../../../src/sessions/confirmations/inquiries.ts";
 import type { NewInquiry } from "../../../src/sessions/confirmations/inquiry.ts";
-import type { InquiryBroker } from "../../../src/sessions/confirmations/inquiry-broker.ts";
-import type { InquiryEvent } from "../../../src/sessions/confirmations/inquiry-listeners.ts";
+import type { InquiryBroker, InquiryEvent } from "../../../src/sessions/confirmations/inquiry-broker.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 import { IS_REST, targetsOfTier } from "../../tier.ts";

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import type { InquiryAnswer } from "../../../src/sessions/confirmations/answer.ts";
 import { Inquiries, type InquiriesOptions } from "../../../src/sessions/confirmations/inquiries.ts";
 import type { Inquiry, NewInquiry, Resolution } from "../../../src/sessions/confirmations/inquiry.ts";
-import type { InquiryEvent } from "../../../src/sessions/confirmations/inquiry-listeners.ts";
-import { SteadyClock } from "../../../src/sessions/confirmations/steady-clock.ts";
+import type { InquiryEvent } from "../../../src/sessions/confirmations/inquiry-broker.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { CALL, executionOf, INQUIRY, MESSAGE, SESSION } from "../store/records.ts";
 

@@ -4,7 +4,7 @@ import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
-import { shownCall } from "../../../src/sessions/calls/asking/asking.ts";
+import { shownCall } from "../../../src/sessions/calls/call-confirmation.ts";
 
 function requestOf(input: JsonObject): ConfirmationRequest {
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SteadyClock } from "../../../src/sessions/confirmations/steady-clock.ts";
+import { SteadyClock } from "../../../src/base/steady-clock.ts";
 
 function clockAt(start: number): { clock: SteadyClock; time: { wall: number; monotonic: number } } {
   const time = { wall: start, monotonic: 50 };

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
+import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import type { LedgerQuery, LedgerTally } from "../../../src/policy/history/call-ledger.ts";
-import { SteadyClock } from "../../../src/sessions/confirmations/steady-clock.ts";
-import { LedgerScope } from "../../../src/sessions/ledger/ledger-scope.ts";
-import { Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
+import { LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { checkOptions, type SessionLimits } from "../../../src/sessions/options.ts";
 
 const QUERY: Omit<LedgerQuery, "matchesTool"> = {

@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import { amountOf } from "../../../src/policy/history/amount.ts";
 import type { LedgerQuery } from "../../../src/policy/history/call-ledger.ts";
-import { SteadyClock } from "../../../src/sessions/confirmations/steady-clock.ts";
-import { LedgerScope } from "../../../src/sessions/ledger/ledger-scope.ts";
-import { type LedgerEntry, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
+import { type LedgerEntry, LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 
 const TOOLS = ["send", "pay"] as const;
 const SESSIONS = 3;

@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
+import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { amountOf } from "../../../src/policy/history/amount.ts";
 import type { LedgerQuery, LedgerTally } from "../../../src/policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
-import { SteadyClock } from "../../../src/sessions/confirmations/steady-clock.ts";
-import { LedgerScope } from "../../../src/sessions/ledger/ledger-scope.ts";
-import { Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
+import { LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { MessageLedger } from "../../../src/sessions/ledger/message-ledger.ts";
 
 const ALL: LedgerQuery = {

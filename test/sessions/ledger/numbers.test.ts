@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lookUp, parsePointer } from "../../../src/json/pointer.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import { numbersOf } from "../../../src/sessions/ledger/numbers.ts";
+import { numbersOf } from "../../../src/sessions/ledger/ledger.ts";
 
 test("the numbers of a call are found by their pointers, those closest to the root first", () => {
   const input = { items: [{ price: 1 }, 2], "a/b": { "~": 3 }, text: "4", none: null, is: true, amount: 5 };

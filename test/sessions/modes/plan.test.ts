@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
-import type { ModeChange } from "../../../src/sessions/modes/mode-changes.ts";
+import type { ModeChange } from "../../../src/sessions/modes/current-mode.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { planTools } from "../../../src/toolsets/plan-tools.ts";

@@ -7,9 +7,8 @@ import {
   levelOf,
   TOOL_LEVELS,
 } from "../../../src/sessions/levels.ts";
-import { decidingMode, type ModeState } from "../../../src/sessions/modes/mode.ts";
+import { decidingMode, isAtLeastAsStrict, type ModeState } from "../../../src/sessions/modes/mode.ts";
 import { Modes } from "../../../src/sessions/modes/modes.ts";
-import { isAtLeastAsStrict } from "../../../src/sessions/modes/strictness.ts";
 import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 
 const modes = new Modes();

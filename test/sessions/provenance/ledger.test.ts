@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
 import type { TrackedFields } from "../../../src/policy/history/value-provenance.ts";
-import { ProvenanceLedger } from "../../../src/sessions/provenance/ledger.ts";
+import { ProvenanceLedger } from "../../../src/sessions/provenance.ts";
 
 const emails = { tool: "list_contacts", field: "/email" };
 const found = { lookup: "search_files", field: "/id" };

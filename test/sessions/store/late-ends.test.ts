@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Session } from "../../../src/sessions/session.ts";
+import { SessionStoreError } from "../../../src/sessions/session-errors.ts";
 import { GuardedStore } from "../../../src/sessions/store/guarded-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { SessionStoreError } from "../../../src/sessions/store/session-store-error.ts";
 import { answerTo, call, Gate, testSessions, tool } from "../harness.ts";
 import { CALL, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
 

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { bringToFormat } from "../../../src/sessions/store/sqlite/format.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
+import { bringToFormat } from "../../../src/sessions/store/sqlite/store-file.ts";
 import { DATABASE_INTERFERENCES } from "../../base/database-interferences.ts";
 import { INQUIRY, MESSAGE, SESSION } from "./records.ts";
 
@@ -42,7 +42,9 @@ describe("A file of sessions", () => {
 
   test("is refused as long as another process has it open", () => {
     const store = new SqliteSessionStore(file);
-    const entry = JSON.stringify(join(import.meta.dirname, "../../../src/sessions/store/sqlite-store.ts"));
+    const entry = JSON.stringify(
+      join(import.meta.dirname, "../../../src/sessions/store/sqlite/sqlite-store.ts"),
+    );
     const program = `const { SqliteSessionStore } = await import(${entry});
       try { new SqliteSessionStore(${JSON.stringify(file)}); } catch (error) { console.log(error.message); }`;
     const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
-import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 import { targetsOfTier } from "../../tier.ts";

@@ -8,8 +8,8 @@ import { shown } from "../../../rendering/shown.ts";
 import type { AdminOptions } from "../../../server/admin.ts";
 import type { ServerOptions } from "../../../server/options.ts";
 import type { Server } from "../../../server/server.ts";
-import type { DurableRuntime } from "../../../sessions/durable/durable-runtime.ts";
-import { SessionStoreError } from "../../../sessions/store/session-store-error.ts";
+import type { DurableRuntime } from "../../../sessions/durable-runtime.ts";
+import { SessionStoreError } from "../../../sessions/session-errors.ts";
 import type { SessionStore } from "../../../sessions/store/store.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
 import { UsageError } from "../../errors.ts";
@@ -63,7 +63,7 @@ export async function start(
 
 /** Opens the file of the sessions of one server. */
 async function openSessionStore(file: string): Promise<SessionStore> {
-  const { SqliteSessionStore } = await import("../../../sessions/store/sqlite-store.ts");
+  const { SqliteSessionStore } = await import("../../../sessions/store/sqlite/sqlite-store.ts");
   return new SqliteSessionStore(file);
 }
 

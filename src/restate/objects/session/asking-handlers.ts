@@ -1,7 +1,11 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { Approval } from "../../../sessions/approvals/approval.ts";
-import type { CallKey, Inquiry, InquiryRecord } from "../../../sessions/confirmations/inquiry.ts";
-import { standingInquiry } from "../../../sessions/confirmations/standing-inquiry.ts";
+import type { Approval } from "../../../sessions/approvals.ts";
+import {
+  type CallKey,
+  type Inquiry,
+  type InquiryRecord,
+  standingInquiry,
+} from "../../../sessions/confirmations/inquiry.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";

@@ -2,7 +2,7 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import type { SharedCount } from "../../../sessions/quotas.ts";
 import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
-import type { CallRecord, Claim } from "../../../sessions/store/records.ts";
+import type { CallRecord, Claim } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { refusal } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";

@@ -1,5 +1,5 @@
 import type { ObjectContext } from "@restatedev/restate-sdk";
-import type { MessageRecord, SessionRecord } from "../../../sessions/store/records.ts";
+import type { MessageRecord, SessionRecord } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { refusal } from "../call-object.ts";
 import { readValues } from "../read-values.ts";

@@ -1,5 +1,5 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { MessageRecord, SessionRecord } from "../../../sessions/store/records.ts";
+import type { MessageRecord, SessionRecord } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, TOO_MANY } from "../call-object.ts";
 import type { ObjectHandlers } from "../object-handlers.ts";

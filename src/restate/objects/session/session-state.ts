@@ -1,5 +1,5 @@
 import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
-import type { SessionRecord } from "../../../sessions/store/records.ts";
+import type { SessionRecord } from "../../../sessions/store/store.ts";
 
 /** Under `session`. */
 export interface StoredSession {

@@ -1,4 +1,4 @@
-import { SessionStoreError } from "../session-store-error.ts";
+import { SessionStoreError } from "../../session-errors.ts";
 
 /** Primary result codes of SQLite. */
 const REASONS = new Map([

@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MaybePromise } from "../../../base/promises.ts";
 import type { LedgerRecord, LedgerState, LedgerTable } from "../../ledger/ledger-table.ts";
-import { SessionStoreError } from "../session-store-error.ts";
-import type { GroupedCommits } from "./grouped-commits.ts";
+import { SessionStoreError } from "../../session-errors.ts";
+import type { GroupedCommits } from "./statements.ts";
 
 /** Keeps the calls of ledgers in the file of a store of sessions. */
 export class SqliteLedgerTable implements LedgerTable {

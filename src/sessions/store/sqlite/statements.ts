@@ -1,4 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { OpenDatabasePlace } from "../../../base/open-file-place.ts";
+import type { MaybePromise } from "../../../base/promises.ts";
+import { SessionStoreError } from "../../session-errors.ts";
+import { isOfDisk, readableError } from "./readable-error.ts";
 
 /** A row as SQLite returns it. */
 export type Row = Record<string, SQLInputValue>;
@@ -32,5 +36,135 @@ export class Statements {
       this.#prepared.set(sql, statement);
     }
     return statement;
+  }
+}
+
+const PROBE_MS = 1_000;
+
+/** What was written in one turn of the event loop, and is committed together. */
+interface Group {
+  readonly committed: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: SessionStoreError) => void;
+}
+
+/**
+ * Commits what is written in one turn of the event loop with one sync of the disk, which takes most of the time of a
+ * write. A write takes effect at once for what is read later; its promise resolves when it is durable.
+ */
+export class GroupedCommits {
+  readonly #database: DatabaseSync;
+  readonly #place: Pick<OpenDatabasePlace, "problem">;
+  #group: Group | undefined;
+  #problem: string | undefined;
+  #probe: NodeJS.Timeout | undefined;
+
+  /** @param place Nothing is committed if what is written there would be lost. */
+  constructor(database: DatabaseSync, place: Pick<OpenDatabasePlace, "problem">) {
+    this.#database = database;
+    this.#place = place;
+  }
+
+  /**
+   * Why the disk does not take what is written, or it would be lost; `undefined` if it does. It is tried again each second.
+   */
+  get problem(): string | undefined {
+    return this.#problem ?? this.#place.problem;
+  }
+
+  /** Runs statements that write. Either all of them take effect or none, and then the promise rejects. */
+  async write<T>(statements: () => T): Promise<T> {
+    const group = this.#group ?? this.#begin();
+    const result = this.#attempt(() => {
+      this.#checkTransaction();
+      this.#database.exec("SAVEPOINT write");
+      try {
+        return statements();
+      } catch (error) {
+        if (this.#database.isTransaction) this.#database.exec("ROLLBACK TO write");
+        throw error;
+      } finally {
+        if (this.#database.isTransaction) this.#database.exec("RELEASE write");
+      }
+    });
+    await group.committed;
+    return result;
+  }
+
+  /** Commits what was written, and tries nothing later. */
+  close(): void {
+    this.flush();
+    clearTimeout(this.#probe);
+  }
+
+  /** Runs statements that read. The result has nothing that could still be lost. */
+  read<T>(statements: () => T): MaybePromise<T> {
+    const result = this.#attempt(statements);
+    return this.#group === undefined ? result : this.#group.committed.then(() => result);
+  }
+
+  /** Commits what was written. */
+  flush(): void {
+    const group = this.#group;
+    if (group === undefined) return;
+    this.#group = undefined;
+    try {
+      this.#attempt(() => {
+        this.#checkTransaction();
+        this.#checkPlace();
+        this.#database.exec("COMMIT");
+      });
+      this.#problem = undefined;
+      group.resolve();
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      group.reject(error as SessionStoreError);
+    }
+  }
+
+  #begin(): Group {
+    this.#attempt(() => this.#database.exec("BEGIN IMMEDIATE"));
+    const { promise: committed, resolve, reject } = Promise.withResolvers<void>();
+    // Each write reports the failure itself.
+    committed.catch(() => {});
+    this.#group = { committed, resolve, reject };
+    setImmediate(() => this.flush());
+    return this.#group;
+  }
+
+  /** SQLite rolls the whole transaction back if the disk is full or fails: later statements must not stand alone. */
+  #checkTransaction(): void {
+    if (!this.#database.isTransaction) throw new Error("an earlier write of the same commit failed");
+  }
+
+  #checkPlace(): void {
+    const { problem } = this.#place;
+    if (problem === undefined) return;
+    this.#fail(problem);
+    throw new SessionStoreError(`the session store failed: ${problem}`);
+  }
+
+  #attempt<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      if (error instanceof SessionStoreError) throw error;
+      if (isOfDisk(error)) this.#fail(readableError(error));
+      throw new SessionStoreError(`the session store failed: ${readableError(error)}`, { cause: error });
+    }
+  }
+
+  #fail(problem: string): void {
+    this.#problem = problem;
+    this.#probe ??= setTimeout(() => {
+      this.#probe = undefined;
+      if (this.#problem === undefined || !this.#database.isOpen) return;
+      // It writes a page, although it changes nothing. Its failure comes back here.
+      this.write(() => this.#database.exec(`PRAGMA user_version = ${this.#version()}`)).catch(() => {});
+    }, PROBE_MS).unref();
+  }
+
+  #version(): number {
+    return this.#database.prepare("PRAGMA user_version").get()?.["user_version"] as number;
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { GroupedCommits } from "../../../../src/sessions/store/sqlite/grouped-commits.ts";
+import { GroupedCommits } from "../../../../src/sessions/store/sqlite/statements.ts";
 
 let folder = "";
 let database: DatabaseSync;

@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
-import { describeThrown } from "../../base/thrown.ts";
-import type { AcceptedChanges, AcceptOptions, ChangeConflict } from "../../changes/accepted-changes.ts";
-import type { PendingChange } from "../../changes/pending/pending.ts";
-import type { StagedChanges } from "../../changes/staged-changes.ts";
-import type { Redaction } from "../../redaction/redaction.ts";
-import { textSummary } from "../../rendering/text-summary.ts";
-import type { StageChanges } from "../../sandboxes/contract/staged-changes.ts";
-import { OWN_PREFIX } from "../../workspace/protected-places.ts";
-import type { StagedQuota } from "../../workspace/staged/staged-quota.ts";
+import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { describeThrown } from "../base/thrown.ts";
+import type { AcceptedChanges, AcceptOptions, ChangeConflict } from "../changes/accepted-changes.ts";
+import type { PendingChange } from "../changes/pending/pending.ts";
+import type { StagedChanges } from "../changes/staged-changes.ts";
+import type { Redaction } from "../redaction/redaction.ts";
+import { textSummary } from "../rendering/text-summary.ts";
+import type { StageChanges } from "../sandboxes/contract/staged-changes.ts";
+import { OWN_PREFIX } from "../workspace/protected-places.ts";
+import type { StagedQuota } from "../workspace/staged/staged-quota.ts";
 
 /** What happened to the staged changes of a session. Frozen. */
 export interface ChangeEvent {
@@ -178,15 +178,15 @@ export class SessionChanges {
   async restore(): Promise<void> {
     const { workspace, sessionId } = this.#options;
     if (workspace === undefined || !existsSync(join(workspace, OWN_PREFIX))) return;
-    const { StagedChanges } = await import("../../changes/staged-changes.ts");
+    const { StagedChanges } = await import("../changes/staged-changes.ts");
     if (StagedChanges.exist(workspace, sessionId)) await this.open();
   }
 
   async #open(): Promise<void> {
     const { workspace, sessionId, room } = this.#options;
     if (workspace === undefined) return;
-    const { HELD_LIMITS, StagedQuota } = await import("../../workspace/staged/staged-quota.ts");
-    const { StagedChanges } = await import("../../changes/staged-changes.ts");
+    const { HELD_LIMITS, StagedQuota } = await import("../workspace/staged/staged-quota.ts");
+    const { StagedChanges } = await import("../changes/staged-changes.ts");
     room.held ??= new StagedQuota(HELD_LIMITS.all);
     this.#held = new StagedChanges(workspace, sessionId, room.held);
   }

@@ -1,15 +1,26 @@
-import { beginning } from "../../../base/text.ts";
-import type { ConfirmationAnswer, ConfirmationRequest } from "../../../engine/call/confirmation.ts";
-import { cancelled } from "../../../engine/refusal.ts";
-import { escapeName } from "../../../policy/match/name-pattern.ts";
-import type { Redaction } from "../../../redaction/redaction.ts";
-import { inputSummary } from "../../../rendering/input-summary.ts";
-import { toLine } from "../../../rendering/shown.ts";
-import type { ToolTraits } from "../../../tool/tool-traits.ts";
-import type { CallChoice, Inquiry, Resolution, ShownCall } from "../../confirmations/inquiry.ts";
-import type { MessageCore, SessionCore } from "../core.ts";
-import { askInquiry } from "./asking-questions.ts";
-import { problemOfArguments } from "./edited-arguments.ts";
+import { beginning } from "../../base/text.ts";
+import { checkArguments } from "../../engine/arguments/check-arguments.ts";
+import { argumentPaths, checkDeclaredArguments } from "../../engine/arguments/declared-paths.ts";
+import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
+import { cancelled, Refusal } from "../../engine/refusal.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { CallHistory } from "../../policy/history/call-history.ts";
+import { escapeName } from "../../policy/match/name-pattern.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
+import { inputSummary } from "../../rendering/input-summary.ts";
+import { toLine } from "../../rendering/shown.ts";
+import type { ToolTraits } from "../../tool/tool-traits.ts";
+import type { CallChoice, Inquiry, Resolution, ShownCall } from "../confirmations/inquiry.ts";
+import type { MessageCore, SessionCore } from "./core.ts";
+import { askInquiry } from "./tool-question.ts";
+
+/** The call whose arguments a person wrote anew. */
+interface EditedCall {
+  readonly callId: string;
+  readonly turnId: string | undefined;
+  readonly toolName: string;
+}
 
 /** Stands for what a tool could not say, so that the list does not seem complete. */
 const UNKNOWN = "(the tool could not say what it would change)";
@@ -191,5 +202,42 @@ function projected(
     return Array.isArray(changes) ? changes : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Why a call could not run with the arguments that a person wrote; `undefined` if it could. */
+export async function problemOfArguments(
+  { id: sessionId, registry, workspace, principal, policy }: SessionCore,
+  { callId, turnId, toolName }: EditedCall,
+  edited: JsonValue,
+  history?: CallHistory,
+): Promise<string | undefined> {
+  const registered = registry.find(toolName);
+  if (registered === undefined) return `the tool '${toolName}' is gone`;
+  try {
+    const checked = checkArguments(edited, registered);
+    if (!("value" in checked)) return checked.message;
+    const { value: input } = checked;
+    const { declared } = registered;
+    const found = declared && (await checkDeclaredArguments(declared, input, workspace, toolName));
+    const paths = argumentPaths(found);
+    const decision = await policy.check(
+      Object.freeze({
+        callId,
+        sessionId,
+        input,
+        canonical: new CanonicalJson(input),
+        tool: registered.subject,
+        ...(turnId !== undefined && { turnId }),
+        ...(principal !== undefined && { principal }),
+        ...(workspace !== undefined && { workspace }),
+        ...(paths !== undefined && { paths }),
+        ...(history !== undefined && { history }),
+      }),
+    );
+    return decision.decision === "deny" ? "the policy denies the call with these arguments" : undefined;
+  } catch (error) {
+    if (Refusal.is(error)) return error.failure.message;
+    return "the policy could not decide on these arguments";
   }
 }

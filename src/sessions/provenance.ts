@@ -1,17 +1,55 @@
 import { hash } from "node:crypto";
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import { fieldKey } from "../../policy/history/field-key.ts";
-import { fieldValues, valuesAt } from "../../policy/history/field-values.ts";
+import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { fieldKey } from "../policy/history/field-key.ts";
+import { fieldValues, valuesAt } from "../policy/history/field-values.ts";
 import type {
   FieldSource,
   ToolField,
   TrackedFields,
   ValueProvenance,
   ValueSource,
-} from "../../policy/history/value-provenance.ts";
-import { MAX_REFERENCE_TEXT, referencesIn } from "../../policy/words/references.ts";
-import { MAX_WORDS, UserWords } from "../../policy/words/user-words.ts";
-import { ContentValues } from "./content-values.ts";
+} from "../policy/history/value-provenance.ts";
+import { MAX_REFERENCE_TEXT, referencesIn } from "../policy/words/references.ts";
+import { MAX_WORDS, UserWords } from "../policy/words/user-words.ts";
+
+import { standsWhole } from "../policy/words/whole-text.ts";
+
+/** The most UTF-16 code units of values that a session remembers to look for in texts. */
+const MAX_KEPT = 262_144;
+
+/** Shorter values are looked for as words: they would be in every text. */
+const MIN_SQUEEZED = 4;
+
+const SPACING = /[^\p{L}\p{N}]+/gu;
+
+/** Values of one field, to be looked for in texts. They are stored as they are: a digest cannot be looked for. */
+class ContentValues {
+  readonly #squeezed = new Set<string>();
+  readonly #short = new Set<string>();
+  #length = 0;
+  #isWhole = true;
+
+  add(value: string): void {
+    const squeezed = squeeze(value);
+    if (squeezed === "" || this.#squeezed.has(squeezed)) return;
+    if (this.#length + value.length > MAX_KEPT) {
+      this.#isWhole = false;
+      return;
+    }
+    this.#length += value.length;
+    if (squeezed.length < MIN_SQUEEZED) this.#short.add(normalized(value).trim());
+    else this.#squeezed.add(squeezed);
+  }
+
+  /** Whether a text contains one of the values; `undefined` if it could contain one that is not remembered. */
+  areIn(text: string): boolean | undefined {
+    const squeezed = squeeze(text);
+    for (const value of this.#squeezed) if (squeezed.includes(value)) return true;
+    const folded = this.#short.size === 0 ? "" : normalized(text);
+    for (const value of this.#short) if (standsWhole(folded, value)) return true;
+    return this.#isWhole ? false : undefined;
+  }
+}
 
 /** The most UTF-16 code units of users' words that a session remembers. */
 const MAX_HEARD = 4 * MAX_WORDS;
@@ -285,4 +323,13 @@ function* leavesOf(value: JsonValue): Generator<string | number> {
 
 function digestOf(kind: ValueKind, value: string | number): string {
   return hash("sha256", `${kind} ${typeof value} ${value}`, "base64");
+}
+
+/** A text without case, blanks and punctuation: `0123-4567` and `01 23 45 67` are the same. */
+function squeeze(text: string): string {
+  return normalized(text).replace(SPACING, "");
+}
+
+function normalized(text: string): string {
+  return text.normalize("NFKC").toLowerCase();
 }

@@ -1,6 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { newerFormatText } from "../../../base/file-format.ts";
-import { SessionStoreError } from "../session-store-error.ts";
+import { databaseFiles, guardFiles } from "../../../base/guarded-files.ts";
+import { databasePath } from "../../../base/open-file-place.ts";
+import { createPrivateFile } from "../../../base/private-file.ts";
+import { SessionStoreError } from "../../session-errors.ts";
+import { readableError } from "./readable-error.ts";
 
 /** Marks a file as a store of sessions: the bytes of `Sgss`. */
 const APPLICATION_ID = 0x53_67_73_73;
@@ -124,4 +128,54 @@ function isEmpty(database: DatabaseSync): boolean {
 
 function pragma(database: DatabaseSync, name: string): number {
   return database.prepare(`PRAGMA ${name}`).get()?.[name] as number;
+}
+
+/**
+ * Checks that a file is a session store whose format this version reads. Changes nothing. A store that another process has
+ * open passes.
+ *
+ * @throws {SessionStoreError} if it is not.
+ */
+export function checkStoreFile(file: string): void {
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  try {
+    using database = new sqlite.DatabaseSync(file, { readOnly: true });
+    checkFormat(database);
+  } catch (error) {
+    // SQLITE_BUSY: a server has it open, which has checked it.
+    if ((error as { errcode?: number }).errcode === 5) return;
+    throw error instanceof SessionStoreError ? error : new SessionStoreError(readableError(error));
+  }
+}
+
+/**
+ * Opens a file for this process alone, and creates it if it does not exist. Only its owner can read it, since it has the
+ * arguments of calls.
+ *
+ * @throws {SessionStoreError} if the file cannot be opened, is in use, is corrupt, has a newer format, or is not a store.
+ */
+export function openDatabase(file: string): DatabaseSync {
+  guardFiles(databaseFiles(file));
+  // Loaded on use: most processes keep their sessions in memory.
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  let database: DatabaseSync | undefined;
+  try {
+    createPrivateFile(file);
+    const path = databasePath(file);
+    guardFiles(databaseFiles(path));
+    database = new sqlite.DatabaseSync(path);
+    database.exec(
+      // Two processes that run the same sessions would run calls twice. The lock ends with the process.
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT",
+    );
+    const [flaw] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
+    if (flaw !== "ok") throw new SessionStoreError(`the file is corrupt: ${String(flaw)}`);
+    bringToFormat(database);
+    return database;
+  } catch (error) {
+    if (database?.isOpen) database.close();
+    throw new SessionStoreError(`cannot open the session store '${file}': ${readableError(error)}`, {
+      cause: error,
+    });
+  }
 }

@@ -1,11 +1,11 @@
-import type { QuestionReply, QuestionRequest } from "../../../engine/call/question.ts";
-import type { Redaction } from "../../../redaction/redaction.ts";
-import { textSummary } from "../../../rendering/text-summary.ts";
-import type { NewInquiry, QuestionChoice, Resolution, ShownQuestion } from "../../confirmations/inquiry.ts";
-import type { Asking } from "../../confirmations/inquiry-broker.ts";
-import type { AskOptions } from "../../confirmations/open-inquiry.ts";
-import { parentName } from "../agent-records.ts";
-import type { MessageCore, SessionCore } from "../core.ts";
+import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
+import { textSummary } from "../../rendering/text-summary.ts";
+import type { NewInquiry, QuestionChoice, Resolution, ShownQuestion } from "../confirmations/inquiry.ts";
+import type { Asking } from "../confirmations/inquiry-broker.ts";
+import type { AskOptions } from "../confirmations/open-inquiry.ts";
+import type { MessageCore, SessionCore } from "./core.ts";
+import { parentName } from "./message-journals.ts";
 
 const CHOICES: readonly QuestionChoice[] = Object.freeze(["answer", "deny"]);
 

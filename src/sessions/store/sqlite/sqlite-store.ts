@@ -1,21 +1,29 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { OpenDatabasePlace } from "../../base/open-file-place.ts";
-import type { MaybePromise } from "../../base/promises.ts";
-import type { ToolExecution } from "../../engine/call/execution.ts";
-import { freezeJson, type JsonValue } from "../../json/value.ts";
-import type { Approval, StoredApproval } from "../approvals/approval.ts";
-import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
-import { standingInquiry } from "../confirmations/standing-inquiry.ts";
-import type { LedgerTable } from "../ledger/ledger-table.ts";
-import type { CallIdentity } from "./call-identity.ts";
-import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
-import { MAX_FORGOTTEN_TURNS } from "./records.ts";
-import { SessionStoreError } from "./session-store-error.ts";
-import { GroupedCommits } from "./sqlite/grouped-commits.ts";
-import { openDatabase } from "./sqlite/open-database.ts";
-import { SqliteLedgerTable } from "./sqlite/sqlite-ledger-table.ts";
-import { type Row, Statements } from "./sqlite/statements.ts";
-import type { SessionStore } from "./store.ts";
+import { OpenDatabasePlace } from "../../../base/open-file-place.ts";
+import type { MaybePromise } from "../../../base/promises.ts";
+import type { ToolExecution } from "../../../engine/call/execution.ts";
+import { freezeJson, type JsonValue } from "../../../json/value.ts";
+import type { Approval, StoredApproval } from "../../approvals.ts";
+import {
+  type Inquiry,
+  type InquiryRecord,
+  type Resolution,
+  standingInquiry,
+} from "../../confirmations/inquiry.ts";
+import type { LedgerTable } from "../../ledger/ledger-table.ts";
+import { SessionStoreError } from "../../session-errors.ts";
+import type { CallIdentity } from "../call-identity.ts";
+import {
+  type CallRecord,
+  type Claim,
+  MAX_FORGOTTEN_TURNS,
+  type MessageRecord,
+  type SessionRecord,
+  type SessionStore,
+} from "../store.ts";
+import { SqliteLedgerTable } from "./sqlite-ledger-table.ts";
+import { GroupedCommits, type Row, Statements } from "./statements.ts";
+import { openDatabase } from "./store-file.ts";
 
 const ENDED_CALLER = `SELECT 1 FROM calls WHERE session = ? AND turn = ? AND message IS ?
   AND execution IS NOT NULL AND substr(?, 1, length(call) + 1) = call || '/'`;

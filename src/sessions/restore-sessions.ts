@@ -1,18 +1,49 @@
-import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
-import type { SessionCall } from "../../engine/call/journal.ts";
-import type { CallPlace, CallSuspensions } from "../../engine/call/suspension.ts";
-import { applyAnswer } from "../calls/asking/asking.ts";
-import { interruptedExecution, recordedExecution } from "../calls/ended-calls.ts";
-import { identityOf } from "../calls/identity.ts";
-import { warnIfNotStaged } from "../changes/session-changes.ts";
-import { emitInto } from "../confirmation-events.ts";
-import type { RestoredSession } from "../ledger/ledgers.ts";
-import type { ResumedMessage, Session } from "../session.ts";
-import type { SessionTable } from "../session-table.ts";
-import type { Shared } from "../shared.ts";
-import type { MessageRecord, SessionRecord } from "../store/records.ts";
-import type { SessionStore } from "../store/store.ts";
-import { SuspendedCalls } from "./suspended-calls.ts";
+import { receiveCall, type ToolCall } from "../engine/call/call.ts";
+import type { SessionCall } from "../engine/call/journal.ts";
+import type { CallPlace, CallSuspensions } from "../engine/call/suspension.ts";
+import { applyAnswer } from "./calls/call-confirmation.ts";
+import { interruptedExecution, recordedExecution } from "./calls/ended-calls.ts";
+import { emitInto } from "./confirmations/confirmation-events.ts";
+import type { Inquiry } from "./confirmations/inquiry.ts";
+import type { RestoredSession } from "./ledger/ledgers.ts";
+import type { ResumedMessage, Session } from "./session.ts";
+import { warnIfNotStaged } from "./session-changes.ts";
+import type { SessionTable } from "./session-table.ts";
+import type { Shared } from "./shared.ts";
+import { identityOf } from "./store/call-identity.ts";
+import type { MessageRecord, SessionRecord, SessionStore } from "./store/store.ts";
+
+/** The calls of earlier processes that were suspended while they waited. */
+class SuspendedCalls {
+  readonly #places: ReadonlySet<string>;
+
+  /** @param suspensions `undefined` if calls end with their process. */
+  static async read(suspensions: CallSuspensions | undefined): Promise<SuspendedCalls> {
+    return new SuspendedCalls((await suspensions?.waiting()) ?? []);
+  }
+
+  constructor(places: readonly CallPlace[]) {
+    this.#places = new Set(places.map(placeKey));
+  }
+
+  has(place: CallPlace): boolean {
+    return this.#places.has(placeKey(place));
+  }
+
+  /** Whether it is one of these calls, or was made below one of them. */
+  hasAbove(place: CallPlace): boolean {
+    const { callId } = place;
+    for (let end = callId.length; end > 0; end = callId.lastIndexOf("/", end - 1)) {
+      if (this.has({ ...place, callId: callId.slice(0, end) })) return true;
+    }
+    return false;
+  }
+
+  /** Whether the call that an inquiry is about was made by the tool of a suspended call, which asks again. */
+  hasCallerOf({ sessionId, turnId, messageId = "", parent: callId }: Inquiry): boolean {
+    return callId !== undefined && this.has({ sessionId, turnId, messageId, callId });
+  }
+}
 
 /** A call that has no end in the store. */
 interface Unfinished {
@@ -201,4 +232,8 @@ function keyOf({
     toolName: call.name,
     ...(principal !== undefined && { principal: principal.id }),
   };
+}
+
+function placeKey({ sessionId, turnId, messageId, callId }: CallPlace): string {
+  return JSON.stringify([sessionId, turnId, messageId, callId]);
 }

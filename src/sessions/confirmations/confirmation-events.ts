@@ -1,8 +1,8 @@
-import type { DispatchContext } from "../engine/call/context.ts";
-import type { DispatchEventBase, DispatchEventBody } from "../engine/call/events.ts";
-import { redactEvent } from "../engine/reporting/redacted.ts";
-import type { Principal } from "../policy/principal.ts";
-import type { InquiryEvent, InquiryListener } from "./confirmations/inquiry-listeners.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
+import type { DispatchEventBase, DispatchEventBody } from "../../engine/call/events.ts";
+import { redactEvent } from "../../engine/reporting/redacted.ts";
+import type { Principal } from "../../policy/principal.ts";
+import type { InquiryEvent, InquiryListener } from "./inquiry-broker.ts";
 
 /**
  * Returns a listener that emits what happens to inquiries into the stream of the calls' events.
