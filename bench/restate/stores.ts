@@ -4,8 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { indexObject } from "../../src/restate/objects/object-keys.ts";
-import { RestateSuspensionStore } from "../../src/restate/programs/suspension-store.ts";
 import { RestateSessionStore } from "../../src/restate/store/session-store.ts";
+import { RestateSuspensionStore } from "../../src/restate/store/suspension-store.ts";
 import { startRestateStores } from "../../test/restate/store/restate-stores.ts";
 import {
   ALLOWED,

@@ -1,12 +1,11 @@
 // Writing a journal
 
 export { Journal, openJournal } from "../journal/journal.ts";
-export type { JournalNotice } from "../journal/notice.ts";
-export type { JournalOptions } from "../journal/options.ts";
+export type { JournalNotice, JournalOptions } from "../journal/options.ts";
 
 // Keys
 
-export { createJournalKeys, type JournalKeys } from "../journal/checkpoints/note-keys.ts";
+export { createJournalKeys, type JournalKeys } from "../journal/checkpoints/signed-note.ts";
 
 // Verifying a journal
 
@@ -15,8 +14,8 @@ export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-jour
 
 // Verifying the journals of several machines
 
-export type { MachinesReport } from "../journal/verify/machines/report.ts";
-export { verifyJournals } from "../journal/verify/machines/verify-journals.ts";
+export type { MachinesReport } from "../journal/verify/verify-journals.ts";
+export { verifyJournals } from "../journal/verify/verify-journals.ts";
 
 // Archiving the first files of a journal
 
@@ -25,11 +24,11 @@ export { type ArchiveOptions, archiveJournal } from "../journal/archive-journal.
 // Reading a journal
 
 export { JournalHistory } from "../journal/history/journal-history.ts";
-export type { HistoryCall, HistoryQuery } from "../journal/history/recorded-history.ts";
+export type { HistoryCall, HistoryQuery } from "../journal/history/list-calls.ts";
 export type { JournalOverview } from "../journal/overview/overview.ts";
 export { readJournal } from "../journal/read/read-journal.ts";
 export { type ReplayReport, replayJournal } from "../journal/read/replay-journal.ts";
-export { forgetSession } from "../journal/sealed/session-keys.ts";
+export { forgetSession } from "../journal/session-keys.ts";
 
 // Comparing policies by a journal
 

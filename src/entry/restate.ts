@@ -1,6 +1,6 @@
 export { Ingress, type IngressOptions } from "../restate/connection/ingress.ts";
 export { RestateError } from "../restate/connection/restate-error.ts";
-export { RestateSuspensionStore } from "../restate/programs/suspension-store.ts";
 export { openRestate, type RestateRuntime } from "../restate/sessions/open-restate.ts";
 export type { RestateOptions } from "../restate/sessions/restate-options.ts";
 export { RestateSessionStore } from "../restate/store/session-store.ts";
+export { RestateSuspensionStore } from "../restate/store/suspension-store.ts";

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
 import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { type ArchivedRecords, reserveArchived, writeArchived } from "./checkpoints/archived.ts";
-import { readSigningKey, readVerifierKey } from "./checkpoints/note-keys.ts";
+import { readSigningKey, readVerifierKey } from "./checkpoints/signed-note.ts";
 import { JournalError } from "./journal-error.ts";
 import { parseEntry } from "./line/entry.ts";
 import { syncDirectory } from "./storage/append-file.ts";

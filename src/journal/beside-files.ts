@@ -6,10 +6,8 @@ import { PeerCheckpoints } from "./checkpoints/peers.ts";
 import { withRemedy } from "./journal-error.ts";
 import { recordedName, type ShownArguments } from "./line/call-parts.ts";
 import type { ChainHead } from "./line/entry.ts";
-import type { JournalNotice } from "./notice.ts";
-import type { CheckedOptions } from "./options.ts";
-import { seal } from "./sealed/seal.ts";
-import type { SessionKeys } from "./sealed/session-keys.ts";
+import type { CheckedOptions, JournalNotice } from "./options.ts";
+import { type SessionKeys, seal } from "./session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
 import { besideFile } from "./storage/file-names.ts";
 

@@ -25,18 +25,15 @@ import {
   namesOf,
   type ShownArguments,
 } from "./line/call-parts.ts";
-import type { ChainHead } from "./line/entry.ts";
+import type { ChainHead, RecordParts } from "./line/entry.ts";
 import { eventParts, kernelChangeParts } from "./line/event-parts.ts";
-import type { RecordParts } from "./line/record-parts.ts";
-import type { JournalNotice } from "./notice.ts";
-import { type CheckedOptions, checkOptions, type JournalOptions } from "./options.ts";
+import { type CheckedOptions, checkOptions, type JournalNotice, type JournalOptions } from "./options.ts";
 import { findCalls } from "./read/find-calls.ts";
 import { RecordedInputs } from "./recorded-inputs.ts";
-import { SessionKeys } from "./sealed/session-keys.ts";
+import { SessionKeys } from "./session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
-import { DirectoryLock } from "./storage/directory-lock.ts";
-import { type EarlierFileProblem, EarlierFiles } from "./storage/earlier-files.ts";
 import { journalFile, journalFiles } from "./storage/file-names.ts";
+import { DirectoryLock, type EarlierFileProblem, EarlierFiles } from "./storage/guards.ts";
 import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
 import { type RecoveredJournal, recover } from "./write/recover.ts";
 

@@ -12,7 +12,7 @@ import type { ConfirmationOptions, SessionLimits } from "../sessions/options.ts"
 import type { SessionStore } from "../sessions/store/store.ts";
 import type { Credential } from "./access/credential.ts";
 import type { AdminOptions } from "./admin.ts";
-import type { ServedConsole } from "./console/options.ts";
+import type { ServedConsole } from "./console/console.ts";
 import type { Notify } from "./notifying/notify.ts";
 
 /**

@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { EventStream } from "../engine/call/events.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
 import { UnreadAnswers } from "../executor/load/unread-answers.ts";
+import type { JournalHistory } from "../journal/history/journal-history.ts";
+import type { Redaction } from "../redaction/redaction.ts";
 import type { SessionCore } from "../sessions/calls/core.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ResumedMessage, Session } from "../sessions/session.ts";
@@ -8,21 +11,35 @@ import type { Sessions } from "../sessions/sessions.ts";
 import type { AcceptedMessage, Turn } from "../sessions/turns/turn.ts";
 import type { Client } from "./access/client.ts";
 import type { Admin } from "./admin.ts";
+import type { CallRepeats } from "./call-repeats.ts";
 import type { Console } from "./console/console.ts";
-import type { LoggedEvent } from "./events/event-log.ts";
-import { EventLogs } from "./events/event-logs.ts";
-import type { EventStreamOptions, FinalEvent } from "./events/event-stream.ts";
+import { EventLogs, type LoggedEvent } from "./events/event-log.ts";
+import {
+  type EventStreamOptions,
+  type FinalEvent,
+  StreamRoom,
+  type UnreadBytes,
+} from "./events/event-stream.ts";
 import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
-import { StreamRoom, type UnreadBytes } from "./events/stream-room.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
-import type { Inspected } from "./inspected.ts";
-import { MessagesUnderWay } from "./messages-under-way.ts";
+import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
 import { AnswerLinks } from "./notifying/answer-links.ts";
 import { Notifier } from "./notifying/notifier.ts";
 import type { Notify } from "./notifying/notify.ts";
-import { PushDevices } from "./notifying/push-devices.ts";
-import { RetainedTurns, type TurnPlace } from "./retained-turns.ts";
+import { PushDevices } from "./notifying/web-push.ts";
+
+/** What people can look at besides sessions. */
+export interface Inspected {
+  /** With the tools of today: a reload replaces them. */
+  readonly registry: ToolRegistry;
+  /** Hides secrets in what is shown. */
+  readonly redaction: Redaction;
+  /** `undefined` if there is no journal. */
+  readonly history?: JournalHistory | undefined;
+  /** Calls tools again. `undefined` if there is no journal. */
+  readonly repeats?: CallRepeats | undefined;
+}
 
 /** Counts the streams of events with which approvers follow sessions. */
 export class AttachedApprovers {

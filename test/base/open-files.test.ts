@@ -8,7 +8,7 @@ import { parseBenchResult } from "../../src/cli/commands/bench/result.ts";
 import { FileKeyValue } from "../../src/cli/commands/tool/file-key-value.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { readJournal } from "../../src/journal/read/read-journal.ts";
-import { SessionKeys } from "../../src/journal/sealed/session-keys.ts";
+import { SessionKeys } from "../../src/journal/session-keys.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { CredentialFile } from "../../src/mcp/oauth/credential-file.ts";
 import { readLock } from "../../src/pins/lock-file.ts";

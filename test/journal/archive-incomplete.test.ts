@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { archiveJournal } from "../../src/journal/archive-journal.ts";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { recordsIn, TemporaryDirectory, writeRecords } from "./records.ts";
 

@@ -2,10 +2,9 @@ import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { archiveJournal } from "../../src/journal/archive-journal.ts";
-import { createJournalKeys, readSigningKey } from "../../src/journal/checkpoints/note-keys.ts";
-import { signNote } from "../../src/journal/checkpoints/signed-note.ts";
+import { createJournalKeys, readSigningKey, signNote } from "../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../src/journal/journal.ts";
-import type { JournalNotice } from "../../src/journal/notice.ts";
+import type { JournalNotice } from "../../src/journal/options.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { recordCalls, recordsIn, TemporaryDirectory, writeRecords } from "./records.ts";
 

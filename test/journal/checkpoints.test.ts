@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../src/journal/journal.ts";
-import type { JournalNotice } from "../../src/journal/notice.ts";
+import type { JournalNotice } from "../../src/journal/options.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { dispatched, recordCalls, TemporaryDirectory } from "./records.ts";
 

@@ -15,10 +15,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
-import type { JournalNotice } from "../../src/journal/notice.ts";
-import type { JournalOptions } from "../../src/journal/options.ts";
+import type { JournalNotice, JournalOptions } from "../../src/journal/options.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { dispatched, ended, recordCalls, TemporaryDirectory } from "./records.ts";
 

@@ -2,10 +2,10 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, truncateSync } f
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { loadCrypto } from "../../src/base/load-crypto.ts";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { JournalError } from "../../src/journal/journal-error.ts";
-import type { JournalNotice } from "../../src/journal/notice.ts";
+import type { JournalNotice } from "../../src/journal/options.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { canonicalText } from "../../src/json/canonical.ts";
 import { denied, dispatched, ended, recordCalls, TemporaryDirectory } from "./records.ts";

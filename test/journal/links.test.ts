@@ -14,9 +14,9 @@ import {
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { archiveJournal } from "../../src/journal/archive-journal.ts";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../src/journal/journal.ts";
-import type { JournalNotice } from "../../src/journal/notice.ts";
+import type { JournalNotice } from "../../src/journal/options.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
 import { recordCalls, recordsIn, TemporaryDirectory, writeRecords } from "./records.ts";

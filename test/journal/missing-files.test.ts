@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import { JournalIndex } from "../../src/journal/overview/journal-index.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";

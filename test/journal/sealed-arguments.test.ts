@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { JournalHistory } from "../../src/journal/history/journal-history.ts";
 import { openJournal } from "../../src/journal/journal.ts";
-import { forgetSession } from "../../src/journal/sealed/session-keys.ts";
+import { forgetSession } from "../../src/journal/session-keys.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
 import { dispatched, ended, recordCalls, TemporaryDirectory } from "./records.ts";
 

@@ -2,11 +2,13 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { parseCheckpoints, signCheckpoint } from "../../src/journal/checkpoints/checkpoint.ts";
 import {
+  checkNote,
   createJournalKeys,
+  parseNote,
   readSigningKey,
   readVerifierKey,
-} from "../../src/journal/checkpoints/note-keys.ts";
-import { checkNote, parseNote, signNote } from "../../src/journal/checkpoints/signed-note.ts";
+  signNote,
+} from "../../src/journal/checkpoints/signed-note.ts";
 
 /** The keys and the note of the documentation of golang.org/x/mod/sumdb/note. */
 const GO = {

@@ -2,7 +2,7 @@ import { copyFileSync, cpSync, mkdirSync, readdirSync, renameSync, rmSync, write
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { archiveJournal } from "../../src/journal/archive-journal.ts";
-import { createJournalKeys } from "../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import type { JournalOptions } from "../../src/journal/options.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";

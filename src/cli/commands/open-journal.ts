@@ -1,8 +1,7 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { type Journal, openJournal } from "../../journal/journal.ts";
 import { JournalError } from "../../journal/journal-error.ts";
-import type { JournalNotice } from "../../journal/notice.ts";
-import type { JournalOptions } from "../../journal/options.ts";
+import type { JournalNotice, JournalOptions } from "../../journal/options.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { shown } from "../../rendering/shown.ts";

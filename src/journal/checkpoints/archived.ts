@@ -3,8 +3,15 @@ import { lstat, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { JournalError } from "../journal-error.ts";
 import { readWhole } from "../storage/line-reader.ts";
-import type { SigningKey, VerifierKey } from "./note-keys.ts";
-import { checkNote, type NoteCheck, parseNote, type SignedNote, signNote } from "./signed-note.ts";
+import {
+  checkNote,
+  type NoteCheck,
+  parseNote,
+  type SignedNote,
+  type SigningKey,
+  signNote,
+  type VerifierKey,
+} from "./signed-note.ts";
 
 /** The records that were moved away from the beginning of a journal. */
 export interface ArchivedRecords {

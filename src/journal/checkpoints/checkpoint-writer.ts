@@ -2,9 +2,8 @@ import type { ChainHead } from "../line/entry.ts";
 import { AppendFile } from "../storage/append-file.ts";
 import type { Anchors } from "./anchors.ts";
 import { type CheckpointHead, parseCheckpoints, signCheckpoint } from "./checkpoint.ts";
-import { readVerifierKey, type SigningKey } from "./note-keys.ts";
 import type { PeerCheckpoints } from "./peers.ts";
-import { checkNote } from "./signed-note.ts";
+import { checkNote, readVerifierKey, type SigningKey } from "./signed-note.ts";
 
 /** A checkpoint is signed after so many records. */
 const MAX_RECORDS = 1_000;

@@ -1,11 +1,14 @@
 import { join } from "node:path";
 import { openFile } from "../storage/line-reader.ts";
 import { replaceFile } from "../storage/new-file.ts";
-import type { CheckpointHead } from "./checkpoint.ts";
-import { parseCheckpoints } from "./checkpoint.ts";
-import type { KnownHead } from "./known-heads.ts";
-import { type NoteKey, readVerifierKey, type SigningKey, type VerifierKey } from "./note-keys.ts";
-import { checkNote } from "./signed-note.ts";
+import { type CheckpointHead, type KnownHead, parseCheckpoints } from "./checkpoint.ts";
+import {
+  checkNote,
+  type NoteKey,
+  readVerifierKey,
+  type SigningKey,
+  type VerifierKey,
+} from "./signed-note.ts";
 
 /** A peer's file has one checkpoint. Nothing that is longer is read. */
 const MAX_BYTES = 65_536;

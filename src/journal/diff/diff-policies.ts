@@ -7,8 +7,7 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import { JournalError } from "../journal-error.ts";
 import type { ComparedSources } from "./compared-policies.ts";
 import { type FileRange, rangesOf } from "./file-ranges.ts";
-import type { PolicyDiff } from "./policy-diff.ts";
-import { addUp, type Counts } from "./tally.ts";
+import { addUp, type Counts, type PolicyDiff } from "./policy-diff.ts";
 import type { RangeAnswer } from "./worker-entry.ts";
 
 const NAMES: OptionNames<PolicyDiffOptions> = { before: true, after: true, directories: true };

@@ -10,8 +10,7 @@ import {
 import { type CallLine, CallLineReader, parseText } from "./call-line.ts";
 import type { ComparedPolicies, Comparison } from "./compared-policies.ts";
 import { type FileRange, linesOf } from "./file-ranges.ts";
-import type { RecordedCall } from "./policy-diff.ts";
-import { type Counts, countChanges, countUndecidable, newCounts } from "./tally.ts";
+import { type Counts, countChanges, countUndecidable, newCounts, type RecordedCall } from "./policy-diff.ts";
 
 /** The number of outcomes that are retained, since most journals have equal calls. */
 const MAX_KEPT = 10_000;

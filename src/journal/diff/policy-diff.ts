@@ -1,5 +1,16 @@
-import type { DecisionChange } from "../../policy/compare-decisions.ts";
+import { DECISION_CHANGES, type DecisionChange } from "../../policy/compare-decisions.ts";
 import type { UndecidableCause } from "../read/recorded-calls.ts";
+import type { Comparison } from "./compared-policies.ts";
+
+/** What was counted in a range of a journal, as it is sent between threads. */
+export interface Counts {
+  same: number;
+  different: number;
+  undecided: number;
+  readonly undecidable: Map<UndecidableCause, number>;
+  /** By change and rules. The witness is the first call of the range. */
+  readonly changes: Map<string, ChangedCalls & { count: number }>;
+}
 
 /** How two policies differ in their decisions on the calls of journals. */
 export interface PolicyDiff {
@@ -34,4 +45,48 @@ export interface RecordedCall {
   readonly seq: number;
   readonly callId: string;
   readonly tool: string;
+}
+
+/** Returns counts of nothing. */
+export function newCounts(): Counts {
+  return { same: 0, different: 0, undecided: 0, undecidable: new Map(), changes: new Map() };
+}
+
+/** Counts a call whose decision changed. */
+export function countChanges(
+  { changes: counted }: Counts,
+  { changes, before, after }: Comparison,
+  witness: () => RecordedCall,
+): void {
+  for (const { change, key } of changes) {
+    const known = counted.get(key);
+    if (known !== undefined) known.count++;
+    else counted.set(key, { change, before, after, count: 1, witness: witness() });
+  }
+}
+
+/** Counts a call that cannot be decided again. */
+export function countUndecidable({ undecidable }: Counts, cause: UndecidableCause, calls = 1): void {
+  undecidable.set(cause, (undecidable.get(cause) ?? 0) + calls);
+}
+
+/** Adds up the counts of ranges, which are in the order of the records. */
+export function addUp(ranges: readonly Counts[]): PolicyDiff {
+  const sum = newCounts();
+  for (const { same, different, undecided, undecidable, changes } of ranges) {
+    sum.same += same;
+    sum.different += different;
+    sum.undecided += undecided;
+    for (const [cause, calls] of undecidable) countUndecidable(sum, cause, calls);
+    for (const [key, changed] of changes) {
+      const earlier = sum.changes.get(key);
+      const count = changed.count + (earlier?.count ?? 0);
+      sum.changes.set(key, { ...changed, ...(earlier && { witness: earlier.witness }), count });
+    }
+  }
+  const order = Object.keys(DECISION_CHANGES);
+  const changes = [...sum.changes.values()].sort(
+    (a, b) => order.indexOf(a.change) - order.indexOf(b.change) || b.count - a.count,
+  );
+  return { ...sum, changes };
 }

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ComparedPolicies, type ComparedSources } from "./compared-policies.ts";
 import { RangeDiff } from "./diff-range.ts";
 import type { FileRange } from "./file-ranges.ts";
-import type { Counts } from "./tally.ts";
+import type { Counts } from "./policy-diff.ts";
 
 /** What the thread answers to a range. */
 export type RangeAnswer = { readonly counts: Counts } | { readonly error: string };

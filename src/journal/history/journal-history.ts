@@ -14,15 +14,20 @@ import { FollowedIndex } from "../overview/followed-index.ts";
 import type { JournalOverview, OverviewQuery } from "../overview/overview.ts";
 import { ArgumentReader, type MissingArguments } from "../read/argument-reader.ts";
 import { isCallRecord } from "../read/recorded-calls.ts";
-import { backwardLines } from "../storage/backward-lines.ts";
 import { besideFile, listFiles } from "../storage/file-names.ts";
+import { backwardLines } from "../storage/line-reader.ts";
 import type { JournalReport } from "../verify/report.ts";
 import type { VerifyOptions } from "../verify/verify-journal.ts";
 import type { VerifyAnswer } from "../verify/worker-entry.ts";
-import { isEndOf } from "./call-ends.ts";
 import { findRecord } from "./find-record.ts";
-import { listCalls, readOn } from "./list-calls.ts";
-import type { HistoryCall, HistoryPage, HistoryQuery } from "./recorded-history.ts";
+import {
+  type HistoryCall,
+  type HistoryPage,
+  type HistoryQuery,
+  isEndOf,
+  listCalls,
+  readOn,
+} from "./list-calls.ts";
 
 /** Megabytes of the thread's heap. A journal is read line by line. */
 const HEAP_MB = 512;

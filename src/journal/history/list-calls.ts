@@ -1,7 +1,9 @@
+import { namesIn } from "../line/call-parts.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
 import { type JournalPosition, readJournal } from "../read/read-journal.ts";
 import {
   answerIn,
+  type CallOutcome,
   isQuick,
   limitIn,
   outcomeIn,
@@ -10,11 +12,100 @@ import {
   sandboxIn,
 } from "../read/record-members.ts";
 import { isCallRecord } from "../read/recorded-calls.ts";
-import { backwardLines } from "../storage/backward-lines.ts";
 import { listFiles } from "../storage/file-names.ts";
-import { CallEnds } from "./call-ends.ts";
+import { backwardLines } from "../storage/line-reader.ts";
 import { findRecord, findTime } from "./find-record.ts";
-import type { HistoryCall, HistoryPage, HistoryQuery } from "./recorded-history.ts";
+
+/** A call as a journal has it. */
+export interface HistoryCall {
+  /** The record of the call that was about to run, or did not run: its type is `tool.call.dispatched` or `tool.call.denied`. */
+  readonly begin: JournalEntry;
+  /** Absent if the call did not run, still runs, or ended far behind its begin. */
+  readonly end?: JournalEntry;
+  /** Set if the end was not looked for everywhere, since it can be far behind the begin. */
+  readonly isEndUnknown?: true;
+}
+
+/** Which calls are listed. */
+export interface HistoryQuery {
+  /** Only calls whose record has a lower number. Default: all. */
+  readonly before?: number | undefined;
+  /** The most calls. */
+  readonly limit: number;
+  /** Only calls of this tool, this session, or that ended with this code. Default: all. */
+  readonly tool?: string | undefined;
+  readonly session?: string | undefined;
+  readonly code?: string | undefined;
+  /** Only calls that ended so. Default: all, also those that have not ended. */
+  readonly outcome?: CallOutcome | undefined;
+  /** Only calls whose decision this rule led to, or that were granted this sandbox. Default: all. */
+  readonly rule?: string | undefined;
+  readonly sandbox?: string | undefined;
+  /** Only calls that reached this limit, such as `wallTimeMs`. Default: all. */
+  readonly reached?: string | undefined;
+  /** Whether a rule led to the decision. Default: all. */
+  readonly isRuled?: boolean | undefined;
+  /** Only calls about which a person was asked, and answered so. Default: all. */
+  readonly answer?: AnswerFilter | undefined;
+  /** Only calls that this person allowed or denied. Default: all. */
+  readonly answeredBy?: string | undefined;
+  /** Only calls from this time on, and before that one, in milliseconds since the epoch. Default: all. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  /** Only calls of principals for which it returns true; `undefined` stands for calls without a principal. */
+  readonly isVisible: (principal: string | undefined) => boolean;
+  /** How names are shown. A name is wanted also if it is shown as the query has it. Default: as they are. */
+  readonly shown?: ((name: string) => string) | undefined;
+  /** Ends the reading with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Calls, the latest first. */
+export interface HistoryPage {
+  readonly calls: readonly HistoryCall[];
+  /** The `before` of the next page, also if this one is empty: a page ends when enough of the journal was read. */
+  readonly next?: number;
+}
+
+/** Calls about which a person was asked: all of them, those allowed, those denied, and those allowed within 2 s. */
+type AnswerFilter = "any" | "allow" | "deny" | "quick";
+
+/** The records of ends whose calls are looked for. */
+class CallEnds {
+  /** By the names of the call, the first end last. Calls can have the same names, one after the other. */
+  readonly #ends = new Map<string, JournalEntry[]>();
+  /** The calls that began in what was read forwards, and have not ended there. */
+  readonly #begun = new Map<string, number>();
+
+  /** Takes records that come after the calls, in the order of the journal. */
+  readForwards(entries: readonly JournalEntry[]): void {
+    for (const entry of entries) {
+      const key = keyOf(entry);
+      const begun = this.#begun.get(key) ?? 0;
+      if (entry.type === "tool.call.dispatched") this.#begun.set(key, begun + 1);
+      else if (entry.type !== "tool.call.ended") continue;
+      else if (begun > 0) this.#begun.set(key, begun - 1);
+      else this.#ends.set(key, [entry, ...(this.#ends.get(key) ?? [])]);
+    }
+  }
+
+  /** Takes an end when records are read backwards, before its call. */
+  add(end: JournalEntry): void {
+    const key = keyOf(end);
+    const ends = this.#ends.get(key);
+    if (ends === undefined) this.#ends.set(key, [end]);
+    else ends.push(end);
+  }
+
+  /** Returns the end of a call, once; `undefined` if it was not read. */
+  take(begin: JournalEntry): JournalEntry | undefined {
+    const key = keyOf(begin);
+    const ends = this.#ends.get(key);
+    const end = ends?.pop();
+    if (ends?.length === 0) this.#ends.delete(key);
+    return end;
+  }
+}
 
 /** The most bytes that are read for a page. They are parsed in this thread, a quarter of a megabyte at a time. */
 const MAX_BYTES = 8_388_608;
@@ -149,4 +240,14 @@ export async function* readOn(
     }
     at = next;
   }
+}
+
+/** Whether a record is the end of a call. Other calls can have the same names, before and after it. */
+export function isEndOf(end: JournalEntry, begin: JournalEntry): boolean {
+  return end.type === "tool.call.ended" && end.seq > begin.seq && keyOf(end) === keyOf(begin);
+}
+
+function keyOf(entry: JournalEntry): string {
+  const { session, turn, message, tool_call_id: callId, tool } = namesIn(entry);
+  return JSON.stringify([session, turn, message, callId, tool]);
 }

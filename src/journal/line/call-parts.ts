@@ -3,8 +3,7 @@ import type { DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/c
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { type Changes, toChanges } from "../../tool/changes.ts";
-import type { JournalEntry } from "./entry.ts";
-import type { RecordParts } from "./record-parts.ts";
+import type { JournalEntry, RecordParts } from "./entry.ts";
 
 /** The arguments of a call as its record shows them. */
 export interface ShownArguments {

@@ -5,8 +5,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { KernelChange } from "../../policy/capability-kernel.ts";
 import { JournalError } from "../journal-error.ts";
 import type { CallNames } from "./call-parts.ts";
-import type { JournalEntry } from "./entry.ts";
-import type { RecordParts } from "./record-parts.ts";
+import type { JournalEntry, RecordParts } from "./entry.ts";
 
 /** The format of a journal's records, which each record that begins a process or a file has. */
 const JOURNAL_FORMAT = 1;

@@ -2,9 +2,8 @@ import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { parseEntry } from "../line/entry.ts";
 import { type JournalPosition, readJournal } from "../read/read-journal.ts";
-import { backwardLines } from "../storage/backward-lines.ts";
 import { type JournalFileName, listFiles } from "../storage/file-names.ts";
-import { LineReader, readWhole } from "../storage/line-reader.ts";
+import { backwardLines, LineReader, readWhole } from "../storage/line-reader.ts";
 import { replaceFile } from "../storage/new-file.ts";
 import { CallIndex, COUNTED_MS, type StoredIndex } from "./call-index.ts";
 

@@ -3,8 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import type { JournalEntry } from "../line/entry.ts";
-import { unseal } from "../sealed/seal.ts";
-import { SessionKeys } from "../sealed/session-keys.ts";
+import { SessionKeys, unseal } from "../session-keys.ts";
 import { LineReader } from "../storage/line-reader.ts";
 
 /** Why the arguments of a record cannot be read. */

@@ -1,6 +1,5 @@
 import { type Checkpoint, type CheckpointHead, parseCheckpoints } from "../checkpoints/checkpoint.ts";
-import type { VerifierKey } from "../checkpoints/note-keys.ts";
-import { checkNote } from "../checkpoints/signed-note.ts";
+import { checkNote, type VerifierKey } from "../checkpoints/signed-note.ts";
 import type { JournalContradiction } from "./report.ts";
 
 /** Compares the digests of a chain with checkpoints: those of trusted keys, or all of them if no key is given. */

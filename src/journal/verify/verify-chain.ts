@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import { type ArchiveNote, checkArchived, readArchived } from "../checkpoints/archived.ts";
-import type { VerifierKey } from "../checkpoints/note-keys.ts";
+import type { VerifierKey } from "../checkpoints/signed-note.ts";
 import { JournalError } from "../journal-error.ts";
 import { type JournalEntry, NO_LINE } from "../line/entry.ts";
 import {

@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { readArchived } from "../checkpoints/archived.ts";
-import { readVerifierKey, type VerifierKey } from "../checkpoints/note-keys.ts";
+import { readVerifierKey, type VerifierKey } from "../checkpoints/signed-note.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
 import {
   besideFile,

@@ -1,10 +1,8 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
 import type { CallNames } from "../line/call-parts.ts";
-import type { ChainHead } from "../line/entry.ts";
+import { type ChainHead, composeLine, type RecordParts } from "../line/entry.ts";
 import { eventParts } from "../line/event-parts.ts";
-import { composeLine, type RecordParts } from "../line/record-parts.ts";
-import type { AppendFile } from "../storage/append-file.ts";
-import { LineBuffer } from "../storage/line-buffer.ts";
+import { type AppendFile, LineBuffer } from "../storage/append-file.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
 /** A record that waits to be written. */

@@ -1,15 +1,14 @@
 import { loadCrypto } from "../../base/load-crypto.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { readArchived } from "../checkpoints/archived.ts";
-import { type KnownHead, KnownHeads } from "../checkpoints/known-heads.ts";
+import { type KnownHead, KnownHeads } from "../checkpoints/checkpoint.ts";
 import { JournalError } from "../journal-error.ts";
 import { type CallNames, namesIn } from "../line/call-parts.ts";
 import { type ChainHead, type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
 import { refuseNewerFormat } from "../line/event-parts.ts";
 import { AppendFile } from "../storage/append-file.ts";
-import { backwardLines } from "../storage/backward-lines.ts";
 import { type JournalFileName, journalFile, listFiles, listStrays } from "../storage/file-names.ts";
-import { LineReader } from "../storage/line-reader.ts";
+import { backwardLines, LineReader } from "../storage/line-reader.ts";
 import { createFile } from "../storage/new-file.ts";
 import { OpenCalls } from "./open-calls.ts";
 

@@ -1,9 +1,7 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { SessionRecord } from "../../sessions/store/store.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import type { ObjectHandlers } from "./object-handlers.ts";
-import { readPrefix } from "./read-values.ts";
-import { reader, wholeReader } from "./readers.ts";
+import { type ObjectHandlers, reader, readPrefix, wholeReader } from "./handlers.ts";
 
 /** A session, and a number that says which of two was added first. */
 export interface IndexedSession {

@@ -1,9 +1,7 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import type { ObjectHandlers } from "./object-handlers.ts";
-import { readValues } from "./read-values.ts";
-import { reader } from "./readers.ts";
+import { type ObjectHandlers, reader, readValues } from "./handlers.ts";
 
 /** An inquiry, and the ids of the awakeables that are resolved with its resolution. */
 interface StoredInquiry {

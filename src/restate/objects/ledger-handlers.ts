@@ -1,9 +1,7 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { LedgerRecord } from "../../sessions/ledger/ledger-table.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import type { ObjectHandlers } from "./object-handlers.ts";
-import { readPrefix } from "./read-values.ts";
-import { wholeReader } from "./readers.ts";
+import { type ObjectHandlers, readPrefix, wholeReader } from "./handlers.ts";
 
 /** The state of a ledger as JSON. */
 export interface StoredLedger {

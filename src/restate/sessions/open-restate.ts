@@ -16,21 +16,29 @@ import type { MessageRecord, SessionRecord } from "../../sessions/store/store.ts
 import { Attempts } from "../calls/attempts.ts";
 import type { CallProcess } from "../calls/durable-call.ts";
 import { Ingress, type IngressCall } from "../connection/ingress.ts";
-import { register } from "../connection/registration.ts";
-import { RegistrationWatch } from "../connection/registration-watch.ts";
+import { RegistrationWatch, register } from "../connection/registration.ts";
 import { loadSdk, type RestateSdk } from "../connection/sdk.ts";
 import { openWorker, type RestateService, type RestateWorker } from "../connection/worker.ts";
 import { canBeInKey, type ObjectAddress, type StorePlace, sessionObject } from "../objects/object-keys.ts";
+import {
+  PROGRAM_INDEX_OBJECT,
+  PROGRAM_OBJECT,
+  programHandlers,
+  programIndexHandlers,
+  TEMPLATE_OBJECT,
+  templateHandlers,
+} from "../objects/program-objects.ts";
 import { defineObject, storeServices } from "../objects/services.ts";
-import { programHandlers } from "../programs/program-handlers.ts";
-import { programIndexHandlers } from "../programs/program-index-handlers.ts";
-import { PROGRAM_INDEX_OBJECT, PROGRAM_OBJECT, TEMPLATE_OBJECT } from "../programs/program-objects.ts";
-import { RestateSuspensionStore } from "../programs/suspension-store.ts";
-import { templateHandlers } from "../programs/template-handlers.ts";
 import { RestateSessionStore } from "../store/session-store.ts";
+import { RestateSuspensionStore } from "../store/suspension-store.ts";
 import { CancelWatch } from "./cancel-watch.ts";
-import { expireInquiry, openInquiry, unlistInquiry } from "./durable-inquiries.ts";
-import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "./open-inquiry-handlers.ts";
+import {
+  expireInquiry,
+  OPEN_INQUIRIES_OBJECT,
+  openInquiry,
+  openInquiryHandlers,
+  unlistInquiry,
+} from "./open-inquiries.ts";
 import { OpenInquiryList, RestateInquiries } from "./restate-inquiries.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
 import type { ToolPlaces } from "./run-calls.ts";

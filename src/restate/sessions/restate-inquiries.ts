@@ -24,10 +24,9 @@ import {
 import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { StorePlace } from "../objects/object-keys.ts";
-import { mapSome } from "../store/map-some.ts";
 import type { RestateSessionStore } from "../store/session-store.ts";
-import type { StoreClient } from "../store/store-client.ts";
-import { type ListedInquiry, listed, openInquiriesObject } from "./open-inquiry-handlers.ts";
+import { mapSome, type StoreClient } from "../store/store-client.ts";
+import { type ListedInquiry, listed, openInquiriesObject } from "./open-inquiries.ts";
 
 /** Lists the inquiries of all processes that are open. */
 export class OpenInquiryList {

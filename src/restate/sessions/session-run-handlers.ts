@@ -14,11 +14,9 @@ import type { MessageRecord, SessionRecord } from "../../sessions/store/store.ts
 import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.ts";
 import { storedKeyOf } from "../connection/ingress.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { callObject } from "../objects/call-object.ts";
-import type { ObjectHandlers } from "../objects/object-handlers.ts";
+import { callObject, type ObjectHandlers, readValues } from "../objects/handlers.ts";
 import { inquiryObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
-import { readValues } from "../objects/read-values.ts";
-import { keepMessage } from "../objects/session/keep-message.ts";
+import { keepMessage } from "../objects/session/message-handlers.ts";
 import {
   callsKey,
   executionKey,
@@ -35,7 +33,7 @@ import {
   turnKey,
 } from "../objects/session/session-state.ts";
 import { withinMessage } from "../store/too-long.ts";
-import { openInquiriesObject } from "./open-inquiry-handlers.ts";
+import { openInquiriesObject } from "./open-inquiries.ts";
 import { runCalls, type ToolPlaces } from "./run-calls.ts";
 
 /** A message that runs. */

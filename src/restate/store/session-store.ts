@@ -18,7 +18,7 @@ import type {
   SessionStore,
 } from "../../sessions/store/store.ts";
 import { RestateHandlerError } from "../connection/restate-error.ts";
-import { TOO_MANY } from "../objects/call-object.ts";
+import { TOO_MANY } from "../objects/handlers.ts";
 import type { IndexedSession } from "../objects/index-handlers.ts";
 import type { StoredLedger } from "../objects/ledger-handlers.ts";
 import {
@@ -34,9 +34,7 @@ import {
 } from "../objects/object-keys.ts";
 import type { CallOfSession } from "../objects/session/call-handlers.ts";
 import type { WaitingInSession } from "../objects/session/session-handlers.ts";
-import { mapSome } from "./map-some.ts";
-import { StoreClient } from "./store-client.ts";
-import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "./store-options.ts";
+import { DEFAULT_TIMEOUT_MS, mapSome, type RestateStoreOptions, StoreClient } from "./store-client.ts";
 import { isTooLong, tooLongExecution } from "./too-long.ts";
 
 /** Keeps the calls of ledgers on Restate. */

@@ -3,10 +3,26 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { Ingress } from "../connection/ingress.ts";
 import { RestateError, RestateHandlerError } from "../connection/restate-error.ts";
-import { REFUSED, TOO_MANY } from "../objects/call-object.ts";
+import { type Operation, type OperationResult, REFUSED, SEVERAL, TOO_MANY } from "../objects/handlers.ts";
 import { canBeInKey, type ObjectAddress } from "../objects/object-keys.ts";
-import { type Operation, type OperationResult, SEVERAL } from "../objects/several.ts";
 import { isTooLong } from "./too-long.ts";
+
+/** The options of stores on Restate. */
+export interface RestateStoreOptions {
+  /** Reaches Restate, which must have the virtual objects registered. The store does not close it. */
+  readonly ingress: Ingress;
+  /**
+   * What the keys of all objects of this store begin with, for several stores on one cluster of Restate. No prefix may be
+   * the beginning of another one. Default: none.
+   */
+  readonly prefix?: string;
+  /** Milliseconds for which an operation waits for its answer. Default: a minute. */
+  readonly timeoutMs?: number;
+}
+
+export const DEFAULT_TIMEOUT_MS = 60_000;
+
+const AT_ONCE = 64;
 
 interface Waiting extends Operation {
   readonly resolve: (result: unknown) => void;
@@ -255,4 +271,21 @@ function lengthOf({ input }: Operation): number {
   } catch {
     return Number.POSITIVE_INFINITY;
   }
+}
+
+/** Maps values to what promises resolve with, some at once, so that many values do not take all connections. */
+export async function mapSome<Value, Result>(
+  values: readonly Value[],
+  map: (value: Value) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < values.length) {
+      const index = next++;
+      results[index] = await map(values[index] as Value);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, values.length) }, work));
+  return results;
 }

@@ -4,16 +4,31 @@ import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import type { EventStream } from "../../engine/call/events.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
-import type { Redaction } from "../../redaction/redaction.ts";
-import { operatorSender } from "../access/client.ts";
+import { Redaction } from "../../redaction/redaction.ts";
+import { type Operator, operatorSender } from "../access/client.ts";
 import type { ReloadableTools } from "../reloadable-tools.ts";
 import { WaitingReaders } from "../waiting-readers.ts";
 import type { CallOrigin } from "./calls/call-record.ts";
 import { type CallFacts, CallRing } from "./calls/call-ring.ts";
 import { CallSuggestions, type SuggestionParts } from "./calls/call-suggestion.ts";
-import { Logins } from "./login/logins.ts";
-import type { ServedConsole } from "./options.ts";
+import { Logins } from "./logins.ts";
 import { PageFiles } from "./page-files.ts";
+
+/** The console of a server: a page for people who watch its calls and answer its questions. */
+export interface ServedConsole {
+  /** The folder of the built page. Default: the page of this package. */
+  readonly page?: string;
+  /**
+   * Who logs in with the tokens of `Server.issueConsoleToken`; its roles must not have `caller`. Default: one logs in with the
+   * bearer tokens of credentials only.
+   */
+  readonly operator?: Operator;
+}
+
+interface OpenConsoleOptions extends Pick<CallFacts, "sessionOf"> {
+  readonly journal: boolean;
+  readonly redaction?: Redaction | undefined;
+}
 
 /** Milliseconds between two beats: readers get the changes of that time together. */
 const BEAT_MS = 100;
@@ -180,4 +195,35 @@ export class Console {
       throw new TypeError("the console has no operator: see its option 'operator'");
     return this.logins.issue(this.#operator);
   }
+}
+
+/**
+ * Opens the console of a server with these tools.
+ *
+ * @param options.journal Whether the server records its calls.
+ * @param options.redaction That of the server. Default: one that hides common secrets.
+ * @throws {TypeError} as a rejection: see {@link Console.open}.
+ */
+export function openConsole(
+  options: ServedConsole,
+  tools: ReloadableTools,
+  { journal, redaction = new Redaction(), sessionOf }: OpenConsoleOptions,
+): Promise<Console> {
+  return Console.open(options, {
+    redaction,
+    tools: () => tools.registry.subjects,
+    sessionOf,
+    state: () => stateOf(tools, journal),
+    sideEffectsOf: (name) => tools.registry.find(name)?.tool.sideEffects,
+  });
+}
+
+function stateOf({ registry, policy, isPaused }: ReloadableTools, journal: boolean): ServerState {
+  const { revision } = policy;
+  return {
+    ...(revision !== undefined && { policyRevision: revision }),
+    paused: isPaused,
+    journal,
+    tools: registry.size,
+  };
 }

@@ -1,6 +1,6 @@
 import type { DispatchEvent } from "../../engine/call/events.ts";
 import type { InquiryEvent } from "../../sessions/confirmations/inquiry-broker.ts";
-import { callerInquiryView, inquiryView } from "../views.ts";
+import { callerInquiryView, inquiryView } from "../confirmation-views.ts";
 
 /**
  * Returns what the clients of a session learn of an event: not what is for operators, such as stacks, paths and names of

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Hono } from "hono";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import type { Guards } from "../../executor/http/more-routes.ts";
@@ -10,6 +11,14 @@ import { matchesContentDigest } from "../../remote-protocol/signatures/content-d
 import type { Client, Clients } from "../access/client.ts";
 import { type BodyName, bodyProblem } from "../shapes.ts";
 import { badRequest, overloaded, revoked } from "./refusals.ts";
+
+/** What a route gets besides the request. */
+export interface AppBindings {
+  Bindings: Exchange;
+}
+
+/** The routes of sessions, with the exchange of the request at hand. */
+export type App = Hono<AppBindings>;
 
 /** The bytes of bodies that the server holds. */
 export interface BodyBudget {

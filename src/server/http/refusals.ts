@@ -1,6 +1,8 @@
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { SessionStoreError } from "../../sessions/session-errors.ts";
+import type { Client, OwnedSession } from "../access/client.ts";
+import { accessTo, mayUse, type RouteAccess } from "../access/route-access.ts";
 
 /** The same for what does not exist and for what the client must not know about. */
 export function notFound(): RouteRefusal {
@@ -87,4 +89,16 @@ export function storeFailed(cause: SessionStoreError): RouteRefusal {
   );
   refusal.cause = cause;
   return refusal;
+}
+
+/**
+ * Refuses a client that may not use a route.
+ *
+ * @param route Its method and path, such as `POST /v1/pause`, or who may use it.
+ * @param session That of the path, which the client sees.
+ * @throws {RouteRefusal} 403.
+ */
+export function admit(route: string | RouteAccess, client: Client, session?: OwnedSession): void {
+  const access = typeof route === "string" ? accessTo(route) : route;
+  if (!mayUse(access, client, session)) throw forbidden(access.refusal);
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { limitUnread } from "../../executor/http/respond.ts";
 import type { UnreadAnswers } from "../../executor/load/unread-answers.ts";
-import type { UnreadBytes } from "../events/stream-room.ts";
+import type { UnreadBytes } from "../events/event-stream.ts";
 import { overloaded } from "./refusals.ts";
 
 /**

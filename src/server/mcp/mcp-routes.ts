@@ -5,9 +5,8 @@ import type { Sender } from "../../executor/http/authentication.ts";
 import type { Guards } from "../../executor/http/more-routes.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import { admit } from "../http/admit.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { draining, notFound } from "../http/refusals.ts";
+import { admit, draining, notFound } from "../http/refusals.ts";
 import { MCP_PATH, ProtectedResource } from "./protected-resource.ts";
 import type { TokenSenders } from "./token-senders.ts";
 

@@ -4,7 +4,7 @@ import type { InquiryEvent } from "../../sessions/confirmations/inquiry-broker.t
 import { type Channel, openChannel, pushChannel } from "./channel.ts";
 import { type NotifiedInquiry, summaryOf } from "./notification.ts";
 import type { Notify } from "./notify.ts";
-import type { PushDevices } from "./push-devices.ts";
+import type { PushDevices } from "./web-push.ts";
 
 /** For how long inquiries are gathered for one notification. */
 const GATHER_MS = 1_000;

@@ -1,6 +1,26 @@
-import { invalidPolicy } from "../http/refusals.ts";
+import { JournalError } from "../../journal/journal-error.ts";
+import { principalIn } from "../../journal/read/record-members.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { PolicyDecision } from "../../policy/decision.ts";
+import type { App, Exchange } from "../http/exchange.ts";
+import {
+  badRequest,
+  revoked as credentialRevoked,
+  draining,
+  invalidPolicy,
+  invalidTrial,
+  notFound,
+  notRepeatable,
+  overloaded,
+  unavailable,
+} from "../http/refusals.ts";
+import { latestDiffView, showJson } from "../journal-views.ts";
 import type { SessionService } from "../service.ts";
-import type { App } from "./session-app.ts";
+import type { CallRepetition, PolicyTrial } from "../shapes.ts";
+import { historyOf, orUnavailable, seqOf } from "./journal.ts";
+
+/** Milliseconds after which a comparison ends. */
+const MAX_COMPARISON_MS = 60_000;
 
 /** The media types of a policy: JSON is YAML too. */
 const POLICY_MEDIA_TYPES = ["application/yaml", "application/json"];
@@ -25,5 +45,94 @@ export function adminRoutes(app: App, { admin }: SessionService): void {
       admin.setPaused(paused, env.client);
       return json({ paused });
     });
+  }
+}
+
+/** What admins try out on recorded calls: another policy, and the calls themselves. */
+export function journalTrialRoutes(app: App, service: SessionService): void {
+  const { admin, inspected } = service;
+  const { redaction } = inspected;
+
+  let isComparing = false;
+  app.post("/v1/journal/policy-diff", async ({ env, json }) => {
+    const history = historyOf(inspected);
+    const { policy: text, last } = await env.read<PolicyTrial>("PolicyTrial");
+    service.refuseIfEnding();
+    if (isComparing) throw overloaded("two policies are being compared: retry when that has ended");
+    isComparing = true;
+    try {
+      const read = await admin.readPolicy(text);
+      if ("problems" in read) throw invalidTrial(read.problems);
+      const before = admin.sources;
+      if (before.length === 0) throw badRequest("the policy of the server is in code: it cannot be compared");
+      const sources = { before, after: read.policy.sources };
+      const diff = await inTime(env, service, (signal) =>
+        orUnavailable(history.comparePolicies(sources, last, signal)),
+      );
+      return json(latestDiffView(diff, redaction));
+    } finally {
+      isComparing = false;
+    }
+  });
+
+  app.post("/v1/journal/calls/:seq/repeat", async ({ env, req, json }) => {
+    const history = historyOf(inspected);
+    const seq = seqOf(req.param("seq"));
+    const { dryRun } = await env.read<CallRepetition>("CallRepetition");
+    service.refuseIfEnding();
+    service.refuseIfPaused();
+    const { client, closed, revoked } = env;
+    const signal = AbortSignal.any([closed, revoked, service.ending]);
+    const { repeats } = inspected;
+    const found = await orUnavailable(history.call(seq, signal));
+    if (repeats === undefined || found === undefined || !client.inspects({ principal: ownerOf(found.begin) }))
+      throw notFound();
+    const { begin } = found;
+    const { tool, definitionDigest } = begin;
+    const read = await orUnavailable(history.argumentsOf(begin, signal));
+    if (typeof tool !== "string" || "missing" in read)
+      throw notRepeatable("the record does not have the arguments of the call, or not all of them");
+    const call = { seq, tool, args: read.value };
+    const toolChanged = inspected.registry.find(tool)?.subject.definition?.digest !== definitionDigest;
+    const asking = { name: client.name, principal: client.principal, signal };
+    if (dryRun) {
+      const decision = await repeats.decide(call, asking);
+      return json({ dryRun, toolChanged, decision: decisionView(decision), ...ranBy(client.principal?.id) });
+    }
+    const execution = await repeats.run(call, asking);
+    const shown = execution && showJson(JSON.parse(JSON.stringify(execution)) as JsonValue, redaction);
+    return json({ dryRun, toolChanged, execution: shown, ...ranBy(client.principal?.id) });
+  });
+
+  function decisionView(decision: PolicyDecision): JsonValue {
+    return showJson(JSON.parse(JSON.stringify(decision)) as JsonValue, redaction);
+  }
+}
+
+function ranBy(id: string | undefined): object {
+  return id === undefined ? {} : { principal: { id } };
+}
+
+function ownerOf(begin: Parameters<typeof principalIn>[0]): { readonly id: string } | undefined {
+  const id = principalIn(begin);
+  return id === undefined ? undefined : { id };
+}
+
+/** @throws {RouteRefusal | RemoteProblem} as a rejection, if the comparison took too long or is no longer wanted. */
+async function inTime<Result>(
+  { closed, revoked }: Exchange,
+  { ending }: SessionService,
+  compare: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const timeout = AbortSignal.timeout(MAX_COMPARISON_MS);
+  try {
+    return await compare(AbortSignal.any([closed, revoked, ending, timeout]));
+  } catch (error) {
+    if (revoked.aborted) throw credentialRevoked();
+    if (ending.aborted) throw draining();
+    if (timeout.aborted)
+      throw unavailable("comparing the policies took too long: use 'sandgate policy diff'", error);
+    if (error instanceof JournalError) throw unavailable("the journal cannot be read", error);
+    throw error;
   }
 }

@@ -1,12 +1,11 @@
-import { ANSWER_LINK_PATH } from "../console/login/logins.ts";
+import { approverInquiryView, inSession } from "../confirmation-views.ts";
+import { ANSWER_LINK_PATH } from "../console/logins.ts";
+import type { App } from "../http/exchange.ts";
 import { isOwnOrigin } from "../http/origins.ts";
 import { conflict, forbidden, gone, overloaded, unprocessable } from "../http/refusals.ts";
-import { approverInquiryView } from "../listing/current-text.ts";
 import type { SessionService } from "../service.ts";
 import type { LinkAnswer } from "../shapes.ts";
-import { inSession } from "../views.ts";
 import { consoleOf } from "./console.ts";
-import type { App } from "./session-app.ts";
 
 /** Shows what a link of a notification answers, and takes the answer in the name of its approver. */
 export function answerLinkRoutes(app: App, service: SessionService): void {

@@ -1,10 +1,10 @@
 import { digestOfAll } from "../../changes/pending/pending.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ShownChange } from "../../sessions/session-changes.ts";
+import type { App } from "../http/exchange.ts";
 import { badRequest, conflict, notFound, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { ChangeDecision } from "../shapes.ts";
-import type { App } from "./session-app.ts";
 
 /** The most characters of differences in a list. The others can be read one by one. */
 const MAX_SHOWN_CHARS = 4_000_000;

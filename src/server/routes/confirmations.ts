@@ -1,12 +1,16 @@
 import type { Inquiry, InquiryRecord } from "../../sessions/confirmations/inquiry.ts";
 import type { Session } from "../../sessions/session.ts";
-import type { Exchange } from "../http/exchange.ts";
+import {
+  approverInquiryView,
+  callerWholeInquiryView,
+  inquiryView,
+  inSession,
+  wholeInquiryView,
+} from "../confirmation-views.ts";
+import type { App, Exchange } from "../http/exchange.ts";
 import { conflict, gone, notFound, unprocessable } from "../http/refusals.ts";
-import { approverInquiryView } from "../listing/current-text.ts";
 import type { SessionService } from "../service.ts";
 import type { Answer } from "../shapes.ts";
-import { callerWholeInquiryView, inquiryView, inSession, wholeInquiryView } from "../views.ts";
-import type { App } from "./session-app.ts";
 
 const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
 
@@ -75,4 +79,29 @@ async function find(
 
 function isIn(inquiry: Inquiry, sessionId: string, turnId: string): boolean {
   return inquiry.sessionId === sessionId && inquiry.turnId === turnId;
+}
+
+/** Lists and revokes what approvers had a session remember. */
+export function approvalRoutes(app: App, service: SessionService): void {
+  app.get("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    const approvals = await session.readApprovals();
+    return json({ approvals: approvals.map(({ approval, used }) => ({ ...approval, used })) });
+  });
+
+  app.delete("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    const revoked: string[] = [];
+    for (const { approval } of await session.readApprovals()) {
+      if (await session.revokeApproval(approval.id)) revoked.push(approval.id);
+    }
+    return json({ revoked });
+  });
+
+  app.delete("/v1/sessions/:id/approvals/:approvalId", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    const id = req.param("approvalId");
+    if (!(await session.revokeApproval(id))) throw notFound();
+    return json({ revoked: [id] });
+  });
 }

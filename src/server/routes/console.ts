@@ -1,14 +1,13 @@
 import { LOGIN_ACCESS } from "../access/route-access.ts";
 import type { Console } from "../console/console.ts";
-import { LOGIN_MS, LOGIN_PATH, setCookie } from "../console/login/logins.ts";
-import { admit } from "../http/admit.ts";
+import { LOGIN_MS, LOGIN_PATH, setCookie } from "../console/logins.ts";
+import type { App } from "../http/exchange.ts";
 import { isOwnOrigin } from "../http/origins.ts";
-import { badRequest, forbidden, notFound, overloaded, unauthenticated } from "../http/refusals.ts";
+import { admit, badRequest, forbidden, notFound, overloaded, unauthenticated } from "../http/refusals.ts";
 import { isPushSubscription } from "../notifying/notify.ts";
-import type { PushDevices } from "../notifying/push-devices.ts";
+import type { PushDevices } from "../notifying/web-push.ts";
 import type { SessionService } from "../service.ts";
 import type { ConsoleLogin, ForgottenPush, NewPush } from "../shapes.ts";
-import type { App } from "./session-app.ts";
 
 const PUSH_PATH = "/v1/console/push";
 

@@ -1,9 +1,8 @@
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { eventStream, lastEventNumber } from "../events/event-stream.ts";
 import { publicInquiryEvent } from "../events/public-event.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { App, Exchange } from "../http/exchange.ts";
 import type { SessionService } from "../service.ts";
-import type { App } from "./session-app.ts";
 
 /** The headers of a stream of events. Proxies must not keep events back. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({

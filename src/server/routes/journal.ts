@@ -1,12 +1,13 @@
+import { FairBudget } from "../../base/fair-budget.ts";
 import type { JournalHistory } from "../../journal/history/journal-history.ts";
-import type { HistoryQuery } from "../../journal/history/recorded-history.ts";
+import type { HistoryQuery } from "../../journal/history/list-calls.ts";
 import { JournalError } from "../../journal/journal-error.ts";
 import { CALL_OUTCOMES, principalIn } from "../../journal/read/record-members.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { Client } from "../access/client.ts";
+import type { App, Exchange } from "../http/exchange.ts";
 import { pageOf } from "../http/page.ts";
-import { Reads } from "../http/reads.ts";
 import {
   badRequest,
   revoked as credentialRevoked,
@@ -15,10 +16,38 @@ import {
   overloaded,
   unavailable,
 } from "../http/refusals.ts";
-import type { Inspected } from "../inspected.ts";
-import { callDetail, callView, reportView, shownName } from "../listing/journal-views.ts";
-import type { SessionService } from "../service.ts";
-import type { App } from "./session-app.ts";
+import { callDetail, callView, reportView, shownName } from "../journal-views.ts";
+import type { Inspected, SessionService } from "../service.ts";
+
+/** How many requests read the journal at once, and how many of them are of one client. */
+const MAX_READS = 8;
+
+const MAX_OWN_READS = 2;
+
+/** Bounds how many requests read much at once. */
+export class Reads {
+  readonly #open = new FairBudget(MAX_READS, 1, MAX_OWN_READS);
+
+  /**
+   * Reads for a request.
+   *
+   * @param read Must end when the signal is aborted: the connection was closed, or the credential revoked.
+   * @throws {RouteRefusal} 429 as a rejection, if too many requests read.
+   */
+  async run<Result>(
+    { client: { name }, closed, revoked }: Pick<Exchange, "closed" | "revoked"> & { readonly client: Client },
+    read: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    if (!this.#open.take(name, 1)) throw overloaded("too many requests read the journal: retry later");
+    try {
+      return await read(AbortSignal.any([closed, revoked]));
+    } catch (error) {
+      throw revoked.aborted ? credentialRevoked() : error;
+    } finally {
+      this.#open.giveBack(name, 1);
+    }
+  }
+}
 
 /** The most calls of a page. */
 const MAX_CALLS = 500;

@@ -10,12 +10,12 @@ import type { Session } from "../../sessions/session.ts";
 import { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { AcceptedMessage, Turn } from "../../sessions/turns/turn.ts";
 import { eventStream, type FinalEvent } from "../events/event-stream.ts";
+import type { App } from "../http/exchange.ts";
 import { badRequest, conflict, forgotten, overloaded } from "../http/refusals.ts";
-import type { AdmittedMessage } from "../retained-turns.ts";
+import type { AdmittedMessage } from "../message-bounds.ts";
 import { placeOf, type SessionService } from "../service.ts";
 import type { NewMessage } from "../shapes.ts";
 import { EVENT_STREAM_HEADERS, wantsEvents } from "./events.ts";
-import type { App } from "./session-app.ts";
 
 /** The most characters of a turn's id in the id of its message, which has at most 128. */
 const MAX_PREFIX = 80;

@@ -3,12 +3,11 @@ import { type JournalOverview, OVERVIEW_RANGES } from "../../journal/overview/ov
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { Sessions } from "../../sessions/sessions.ts";
 import type { Client } from "../access/client.ts";
-import { Reads } from "../http/reads.ts";
+import type { App } from "../http/exchange.ts";
 import { badRequest } from "../http/refusals.ts";
-import { shownName } from "../listing/journal-views.ts";
+import { shownName } from "../journal-views.ts";
 import type { SessionService } from "../service.ts";
-import { orUnavailable, visibleTo } from "./journal.ts";
-import type { App } from "./session-app.ts";
+import { orUnavailable, Reads, visibleTo } from "./journal.ts";
 
 /** Shows what happened and how things are, in numbers. */
 export function overviewRoutes(app: App, { inspected, sessions }: SessionService): void {

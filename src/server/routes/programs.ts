@@ -1,7 +1,7 @@
 import type { WaitingCall } from "../../engine/call/suspension.ts";
 import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
+import type { App } from "../http/exchange.ts";
 import type { SessionService } from "../service.ts";
-import type { App } from "./session-app.ts";
 
 /** Lists the programs that are suspended while they wait. */
 export function programRoutes(app: App, { sessions }: SessionService): void {

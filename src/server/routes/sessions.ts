@@ -9,11 +9,11 @@ import type { Sessions } from "../../sessions/sessions.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
 import type { Client } from "../access/client.ts";
+import type { App } from "../http/exchange.ts";
 import { type Page, pageOf } from "../http/page.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
-import type { App } from "./session-app.ts";
 
 /** A page of the open sessions. */
 interface SessionPage {

@@ -4,10 +4,9 @@ import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { StoredMessage } from "../../sessions/calls/stored-messages.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turns/turn.ts";
-import type { Exchange } from "../http/exchange.ts";
+import type { App, Exchange } from "../http/exchange.ts";
 import { forgotten, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
-import type { App } from "./session-app.ts";
 import { formatOf } from "./sessions.ts";
 
 /** The most characters of the results in a response, unless one message alone has more. */

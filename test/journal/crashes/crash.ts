@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createJournalKeys } from "../../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { verifyJournal } from "../../../src/journal/verify/verify-journal.ts";
 import { TemporaryDirectory } from "../records.ts";

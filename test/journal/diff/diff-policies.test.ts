@@ -7,7 +7,7 @@ import { diffPolicies } from "../../../src/journal/diff/diff-policies.ts";
 import type { PolicyDiff } from "../../../src/journal/diff/policy-diff.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { replayJournal } from "../../../src/journal/read/replay-journal.ts";
-import { forgetSession } from "../../../src/journal/sealed/session-keys.ts";
+import { forgetSession } from "../../../src/journal/session-keys.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { freezeJson } from "../../../src/json/value.ts";
 import { type CedarPolicy, openCedarPolicy } from "../../../src/policy/cedar/cedar-policy.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createJournalKeys, readSigningKey } from "../../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys, readSigningKey } from "../../../src/journal/checkpoints/signed-note.ts";
 import { type VerifyOptions, verifyJournal } from "../../../src/journal/verify/verify-journal.ts";
 import { TemporaryDirectory } from "../records.ts";
 import { EDITS, type Edit, type Expected } from "./edits.ts";

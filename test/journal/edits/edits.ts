@@ -3,7 +3,7 @@ import {
   createJournalKeys,
   readSigningKey,
   type SigningKey,
-} from "../../../src/journal/checkpoints/note-keys.ts";
+} from "../../../src/journal/checkpoints/signed-note.ts";
 import { parseEntry } from "../../../src/journal/line/entry.ts";
 import type { ContradictionKind } from "../../../src/journal/verify/report.ts";
 import { countRecords, coveredCounts, digestOf, type JournalFiles, placeOf, rechain, TORN } from "./files.ts";

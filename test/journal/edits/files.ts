@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { JournalKeys } from "../../../src/journal/checkpoints/note-keys.ts";
+import type { JournalKeys } from "../../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { denied, recordCalls, TemporaryDirectory } from "../records.ts";
 

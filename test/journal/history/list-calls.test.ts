@@ -3,10 +3,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { JournalHistory } from "../../../src/journal/history/journal-history.ts";
-import type { HistoryCall } from "../../../src/journal/history/recorded-history.ts";
+import type { HistoryCall } from "../../../src/journal/history/list-calls.ts";
 import { type Journal, openJournal } from "../../../src/journal/journal.ts";
-import { backwardLines } from "../../../src/journal/storage/backward-lines.ts";
-import { LineReader } from "../../../src/journal/storage/line-reader.ts";
+import { backwardLines, LineReader } from "../../../src/journal/storage/line-reader.ts";
 import { denied, dispatched, ended, recordCalls, TemporaryDirectory } from "../records.ts";
 
 const everything = { limit: 500, isVisible: () => true };

@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createJournalKeys, type JournalKeys } from "../../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys, type JournalKeys } from "../../../src/journal/checkpoints/signed-note.ts";
 import { type Journal, openJournal } from "../../../src/journal/journal.ts";
-import type { JournalNotice } from "../../../src/journal/notice.ts";
-import type { MachinesReport } from "../../../src/journal/verify/machines/report.ts";
+import type { JournalNotice } from "../../../src/journal/options.ts";
 import {
+  type MachinesReport,
   type VerifyJournalsOptions,
   verifyJournals,
-} from "../../../src/journal/verify/machines/verify-journals.ts";
+} from "../../../src/journal/verify/verify-journals.ts";
 import { TemporaryDirectory } from "../records.ts";
 
 /** Machines with a journal each, which name each other. */

@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createJournalKeys } from "../../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../../src/journal/checkpoints/signed-note.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { dispatched, ended, recordCalls } from "../records.ts";
 import { Machines } from "./machines.ts";

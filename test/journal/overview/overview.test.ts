@@ -2,10 +2,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { JournalHistory } from "../../../src/journal/history/journal-history.ts";
-import type { HistoryQuery } from "../../../src/journal/history/recorded-history.ts";
+import type { HistoryQuery } from "../../../src/journal/history/list-calls.ts";
 import { type Journal, openJournal } from "../../../src/journal/journal.ts";
-import type { JournalOverview, OverviewRange } from "../../../src/journal/overview/overview.ts";
-import { OVERVIEW_RANGES } from "../../../src/journal/overview/overview.ts";
+import {
+  type JournalOverview,
+  OVERVIEW_RANGES,
+  type OverviewRange,
+} from "../../../src/journal/overview/overview.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import { denied, dispatched, ended, recordCalls, TemporaryDirectory } from "../records.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vi
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
 import { SqliteSuspensionStore } from "../../../src/programs/stores/sqlite-store.ts";
 import type { StoredProgram, SuspensionStore } from "../../../src/programs/stores/suspension-store.ts";
-import { RestateSuspensionStore } from "../../../src/restate/programs/suspension-store.ts";
+import { RestateSuspensionStore } from "../../../src/restate/store/suspension-store.ts";
 import { DATABASE_INTERFERENCES } from "../../base/database-interferences.ts";
 import { type RestateStores, startRestateStores } from "../../restate/store/restate-stores.ts";
 import { IS_REST, targetsOfTier } from "../../tier.ts";

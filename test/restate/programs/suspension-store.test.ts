@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
-import { RestateSuspensionStore } from "../../../src/restate/programs/suspension-store.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
+import { RestateSuspensionStore } from "../../../src/restate/store/suspension-store.ts";
 import { Lives } from "../../programs/suspension/lives.ts";
 import { program } from "../../programs/suspension/setting.ts";
 import { type RestateStores, startRestateStores } from "../store/restate-stores.ts";

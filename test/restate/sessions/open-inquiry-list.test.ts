@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
-import { listed } from "../../../src/restate/sessions/open-inquiry-handlers.ts";
+import { listed } from "../../../src/restate/sessions/open-inquiries.ts";
 import { OpenInquiryList } from "../../../src/restate/sessions/restate-inquiries.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { INQUIRY } from "../../sessions/store/records.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Operation } from "../../../src/restate/objects/several.ts";
+import type { Operation } from "../../../src/restate/objects/handlers.ts";
 import { OperationQueue } from "../../../src/restate/store/store-client.ts";
 
 /** A queue whose operations return their inputs, and the handlers that ran together. */

@@ -3,10 +3,7 @@ import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { defineObject, storeServices } from "../../../src/restate/objects/services.ts";
-import {
-  OPEN_INQUIRIES_OBJECT,
-  openInquiryHandlers,
-} from "../../../src/restate/sessions/open-inquiry-handlers.ts";
+import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "../../../src/restate/sessions/open-inquiries.ts";
 import { programServices } from "../../../src/restate/sessions/open-restate.ts";
 import { type RestateNode, startRestate } from "../restate-nodes.ts";
 

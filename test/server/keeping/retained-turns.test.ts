@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AdmittedMessage, type NotEnforced, RetainedTurns } from "../../../src/server/retained-turns.ts";
+import { type AdmittedMessage, type NotEnforced, RetainedTurns } from "../../../src/server/message-bounds.ts";
 
 /** The longest body. A turn may have 4 of them, a session 8, a principal 16, and all together 64. */
 const BODY = 100_000;

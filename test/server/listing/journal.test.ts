@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createJournalKeys } from "../../../src/journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../../src/journal/checkpoints/signed-note.ts";
 import { JournalHistory } from "../../../src/journal/history/journal-history.ts";
 import { type Journal, openJournal } from "../../../src/journal/journal.ts";
 import type { JournalOptions } from "../../../src/journal/options.ts";

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { createJournalKeys } from "../../../journal/checkpoints/note-keys.ts";
+import { createJournalKeys } from "../../../journal/checkpoints/signed-note.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";

@@ -1,5 +1,5 @@
 import { archiveJournal } from "../../../journal/archive-journal.ts";
-import { forgetSession } from "../../../journal/sealed/session-keys.ts";
+import { forgetSession } from "../../../journal/session-keys.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";

@@ -1,8 +1,7 @@
 import { stat } from "node:fs/promises";
-import type { MachinesReport } from "../../../journal/verify/machines/report.ts";
-import { verifyJournals } from "../../../journal/verify/machines/verify-journals.ts";
 import type { JournalReport } from "../../../journal/verify/report.ts";
 import { verifyJournal } from "../../../journal/verify/verify-journal.ts";
+import { type MachinesReport, verifyJournals } from "../../../journal/verify/verify-journals.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";

@@ -1,4 +1,4 @@
-import type { JournalNotice } from "../../../journal/notice.ts";
+import type { JournalNotice } from "../../../journal/options.ts";
 import type { LogEntry, LogFields } from "../../../log/log-entry.ts";
 import type { AdminEvent } from "../../../server/admin.ts";
 import type { Tools } from "./load.ts";

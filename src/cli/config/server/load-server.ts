@@ -8,7 +8,7 @@ import { BASE_PATH_FORM, isBasePath } from "../../../executor/http/base-path.ts"
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
 import type { ExecutorOptions } from "../../../executor/options.ts";
 import { type Credential, needsExecutor } from "../../../server/access/credential.ts";
-import type { ServedConsole } from "../../../server/console/options.ts";
+import type { ServedConsole } from "../../../server/console/console.ts";
 import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { absolutePathBeside } from "../config-path.ts";

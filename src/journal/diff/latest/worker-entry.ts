@@ -1,8 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type JournalEntry, parseEntry } from "../../line/entry.ts";
 import { isCallRecord, RecordedCalls, type UndecidableCause } from "../../read/recorded-calls.ts";
-import { backwardLines } from "../../storage/backward-lines.ts";
 import { listFiles } from "../../storage/file-names.ts";
+import { backwardLines } from "../../storage/line-reader.ts";
 import { ComparedPolicies } from "../compared-policies.ts";
 import type { ChangedCall, LatestDiff, LatestDiffOptions } from "./latest-diff.ts";
 

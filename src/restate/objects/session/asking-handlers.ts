@@ -7,11 +7,8 @@ import {
   standingInquiry,
 } from "../../../sessions/confirmations/inquiry.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
-import { callObject, refusal } from "../call-object.ts";
-import type { ObjectHandlers } from "../object-handlers.ts";
+import { callObject, type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
 import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.ts";
-import { readValues } from "../read-values.ts";
-import { reader } from "../readers.ts";
 import {
   callsKey,
   HEAD_KEY,

@@ -4,10 +4,7 @@ import type { SharedCount } from "../../../sessions/quotas.ts";
 import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
-import { refusal } from "../call-object.ts";
-import type { ObjectHandlers } from "../object-handlers.ts";
-import { readValues } from "../read-values.ts";
-import { reader } from "../readers.ts";
+import { type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
 import { type CallState, COUNTS_KEY, callsKey, executionKey, type StoredCalls } from "./session-state.ts";
 
 /** A call of the session. */

@@ -1,8 +1,14 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { MessageRecord, SessionRecord } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
-import { callObject, TOO_MANY } from "../call-object.ts";
-import type { ObjectHandlers } from "../object-handlers.ts";
+import {
+  callObject,
+  type ObjectHandlers,
+  readPrefix,
+  readValues,
+  TOO_MANY,
+  wholeReader,
+} from "../handlers.ts";
 import {
   approvalsObject,
   indexObject,
@@ -10,8 +16,6 @@ import {
   principalObject,
   type StorePlace,
 } from "../object-keys.ts";
-import { readPrefix, readValues } from "../read-values.ts";
-import { wholeReader } from "../readers.ts";
 import {
   CALLS_PREFIX,
   type CallState,

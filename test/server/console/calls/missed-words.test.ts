@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RuleConditions } from "../../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
-import { missedInWords } from "../../../../src/server/console/calls/missed-words.ts";
+import { missedInWords } from "../../../../src/server/console/calls/call-view.ts";
 
 function policyWith(...whens: readonly RuleConditions[]): RulePolicy {
   return new RulePolicy({

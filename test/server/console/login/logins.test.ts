@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import type { Sender } from "../../../../src/executor/http/authentication.ts";
-import { Logins } from "../../../../src/server/console/login/logins.ts";
+import { Logins } from "../../../../src/server/console/logins.ts";
 
 const ORIGIN = "http://127.0.0.1:7420";
 

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { Sender } from "../../../executor/http/authentication.ts";
-import { unauthenticated } from "../../http/refusals.ts";
+import type { Sender } from "../../executor/http/authentication.ts";
+import { unauthenticated } from "../http/refusals.ts";
 
 /** Where browsers log in and out. */
 export const LOGIN_PATH = "/v1/console/session";

@@ -1,13 +1,9 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { ClaimedCall } from "../../engine/call/suspension.ts";
+import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
 import type { CallClaim, ProgramHeader } from "../../programs/stores/suspension-store.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
-import { callObject } from "../objects/call-object.ts";
-import type { ObjectHandlers } from "../objects/object-handlers.ts";
-import type { StorePlace } from "../objects/object-keys.ts";
-import { readPrefix, readValues } from "../objects/read-values.ts";
-import { reader } from "../objects/readers.ts";
-import { programIndexObject, programObject } from "./program-objects.ts";
+import { callObject, type ObjectHandlers, reader, readPrefix, readValues, wholeReader } from "./handlers.ts";
+import { type ObjectAddress, type StorePlace, shardOf, shards } from "./object-keys.ts";
 
 /** A call of a program's tool, with its result as Base64. */
 export interface CallText {
@@ -23,8 +19,134 @@ export interface ProgramText {
 }
 
 const HEADER_KEY = "header";
+
 const SEALED_KEY = "sealed";
+
 const CALL_PREFIX = "call/";
+
+/** Whether the template is there, so that its bytes need not be read. */
+const KNOWN_KEY = "known";
+
+const BYTES_KEY = "bytes";
+
+/** Where a program was called. */
+interface ProgramPlace extends CallPlace {
+  readonly id: string;
+}
+
+const PROGRAM_PREFIX = "program/";
+
+const TEMPLATE_PREFIX = "template/";
+
+/** The names under which Restate knows the virtual objects of suspended programs. Operators see them. */
+export const PROGRAM_OBJECT = "SandgateProgram";
+export const TEMPLATE_OBJECT = "SandgateTemplate";
+export const PROGRAM_INDEX_OBJECT = "SandgateProgramIndex";
+
+export function programObject({ prefix }: StorePlace, id: string): ObjectAddress {
+  return { service: PROGRAM_OBJECT, key: `${prefix}${id}` };
+}
+
+export function templateObject({ prefix }: StorePlace, digest: string): ObjectAddress {
+  return { service: TEMPLATE_OBJECT, key: `${prefix}${digest}` };
+}
+
+/** The part of the index that lists the programs of a session, or a template. */
+export function programIndexObject({ prefix }: StorePlace, sessionOrTemplate: string): ObjectAddress {
+  return { service: PROGRAM_INDEX_OBJECT, key: `${prefix}${shardOf(sessionOrTemplate)}` };
+}
+
+/** All parts of the index. */
+export function programIndexObjects({ prefix }: StorePlace): readonly ObjectAddress[] {
+  return shards().map((shard) => ({ service: PROGRAM_INDEX_OBJECT, key: `${prefix}${shard}` }));
+}
+
+/** The handlers of a part of the index, which lists programs and templates. */
+export function programIndexHandlers(sdk: RestateSdk): ObjectHandlers {
+  const places = (ctx: ObjectSharedContext): Promise<readonly ProgramPlace[]> =>
+    readPrefix<ProgramPlace>(sdk, ctx, PROGRAM_PREFIX);
+  return {
+    put: async (ctx: ObjectContext, place: ProgramPlace): Promise<void> =>
+      ctx.set(`${PROGRAM_PREFIX}${place.id}`, place),
+
+    remove: async (ctx: ObjectContext, ids: readonly string[]): Promise<void> => {
+      for (const id of ids) ctx.clear(`${PROGRAM_PREFIX}${id}`);
+    },
+
+    list: wholeReader(
+      sdk,
+      async (ctx: ObjectSharedContext): Promise<readonly string[]> => (await places(ctx)).map(({ id }) => id),
+    ),
+
+    /** Returns the ids of the programs that were called by the tool of a call. */
+    nested: wholeReader(
+      sdk,
+      async (ctx: ObjectSharedContext, of: CallPlace): Promise<readonly string[]> =>
+        (await places(ctx)).filter((place) => isBelow(place, of)).map(({ id }) => id),
+    ),
+
+    putTemplate: async (ctx: ObjectContext, digest: string): Promise<void> =>
+      ctx.set(`${TEMPLATE_PREFIX}${digest}`, digest),
+
+    removeTemplate: async (ctx: ObjectContext, digest: string): Promise<void> =>
+      ctx.clear(`${TEMPLATE_PREFIX}${digest}`),
+
+    templates: wholeReader(
+      sdk,
+      (ctx: ObjectSharedContext): Promise<readonly string[]> => readPrefix<string>(sdk, ctx, TEMPLATE_PREFIX),
+    ),
+
+    /** Says that the objects can be called. */
+    ping: reader(sdk, async (_: ObjectSharedContext): Promise<void> => {}),
+  };
+}
+
+function isBelow(place: CallPlace, caller: CallPlace): boolean {
+  return (
+    place.sessionId === caller.sessionId &&
+    place.turnId === caller.turnId &&
+    place.messageId === caller.messageId &&
+    place.callId.startsWith(`${caller.callId}/`)
+  );
+}
+
+/** The handlers of a template. */
+export function templateHandlers(sdk: RestateSdk): ObjectHandlers {
+  return {
+    /** @param input Has the bytes as Base64. */
+    add: async (
+      ctx: ObjectContext,
+      { store, digest, bytes }: { store: StorePlace; digest: string; bytes: string },
+    ): Promise<void> => {
+      if ((await ctx.get(KNOWN_KEY)) !== null) return;
+      ctx.set(BYTES_KEY, bytes);
+      ctx.set(KNOWN_KEY, true);
+      await callObject(sdk, ctx, programIndexObject(store, digest), "putTemplate", digest);
+    },
+
+    has: reader(
+      sdk,
+      async (ctx: ObjectSharedContext): Promise<boolean> => (await ctx.get(KNOWN_KEY)) !== null,
+    ),
+
+    read: reader(
+      sdk,
+      async (ctx: ObjectSharedContext): Promise<string | undefined> =>
+        (await ctx.get<string>(BYTES_KEY)) ?? undefined,
+    ),
+
+    /** Returns `false` if the template is unknown. */
+    remove: async (
+      ctx: ObjectContext,
+      { store, digest }: { store: StorePlace; digest: string },
+    ): Promise<boolean> => {
+      const isKnown = (await ctx.get(KNOWN_KEY)) !== null;
+      await callObject(sdk, ctx, programIndexObject(store, digest), "removeTemplate", digest);
+      ctx.clearAll();
+      return isKnown;
+    },
+  };
+}
 
 /** The handlers of a suspended program. */
 export function programHandlers(sdk: RestateSdk): ObjectHandlers {

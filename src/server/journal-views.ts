@@ -1,14 +1,14 @@
 import { basename, dirname, sep } from "node:path";
-import type { LatestDiff } from "../../journal/diff/latest/latest-diff.ts";
-import type { HistoryCall } from "../../journal/history/recorded-history.ts";
-import type { JournalEntry } from "../../journal/line/entry.ts";
-import { principalIn } from "../../journal/read/record-members.ts";
-import type { JournalContradiction, JournalReport } from "../../journal/verify/report.ts";
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import type { Redaction } from "../../redaction/redaction.ts";
-import { toPrintableJson } from "../../rendering/printable-json.ts";
-import { render, textOf } from "../../rendering/render.ts";
-import { toLine } from "../../rendering/shown.ts";
+import type { LatestDiff } from "../journal/diff/latest/latest-diff.ts";
+import type { HistoryCall } from "../journal/history/list-calls.ts";
+import type { JournalEntry } from "../journal/line/entry.ts";
+import { principalIn } from "../journal/read/record-members.ts";
+import type { JournalContradiction, JournalReport } from "../journal/verify/report.ts";
+import { isJsonObject, type JsonValue } from "../json/value.ts";
+import type { Redaction } from "../redaction/redaction.ts";
+import { toPrintableJson } from "../rendering/printable-json.ts";
+import { render, textOf } from "../rendering/render.ts";
+import { toLine } from "../rendering/shown.ts";
 
 const MAX_TEXT_CHARS = 4_000;
 

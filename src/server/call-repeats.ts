@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { FairBudget } from "../../base/fair-budget.ts";
-import type { DispatchContext } from "../../engine/call/context.ts";
-import type { ToolExecution } from "../../engine/call/execution.ts";
-import { ToolDispatchEngine } from "../../engine/engine.ts";
-import { CanonicalJson } from "../../json/canonical.ts";
-import type { JsonValue } from "../../json/value.ts";
-import { checkDecision, type PolicyDecision } from "../../policy/decision.ts";
-import type { Principal } from "../../policy/principal.ts";
-import { notRepeatable, overloaded } from "../http/refusals.ts";
+import { FairBudget } from "../base/fair-budget.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import { ToolDispatchEngine } from "../engine/engine.ts";
+import { CanonicalJson } from "../json/canonical.ts";
+import type { JsonValue } from "../json/value.ts";
+import { checkDecision, type PolicyDecision } from "../policy/decision.ts";
+import type { Principal } from "../policy/principal.ts";
+import { notRepeatable, overloaded } from "./http/refusals.ts";
 
 /** The most calls that are repeated at once, and of one client. */
 const MAX_REPEATS = 4;

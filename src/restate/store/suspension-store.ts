@@ -7,11 +7,15 @@ import type {
   SuspensionStore,
 } from "../../programs/stores/suspension-store.ts";
 import type { StorePlace } from "../objects/object-keys.ts";
-import { mapSome } from "../store/map-some.ts";
-import { StoreClient } from "../store/store-client.ts";
-import { DEFAULT_TIMEOUT_MS, type RestateStoreOptions } from "../store/store-options.ts";
-import type { CallText, ProgramText } from "./program-handlers.ts";
-import { programIndexObject, programIndexObjects, programObject, templateObject } from "./program-objects.ts";
+import {
+  type CallText,
+  type ProgramText,
+  programIndexObject,
+  programIndexObjects,
+  programObject,
+  templateObject,
+} from "../objects/program-objects.ts";
+import { DEFAULT_TIMEOUT_MS, mapSome, type RestateStoreOptions, StoreClient } from "./store-client.ts";
 
 /**
  * Keeps suspended programs in virtual objects of Restate, which several servers can share: one of them takes a program. A
