@@ -3,7 +3,7 @@
 export type {
   ConfinedProgram,
   ConfinedProgramOptions,
-} from "../sandboxes/process/long-running/confined-program.ts";
+} from "../sandboxes/process/long-running/running-program.ts";
 
 // The contract of a sandbox
 

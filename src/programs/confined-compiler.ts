@@ -7,7 +7,7 @@ import { CollectedBytes } from "../base/collected-bytes.ts";
 import { resolveDependency } from "../base/package/resolve-dependency.ts";
 import { makeTemporaryDirectory } from "../base/temporary-directory.ts";
 import { race } from "../base/timers/race.ts";
-import type { ConfinedProgram } from "../sandboxes/process/long-running/confined-program.ts";
+import type { ConfinedProgram } from "../sandboxes/process/long-running/running-program.ts";
 import type { ProcessSandbox } from "../sandboxes/process/process-sandbox.ts";
 
 const FIRST_VERSION = 7;

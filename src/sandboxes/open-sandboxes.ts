@@ -14,7 +14,7 @@ import {
 import { AbandonedFunctions } from "./host/function-runner.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
 import type { MicrovmOptions } from "./microvm/open-microvm.ts";
-import type { ConfinedProgram, ConfinedProgramOptions } from "./process/long-running/confined-program.ts";
+import type { ConfinedProgram, ConfinedProgramOptions } from "./process/long-running/running-program.ts";
 import type { ProcessSandbox, ProcessSandboxOptions } from "./process/process-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorClientOptions } from "./remote/executor-client/credentials.ts";

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { race } from "../base/timers/race.ts";
-import type { LongRunningProgram } from "../sandboxes/process/long-running/confined-program.ts";
+import type { LongRunningProgram } from "../sandboxes/process/long-running/running-program.ts";
 import { KILL_GRACE_MS } from "../sandboxes/process/process-limits.ts";
 import type { AgentCalls } from "./agent-calls.ts";
 import type { AgentLog } from "./agent-log.ts";

@@ -9,7 +9,7 @@ import type { RuntimePolicy } from "../policy/policy.ts";
 import { checkPrincipal } from "../policy/principal.ts";
 import { ToolPreparationError } from "../sandboxes/contract/sandbox.ts";
 import type { Sandboxes } from "../sandboxes/open-sandboxes.ts";
-import type { LongRunningProgram } from "../sandboxes/process/long-running/confined-program.ts";
+import type { LongRunningProgram } from "../sandboxes/process/long-running/running-program.ts";
 import { startUnconfinedProgram } from "../sandboxes/process/long-running/unconfined-program.ts";
 import type { FsMode } from "../tool/supervised-agent.ts";
 import { canonicalCapabilities } from "./access/canonical-capabilities.ts";

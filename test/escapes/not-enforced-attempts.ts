@@ -1,4 +1,4 @@
-import type { NotEnforced } from "../../src/sandboxes/process/landlock/not-enforced.ts";
+import type { NotEnforced } from "../../src/sandboxes/process/process-report.ts";
 import { attemptNames } from "./attempt.ts";
 import { OTHERS } from "./attempts/others.ts";
 

@@ -3,8 +3,7 @@ import { isIP } from "node:net";
 import { basename } from "node:path";
 import { AddressRules } from "../../egress/checked-lookup.ts";
 import { addressesOf, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
-import { takenPlace } from "../../sandboxes/process/namespaces/taken-places.ts";
-import { OWN_LOOPBACK } from "../../sandboxes/process/network/own-loopback.ts";
+import { OWN_LOOPBACK, takenPlace } from "../../sandboxes/process/reserved.ts";
 
 /**
  * Says why no request can use a grant, and what to write in its place; `undefined` if some may.

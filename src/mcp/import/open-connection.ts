@@ -3,7 +3,7 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import type { Egress } from "../../egress/egress.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import type { LongRunningProgram } from "../../sandboxes/process/long-running/confined-program.ts";
+import type { LongRunningProgram } from "../../sandboxes/process/long-running/running-program.ts";
 import { McpConnection, type OpenTransport } from "../../sandboxes/remote/mcp-client/connection.ts";
 import { type HttpFetchOptions, httpFetch } from "../../sandboxes/remote/mcp-client/http/http-fetch.ts";
 import { HttpTransport } from "../../sandboxes/remote/mcp-client/http/http-transport.ts";

@@ -1,7 +1,7 @@
 import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { checkNetGrant, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
-import type { LongRunningLimits } from "../../sandboxes/process/long-running/confined-program.ts";
+import type { LongRunningLimits } from "../../sandboxes/process/long-running/running-program.ts";
 import type { McpAsk } from "../gateway/client-link.ts";
 import { checkOAuth, type OAuthOptions } from "../oauth/oauth-options.ts";
 

@@ -12,7 +12,7 @@ import { checkOutput } from "../contract/output.ts";
 import { outputProblem } from "../contract/output-bounds.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import { CollectedOutput, LineReader } from "../process/output/collected-output.ts";
+import { CollectedOutput, LineReader } from "../process/collected-output.ts";
 import { awaitLine } from "./control-lines.ts";
 import type { Machine, MachineEnd } from "./machine.ts";
 import { MICROVM_DEFAULTS } from "./microvm-limits.ts";

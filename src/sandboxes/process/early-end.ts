@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { formatDuration } from "../../base/units.ts";
-import type { Launched } from "./launcher.ts";
-import type { ProgramOutput } from "./output/program-output.ts";
+import { type Launched, STARTED } from "./launcher.ts";
 import type { EarlyEndTimes } from "./program.ts";
-import { STARTED } from "./start-words.ts";
+import type { ProgramOutput } from "./program-output.ts";
 
 /** How often it is looked, in the time after which a program counts as idle. */
 const LOOKS = 4;

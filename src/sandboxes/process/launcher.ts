@@ -5,9 +5,16 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import type { SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
+import type { ProxyListener } from "./call-network.ts";
 import type { Cgroup } from "./cgroups.ts";
-import type { ProxyListener } from "./network/proxy-listener.ts";
 import type { Program } from "./program.ts";
+
+/** What is written immediately before the program begins, or if it does not since its working directory is wrong. */
+export const STARTED = "s";
+
+export const NO_DIRECTORY = "n";
+
+export const OUTSIDE = "o";
 
 /** A way to launch programs that the kernel confines. */
 export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends AsyncDisposable {

@@ -4,11 +4,10 @@ import type { ProcessImplementation } from "../../tool/implementations/process-i
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
+import { type CallNetwork, withNetwork } from "./call-network.ts";
 import type { Cgroup } from "./cgroups.ts";
 import { EarlyEnd, earlyEndText, endedEarly } from "./early-end.ts";
-import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
-import { type CallNetwork, withNetwork } from "./network/call-network.ts";
-import { ProgramOutput } from "./output/program-output.ts";
+import { type GrantedFiles, type Launched, type Launcher, STARTED } from "./launcher.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { EarlyEndTimes, Program } from "./program.ts";
 import { ProgramEnd } from "./program-end.ts";
@@ -19,7 +18,7 @@ import {
   outcomeOfProgram,
   type StopCause,
 } from "./program-outcome.ts";
-import { STARTED } from "./start-words.ts";
+import { ProgramOutput } from "./program-output.ts";
 
 /** What a call of a program consists of. */
 export interface CallParts {

@@ -10,19 +10,35 @@ import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import { ownerOf, type SandboxTask } from "../contract/task.ts";
+import { CallNetwork } from "./call-network.ts";
 import { type Cgroup, Cgroups } from "./cgroups.ts";
-import { failedStart, unavailableStart } from "./failed-start.ts";
+import { LandlockLauncher } from "./landlock/landlock-launcher.ts";
 import type { GrantedFiles, Launcher } from "./launcher.ts";
-import type { ConfinedProgram, ConfinedProgramOptions } from "./long-running/confined-program.ts";
-import { type RunningProgram, startRunningProgram } from "./long-running/running-program.ts";
-import { CallNetwork } from "./network/call-network.ts";
-import { openLauncher } from "./open-launcher.ts";
+import {
+  type ConfinedProgram,
+  type ConfinedProgramOptions,
+  type RunningProgram,
+  startRunningProgram,
+} from "./long-running/running-program.ts";
+import { Bubblewrap } from "./namespaces/bubblewrap.ts";
 import { ProcessCall } from "./process-call.ts";
 import { defaultLimits, enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
 import { type EarlyEndTimes, type Program, programFor, shellCommand, timesOf } from "./program.ts";
-import { ProgramChanges } from "./program-changes.ts";
-import { lostProgram } from "./program-outcome.ts";
+import { failedStart, lostProgram, ProgramChanges, unavailableStart } from "./program-outcome.ts";
 import { ShellCommands } from "./shell/shell-commands.ts";
+
+/** A launcher, and why it is not the one that holds most. */
+interface OpenedLauncher {
+  readonly launcher: Launcher;
+  /** Why there are no namespaces, if they were not chosen. */
+  readonly fellBack?: string;
+}
+
+/** Those that hold more come first. */
+const LAUNCHERS: readonly (readonly [Isolation, (bubblewrap?: string) => Promise<Launcher>])[] = [
+  ["namespaces", (bubblewrap) => Bubblewrap.open(bubblewrap)],
+  ["landlock", () => LandlockLauncher.open()],
+];
 
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
 const CAPABILITIES: Readonly<Record<Isolation, ReadonlySet<CapabilityName>>> = {
@@ -246,4 +262,26 @@ function fallbackText(reason: string): string {
 
 function unavailable(detail: string): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+}
+
+/**
+ * Opens the launcher that confines programs with namespaces, or else the one with Landlock.
+ *
+ * @param required Only this one. Default: the first that works.
+ * @param bubblewrap Its absolute path.
+ * @throws {ToolPreparationError} if there is none. The message says why.
+ */
+export async function openLauncher(required?: Isolation, bubblewrap?: string): Promise<OpenedLauncher> {
+  const problems: string[] = [];
+  for (const [isolation, open] of LAUNCHERS) {
+    if (required !== undefined && required !== isolation) continue;
+    try {
+      const launcher = await open(bubblewrap);
+      const [fellBack] = problems;
+      return { launcher, ...(fellBack !== undefined && { fellBack }) };
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+  }
+  throw new ToolPreparationError(problems.join("; "));
 }

@@ -1,20 +1,83 @@
 import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
+import { type Changes, toChanges } from "../../tool/changes.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../tool/file-failure.ts";
+import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import type { Isolation } from "../../tool/isolation.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
+import { DirectorySnapshot, type SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
+import { DirectoryGrantError } from "../../workspace/root.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import type { CheckedOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { SandboxTask, TaskObserver } from "../contract/task.ts";
+import { readThrown } from "../contract/thrown-failure.ts";
+import type { CallNetwork } from "./call-network.ts";
 import type { Cgroup } from "./cgroups.ts";
 import { type EarlyEndCause, endedEarly } from "./early-end.ts";
-import { failedStart } from "./failed-start.ts";
-import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
-import type { CallNetwork } from "./network/call-network.ts";
-import type { ProgramOutput } from "./output/program-output.ts";
+import {
+  type GrantedFiles,
+  type Launched,
+  type Launcher,
+  NO_DIRECTORY,
+  OUTSIDE,
+  STARTED,
+} from "./launcher.ts";
 import type { Program } from "./program.ts";
-import { NO_DIRECTORY, OUTSIDE, STARTED } from "./start-words.ts";
+import type { ProgramOutput } from "./program-output.ts";
+
+/** Finds out what a program changes in the places that it can write to. */
+export class ProgramChanges {
+  readonly #isWanted: boolean;
+  readonly #program: Program;
+  readonly #places: readonly SnapshotPlace[];
+  readonly #observer: TaskObserver;
+  #before: DirectorySnapshot | undefined;
+
+  constructor(
+    { reportsChanges = false }: ProcessImplementation,
+    program: Program,
+    places: readonly SnapshotPlace[],
+    observer: TaskObserver,
+  ) {
+    this.#isWanted = reportsChanges;
+    this.#program = program;
+    this.#places = places;
+    this.#observer = observer;
+  }
+
+  /** Looks at the places before the program starts, if the tool asks for that. Never rejects. */
+  async begin(): Promise<void> {
+    if (!this.#isWanted || this.#places.length === 0) return;
+    this.#before = await this.#reported(() => DirectorySnapshot.take(this.#places));
+  }
+
+  /** Adds what was changed to the outcome of a program that has ended. Never rejects. */
+  async addTo(outcome: SandboxOutcome): Promise<SandboxOutcome> {
+    if (this.#before === undefined || outcome.mayStillRun || outcome.status === "unavailable") return outcome;
+    const before = this.#before;
+    const changes = await this.#reported(async () =>
+      this.#changes(before, await DirectorySnapshot.take(this.#places)),
+    );
+    return changes === undefined ? outcome : { ...outcome, changes };
+  }
+
+  #changes(before: DirectorySnapshot, after: DirectorySnapshot): Changes {
+    const { command, args } = this.#program;
+    return toChanges(before.changesTo(after), { command: [command, ...args].join(" ") });
+  }
+
+  /** Without a whole snapshot, what was changed is not known, which operators should know. */
+  async #reported<Found>(look: () => Promise<Found>): Promise<Found | undefined> {
+    try {
+      return await look();
+    } catch (error) {
+      this.#observer.log("warn", `What the program changes is not reported: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+}
 
 /** The exit code for a program that was ended for its CPU time: 128 + SIGXCPU. */
 const CPU_TIME_EXCEEDED = 152;
@@ -206,4 +269,17 @@ function madeText(path: string, movedTo: string | undefined): string {
   return movedTo === undefined
     ? `${made}: it could not be moved aside`
     : `${made}: it was moved to '${movedTo}'`;
+}
+
+/** The outcome of a call whose program did not start, since this was thrown. */
+export function failedStart(thrown: unknown): SandboxOutcome {
+  return { status: "failed", ...readThrown(thrown), effect: "none", used: { wallTimeMs: 0 } };
+}
+
+/** The outcome of a call whose program could not be given its files, or not be launched. Only what the model can act on reaches it. */
+export function unavailableStart(thrown: unknown): SandboxOutcome {
+  const { detail } = describeThrown(thrown);
+  if (thrown instanceof DirectoryGrantError && thrown.modelText !== undefined)
+    return { ...failedStart(new ToolFailure("permission_denied", thrown.modelText)), detail };
+  return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }

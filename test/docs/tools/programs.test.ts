@@ -10,7 +10,7 @@ import { allow } from "../../../src/policy/decision.ts";
 import { loadPolicyFile } from "../../../src/policy/file/load.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { NOT_ENFORCED } from "../../../src/sandboxes/process/landlock/not-enforced.ts";
+import { NOT_ENFORCED } from "../../../src/sandboxes/process/process-report.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
 
 const DOCS = readFileSync(new URL("../../../docs/programs.md", import.meta.url), "utf8");

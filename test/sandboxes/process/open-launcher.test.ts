@@ -4,7 +4,7 @@ import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { allow, ask, type PolicyDecision } from "../../../src/policy/decision.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { openLauncher } from "../../../src/sandboxes/process/open-launcher.ts";
+import { openLauncher } from "../../../src/sandboxes/process/process-sandbox.ts";
 import { landlockUnavailable, unavailable } from "./availability.ts";
 
 const NONE = "/nonexistent/bwrap";

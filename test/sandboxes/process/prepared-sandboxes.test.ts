@@ -9,8 +9,7 @@ import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { Bubblewrap } from "../../../src/sandboxes/process/namespaces/bubblewrap.ts";
 import { GrantedMounts } from "../../../src/sandboxes/process/namespaces/granted-mounts.ts";
-import type { PreparedSandbox } from "../../../src/sandboxes/process/namespaces/prepared-sandbox.ts";
-import { SandboxPool } from "../../../src/sandboxes/process/namespaces/sandbox-pool.ts";
+import { type PreparedSandbox, SandboxPool } from "../../../src/sandboxes/process/namespaces/sandbox-pool.ts";
 import { unavailable } from "./availability.ts";
 import { runProgram } from "./run-program.ts";
 

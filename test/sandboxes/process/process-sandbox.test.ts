@@ -23,7 +23,7 @@ import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { Hierarchy } from "../../../src/sandboxes/process/cgroups.ts";
 import { Cgroups } from "../../../src/sandboxes/process/cgroups.ts";
-import { REFUSED } from "../../../src/sandboxes/process/seccomp/system-calls.ts";
+import { REFUSED } from "../../../src/sandboxes/process/seccomp-system-calls.ts";
 import { unavailable } from "./availability.ts";
 
 const sandboxes = await openSandboxes();

@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { entryFile } from "../../../base/entry-file.ts";
-import { NODE_OPTIONS } from "../../process/landlock/node-options.ts";
+import { NODE_OPTIONS } from "../../process/landlock/launch-plan.ts";
 import { buildInitramfs } from "../guest/initramfs.ts";
 import type { MachineBackend, SavedMachine } from "../machine.ts";
 import { machineBytes } from "../microvm-limits.ts";

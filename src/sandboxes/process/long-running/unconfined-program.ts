@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { isBuiltin } from "node:module";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { entryFile } from "../../../base/entry-file.ts";
-import { closeOf, exitOf } from "../child-end.ts";
-import { NODE_OPTIONS } from "../landlock/node-options.ts";
+import { NODE_OPTIONS } from "../landlock/launch-plan.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
+import { closeOf, exitOf } from "../program-pipes.ts";
 import type { GuardedProgram, GuardReport } from "./child/guard.ts";
-import type { LongRunningEnd, LongRunningProgram } from "./confined-program.ts";
+import type { LongRunningEnd, LongRunningProgram } from "./running-program.ts";
 
 /** A program that is started without confinement: it can do everything that this process can. */
 export interface UnconfinedProgramOptions {

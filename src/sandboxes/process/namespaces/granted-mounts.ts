@@ -20,8 +20,8 @@ import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
 import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { FileUse, GrantedFiles } from "../launcher.ts";
+import { takenPlace } from "../reserved.ts";
 import { SHOWN_DIRECTORIES } from "./system-files.ts";
-import { takenPlace } from "./taken-places.ts";
 
 /** Where a directory is seen whose grant does not say where: a program needs the root for its system directories. */
 export const DEFAULT_DIRECTORY = "/workspace";

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { beginning } from "../../../base/text.ts";
-import type { LongRunningEnd, LongRunningProgram } from "../../process/long-running/confined-program.ts";
+import type { LongRunningEnd, LongRunningProgram } from "../../process/long-running/running-program.ts";
 import { LineSplitter, LineTooLongError } from "./line-splitter.ts";
 import type { Notify } from "./notice.ts";
 import { Rate } from "./rate.ts";

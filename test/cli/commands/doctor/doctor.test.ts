@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
-import { NOT_ENFORCED } from "../../../../src/sandboxes/process/landlock/not-enforced.ts";
+import { NOT_ENFORCED } from "../../../../src/sandboxes/process/process-report.ts";
 import { unavailable as noMicrovm } from "../../../sandboxes/microvm/availability.ts";
 import { ISOLATIONS, landlockUnavailable, unavailable } from "../../../sandboxes/process/availability.ts";
 import { createFolder, sandgate } from "../../sandgate.ts";

@@ -8,7 +8,7 @@ import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type {
   ConfinedProgram,
   ConfinedProgramOptions,
-} from "../../../../src/sandboxes/process/long-running/confined-program.ts";
+} from "../../../../src/sandboxes/process/long-running/running-program.ts";
 import { ISOLATIONS } from "../availability.ts";
 
 const directory = realpathSync(mkdtempSync(join(tmpdir(), "sandgate-confined-")));

@@ -5,7 +5,7 @@
  */
 import { constants, openSync, readFileSync, readlinkSync, writeSync } from "node:fs";
 import { DIRECTORY_FLAGS, fdPath } from "../../../../workspace/paths/fd-path.ts";
-import { NO_DIRECTORY, OUTSIDE, STARTED } from "../../start-words.ts";
+import { NO_DIRECTORY, OUTSIDE, STARTED } from "../../launcher.ts";
 import type { LaunchPlan } from "../launch-plan.ts";
 import {
   addressOf,
@@ -17,8 +17,24 @@ import {
   succeed,
   systemCall,
 } from "./c-library.ts";
-import { dropPrivileges } from "./privileges.ts";
 import { confine } from "./ruleset.ts";
+
+const PR_CAPBSET_DROP = 24;
+
+const PR_SET_SECUREBITS = 28;
+
+const PR_SET_NO_NEW_PRIVS = 38;
+
+const PR_CAP_AMBIENT = 47;
+
+const PR_CAP_AMBIENT_CLEAR_ALL = 4;
+
+/** SECBIT_NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, and the lock of each of them and of KEEP_CAPS. */
+const LOCKED_BITS = 0b1110_1111;
+
+const CAPABILITY_VERSION = 0x20080522;
+
+const KEYCTL_JOIN_SESSION_KEYRING = 1;
 
 const PLAN_FD = 3;
 const STARTED_FD = 4;
@@ -97,4 +113,23 @@ function setLimit(resource: number, soft: number, hard: number): void {
   limit.writeBigUInt64LE(BigInt(soft), 0);
   limit.writeBigUInt64LE(BigInt(hard), 8);
   succeed(`setrlimit ${resource}`, systemCall("prlimit", 0, resource, addressOf(limit), 0));
+}
+
+/**
+ * Gives up all capabilities, so that root is only the owner of its files, and what a program could gain by executing
+ * another one. Joins a new session keyring.
+ */
+function dropPrivileges(): void {
+  succeed("no_new_privs", prctl(PR_SET_NO_NEW_PRIVS, 1));
+  // Fails for users who have no keyrings, such as where the kernel has none.
+  systemCall("keyctl", KEYCTL_JOIN_SESSION_KEYRING, 0);
+  // These fail for users who have no capabilities to give up.
+  systemCall("setgroups", 0, 0);
+  for (let capability = 0; capability < 64; capability++) prctl(PR_CAPBSET_DROP, capability);
+  prctl(PR_SET_SECUREBITS, LOCKED_BITS);
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL);
+  const header = Buffer.alloc(8);
+  header.writeUInt32LE(CAPABILITY_VERSION, 0);
+  const none = Buffer.alloc(24);
+  succeed("capset", systemCall("capset", addressOf(header), addressOf(none)));
 }

@@ -4,17 +4,24 @@ import { StringDecoder } from "node:string_decoder";
 import type {
   ProcessImplementation,
   ProgramCompletion,
-} from "../../../tool/implementations/process-implementation.ts";
-import { shorten } from "../../contract/failure-text.ts";
-import type { MemoryLease } from "../../contract/guest-memory.ts";
-import { MeteredOutput } from "../../contract/metered-output.ts";
-import type { ResourceUse } from "../../contract/outcome.ts";
-import { type CheckedOutput, checkOutput, checkReturned } from "../../contract/output.ts";
-import { outputProblem } from "../../contract/output-bounds.ts";
-import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
-import { PROCESS_DEFAULTS } from "../process-limits.ts";
-import { CollectedOutput, LineReader } from "./collected-output.ts";
-import { Ends, leftOutNote, Tail, type TruncatedText, wholeStart } from "./ends.ts";
+} from "../../tool/implementations/process-implementation.ts";
+import { shorten } from "../contract/failure-text.ts";
+import type { MemoryLease } from "../contract/guest-memory.ts";
+import { MeteredOutput } from "../contract/metered-output.ts";
+import type { ResourceUse } from "../contract/outcome.ts";
+import { type CheckedOutput, checkOutput, checkReturned } from "../contract/output.ts";
+import { outputProblem } from "../contract/output-bounds.ts";
+import type { SandboxTask, TaskObserver } from "../contract/task.ts";
+import {
+  CollectedOutput,
+  Ends,
+  LineReader,
+  leftOutNote,
+  Tail,
+  type TruncatedText,
+  wholeStart,
+} from "./collected-output.ts";
+import { PROCESS_DEFAULTS } from "./process-limits.ts";
 
 /** The most bytes of both outputs together that are retained. */
 const MAX_KEPT_BYTES = 1_024 * 1_024;

@@ -1,14 +1,14 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { openSandboxes, type Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
+import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type {
   ProcessImplementation,
   ProgramCompletion,
-} from "../../../../src/tool/implementations/process-implementation.ts";
-import { landlockUnavailable, unavailable } from "../availability.ts";
-import { type ProgramCall, runProgram } from "../run-program.ts";
-import { ShellScene } from "../shell/shell-scene.ts";
+} from "../../../src/tool/implementations/process-implementation.ts";
+import { landlockUnavailable, unavailable } from "./availability.ts";
+import { type ProgramCall, runProgram } from "./run-program.ts";
+import { ShellScene } from "./shell/shell-scene.ts";
 
 interface Case extends Omit<ProgramCall, "program"> {
   readonly program?: Partial<ProcessImplementation>;

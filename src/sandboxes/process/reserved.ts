@@ -1,3 +1,6 @@
+/** Hosts that are the program itself, for which it does not use the proxy. */
+export const OWN_LOOPBACK: readonly string[] = ["localhost", "127.0.0.1", "::1"];
+
 /** Where nothing can be shown to a program, as the system's own files are there. */
 const TAKEN = [
   "/bin",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { candidatesFor } from "../../../../src/sandboxes/process/cgroups.ts";
+import { candidatesFor } from "../../../src/sandboxes/process/cgroups.ts";
 
 const V1 = `35 30 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
 36 30 0:32 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
-import type { Isolation } from "../../../tool/isolation.ts";
-import { ARCHITECTURES, REFUSED, REFUSED_WITHOUT_NAMESPACES } from "./system-calls.ts";
+import type { Isolation } from "../../tool/isolation.ts";
+import { ARCHITECTURES, REFUSED, REFUSED_WITHOUT_NAMESPACES } from "./seccomp-system-calls.ts";
 
 /** Opcodes of classic BPF (linux/filter.h) that a seccomp filter needs. */
 const LOAD = 0x20;
