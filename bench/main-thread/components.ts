@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
-import { sectionBytes, u32Bytes } from "../../src/sandboxes/wasm/core-module/binary-writer.ts";
+import { sectionBytes, u32Bytes } from "../../src/sandboxes/wasm/core-module/binary.ts";
 import { inspectComponent } from "../../src/sandboxes/wasm/tools/inspect-component.ts";
 import { WasmSandbox } from "../../src/sandboxes/wasm/wasm-sandbox.ts";
 import type { StallCase } from "./turn-meter.ts";

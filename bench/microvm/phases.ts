@@ -7,14 +7,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { awaitLine } from "../../src/sandboxes/microvm/control-lines.ts";
+import { awaitLine, startMessage } from "../../src/sandboxes/microvm/control-port.ts";
 import type { Machine, SavedMachine } from "../../src/sandboxes/microvm/machine.ts";
 import { rehearse } from "../../src/sandboxes/microvm/machine-pool.ts";
 import { reportReader } from "../../src/sandboxes/microvm/microvm-call.ts";
 import { MICROVM_DEFAULTS } from "../../src/sandboxes/microvm/microvm-limits.ts";
 import { QemuBackend } from "../../src/sandboxes/microvm/qemu/qemu-backend.ts";
 import { defaultCacheDirectory } from "../../src/sandboxes/microvm/qemu/state-cache.ts";
-import { startMessage } from "../../src/sandboxes/microvm/start-message.ts";
 
 const TEXT = '{"text":"hello"}\n';
 

@@ -6,7 +6,7 @@ import {
 } from "quickjs-emscripten";
 import { compileEngine, MIN_MEMORY_BYTES } from "../../src/sandboxes/quickjs/engine/engine-binary.ts";
 import { EngineInstance } from "../../src/sandboxes/quickjs/engine/engine-instance.ts";
-import { loadGuest, startGuest } from "../../src/sandboxes/quickjs/thread/guest.ts";
+import { loadGuest, startGuest } from "../../src/sandboxes/quickjs/thread/step-end.ts";
 import { INPUT_TEXT } from "../setting.ts";
 
 /** The work of one of our threads for a call, without the thread: restores the tool's snapshot and calls it. */

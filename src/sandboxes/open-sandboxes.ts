@@ -13,13 +13,13 @@ import {
 } from "./contract/sandbox.ts";
 import { AbandonedFunctions } from "./host/function-runner.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
-import type { MicrovmOptions } from "./microvm/open-microvm.ts";
+import type { MicrovmOptions } from "./microvm/microvm-sandbox.ts";
 import type { ConfinedProgram, ConfinedProgramOptions } from "./process/long-running/running-program.ts";
 import type { ProcessSandbox, ProcessSandboxOptions } from "./process/process-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorClientOptions } from "./remote/executor-client/credentials.ts";
 import { AbandonedThreads } from "./threads/abandoned-threads.ts";
-import type { ForeignPool } from "./threads/task-pool.ts";
+import type { ForeignPool } from "./threads/pool-task.ts";
 import type { WorkerPool, WorkerPoolOptions } from "./threads/worker-pool.ts";
 
 const SANDBOXES_NAMES: OptionNames<SandboxesOptions> = {
@@ -200,7 +200,7 @@ class LazySandboxes implements Sandboxes {
           memory,
         ),
       microvm: async () =>
-        (await import("./microvm/open-microvm.ts")).openMicrovm(options.microvm, maxWaitMs, memory),
+        (await import("./microvm/microvm-sandbox.ts")).openMicrovm(options.microvm, maxWaitMs, memory),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress: await openEgress(),

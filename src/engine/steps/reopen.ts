@@ -1,6 +1,6 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { isWithinGrant } from "../../policy/grant/within.ts";
-import { suspensionProblem } from "../../sandboxes/contract/suspension-problem.ts";
+import { suspensionProblem } from "../../sandboxes/contract/suspension.ts";
 import type { EngineState, ReopenedSuspension } from "../call/suspension.ts";
 import { suspensionRefusedText } from "../errors.ts";
 import type { PlacedCall } from "../in-flight/state.ts";

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import { toTerminalLines } from "../../rendering/lines.ts";
 import { render } from "../../rendering/render.ts";
 import { joinShown, shown, toLine } from "../../rendering/shown.ts";
-import type { McpAskedRequest, McpCallLink } from "../../sandboxes/remote/mcp-client/questions/call-link.ts";
+import type { McpAskedRequest, McpCallLink } from "../../sandboxes/remote/mcp-client/questions/open-calls.ts";
 import type { McpCallIdentity, McpProgress } from "../../tool/implementations/mcp-implementation.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import { MAX_FORM_CHARS } from "../server/runs/forms.ts";

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import type { ListedOffers, OfferKind } from "../../sandboxes/remote/mcp-client/list/list-offers.ts";
+import type { ListedOffers, OfferKind } from "../../sandboxes/remote/mcp-client/lists.ts";
 
 /** The longest URI, URI template or name, in characters. */
 const MAX_ID = 8_192;

@@ -5,9 +5,13 @@ import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { LongRunningProgram } from "../../sandboxes/process/long-running/running-program.ts";
 import { McpConnection, type OpenTransport } from "../../sandboxes/remote/mcp-client/connection.ts";
-import { type HttpFetchOptions, httpFetch } from "../../sandboxes/remote/mcp-client/http/http-fetch.ts";
-import { HttpTransport } from "../../sandboxes/remote/mcp-client/http/http-transport.ts";
-import { MessageRoom, type ReservedBytes } from "../../sandboxes/remote/mcp-client/http/message-room.ts";
+import {
+  type HttpFetchOptions,
+  httpFetch,
+  MessageRoom,
+  type ReservedBytes,
+} from "../../sandboxes/remote/mcp-client/http-fetch.ts";
+import { HttpTransport } from "../../sandboxes/remote/mcp-client/http-transport.ts";
 import type { OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { ServerAsks } from "../../sandboxes/remote/mcp-client/questions/asked-requests.ts";
 import type { Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";

@@ -1,7 +1,7 @@
 import type { Node } from "acorn";
 import { escapePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { type SyntaxNode, walk } from "../../sandboxes/quickjs/syntax-tree.ts";
+import { type SyntaxNode, walk } from "../../sandboxes/quickjs/parse-program.ts";
 import type { CodePosition, KnownInput, ToolUse } from "./checked-code.ts";
 
 /** What is nested deeper, and what comes after so many values, counts as unknown. */

@@ -1,5 +1,5 @@
 import type { Node, Program } from "acorn";
-import type { SyntaxNode } from "../../sandboxes/quickjs/syntax-tree.ts";
+import type { SyntaxNode } from "../../sandboxes/quickjs/parse-program.ts";
 import { formOf, withoutEnd } from "../../sandboxes/quickjs/thread/program-form.ts";
 import { TypeStrippingError, typeStripperIsBroken } from "../../sandboxes/quickjs/thread/type-stripper.ts";
 import type { TaskThread } from "../../sandboxes/threads/thread-message.ts";

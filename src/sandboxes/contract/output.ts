@@ -1,8 +1,25 @@
 import { types } from "node:util";
+import type { JsonBounds } from "../../json/bounds.ts";
 import { type BigNumbers, parseAnswer } from "../../json/parse-answer.ts";
 import { copyPlain, type PlainCopy } from "../../json/plain-copy.ts";
 import { escapePointer } from "../../json/pointer.ts";
+import { locateRefusal } from "../../json/refusal.ts";
 import { type JsonValue, JsonValueError } from "../../json/value.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "./outcome.ts";
+
+/**
+ * Bounds of a guest's output, besides its bytes. Reading a value takes the process time: 1 MiB can contain 350,000
+ * empty arrays, or 60,000 objects with different names, which take 60 ms.
+ */
+const OUTPUT_BOUNDS: JsonBounds = Object.freeze({
+  length: Number.POSITIVE_INFINITY,
+  values: 100_000,
+  members: 100_000,
+  names: 5_000,
+});
+
+/** Outputs up to this length are too small to take long. */
+const MAX_UNSCANNED_LENGTH = 64 * 1_024;
 
 /** A checked output of a tool: a new, deeply frozen value, or the reason why the output is refused. */
 export type CheckedOutput = {
@@ -218,5 +235,30 @@ function tryCopy(value: unknown): PlainCopy | undefined {
   } catch {
     // A getter threw: `encodeOutput` reports it.
     return undefined;
+  }
+}
+
+/**
+ * Returns why an output is refused because of its structure; `undefined` if it is accepted. Called in the guest's
+ * thread, so that the process parses only what it can parse quickly.
+ *
+ * @param text The output as JSON text.
+ */
+export function outputProblem(text: string): string | undefined {
+  if (text.length <= MAX_UNSCANNED_LENGTH) return undefined;
+  const refusal = locateRefusal(text, OUTPUT_BOUNDS, "structure");
+  return refusal && `Tool returned an invalid output: ${refusal.reason}`;
+}
+
+/** Returns the outcome of a task whose output was checked. The output's size is added to `before`. */
+export function outcomeOf(checked: CheckedOutput, effect: CallEffect, before: ResourceUse): SandboxOutcome {
+  const used: ResourceUse = { ...before, outputBytes: checked.outputBytes };
+  switch (checked.status) {
+    case "completed":
+      return { status: "completed", effect, used, output: checked.output };
+    case "limit_exceeded":
+      return { status: "limit_exceeded", effect, used, limit: checked.limit };
+    case "failed":
+      return { status: "failed", effect, used, message: checked.message, userVisible: true };
   }
 }

@@ -1,4 +1,10 @@
+import { SandgateError } from "../../base/sandgate-error.ts";
 import type { JsonObject } from "../../json/value.ts";
+
+/** Thrown if a suspended call cannot go on in its sandbox. The message is for the model. */
+export class SuspensionError extends Error {
+  override readonly name = "SuspensionError";
+}
 
 /** A task that waits, as bytes from which it can go on in another process. Only its sandbox reads `heap` and `state`. */
 export interface SuspendedTask {
@@ -54,4 +60,17 @@ export interface TaskSuspension {
   resume(): Promise<void>;
   /** Returns the bytes of the template with this digest; `undefined` if they are not stored. */
   template(digest: string): Promise<Uint8Array | undefined>;
+}
+
+/** Returns why a suspended call cannot go on, for the model: what a store says may name hosts and files. */
+export function suspensionProblem(thrown: unknown): string {
+  const isForModel =
+    thrown instanceof SuspensionError ||
+    (thrown instanceof SandgateError && thrown.code === "suspension_refused");
+  return isForModel ? thrown.message : "the store of programs failed";
+}
+
+/** Whether a call cannot go on since another process has it. */
+export function isTaken(thrown: unknown): boolean {
+  return thrown instanceof SandgateError && "reason" in thrown && thrown.reason === "taken";
 }

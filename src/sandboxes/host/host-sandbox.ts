@@ -16,7 +16,7 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { StagedFiles } from "../contract/staged-changes.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import type { CallFiles } from "./files/call-files.ts";
+import type { CallFiles } from "./files/host-files.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
 import { AbandonedFunctions, FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner, ModuleRunnerOptions } from "./module-runner.ts";
@@ -140,7 +140,7 @@ export class HostSandbox implements Sandbox {
   }
 
   async #loadFiles(): Promise<CallFiles> {
-    const { CallFiles } = await import("./files/call-files.ts");
+    const { CallFiles } = await import("./files/host-files.ts");
     this.#files ??= new CallFiles();
     return this.#files;
   }

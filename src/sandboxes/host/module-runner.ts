@@ -5,15 +5,13 @@ import { freezeJson } from "../../json/value.ts";
 import type { HostModule } from "../../tool/implementations/host-implementation.ts";
 import { logsFileAccess } from "../../tool/implementations/implementations.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
-import { checkOutput } from "../contract/output.ts";
-import { outcomeOf } from "../contract/output-outcome.ts";
+import { checkOutput, outcomeOf } from "../contract/output.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { ThrownFailure } from "../contract/thrown-failure.ts";
 import { AbandonedThreads } from "../threads/abandoned-threads.ts";
-import { callerOf, type PoolOutcome } from "../threads/pool-task.ts";
+import { callerOf, type ForeignPool, type PoolOutcome, type TaskPool } from "../threads/pool-task.ts";
 import { notEnded, notRun, timesOf } from "../threads/task-outcome.ts";
-import type { ForeignPool, TaskPool } from "../threads/task-pool.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 

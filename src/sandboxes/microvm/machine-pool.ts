@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import { FairQueue, type QueueOwner } from "../../base/fair-queue.ts";
-import { awaitLine } from "./control-lines.ts";
+import { awaitLine, startMessage } from "./control-port.ts";
 import { GUEST_DIRECTORY, MESSAGE, READY_LINE } from "./guest/first-process.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MICROVM_DEFAULTS, machineBytes, toolMemory } from "./microvm-limits.ts";
-import { startMessage } from "./start-message.ts";
 
 interface Waiting {
   readonly owner: QueueOwner;

@@ -4,19 +4,15 @@ import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import { shorten } from "../contract/failure-text.ts";
-import { grantedVariables } from "../contract/granted-variables.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
-import { MeteredOutput } from "../contract/metered-output.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
-import { checkOutput } from "../contract/output.ts";
-import { outputProblem } from "../contract/output-bounds.ts";
-import { outcomeOf } from "../contract/output-outcome.ts";
+import { checkOutput, outcomeOf, outputProblem } from "../contract/output.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import { CollectedOutput, LineReader } from "../process/collected-output.ts";
-import { awaitLine } from "./control-lines.ts";
+import { CollectedOutput, LineReader, MeteredOutput } from "../process/collected-output.ts";
+import { grantedVariables } from "../process/program.ts";
+import { awaitLine, startMessage } from "./control-port.ts";
 import type { Machine, MachineEnd } from "./machine.ts";
 import { MICROVM_DEFAULTS } from "./microvm-limits.ts";
-import { startMessage } from "./start-message.ts";
 
 /** How a program ended, as its machine reports it. Untrusted, like everything from a machine. */
 interface Report {

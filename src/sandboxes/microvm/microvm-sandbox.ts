@@ -14,6 +14,9 @@ import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MachinePool, type MachinePoolBounds } from "./machine-pool.ts";
 import { MicrovmCall } from "./microvm-call.ts";
 import { MICROVM_DEFAULTS, MICROVM_LIMITS } from "./microvm-limits.ts";
+import type { Accelerator } from "./qemu/command-line.ts";
+import { QemuBackend } from "./qemu/qemu-backend.ts";
+import { defaultCacheDirectory } from "./qemu/state-cache.ts";
 
 /** Every program can read the clock and draw random bytes, whether they are granted or not. */
 const CAPABILITIES: ReadonlySet<CapabilityName> = new Set(["env", "clock", "random"]);
@@ -22,7 +25,7 @@ const CAPABILITIES: ReadonlySet<CapabilityName> = new Set(["env", "clock", "rand
  * Runs programs with a kernel of their own: each call in a virtual machine that was restored for it, has no network and
  * ends with it. Linux on x86-64 only.
  */
-export class MicrovmSandbox implements Sandbox {
+class MicrovmSandbox implements Sandbox {
   readonly mode = "microvm";
   readonly capabilities: ReadonlySet<CapabilityName> = CAPABILITIES;
   readonly defaults: ResourceLimits = MICROVM_DEFAULTS;
@@ -131,6 +134,54 @@ const CANCELLED: SandboxOutcome = Object.freeze({
   effect: "none",
   used: Object.freeze({ wallTimeMs: 0 }),
 });
+
+/** Default of {@link MicrovmOptions.memoryBytes}: four machines of the least size. */
+const DEFAULT_MEMORY_BYTES = 1_024 * 1_024 * 1_024;
+
+/** Options of the sandbox `microvm`. */
+export interface MicrovmOptions {
+  /**
+   * The file of the machines' kernel, from Debian's package `linux-image-cloud-amd64`. Its modules are in
+   * `../lib/modules`. Default: the newest `/boot/vmlinuz-*-cloud-amd64`.
+   */
+  readonly kernel?: string;
+  /**
+   * How machines run: by the processor (`kvm`), translated by QEMU (`tcg`), or with KVM if a machine boots with it
+   * (`auto`), which is tried once. Default: `"auto"`.
+   */
+  readonly accelerator?: Accelerator | "auto";
+  /** How many machines are kept ready for the next calls. They count towards `memoryBytes`. Default: 1. */
+  readonly ready?: number;
+  /**
+   * Bytes of memory that all machines take together; a call waits for it in its turn, up to `workers.maxWaitMs`. A machine
+   * takes 224 MiB or more.
+   * Default: 1 GiB.
+   */
+  readonly memoryBytes?: number;
+  /** Where booted machines are saved; only this user may have access. Default: `sandgate/microvm` in the user's cache directory. */
+  readonly cacheDirectory?: string;
+}
+
+/**
+ * Opens the sandbox `microvm`. Nothing is looked for or started before the first tool is prepared.
+ *
+ * @param maxWaitMs How long a call waits for the memory of its machine, in ms.
+ * @param memory Where outputs have to have room. Default: one of its own.
+ */
+export function openMicrovm(
+  {
+    kernel,
+    accelerator = "auto",
+    ready = 1,
+    memoryBytes = DEFAULT_MEMORY_BYTES,
+    cacheDirectory = defaultCacheDirectory(),
+  }: MicrovmOptions = {},
+  maxWaitMs?: number,
+  memory?: GuestMemory,
+): MicrovmSandbox {
+  const backend = new QemuBackend({ kernel, accelerator, cacheDirectory });
+  return new MicrovmSandbox(backend, { ready, memoryBytes }, maxWaitMs, memory);
+}
 
 function neverBegan(waitedMs: number): SandboxOutcome {
   const detail = "no memory for a virtual machine became free";

@@ -9,8 +9,7 @@ import { DirectorySnapshot, type SnapshotPlace } from "../../workspace/directory
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
 import { DirectoryGrantError } from "../../workspace/root.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
-import type { CheckedOutput } from "../contract/output.ts";
-import { outcomeOf } from "../contract/output-outcome.ts";
+import { type CheckedOutput, outcomeOf } from "../contract/output.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import { readThrown } from "../contract/thrown-failure.ts";
 import type { CallNetwork } from "./call-network.ts";

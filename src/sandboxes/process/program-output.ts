@@ -7,16 +7,15 @@ import type {
 } from "../../tool/implementations/process-implementation.ts";
 import { shorten } from "../contract/failure-text.ts";
 import type { MemoryLease } from "../contract/guest-memory.ts";
-import { MeteredOutput } from "../contract/metered-output.ts";
 import type { ResourceUse } from "../contract/outcome.ts";
-import { type CheckedOutput, checkOutput, checkReturned } from "../contract/output.ts";
-import { outputProblem } from "../contract/output-bounds.ts";
+import { type CheckedOutput, checkOutput, checkReturned, outputProblem } from "../contract/output.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import {
   CollectedOutput,
   Ends,
   LineReader,
   leftOutNote,
+  MeteredOutput,
   Tail,
   type TruncatedText,
   wholeStart,

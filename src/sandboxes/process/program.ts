@@ -8,7 +8,6 @@ import type {
 } from "../../tool/implementations/process-implementation.ts";
 import type { ProgramContext } from "../../tool/program-context.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
-import { grantedVariables } from "../contract/granted-variables.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
 /** The most bytes of the arguments and variables of a program together. */
@@ -193,4 +192,18 @@ function nameOf(pointer: string): string {
 /** The program does not start. */
 function refusal(message: string): ToolFailure {
   return new ToolFailure("validation_error", message, { effect: "none" });
+}
+
+/**
+ * Returns the environment variables of this process that a grant names, as far as they are set.
+ *
+ * @param names Default: none.
+ */
+export function grantedVariables(names: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }

@@ -1,8 +1,7 @@
 import { describeThrown } from "../../base/thrown.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
-import { checkOutput } from "../contract/output.ts";
-import { outcomeOf } from "../contract/output-outcome.ts";
-import { suspensionProblem } from "../contract/suspension-problem.ts";
+import { checkOutput, outcomeOf } from "../contract/output.ts";
+import { suspensionProblem } from "../contract/suspension.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded, notRun } from "../threads/task-outcome.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";

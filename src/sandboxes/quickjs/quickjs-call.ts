@@ -14,16 +14,22 @@ import { notResumed, notStarted, readQuickJsOutcome } from "./outcome.ts";
 import { type EndedWait, PendingRequests } from "./pending-requests.ts";
 import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
 import { newRandomState } from "./random-state.ts";
-import { type Positions, translateFrames } from "./source-maps/positions.ts";
+import { type Positions, translateFrames } from "./source-maps.ts";
 import { type CallState, readCallState, writeCallState } from "./suspension/call-state.ts";
 import { engineBuild } from "./suspension/engine-build.ts";
 import { GuestWaits, type WaitRefusal } from "./suspension/guest-waits.ts";
 import { templateBytes } from "./suspension/stored-template.ts";
 import type { SuspendedParts } from "./suspension/waiting-guest.ts";
-import type { FoundTemplate } from "./template/template-store.ts";
+import type { FoundTemplate } from "./template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
-import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
-import type { QuickJsAnswer, QuickJsArtifact, QuickJsTask } from "./thread/thread-task.ts";
+import {
+  decodeOutcome,
+  encodeTask,
+  type QuickJsAnswer,
+  type QuickJsArtifact,
+  type QuickJsTask,
+  type WireAnswer,
+} from "./thread/thread-task.ts";
 
 const NOTHING: readonly never[] = [];
 

@@ -10,8 +10,7 @@ import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
-import type { SuspendedTask, TaskSuspension } from "../contract/suspension.ts";
-import { SuspensionError } from "../contract/suspension-problem.ts";
+import { type SuspendedTask, SuspensionError, type TaskSuspension } from "../contract/suspension.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import type { OpenEgress } from "../guest-services/http-service.ts";
 import { callerOf } from "../threads/pool-task.ts";
@@ -27,15 +26,16 @@ import {
 } from "./quickjs-limits.ts";
 import { engineBuild, otherBuildText } from "./suspension/engine-build.ts";
 import { readTemplate } from "./suspension/stored-template.ts";
-import { loadTemplate, type TemplateCall } from "./template/template-loader.ts";
 import {
   type FoundTemplate,
   isKindFor,
+  loadTemplate,
   type Template,
+  type TemplateCall,
   TemplateStore,
   templateKind,
-} from "./template/template-store.ts";
-import { ToolSource } from "./template/tool-source.ts";
+} from "./template-store.ts";
+import { ToolSource } from "./tool-source.ts";
 
 /** The longest stack frame in which a position is looked for, in characters. */
 const MAX_FRAME_LENGTH = 1_024;

@@ -1,7 +1,6 @@
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
-import { checkOutput } from "../contract/output.ts";
-import { outcomeOf } from "../contract/output-outcome.ts";
+import { checkOutput, outcomeOf } from "../contract/output.ts";
 import type { ServiceUse } from "../guest-services/call-services.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded, notRun, timesOf } from "../threads/task-outcome.ts";

@@ -2,6 +2,7 @@ import { encodedGuardedFiles } from "../../base/guarded-files.ts";
 import { awaitTurn } from "../../base/turns.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { ownerOf as ownerOfTask, type SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
@@ -13,7 +14,23 @@ import type { CappedComponent } from "./component/component.ts";
 import type { WasiGrant } from "./host/wasi/grant.ts";
 import { readWasmOutcome } from "./outcome.ts";
 import type { WasmAnswer, WasmTask } from "./thread/thread-task.ts";
-import { WASM_DEFAULTS } from "./wasm-limits.ts";
+
+const MIB = 1_024 * 1_024;
+
+/** Default limits, for those that a grant does not set. All of them are enforced. */
+export const WASM_DEFAULTS: Required<
+  Omit<ResourceLimits, "stackBytes" | "cpuMs" | "processes" | "processMemoryBytes" | "waitTimeMs">
+> = Object.freeze({
+  wallTimeMs: 30_000,
+  memoryBytes: 64 * MIB,
+  outputBytes: MIB,
+  logLines: 1_000,
+  nestedCalls: 16,
+  fileBytes: 16 * MIB,
+  netBytes: 16 * MIB,
+});
+
+const ENFORCED = Object.keys(WASM_DEFAULTS) as readonly LimitName[];
 
 /** Only `netBytes` limits a body. Every request that was sent may have had an effect, whatever its method. */
 const HTTP_RULES: HttpRules = Object.freeze({
@@ -130,4 +147,9 @@ function readGrant({
   });
   const { frozenClock, randomSeed } = replay;
   return { env: variables, clock, random, frozenClock, randomSeed };
+}
+
+/** Returns the first limit that this sandbox cannot enforce, if there is one. */
+export function unenforceableLimit(limits: ResourceLimits): LimitName | undefined {
+  return firstLimitBesides(limits, ENFORCED);
 }

@@ -21,8 +21,7 @@ import { GUEST_CALL, GUEST_INTERFACE, isGuestCall } from "./exports/guest-interf
 import { argumentsSchema, NoJsonError } from "./exports/json-schema.ts";
 import type { ComponentFunction } from "./linking/link-plan.ts";
 import { memoryExceeded, unavailable } from "./outcome.ts";
-import { type ReadyTool, runWasmCall } from "./wasm-call.ts";
-import { unenforceableLimit, WASM_DEFAULTS } from "./wasm-limits.ts";
+import { type ReadyTool, runWasmCall, unenforceableLimit, WASM_DEFAULTS } from "./wasm-call.ts";
 
 /** How many exports an error message lists. */
 const MAX_NAMED = 20;

@@ -9,8 +9,7 @@ import type {
   SuspendedCall,
   WaitingCall,
 } from "../../engine/call/suspension.ts";
-import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
-import { isTaken } from "../../sandboxes/contract/suspension-problem.ts";
+import { isTaken, type SuspendedTask, type SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 
 /** The suspended programs of one message. What waits when the process ends goes on in the next one. */

@@ -1,5 +1,9 @@
-import { CORE_SECTION } from "../../../src/sandboxes/wasm/core-module/binary-reader.ts";
-import { nameBytes, sectionBytes, u32Bytes } from "../../../src/sandboxes/wasm/core-module/binary-writer.ts";
+import {
+  CORE_SECTION,
+  nameBytes,
+  sectionBytes,
+  u32Bytes,
+} from "../../../src/sandboxes/wasm/core-module/binary.ts";
 
 /** Code of WebAssembly in its binary form. */
 export type Code = readonly number[];

@@ -1,4 +1,4 @@
-import { u32Bytes } from "../../../src/sandboxes/wasm/core-module/binary-writer.ts";
+import { u32Bytes } from "../../../src/sandboxes/wasm/core-module/binary.ts";
 import { IMMEDIATE, IMMEDIATES, PREFIXED } from "../../../src/sandboxes/wasm/core-module/instructions.ts";
 import { type Code, coreModule, VALUE_TYPES } from "./core-module.ts";
 

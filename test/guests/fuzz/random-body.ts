@@ -1,4 +1,4 @@
-import { u32Bytes } from "../../../src/sandboxes/wasm/core-module/binary-writer.ts";
+import { u32Bytes } from "../../../src/sandboxes/wasm/core-module/binary.ts";
 import { INSTRUCTION } from "../../../src/sandboxes/wasm/core-module/instructions.ts";
 import { type Code, FUNCTIONS, I32, I64 } from "./core-module.ts";
 import { get, type Opcode, set } from "./opcodes.ts";

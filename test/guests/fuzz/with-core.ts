@@ -1,5 +1,4 @@
-import { BinaryReader } from "../../../src/sandboxes/wasm/core-module/binary-reader.ts";
-import { sectionBytes } from "../../../src/sandboxes/wasm/core-module/binary-writer.ts";
+import { BinaryReader, sectionBytes } from "../../../src/sandboxes/wasm/core-module/binary.ts";
 
 /** The id of a component's section with a core module. */
 const CORE_MODULE = 1;

@@ -1,7 +1,7 @@
 import { FILE_OPERATIONS } from "../../../src/sandboxes/quickjs/thread/file-operations.ts";
+import { FORMATTER_METHODS } from "../../../src/sandboxes/quickjs/thread/formatters.ts";
 import { MESSAGE_KINDS } from "../../../src/sandboxes/quickjs/thread/guest-message.ts";
-import { FORMATTER_METHODS } from "../../../src/sandboxes/quickjs/thread/web/formatters.ts";
-import { WEB_OPERATIONS } from "../../../src/sandboxes/quickjs/thread/web/services.ts";
+import { WEB_OPERATIONS } from "../../../src/sandboxes/quickjs/thread/web-services.ts";
 
 /** Messages whose operations are named one by one. */
 const NAMED_ONE_BY_ONE: ReadonlySet<unknown> = new Set(["s", "w"]);

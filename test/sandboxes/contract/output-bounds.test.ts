@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { outputProblem } from "../../../src/sandboxes/contract/output-bounds.ts";
+import { outputProblem } from "../../../src/sandboxes/contract/output.ts";
 
 const list = (count: number, item: (index: number) => string): string =>
   `[${Array.from({ length: count }, (_, index) => item(index)).join(",")}]`;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { microvmAvailability } from "../../../src/sandboxes/microvm/availability.ts";
-import { findKernel } from "../../../src/sandboxes/microvm/guest/kernel.ts";
+import { findKernel } from "../../../src/sandboxes/microvm/guest/initramfs.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { unavailable } from "./availability.ts";
 

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { awaitLine } from "../../../src/sandboxes/microvm/control-lines.ts";
+import { awaitLine } from "../../../src/sandboxes/microvm/control-port.ts";
 
 const isEnd = (line: string): true | undefined => (line === "token end" ? true : undefined);
 

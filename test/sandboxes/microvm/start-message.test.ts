@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { startMessage } from "../../../src/sandboxes/microvm/control-port.ts";
 import { MESSAGE, START_MESSAGE_BYTES } from "../../../src/sandboxes/microvm/guest/first-process.ts";
-import { startMessage } from "../../../src/sandboxes/microvm/start-message.ts";
 
 const START = { token: "f".repeat(32), env: {}, memoryBytes: 1_000, processes: 3 };
 

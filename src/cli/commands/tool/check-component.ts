@@ -5,7 +5,7 @@ import { shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import type { Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
-import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
+import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { GUEST_CALL } from "../../../sandboxes/wasm/exports/guest-interface.ts";
 import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";

@@ -6,9 +6,8 @@ import { allow } from "../../../policy/decision.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
-import { findWhatIsMissing } from "../../../sandboxes/quickjs/check/check-tool.ts";
+import { findWhatIsMissing, scriptNeeds } from "../../../sandboxes/quickjs/check/check-tool.ts";
 import type { Finding } from "../../../sandboxes/quickjs/check/finding.ts";
-import { scriptNeeds } from "../../../sandboxes/quickjs/template/script-needs.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,

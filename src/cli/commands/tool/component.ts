@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { PACKAGE_FOLDER } from "../../../base/package-folder.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
-import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
+import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { newComponent } from "../../../sandboxes/wasm/tools/new-component.ts";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";

@@ -18,7 +18,7 @@ import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
-import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
+import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import { guardModule } from "../../config/guard-code.ts";
 import { guardOwnCode } from "../../config/guard-packages.ts";

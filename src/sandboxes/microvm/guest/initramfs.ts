@@ -1,8 +1,60 @@
+import { accessSync, constants, readdirSync } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
-import { join } from "node:path";
-import { FIRST_PROCESS, GUEST_DIRECTORY } from "./first-process.ts";
-import { INIT_SCRIPT } from "./init-script.ts";
-import { type Kernel, readModules } from "./kernel.ts";
+import { basename, dirname, join } from "node:path";
+import { MICROVM_DEFAULTS } from "../microvm-limits.ts";
+import { FIRST_PROCESS, GROUP, GUEST_DIRECTORY, PEAK_FILE } from "./first-process.ts";
+
+/** The kernel modules of the ports, in the order in which they must be loaded, by their paths below `drivers`. */
+const PORT_MODULES: readonly string[] = [
+  "virtio/virtio_ring",
+  "virtio/virtio",
+  "virtio/virtio_pci_modern_dev",
+  "virtio/virtio_pci_legacy_dev",
+  "virtio/virtio_pci",
+  "char/virtio_console",
+];
+
+/** A script for the shell of busybox, which sets up the machine and becomes its first process. */
+const INIT_SCRIPT: string = `#!/${GUEST_DIRECTORY}/busybox sh
+b=/${GUEST_DIRECTORY}/busybox
+group=${GROUP}
+unset TERM
+export PATH=/bin
+
+$b mount -t devtmpfs -o nosuid,noexec none /dev
+$b mount -t proc -o nosuid,nodev,noexec none /proc
+$b mount -t sysfs -o ro,nosuid,nodev,noexec none /sys
+$b mount -t tmpfs -o nosuid,nodev,mode=1777 none /tmp
+$b mount -t tmpfs -o nosuid,nodev,noexec,mode=0700 none \${b%/*}/run
+$b mount -t cgroup2 none \${group%/*}
+echo '+memory +pids' >\${group%/*}/cgroup.subtree_control
+$b mkdir $group
+echo 1 >$group/memory.oom.group
+echo ${MICROVM_DEFAULTS.memoryBytes} >$group/memory.max
+echo ${MICROVM_DEFAULTS.processes} >$group/pids.max
+# Kernels before 5.19 do not have it.
+if [ -e $group/memory.peak ]; then $b ln -s $group/memory.peak ${PEAK_FILE}; else echo none >${PEAK_FILE}; fi
+echo 0 >/proc/sys/user/max_user_namespaces
+for module in /${GUEST_DIRECTORY}/modules/*; do $b insmod $module; done
+$b --install -s /bin 2>/dev/null
+until [ -c /dev/vport0p4 ]; do $b usleep 10000; done
+# Reading would find an end before the host is connected; writing waits for it.
+for port in 1 2 3 4; do echo >/dev/vport0p$port; done
+$b mount -o remount,ro /
+cd /tmp
+exec /${GUEST_DIRECTORY}/first-process
+`;
+
+const KERNEL_NAME = /^vmlinuz-(\d[\w.+~-]*-cloud-amd64)$/;
+
+/** Where Debian's package has kernels. */
+const BOOT_DIRECTORY = "/boot";
+
+/** A kernel, and the directory with its modules. */
+export interface Kernel {
+  readonly file: string;
+  readonly modules: string;
+}
 
 /** One file, directory or link of an archive. */
 type ArchiveEntry =
@@ -148,4 +200,59 @@ function record(path: string, inode: number, mode: number, data: Uint8Array): re
 
 function padding(length: number): Buffer {
   return Buffer.alloc(-length & 3);
+}
+
+/**
+ * Finds the kernel of the machines.
+ *
+ * @param file The file of a kernel, named as in Debian's package, with its modules in `../lib/modules`. Default: the newest
+ *   `/boot/vmlinuz-*-cloud-amd64`.
+ * @throws {Error} if there is none that can be read. The message says what to install.
+ */
+export function findKernel(file: string | undefined): Kernel {
+  const found = file ?? newestKernel();
+  if (found === undefined) {
+    throw new Error(
+      `there is no kernel ${BOOT_DIRECTORY}/vmlinuz-*-cloud-amd64: install linux-image-cloud-amd64, ` +
+        "or name one with the option 'kernel'",
+    );
+  }
+  const [, version] = KERNEL_NAME.exec(basename(found)) ?? [];
+  if (version === undefined)
+    throw new Error(`the kernel '${found}' is not named vmlinuz-VERSION-cloud-amd64`);
+  const modules = join(dirname(found), "..", "lib", "modules", version, "kernel", "drivers");
+  for (const path of [found, modules]) {
+    try {
+      accessSync(path, constants.R_OK);
+    } catch {
+      throw new Error(`'${path}' of the kernel cannot be read`);
+    }
+  }
+  return { file: found, modules };
+}
+
+function newestKernel(): string | undefined {
+  let names: string[];
+  try {
+    names = readdirSync(BOOT_DIRECTORY);
+  } catch {
+    return undefined;
+  }
+  const newest = names
+    .filter((name) => KERNEL_NAME.test(name))
+    .sort((a, b) => a.localeCompare(b, "en", { numeric: true }))
+    .at(-1);
+  return newest && join(BOOT_DIRECTORY, newest);
+}
+
+/** Reads the modules of the ports, compressed or not: busybox reads both. */
+async function readModules({ modules }: Kernel): Promise<readonly { name: string; data: Buffer }[]> {
+  return Promise.all(
+    PORT_MODULES.map(async (path) => {
+      const plain = `${basename(path)}.ko`;
+      const data = await readFile(join(modules, `${path}.ko`)).catch(() => undefined);
+      if (data !== undefined) return { name: plain, data };
+      return { name: `${plain}.xz`, data: await readFile(join(modules, `${path}.ko.xz`)) };
+    }),
+  );
 }

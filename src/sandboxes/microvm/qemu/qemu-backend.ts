@@ -12,7 +12,6 @@ import { NODE_OPTIONS } from "../../process/landlock/launch-plan.ts";
 import { buildInitramfs } from "../guest/initramfs.ts";
 import type { MachineBackend, SavedMachine } from "../machine.ts";
 import { machineBytes } from "../microvm-limits.ts";
-import { type Boot, bootAndSave, devicesOf } from "./boot.ts";
 import {
   type Accelerator,
   bootOptions,
@@ -26,7 +25,7 @@ import {
 import type { CommandLine } from "./confinement.ts";
 import { loadState } from "./monitor.ts";
 import { findQemuFiles, type QemuFiles } from "./qemu-files.ts";
-import { QemuMachine } from "./qemu-machine.ts";
+import { type Boot, bootAndSave, devicesOf, QemuMachine } from "./qemu-machine.ts";
 import { StateCache } from "./state-cache.ts";
 
 /** What a {@link QemuSavedMachine} consists of. */

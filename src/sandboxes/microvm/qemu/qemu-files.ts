@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { promisify } from "node:util";
-import { BUSYBOX } from "../guest/initramfs.ts";
-import { findKernel, type Kernel } from "../guest/kernel.ts";
+import { BUSYBOX, findKernel, type Kernel } from "../guest/initramfs.ts";
 import { Confinement } from "./confinement.ts";
 
 /** Where Debian's package qemu-system-x86 has its program. */

@@ -1,7 +1,6 @@
 import type { Identifier, Node, Program } from "acorn";
 import { analyze, type Reference, type Scope } from "eslint-scope";
-import { loadAcorn } from "../load-acorn.ts";
-import { type SyntaxNode, walk } from "../syntax-tree.ts";
+import { loadAcorn, type SyntaxNode, walk } from "../parse-program.ts";
 import { importedName, importProblem } from "../thread/module-names.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,25 +1,20 @@
 import { readFileSync } from "node:fs";
 import type { WebGroup } from "./globals.ts";
-import { LOG_VALUES_SOURCE } from "./log-values.ts";
 import { LOSS_SOURCE } from "./loss.ts";
 import { BLOB_SOURCE } from "./web/blob.ts";
 import { CLONE_SOURCE } from "./web/clone.ts";
-import { COMPRESSION_SOURCE } from "./web/compression.ts";
-import { CONSOLE_SOURCE } from "./web/console.ts";
+import { CONSOLE_SOURCE, LOG_VALUES_SOURCE } from "./web/console.ts";
 import { CRYPTO_SOURCE } from "./web/crypto.ts";
-import { ENCODING_SOURCE } from "./web/encoding.ts";
-import { ERRORS_SOURCE } from "./web/errors.ts";
+import { ENCODING_SOURCE, TEXT_STREAMS_SOURCE } from "./web/encoding.ts";
 import { ES2026_SOURCE } from "./web/es2026.ts";
 import { EVENTS_SOURCE } from "./web/events.ts";
 import { FETCH_SOURCE } from "./web/fetch.ts";
 import { FILES_SOURCE } from "./web/files.ts";
-import { GLOBAL_SOURCE } from "./web/global.ts";
-import { HOST_SOURCE } from "./web/host.ts";
+import { GLOBAL_SOURCE, TIMERS_SOURCE } from "./web/global.ts";
+import { ERRORS_SOURCE, HOST_SOURCE } from "./web/host.ts";
 import { INTL_SOURCE } from "./web/intl.ts";
-import { TEXT_STREAMS_SOURCE } from "./web/text-streams.ts";
-import { TIMERS_SOURCE } from "./web/timers.ts";
+import { COMPRESSION_SOURCE, webStreamsFile } from "./web/streams.ts";
 import { URL_SOURCE } from "./web/url.ts";
-import { webStreamsFile } from "./web-streams-file.ts";
 
 /** The sources of groups: functions that receive the driver's functions and return what the group defines, by name. */
 const SOURCES: Readonly<Record<Exclude<WebGroup, "streams">, string>> = {

@@ -4,7 +4,83 @@ import type {
   JSValuePointer,
   QuickJSFFI,
 } from "quickjs-emscripten";
-import type { CappedMemory } from "./capped-memory.ts";
+
+import { PAGE_BYTES } from "./engine-binary.ts";
+
+/** The functions that the engine calls while a guest runs. */
+export interface GuestHost {
+  /** Called about every 10,000 steps of the guest; `true` interrupts it. */
+  isOver(): boolean;
+  /** The guest's clock: milliseconds since the epoch. */
+  now(): number;
+  /**
+   * Receives a message of the guest, and returns the reply, if there is one. Must not throw.
+   *
+   * @param bytes The bytes beside the text; absent if there are none.
+   */
+  receive(text: string, bytes?: Uint8Array): string | Uint8Array | undefined;
+  /** Returns the name of a module that another one imports. Must not throw: the engine would ignore the error. */
+  resolveModule(importer: string, specifier: string): string;
+  /** Returns the source of a module; throws if it does not exist. */
+  loadModule(name: string): string;
+}
+
+/** The host of an instance that has no guest yet. */
+export const NO_HOST: GuestHost = {
+  isOver: () => false,
+  now: () => Date.now(),
+  receive: () => undefined,
+  resolveModule: (_importer, specifier) => specifier,
+  loadModule: () => {
+    throw new Error("imports are not available before a tool is loaded");
+  },
+};
+
+/** The most memory that a 32-bit engine can address. */
+const MAX_MEMORY_BYTES = 2_147_483_648;
+
+/**
+ * A linear memory that cannot grow beyond its cap. The engine's own memory limit can be exceeded
+ * (quickjs-emscripten issues 255 and 271). It also records refused growth, which the engine reports in too many
+ * different ways to rely on.
+ */
+export class CappedMemory extends WebAssembly.Memory {
+  /** How often the guest tried to exceed its cap. */
+  refusals = 0;
+  readonly #initialBytes: number;
+
+  constructor(initialBytes: number, maxBytes: number) {
+    super({
+      initial: initialBytes / PAGE_BYTES,
+      maximum: Math.floor(Math.min(maxBytes, MAX_MEMORY_BYTES) / PAGE_BYTES),
+    });
+    this.#initialBytes = initialBytes;
+  }
+
+  override grow(pages: number): number {
+    try {
+      return super.grow(pages);
+    } catch (error) {
+      this.refusals++;
+      throw error;
+    }
+  }
+
+  /** Whether the guest tried to exceed its cap. */
+  get refused(): boolean {
+    return this.refusals > 0;
+  }
+
+  /** The size of the linear memory in bytes, used or not. */
+  get bytes(): number {
+    return this.buffer.byteLength;
+  }
+
+  /** Whether it still has its initial size, and never refused to grow. */
+  get isPristine(): boolean {
+    return !this.refused && this.bytes === this.#initialBytes;
+  }
+}
 
 /** The parts of an engine instance that are needed to call functions in it. */
 export interface EngineInterface {

@@ -11,13 +11,31 @@ import {
 } from "quickjs-emscripten";
 import { DRIVER_NAME, DRIVER_SOURCE } from "../driver/driver.ts";
 import { groupSource } from "../driver/group-source.ts";
-import { CappedMemory } from "./capped-memory.ts";
-import { DriverCalls } from "./driver-calls.ts";
+import { CappedMemory, DriverCalls, type GuestHost, NO_HOST } from "./driver-calls.ts";
 import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
-import { confineImports } from "./engine-imports.ts";
-import { type GuestHost, NO_HOST } from "./guest-host.ts";
-import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
-import { resumeGuestIn, type SuspendedGuest, suspendGuest } from "./suspended-guest.ts";
+import {
+  heapEnd,
+  restoreSnapshot,
+  resumeGuestIn,
+  type Snapshot,
+  type SuspendedGuest,
+  suspendGuest,
+  takeSnapshot,
+} from "./suspended-guest.ts";
+
+/** The clock of the engine, which depends on the call that runs. */
+interface EngineClock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+type ImportedFunction = (...args: never[]) => unknown;
+
+const ERRNO_BADF = 8;
+
+const UTC = Buffer.from("UTC\0");
+
+const MS_PER_DAY = 86_400_000;
 
 /** Loads the library's files, which it would otherwise load for the first instance. */
 export async function loadEngineLibrary(): Promise<void> {
@@ -303,4 +321,52 @@ function nextRandomState(state: bigint): bigint {
   let next = state ^ (state >> 12n);
   next = BigInt.asUintN(64, next ^ (next << 25n));
   return next ^ (next >> 27n);
+}
+
+/**
+ * Replaces those of emscripten's imports that would give access to this process: its exit, timers, console, time zone
+ * and locale. The minified names are those of the only build that is loaded.
+ */
+function confineImports(
+  imports: WebAssembly.Imports,
+  memory: WebAssembly.Memory,
+  clock: EngineClock,
+): WebAssembly.Imports {
+  const confined: Record<string, ImportedFunction> = {
+    // emscripten_date_now
+    p: () => clock.now(),
+    // _localtime_js and _tzset_js: always UTC, since results must not depend on the host's time zone.
+    m: (seconds: bigint, tm: number) => writeUtc(new Int32Array(memory.buffer, tm, 10), Number(seconds)),
+    n: (timezone: number, daylight: number, name: number, daylightName: number) => {
+      const view = new DataView(memory.buffer);
+      view.setInt32(timezone, 0, true);
+      view.setInt32(daylight, 0, true);
+      for (const at of [name, daylightName]) new Uint8Array(memory.buffer).set(UTC, at);
+    },
+    // proc_exit
+    r: () => {
+      throw new WebAssembly.RuntimeError("the engine exited");
+    },
+    // _setitimer_js, environ_get and environ_sizes_get
+    j: () => 0,
+    e: () => 0,
+    f: (count: number, bytes: number) => {
+      const view = new DataView(memory.buffer);
+      view.setInt32(count, 0, true);
+      view.setInt32(bytes, 0, true);
+      return 0;
+    },
+    // fd_write: output is dropped; the error that the engine throws has the reason for an abort.
+    c: () => ERRNO_BADF,
+  };
+  return { a: { ...imports["a"], ...(confined as WebAssembly.ModuleImports) } };
+}
+
+/** Fills a `struct tm`: seconds, minutes, hours, day, month, year, week day, day of the year, DST, offset. */
+function writeUtc(tm: Int32Array, seconds: number): void {
+  const date = new Date(seconds * 1_000);
+  const year = date.getUTCFullYear();
+  const dayOfYear = Math.floor((date.getTime() - Date.UTC(year, 0, 1)) / MS_PER_DAY);
+  tm.set([date.getUTCSeconds(), date.getUTCMinutes(), date.getUTCHours(), date.getUTCDate()], 0);
+  tm.set([date.getUTCMonth(), year - 1_900, date.getUTCDay(), dayOfYear, 0, 0], 4);
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { CallEffect } from "../../contract/outcome.ts";
-import { SuspensionError } from "../../contract/suspension-problem.ts";
+import { SuspensionError } from "../../contract/suspension.ts";
 import type { EarlierUse } from "../../guest-services/tool-service.ts";
 import type { LogBudget } from "../../threads/thread-log.ts";
 import type { FileUse } from "../thread/external-access.ts";

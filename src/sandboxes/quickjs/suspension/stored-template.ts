@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import type { SuspendedTemplate } from "../../contract/suspension.ts";
-import { SuspensionError } from "../../contract/suspension-problem.ts";
+import { type SuspendedTemplate, SuspensionError } from "../../contract/suspension.ts";
 import { DATA_END, HEAP_START, MIN_MEMORY_BYTES, PAGE_BYTES } from "../engine/engine-binary.ts";
-import type { Snapshot } from "../engine/snapshot.ts";
+import type { Snapshot } from "../engine/suspended-guest.ts";
 
 /** Bytes before the anchor: the size of the memory, and the length of the anchor. */
 const HEAD_BYTES = 8;

@@ -1,6 +1,5 @@
 import { describeThrown } from "../../../base/thrown.ts";
-import type { SuspendedTask, TaskSuspension } from "../../contract/suspension.ts";
-import { SuspensionError } from "../../contract/suspension-problem.ts";
+import { type SuspendedTask, SuspensionError, type TaskSuspension } from "../../contract/suspension.ts";
 import { DATA_END, HEAP_START, MIN_MEMORY_BYTES, PAGE_BYTES } from "../engine/engine-binary.ts";
 import { BLOCK_BYTES, releaseGuest, type SuspendedGuest, sizeOf } from "../engine/suspended-guest.ts";
 import type { TemplateBytes } from "./stored-template.ts";

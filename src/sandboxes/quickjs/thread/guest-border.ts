@@ -5,7 +5,7 @@ import { type Location, locate } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
 import type { ServiceError } from "../../guest-services/service-request.ts";
 import type { ThreadLog } from "../../threads/thread-log.ts";
-import type { GuestHost } from "../engine/guest-host.ts";
+import type { GuestHost } from "../engine/driver-calls.ts";
 import type { GuestProgram } from "../guest-program.ts";
 import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
@@ -13,7 +13,7 @@ import { isWithinBounds, MAX_PIECE_LENGTH, type MessageKind, parseMessage } from
 import { ModuleNames } from "./module-names.ts";
 import { RequestValidator } from "./request-validator.ts";
 import type { MissingModule, QuickJsTask, WireReply } from "./thread-task.ts";
-import { answerWebApi, type WebScope } from "./web/services.ts";
+import { answerWebApi, type WebScope } from "./web-services.ts";
 
 /** The most files and directories that a call can create: each takes disk space even if it is empty. */
 const MAX_CREATED = 10_000;

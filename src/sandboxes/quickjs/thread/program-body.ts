@@ -1,6 +1,5 @@
 import type { Node, Program } from "acorn";
-import { type SyntaxNode, walk } from "../syntax-tree.ts";
-import { parsed, positioned, SCRIPT } from "./parse-program.ts";
+import { parsed, positioned, SCRIPT, type SyntaxNode, walk } from "../parse-program.ts";
 
 /** The function that takes promises which the program leaves behind, and which are awaited at its end. */
 const LATER = "$later";

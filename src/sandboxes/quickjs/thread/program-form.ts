@@ -1,7 +1,6 @@
 import type { Program } from "acorn";
 import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
-import { type SyntaxNode, walk } from "../syntax-tree.ts";
-import { parsed, positioned, SCRIPT } from "./parse-program.ts";
+import { parsed, positioned, SCRIPT, type SyntaxNode, walk } from "../parse-program.ts";
 import {
   BodyChanges,
   type Edit,

@@ -1,12 +1,65 @@
 import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
+import { type ToolFailureCode, toolFailureCode } from "../../../tool/tool-failure.ts";
 import type { ServiceError, ServiceRequest } from "../../guest-services/service-request.ts";
+import type { PoolOutcome } from "../../threads/pool-task.ts";
 import type { LogBudget } from "../../threads/thread-log.ts";
-import type { Snapshot } from "../engine/snapshot.ts";
-import type { SuspendedGuest } from "../engine/suspended-guest.ts";
+import { DRIVER_NAME } from "../driver/driver.ts";
+import type { Snapshot, SuspendedGuest } from "../engine/suspended-guest.ts";
 import type { GuestProgram } from "../guest-program.ts";
-import type { Positions } from "../source-maps/positions.ts";
+import type { Positions } from "../source-maps.ts";
 import type { ExternalAccess, FileUse } from "./external-access.ts";
-import type { GuestFailure } from "./guest-failure.ts";
+
+/**
+ * A step as it is sent to a thread. It is an array, because cloning the keys of an object would take longer than
+ * cloning the values. The first step of a call is represented by its input.
+ */
+export type WireTask = readonly [...BareTask, access?: ExternalAccess | undefined, toolNames?: string];
+
+/** A step of a call that is granted neither files nor the network. */
+type BareTask = readonly [
+  step: string | QuickJsTask["step"],
+  owner: string,
+  wallTimeMs: number,
+  memoryBytes: number,
+  outputBytes: number,
+  logLines: number,
+  logBytes: number,
+  nestedLeft: number,
+  nestedGranted: number,
+  frozenClock: number | undefined,
+  randomState: bigint | undefined,
+];
+
+/** An answer as it is sent back. An output is represented by its text. */
+export type WireAnswer = readonly [...BareAnswer, files?: FileUse];
+
+type BareAnswer = readonly [
+  end: string | QuickJsEnd,
+  memoryBytes: number,
+  hitMemoryCap: boolean,
+  logLines: number,
+  logBytes: number,
+];
+
+/** The most errors that are reported with one: its causes, and the errors of an `AggregateError`. */
+const MAX_RELATED = 8;
+
+/**
+ * The longest text in which the driver can report a failure: four strings of 8,192 characters, and two of 2,048 and
+ * short ones for each related error, all written as `\uXXXX`.
+ */
+const MAX_LENGTH: number = (4 * 8_192 + MAX_RELATED * (2 * 2_048 + 256)) * 6 + 64;
+
+/** A guest's failure, as reported by the driver. Untrusted: the guest can make the driver report anything. */
+interface GuestFailure {
+  readonly message: string;
+  /** Name, message and the guest's stack, for the operator. */
+  readonly detail: string;
+  /** The `code` of the thrown object, if it is one that a tool can give. */
+  readonly code?: ToolFailureCode;
+  /** Whether the message can be shown to users: it is Sandgate's own, or its object has such a code. */
+  readonly userVisible: boolean;
+}
 
 /**
  * What a thread needs to start calls of a tool. The engine comes with it, not with the thread: threads start while the
@@ -136,4 +189,87 @@ export interface NestedAllowance {
   readonly left: number;
   /** The total number of calls, for messages; 0 if the grant gives no tools. */
   readonly granted: number;
+}
+
+/** Parses the driver's `[name, message, stack, code, ...related]`. Anything else becomes a failure without a message. */
+export function readGuestFailure(text: string): GuestFailure {
+  const [name = "", message = "", stack = "", given = "", ...related] = parseStrings(text);
+  const code = toolFailureCode(given);
+  const detail = [`${name}: ${message}`, ...[stack, ...related].flatMap(guestLines)].join("\n");
+  return { message, detail, code, userVisible: code === given };
+}
+
+/** Returns the lines of a stack without those of the driver, which do not help the tool's author. */
+export function guestLines(stack: string): readonly string[] {
+  return stack.split("\n").filter((line) => line.trim() !== "" && !line.includes(DRIVER_NAME));
+}
+
+function parseStrings(text: string): readonly string[] {
+  if (text.length > MAX_LENGTH) return [];
+  try {
+    const parts: unknown = JSON.parse(text);
+    return Array.isArray(parts)
+      ? parts.slice(0, 4 + MAX_RELATED).map((part) => (typeof part === "string" ? part : ""))
+      : [];
+  } catch {
+    return [];
+  }
+}
+
+export function encodeTask(task: QuickJsTask): WireTask {
+  const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, access, frozenClock, toolNames } =
+    task;
+  const isStart = step.kind === "start";
+  const wire: BareTask = [
+    isStart ? step.input : step,
+    owner,
+    wallTimeMs,
+    memoryBytes,
+    outputBytes,
+    log.lines,
+    log.bytes,
+    nested.left,
+    nested.granted,
+    frozenClock,
+    isStart ? step.randomState : undefined,
+  ];
+  if (toolNames !== undefined) return [...wire, access, toolNames];
+  return access === undefined ? wire : [...wire, access];
+}
+
+export function decodeTask(wire: WireTask): QuickJsTask {
+  const [step, owner, wallTimeMs, memoryBytes, outputBytes, lines, bytes, left, granted] = wire;
+  const { 9: frozenClock, 10: randomState = 1n, 11: access, 12: toolNames } = wire;
+  return {
+    step: typeof step === "string" ? { kind: "start", input: step, randomState } : step,
+    owner,
+    wallTimeMs,
+    memoryBytes,
+    outputBytes,
+    log: { lines, bytes },
+    nested: { left, granted },
+    access,
+    frozenClock,
+    toolNames,
+  };
+}
+
+export function encodeAnswer(
+  end: QuickJsEnd,
+  { memoryBytes, hitMemoryCap, log, files }: Omit<QuickJsAnswer, keyof QuickJsEnd>,
+): WireAnswer {
+  const text = end.status === "returned" ? end.text : end;
+  const wire: BareAnswer = [text, memoryBytes, hitMemoryCap, log.lines, log.bytes];
+  return files === undefined ? wire : [...wire, files];
+}
+
+/** Decodes the outcome of a step in a thread. */
+export function decodeOutcome(outcome: PoolOutcome<WireAnswer>): PoolOutcome<QuickJsAnswer> {
+  if (outcome.status !== "returned") return outcome;
+  return { ...outcome, result: decodeAnswer(outcome.result) };
+}
+
+function decodeAnswer([end, memoryBytes, hitMemoryCap, lines, bytes, files]: WireAnswer): QuickJsAnswer {
+  const measured = { memoryBytes, hitMemoryCap, log: { lines, bytes }, files };
+  return typeof end === "string" ? { status: "returned", text: end, ...measured } : { ...end, ...measured };
 }

@@ -3,15 +3,31 @@ import { ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 import { MIN_MEMORY_BYTES } from "../engine/engine-binary.ts";
 import { EngineInstance, loadEngineLibrary } from "../engine/engine-instance.ts";
-import type { Snapshot } from "../engine/snapshot.ts";
-import { buffersOf, releaseGuest, sizeOf } from "../engine/suspended-guest.ts";
-import { loadAcorn } from "../load-acorn.ts";
-import { type GuestEnd, loadGuest, resumeGuest, startGuest, wakeGuest } from "./guest.ts";
+import { buffersOf, releaseGuest, type Snapshot, sizeOf } from "../engine/suspended-guest.ts";
+import { loadAcorn } from "../parse-program.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { withProgramForm } from "./program-form.ts";
-import { brokenEnd, endOfStep, locateEnd, timeoutEnd } from "./step-end.ts";
-import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
-import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
+import {
+  brokenEnd,
+  endOfStep,
+  type GuestEnd,
+  loadGuest,
+  locateEnd,
+  resumeGuest,
+  startGuest,
+  timeoutEnd,
+  wakeGuest,
+} from "./step-end.ts";
+import {
+  decodeTask,
+  encodeAnswer,
+  type LoadStep,
+  type QuickJsArtifact,
+  type QuickJsEnd,
+  type QuickJsTask,
+  type WireAnswer,
+  type WireTask,
+} from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
 
 /** The most instances that a thread keeps: one for each combination of memory size and cap. */

@@ -1,5 +1,71 @@
 import { freezeJson, isJsonObject, type JsonValue } from "../../../json/value.ts";
-import { findSecretsIn } from "./find-secrets-in.ts";
+
+/** An encoding in which a peer can repeat a text: how each encoded character is written, and what it stands for. */
+interface Encoding {
+  /** Whether a text can have encoded characters, which is cheaper to find out than what they are. */
+  readonly sign: RegExp;
+  /** Matches one encoded character. */
+  readonly encoded: RegExp;
+  /** Returns what a match stands for, or the match if it stands for nothing. */
+  decode(match: string): string;
+}
+
+/** One character in UTF-8, each byte as `%` and two hexadecimal digits (RFC 3986, section 2.1). */
+const PERCENT =
+  /%[0-7][0-9a-f]|%[cd][0-9a-f]%[89ab][0-9a-f]|%e[0-9a-f](?:%[89ab][0-9a-f]){2}|%f[0-7](?:%[89ab][0-9a-f]){3}/gi;
+
+const PERCENT_OR_PLUS = new RegExp(`\\+|${PERCENT.source}`, "gi");
+
+const JSON_ESCAPE = /\\(?:u[0-9a-f]{4}|[^u])/gi;
+
+/** The characters that JSON escapes with a letter (RFC 8259, section 7). */
+const JSON_LETTERS: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+const HTML_REFERENCE = /&(?:#[0-9]{1,9}|#x[0-9a-f]{1,8}|amp|lt|gt|quot|apos);?/gi;
+
+const HTML_NAMES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** The encodings of URLs, forms, JSON and HTML. */
+const CHARACTER_ENCODINGS: readonly Encoding[] = [
+  { sign: /%/, encoded: PERCENT, decode: decodePercent },
+  { sign: /\+/, encoded: PERCENT_OR_PLUS, decode: (match) => (match === "+" ? " " : decodePercent(match)) },
+  { sign: /\\/, encoded: JSON_ESCAPE, decode: decodeJsonEscape },
+  { sign: /&/, encoded: HTML_REFERENCE, decode: decodeReference },
+];
+
+/** Base64 in one alphabet and without line breaks (RFC 4648, sections 4 and 5; RFC 2045, section 6.8). */
+const BASE64: Encoding = {
+  sign: /[-_\s]/,
+  encoded: /[-_]|\s+/g,
+  decode: (match) => (match === "-" ? "+" : match === "_" ? "/" : ""),
+};
+
+/** Hexadecimal digits in lower case, without what some programs write between bytes. */
+const HEX: Encoding = {
+  sign: /[A-F:\s]/,
+  encoded: /[A-F]|[:\s]+/g,
+  decode: (match) => (/[A-F]/.test(match) ? match.toLowerCase() : ""),
+};
+
+/** Where a text has a secret. */
+interface FoundSecret {
+  readonly name: string;
+  readonly start: number;
+  /** After its last character. */
+  readonly end: number;
+}
+
+/** A text to look for, which gives a secret away. */
+interface Needle {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Shorter forms would be found in any text. */
+const MIN_BINARY_FORM = 8;
+
+/** How many encodings of characters are undone, one within the other: a URL can be the parameter of another one. */
+const MAX_DEPTH = 2;
 
 /** Returns the value of a secret, or `undefined` if there is none. */
 export type SecretSource = (name: string) => string | undefined | Promise<string | undefined>;
@@ -101,4 +167,114 @@ export function redactJson(value: JsonValue, secrets: Secrets): JsonValue {
     ? Object.fromEntries(Object.entries(value).map(([key, member]) => [redact(key), redact(member ?? null)]))
     : (value as readonly JsonValue[]).map(redact);
   return isChanged ? Object.freeze(copy) : value;
+}
+
+/**
+ * Finds secrets in a text, as they are and in the encodings of URLs, forms, JSON, HTML, base64 and hexadecimal digits, each
+ * in any of its variants. Encodings of characters are also found within one another. Takes linear time for each secret.
+ */
+function findSecretsIn(text: string, secrets: ReadonlyMap<string, string>): readonly FoundSecret[] {
+  const plain = [...secrets].map(([name, value]) => ({ name, text: value }));
+  const base64 = [...secrets].flatMap(([name, value]) =>
+    base64Forms(value).map((form) => ({ name, text: form })),
+  );
+  const hex = [...secrets].map(([name, value]) => ({ name, text: Buffer.from(value).toString("hex") }));
+  const found = occurrencesWithin(text, plain, MAX_DEPTH);
+  found.push(...binaryOccurrences(text, BASE64, base64), ...binaryOccurrences(text, HEX, hex));
+  return found;
+}
+
+/** Finds texts as they are, and within so many encodings of characters. */
+function occurrencesWithin(text: string, needles: readonly Needle[], depth: number): FoundSecret[] {
+  const found = occurrences(text, needles);
+  if (depth === 0) return found;
+  for (const encoding of CHARACTER_ENCODINGS)
+    found.push(...encodedOccurrences(text, encoding, needles, depth - 1));
+  return found;
+}
+
+/** Base64 that stands in a URL or in JSON has some of its characters encoded there. */
+function binaryOccurrences(text: string, encoding: Encoding, forms: readonly Needle[]): FoundSecret[] {
+  const needles = forms.filter((form) => form.text.length >= MIN_BINARY_FORM);
+  if (needles.length === 0) return [];
+  return [...occurrencesWithin(text, needles, 1), ...encodedOccurrences(text, encoding, needles, 0)];
+}
+
+/** The base64 digits that depend on a secret alone, wherever in the encoded bytes it begins. */
+function base64Forms(value: string): readonly string[] {
+  const bytes = Buffer.from(value);
+  return [0, 1, 2].map((offset) => {
+    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");
+    const first = Math.ceil((offset * 8) / 6);
+    return encoded.slice(first, Math.floor(((offset + bytes.length) * 8) / 6));
+  });
+}
+
+/** @param depth How many encodings there may be within this one. */
+function encodedOccurrences(
+  text: string,
+  encoding: Encoding,
+  needles: readonly Needle[],
+  depth: number,
+): FoundSecret[] {
+  if (!encoding.sign.test(text)) return [];
+  const decoded = text.replace(encoding.encoded, encoding.decode);
+  if (decoded === text) return [];
+  const found = occurrencesWithin(decoded, needles, depth);
+  if (found.length === 0) return [];
+  const positions = positionsIn(text, encoding, decoded.length);
+  return found.map(({ name, start, end }) => ({
+    name,
+    start: positions[start] ?? 0,
+    // What stands for nothing belongs to the character before it.
+    end: positions[end] ?? text.length,
+  }));
+}
+
+/** Where each character of the decoded text begins in the encoded one. */
+function positionsIn(text: string, { encoded, decode }: Encoding, length: number): Uint32Array {
+  const positions = new Uint32Array(length + 1);
+  let to = 0;
+  let from = 0;
+  for (const { 0: match, index } of text.matchAll(encoded)) {
+    while (from < index) positions[to++] = from++;
+    for (let unit = decode(match).length; unit > 0; unit -= 1) positions[to++] = from;
+    from = index + match.length;
+  }
+  while (from <= text.length) positions[to++] = from++;
+  return positions;
+}
+
+function occurrences(text: string, needles: readonly Needle[]): FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (const { name, text: needle } of needles) {
+    let start = text.indexOf(needle);
+    while (start !== -1) {
+      found.push({ name, start, end: start + needle.length });
+      start = text.indexOf(needle, start + needle.length);
+    }
+  }
+  return found;
+}
+
+function decodePercent(match: string): string {
+  try {
+    return decodeURIComponent(match);
+  } catch {
+    // Not the shortest form of a character, for example.
+    return match;
+  }
+}
+
+function decodeJsonEscape(match: string): string {
+  const character = match.slice(1);
+  if (character.length > 1) return String.fromCharCode(Number.parseInt(character.slice(1), 16));
+  return JSON_LETTERS[character] ?? character;
+}
+
+function decodeReference(match: string): string {
+  const name = match.replace(/^&|;$/g, "").toLowerCase();
+  if (!name.startsWith("#")) return HTML_NAMES[name] ?? match;
+  const code = name[1] === "x" ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
+  return code <= 0x10ffff ? String.fromCodePoint(code) : match;
 }

@@ -10,9 +10,8 @@ import { changesNothing, UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effe
 import type { MemoryLease } from "../../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
-import type { ExecutorEndpoint } from "./endpoint.ts";
+import type { ExecutorEndpoint, ExecutorFleet } from "./endpoint.ts";
 import type { CallExchange, ExchangeEnd } from "./exchange.ts";
-import type { ExecutorFleet } from "./fleet.ts";
 import { LostResult } from "./lost-result.ts";
 import { type AskedCall, readReply } from "./reply.ts";
 import { AnswerStream } from "./stream.ts";

@@ -11,8 +11,7 @@ import type { SandboxTask } from "../../contract/task.ts";
 import { REMOTE_DEFAULTS } from "../remote-limits.ts";
 import { ExecutorCall } from "./call.ts";
 import { type CheckedCredentials, NO_CREDENTIALS } from "./credentials.ts";
-import { ExecutorEndpoint } from "./endpoint.ts";
-import { ExecutorFleet } from "./fleet.ts";
+import { ExecutorEndpoint, ExecutorFleet } from "./endpoint.ts";
 import { FrameClient } from "./frames/frame-client.ts";
 
 /** The longest part of a call's id that is sent to an executor, in UTF-16 code units. */

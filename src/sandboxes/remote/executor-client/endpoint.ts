@@ -20,12 +20,61 @@ import {
 import type { ProcessStamp } from "../../../remote-protocol/process-stamp.ts";
 import { SIGNATURE_LIFETIME_MS, signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
-import { openConnections } from "./connections.ts";
-import type { CheckedCredentials } from "./credentials.ts";
+import { type CheckedCredentials, openConnections } from "./credentials.ts";
 import { type CallExchange, type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
 import type { FrameClient } from "./frames/frame-client.ts";
 import type { AnswerStream } from "./stream.ts";
 import { noReplyText, type Verdict } from "./verdict.ts";
+
+/** The executors of one tool. Other tools may share some of them. */
+export class ExecutorFleet {
+  readonly #endpoints: readonly ExecutorEndpoint[];
+  /** Equally suitable executors take turns. */
+  #turn = 0;
+
+  /** @param endpoints At least one. */
+  constructor(endpoints: readonly ExecutorEndpoint[]) {
+    this.#endpoints = endpoints;
+  }
+
+  /**
+   * Chooses the executor for a call. Executors that did not have the call come first, then those that are expected to
+   * accept calls, then those with the fewest calls.
+   *
+   * @returns `undefined` if all circuit breakers are open.
+   */
+  choose(tried: ReadonlySet<ExecutorEndpoint>): ExecutorEndpoint | undefined {
+    const [only] = this.#endpoints;
+    const now = performance.now();
+    for (const endpoint of this.#endpoints) endpoint.checkIfStale(now);
+    if (this.#endpoints.length === 1) return only?.isWorking ? only : undefined;
+    const working = this.#endpoints.filter((endpoint) => endpoint.isWorking);
+    const rank = (endpoint: ExecutorEndpoint): number =>
+      (tried.has(endpoint) ? 2 : 0) + (endpoint.isAvailable(now) ? 0 : 1);
+    const best = Math.min(...working.map(rank));
+    const candidates = working.filter((endpoint) => rank(endpoint) === best);
+    const least = Math.min(...candidates.map(({ inFlight }) => inFlight));
+    const idlest = candidates.filter(({ inFlight }) => inFlight === least);
+    return idlest[this.#turn++ % idlest.length];
+  }
+
+  /** Whether an executor that did not have the call is expected to accept it. */
+  hasOther(tried: ReadonlySet<ExecutorEndpoint>): boolean {
+    const now = performance.now();
+    return this.#endpoints.some((endpoint) => !tried.has(endpoint) && endpoint.isAvailable(now));
+  }
+
+  /** Waits for a health check of all executors, after none was working. */
+  async revive(): Promise<void> {
+    await Promise.all(this.#endpoints.map((endpoint) => endpoint.check()));
+  }
+
+  /** The most recent fault of one of them, for the model. */
+  get lastFault(): string {
+    const faults = this.#endpoints.flatMap(({ lastFault }) => lastFault ?? []);
+    return faults.at(-1) ?? "The tool's executor does not respond";
+  }
+}
 
 /** How many earlier processes are remembered, to recognise them. */
 const MAX_EARLIER = 16;

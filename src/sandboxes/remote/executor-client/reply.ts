@@ -4,8 +4,7 @@ import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../..
 import type { RemoteError, RemoteResult } from "../../../remote-protocol/messages.ts";
 import { isProblemCode, PROBLEMS, type ProblemCode } from "../../../remote-protocol/problems.ts";
 import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
-import { checkOutput } from "../../contract/output.ts";
-import { outcomeOf } from "../../contract/output-outcome.ts";
+import { checkOutput, outcomeOf } from "../../contract/output.ts";
 import type { ExecutorReply } from "./exchange.ts";
 import { failed, NOTHING_USED, refused, type Verdict } from "./verdict.ts";
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { type McpConnection, NotConnectedError } from "./connection.ts";
-import type { McpCallLink } from "./questions/call-link.ts";
+import type { McpCallLink } from "./questions/open-calls.ts";
 import { LaterRequestError, SessionGoneError, unsentErrorIn } from "./unsent.ts";
 import type { Wire } from "./wire.ts";
 import { STREAM_ENDED, UNUSABLE_ANSWER } from "./wire-filter.ts";

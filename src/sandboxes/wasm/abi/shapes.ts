@@ -1,5 +1,5 @@
 import { casesOf, type ResourceType, type ValueType } from "../linking/value-type.ts";
-import { liftedSize } from "./lifted-size.ts";
+import { liftedSize } from "./lift-budget.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { AbiError, type ComponentRecord, type ComponentValue, type TaggedValue } from "./value.ts";
 

@@ -16,10 +16,9 @@ import { CompileCheck } from "../validation/compile-check.ts";
 import { ComponentValidator } from "../validation/component-validator.ts";
 import { startLimitedChild } from "../validation/limited-child.ts";
 import { vendoredFile } from "../vendored-file.ts";
-import { readComponentBytes } from "./bytes.ts";
 import type { ComponentCache } from "./cache.ts";
 import { type Compile, Component, compileCore } from "./component.ts";
-import { passComponentGate } from "./gate.ts";
+import { passComponentGate, readComponentBytes } from "./gate.ts";
 import { GENERATE_OPTIONS, readGenerated } from "./jco/generated-files.ts";
 import { functionsWithMadeResources } from "./jco/made-resources.ts";
 

@@ -1,9 +1,8 @@
-import { BinaryReader } from "../core-module/binary-reader.ts";
+import { BinaryReader } from "../core-module/binary.ts";
 import type { CoreModule } from "../core-module/core-module.ts";
-import { goesForward } from "../core-module/forward-instructions.ts";
+import { readValueType } from "../core-module/definitions.ts";
 import { InstructionReader } from "../core-module/instruction-reader.ts";
-import { INSTRUCTION } from "../core-module/instructions.ts";
-import { readValueType } from "../core-module/value-types.ts";
+import { goesForward, INSTRUCTION } from "../core-module/instructions.ts";
 import { type InterruptibleModule, makeInterruptible } from "../interruptible/interruptible.ts";
 
 const MAX_GLOBALS = 64;

@@ -1,5 +1,12 @@
-import { BinaryReader, CORE_SECTION, type Section } from "./binary-reader.ts";
-import { EXPORTED, exportBytes, sectionBytes, u32Bytes } from "./binary-writer.ts";
+import {
+  BinaryReader,
+  CORE_SECTION,
+  EXPORTED,
+  exportBytes,
+  type Section,
+  sectionBytes,
+  u32Bytes,
+} from "./binary.ts";
 import { readCoreModule } from "./core-module.ts";
 import { OWN_NAMES } from "./core-name.ts";
 import { type Limits, readLimits, readTable } from "./definitions.ts";

@@ -1,6 +1,6 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
+import { isHeapType, isReferencePrefix, isSimpleType } from "./definitions.ts";
 import { describeUnsupported, IMMEDIATE, IMMEDIATES, PREFIXED } from "./instructions.ts";
-import { isHeapType, isReferencePrefix, isSimpleType } from "./value-types.ts";
 
 /** The maximum size of an integer in LEB128, which has 64 bits, in bytes. */
 const MAX_INTEGER_BYTES = 10;

@@ -1,6 +1,5 @@
 import { concatInSlices } from "../../../base/slices.ts";
-import { BinaryReader, CORE_SECTION, type Section, sections } from "./binary-reader.ts";
-import { sectionBytes, u32Bytes } from "./binary-writer.ts";
+import { BinaryReader, CORE_SECTION, type Section, sectionBytes, sections, u32Bytes } from "./binary.ts";
 
 /** The order of sections (core specification, section 5.5.17). Custom sections can be anywhere. */
 const ORDER: readonly number[] = [

@@ -2,8 +2,7 @@ import type { JsonValue } from "../../../json/value.ts";
 import type { ComponentValue, TaggedValue } from "../abi/value.ts";
 import { ExitError } from "../host/wasi/host.ts";
 import type { FunctionType } from "../linking/value-type.ts";
-import { argumentsFromJson } from "./from-json.ts";
-import { toJson } from "./to-json.ts";
+import { argumentsFromJson, toJson } from "./json.ts";
 
 /** The result of an exported function: its output as JSON text, or the error of its `result`. */
 export type ExportResult =

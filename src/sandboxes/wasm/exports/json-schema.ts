@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { isNestedOption } from "../abi/shapes.ts";
 import type { FunctionType, NamedType, ValueType } from "../linking/value-type.ts";
-import { INTEGER_BOUNDS } from "./from-json.ts";
+import { INTEGER_BOUNDS } from "./json.ts";
 
 /** A function's type cannot be expressed in JSON. `message` gives the reason. */
 export class NoJsonError extends Error {

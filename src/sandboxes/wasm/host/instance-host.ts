@@ -12,8 +12,7 @@ import { BodyBudget } from "./wasi-http/body-budget.ts";
 import { Fields } from "./wasi-http/fields.ts";
 import { httpHandler, RequestOptions } from "./wasi-http/handler.ts";
 import { IncomingBody } from "./wasi-http/incoming-response.ts";
-import { OutgoingBody } from "./wasi-http/outgoing-body.ts";
-import { OutgoingRequest } from "./wasi-http/outgoing-request.ts";
+import { OutgoingBody, OutgoingRequest } from "./wasi-http/outgoing-request.ts";
 
 /** The engine's error codes that are cases of `call-error-code`. */
 const KNOWN_CODES: ReadonlySet<string> = new Set([

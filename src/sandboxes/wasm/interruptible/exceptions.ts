@@ -5,12 +5,12 @@ import {
   functionType,
   globalGet,
   globalSet,
+  type Helper,
   I32,
   i32Const,
   localGet,
   OP,
 } from "./assembly.ts";
-import type { Helper } from "./helper.ts";
 
 /**
  * Bytes of exceptions that a core instance may throw until the host decides whether it may throw more. An exception is on

@@ -1,5 +1,5 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import { u32Bytes } from "../core-module/binary-writer.ts";
+import { u32Bytes } from "../core-module/binary.ts";
 import type { CoreModule } from "../core-module/core-module.ts";
 import { InstructionReader } from "../core-module/instruction-reader.ts";
 import { INSTRUCTION } from "../core-module/instructions.ts";

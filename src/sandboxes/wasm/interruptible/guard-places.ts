@@ -1,6 +1,5 @@
-import { goesForward } from "../core-module/forward-instructions.ts";
 import type { InstructionReader } from "../core-module/instruction-reader.ts";
-import { INSTRUCTION } from "../core-module/instructions.ts";
+import { goesForward, INSTRUCTION } from "../core-module/instructions.ts";
 
 /** A function without loops and with no more code than this returns soon, and needs no guard. */
 const QUICK_FUNCTION_BYTES = 16;

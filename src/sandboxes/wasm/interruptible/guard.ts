@@ -1,8 +1,10 @@
 import {
+  type BulkInstruction,
   type Code,
   call,
   functionType,
   globalGet,
+  type Helper,
   I32,
   i32Const,
   localGet,
@@ -11,7 +13,6 @@ import {
   OP,
   prefixed,
 } from "./assembly.ts";
-import type { BulkInstruction, Helper } from "./helper.ts";
 
 /** The instructions of a guard that begin or end blocks or call: `if`, `call` and `end`. */
 export const GUARD_BRANCHES = 3;

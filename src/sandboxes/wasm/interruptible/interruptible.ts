@@ -1,8 +1,13 @@
 import { setImmediate } from "node:timers/promises";
-import { BinaryReader, CORE_SECTION, type Section } from "../core-module/binary-reader.ts";
-import { nameBytes, sectionBytes, u32Bytes } from "../core-module/binary-writer.ts";
-import type { CoreModule } from "../core-module/core-module.ts";
-import { FUNCTION_NAMES, MODULE_NAME, NAME_SECTION } from "../core-module/name-section.ts";
+import {
+  BinaryReader,
+  CORE_SECTION,
+  nameBytes,
+  type Section,
+  sectionBytes,
+  u32Bytes,
+} from "../core-module/binary.ts";
+import { type CoreModule, FUNCTION_NAMES, MODULE_NAME, NAME_SECTION } from "../core-module/core-module.ts";
 import { type AppendedItems, changeSections } from "../core-module/section-changes.ts";
 import type { Code } from "./assembly.ts";
 import { EditedBytes, growthBy } from "./edited-bytes.ts";

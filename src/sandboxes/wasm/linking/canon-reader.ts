@@ -1,8 +1,8 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { BinaryReader } from "../core-module/binary-reader.ts";
+import type { BinaryReader } from "../core-module/binary.ts";
 import type { CanonicalOptions, ComponentFunction } from "./link-plan.ts";
 import type { Scope } from "./scope.ts";
-import { unsupportedIn } from "./type-size.ts";
+import { unsupportedIn } from "./value-type.ts";
 
 /** Built-in functions that are not supported, by consecutive codes (`Binary.md`, `canon`). */
 const NAMES: readonly (readonly [from: number, names: string])[] = [

@@ -1,7 +1,7 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { ComponentFunction } from "./link-plan.ts";
 import type { Exports } from "./scope.ts";
-import { functionSize } from "./type-size.ts";
+import { functionSize } from "./value-type.ts";
 
 const MAX_FUNCTIONS = 20_000;
 

@@ -1,9 +1,14 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { BinaryReader } from "../core-module/binary-reader.ts";
-import type { TypeDefinition } from "./scope.ts";
-import { Scope } from "./scope.ts";
-import { checkTypeSize } from "./type-size.ts";
-import type { Case, FunctionType, NamedType, PrimitiveKind, ValueType } from "./value-type.ts";
+import type { BinaryReader } from "../core-module/binary.ts";
+import { Scope, type TypeDefinition } from "./scope.ts";
+import {
+  type Case,
+  checkTypeSize,
+  type FunctionType,
+  type NamedType,
+  type PrimitiveKind,
+  type ValueType,
+} from "./value-type.ts";
 
 const PRIMITIVES: ReadonlyMap<number, PrimitiveKind> = new Map<number, PrimitiveKind>([
   [0x7f, "bool"],

@@ -1,10 +1,10 @@
 import { LiftBudgetError } from "../abi/lift-budget.ts";
 import { AbiError } from "../abi/value.ts";
-import { ArgumentError } from "../exports/from-json.ts";
+import { ArgumentError } from "../exports/json.ts";
 import { CapabilityDeniedError } from "../host/denied.ts";
-import { MisuseError } from "../host/misuse.ts";
+import { MisuseError } from "../host/interface-members.ts";
 import { ExitError } from "../host/wasi/host.ts";
-import { JcoError } from "../instance/jco/jco-error.ts";
+import { JcoError } from "../instance/jco/jco-value.ts";
 
 /** Why a component did not return a result. */
 export type Trap =

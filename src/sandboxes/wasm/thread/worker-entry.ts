@@ -1,6 +1,6 @@
 import { takeGuardedFiles } from "../../../base/guarded-files.ts";
 import { boundFailure } from "../../contract/failure-text.ts";
-import { outputProblem } from "../../contract/output-bounds.ts";
+import { outputProblem } from "../../contract/output.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 import { LiftBudget, type LiftLimits } from "../abi/lift-budget.ts";
 import type { WasmArtifact } from "../artifact.ts";

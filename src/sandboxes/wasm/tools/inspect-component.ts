@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
-import { readComponentBytes } from "../component/bytes.ts";
-import { passComponentGate } from "../component/gate.ts";
+import { passComponentGate, readComponentBytes } from "../component/gate.ts";
 import { exportsFor } from "../component/jco/made-resources.ts";
 import { argumentsSchema, NoJsonError } from "../exports/json-schema.ts";
 import { type ImportAuthority, WASI_INTERFACES } from "../interfaces.ts";

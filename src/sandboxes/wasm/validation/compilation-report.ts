@@ -1,3 +1,9 @@
+/** The beginning of the verdict on code that compiles. The CPU time of compiling it follows, in ms. */
+export const COMPILED = "+";
+
+/** The size of a length in the input of the compiling process. One precedes each core module. */
+export const LENGTH_BYTES = 4;
+
 /** What V8 prints about each function that it compiles (`--trace-wasm-compilation-times`). */
 const LINE =
   /^Compiled function \S+ using Liftoff, took (\d+) \S+ and (\d+) bytes; bodysize \d+ codesize (\d+)/;

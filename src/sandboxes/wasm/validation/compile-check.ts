@@ -1,7 +1,6 @@
 import { entryFile } from "../../../base/entry-file.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import { COMPILED, LENGTH_BYTES } from "./child-protocol.ts";
-import { CompilationReport } from "./compilation-report.ts";
+import { COMPILED, CompilationReport, LENGTH_BYTES } from "./compilation-report.ts";
 import { MAX_CPU_MS, startLimitedChild, TIMEOUT_MS } from "./limited-child.ts";
 
 const MAX_CHILDREN = 2;

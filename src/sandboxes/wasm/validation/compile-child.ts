@@ -1,8 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { COMPILED, LENGTH_BYTES } from "./child-protocol.ts";
-import { MARK } from "./compilation-report.ts";
+import { COMPILED, LENGTH_BYTES, MARK } from "./compilation-report.ts";
 
 /**
  * The process in which V8 first compiles code that may take long, so that it cannot harm the main process. Its arguments

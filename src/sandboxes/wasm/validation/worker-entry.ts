@@ -1,5 +1,5 @@
 import type { TaskThread } from "../../threads/thread-message.ts";
-import { u32Bytes } from "../core-module/binary-writer.ts";
+import { u32Bytes } from "../core-module/binary.ts";
 
 /**
  * The function of wasm-tools that validates: it writes a component's interface as WIT, for which it validates all of the

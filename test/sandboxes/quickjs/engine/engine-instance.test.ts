@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { GuestHost } from "../../../../src/sandboxes/quickjs/engine/driver-calls.ts";
 import {
   compileEngine,
   HEAP_START,
   MIN_MEMORY_BYTES,
 } from "../../../../src/sandboxes/quickjs/engine/engine-binary.ts";
 import { EngineInstance } from "../../../../src/sandboxes/quickjs/engine/engine-instance.ts";
-import type { GuestHost } from "../../../../src/sandboxes/quickjs/engine/guest-host.ts";
-import { heapEnd, type Snapshot } from "../../../../src/sandboxes/quickjs/engine/snapshot.ts";
-import { loadGuest, startGuest } from "../../../../src/sandboxes/quickjs/thread/guest.ts";
+import { heapEnd, type Snapshot } from "../../../../src/sandboxes/quickjs/engine/suspended-guest.ts";
+import { loadGuest, startGuest } from "../../../../src/sandboxes/quickjs/thread/step-end.ts";
 
 const engine = await compileEngine();
 const host: GuestHost = {

@@ -6,11 +6,11 @@ import {
   HEAP_START,
   MIN_MEMORY_BYTES,
 } from "../../../../src/sandboxes/quickjs/engine/engine-binary.ts";
-import { takeSnapshot } from "../../../../src/sandboxes/quickjs/engine/snapshot.ts";
 import {
   resumeGuestIn,
   sizeOf,
   suspendGuest,
+  takeSnapshot,
 } from "../../../../src/sandboxes/quickjs/engine/suspended-guest.ts";
 
 const PAGE_BYTES = 65_536;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Restarts } from "../../../../src/sandboxes/remote/mcp-client/restarts.ts";
+import { Restarts } from "../../../../src/sandboxes/remote/mcp-client/rate.ts";
 
 const MINUTE = 60_000;
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
 import { callExport } from "../../../../src/sandboxes/wasm/exports/call-export.ts";
-import { ArgumentError, argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/from-json.ts";
+import { ArgumentError, argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/json.ts";
 import type { FunctionType, ValueType } from "../../../../src/sandboxes/wasm/linking/value-type.ts";
 import { instantiate } from "../../../fixtures/wasm/run-component.ts";
 

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { Handles } from "../../../../src/sandboxes/wasm/abi/handles.ts";
 import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
-import { MemoryAccess, type MemoryAccessOptions } from "../../../../src/sandboxes/wasm/abi/memory-access.ts";
-import { loadString } from "../../../../src/sandboxes/wasm/abi/strings.ts";
+import {
+  loadString,
+  MemoryAccess,
+  type MemoryAccessOptions,
+} from "../../../../src/sandboxes/wasm/abi/memory-access.ts";
 import { AbiError } from "../../../../src/sandboxes/wasm/abi/value.ts";
 
 /** Longer than what Node.js allocates in V8's heap at a time. */

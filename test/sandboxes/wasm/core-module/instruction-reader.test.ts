@@ -1,8 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
-import { BinaryReader, CORE_SECTION } from "../../../../src/sandboxes/wasm/core-module/binary-reader.ts";
-import { sectionBytes, u32Bytes } from "../../../../src/sandboxes/wasm/core-module/binary-writer.ts";
+import {
+  BinaryReader,
+  CORE_SECTION,
+  sectionBytes,
+  u32Bytes,
+} from "../../../../src/sandboxes/wasm/core-module/binary.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import { InstructionReader } from "../../../../src/sandboxes/wasm/core-module/instruction-reader.ts";
 import { INSTRUCTION } from "../../../../src/sandboxes/wasm/core-module/instructions.ts";

@@ -3,7 +3,7 @@
  * differences, and how the examples ended. Its arguments are the number of types and the seed.
  */
 import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
-import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/from-json.ts";
+import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/json.ts";
 import { typeText, type ValueType } from "../../../../src/sandboxes/wasm/linking/value-type.ts";
 import { type BothEngines, bothEngines, type End, type EngineRun } from "./both-engines.ts";
 import { type Difference, isSameEnd } from "./difference.ts";

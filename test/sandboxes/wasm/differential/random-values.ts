@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { Handles } from "../../../../src/sandboxes/wasm/abi/handles.ts";
 import { layoutOf } from "../../../../src/sandboxes/wasm/abi/layout.ts";
+import { store } from "../../../../src/sandboxes/wasm/abi/load-store.ts";
 import { MemoryAccess } from "../../../../src/sandboxes/wasm/abi/memory-access.ts";
-import { store } from "../../../../src/sandboxes/wasm/abi/store.ts";
 import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
-import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/from-json.ts";
+import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/json.ts";
 import type { ValueType } from "../../../../src/sandboxes/wasm/linking/value-type.ts";
 import { roomyBudget } from "../../../fixtures/wasm/lift-budget.ts";
 import { typesWithJson } from "../../../fixtures/wasm/types.ts";

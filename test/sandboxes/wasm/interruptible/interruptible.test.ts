@@ -1,7 +1,11 @@
 import { parse, print } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
-import { CORE_SECTION, sections } from "../../../../src/sandboxes/wasm/core-module/binary-reader.ts";
-import { nameBytes, sectionBytes } from "../../../../src/sandboxes/wasm/core-module/binary-writer.ts";
+import {
+  CORE_SECTION,
+  nameBytes,
+  sectionBytes,
+  sections,
+} from "../../../../src/sandboxes/wasm/core-module/binary.ts";
 import { limitCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import {

@@ -1,3 +1,58 @@
+/** A group of the driver: `shown(value)` returns what a value that is no text looks like in a line of the log. */
+export const LOG_VALUES_SOURCE: string = `() => {
+  const { stringify } = JSON;
+  const { apply } = Reflect;
+  const { keys, defineProperty: define } = Object;
+  const { isFinite } = Number;
+  const { isArray } = Array;
+  const { forEach: forEachOf } = Map.prototype;
+  const { forEach: forEachIn } = Set.prototype;
+  const text = String;
+  const ErrorOf = Error, MapOf = Map, SetOf = Set;
+  // What JSON has no form for, as it is written in a line of the log. \`within\` are the values around it.
+  const written = (value, within) => {
+    if (typeof value === "number") return isFinite(value) ? value : text(value);
+    if (typeof value === "bigint") return text(value) + "n";
+    if (typeof value !== "object" || value === null) return value;
+    for (let at = within; at !== undefined; at = at.within) if (at.value === value) return "[circular]";
+    const inner = { value, within };
+    if (typeof value.toJSON === "function" && !(value instanceof ErrorOf)) return value;
+    if (value instanceof MapOf) {
+      const entries = [];
+      apply(forEachOf, value, [(item, key) => { put(entries, entries.length, [written(key, inner), written(item, inner)]); }]);
+      return put({}, "Map(" + entries.length + ")", entries);
+    }
+    if (value instanceof SetOf) {
+      const items = [];
+      apply(forEachIn, value, [(item) => { put(items, items.length, written(item, inner)); }]);
+      return put({}, "Set(" + items.length + ")", items);
+    }
+    const copy = isArray(value) ? [] : {};
+    if (value instanceof ErrorOf) {
+      put(copy, "name", text(value.name));
+      put(copy, "message", text(value.message));
+      if (value.cause !== undefined) put(copy, "cause", written(value.cause, inner));
+      if (value.errors !== undefined) put(copy, "errors", written(value.errors, inner));
+    }
+    const names = keys(value);
+    for (let i = 0; i < names.length; i++) put(copy, names[i], written(value[names[i]], inner));
+    return copy;
+  };
+  const put = (holder, name, value) =>
+    define(holder, name, { value, enumerable: true, configurable: true, writable: true });
+  // An error alone is its text, and what it has besides.
+  const shown = (value) => {
+    if (!(value instanceof ErrorOf)) {
+      const plain = written(value, undefined);
+      return typeof plain === "string" ? plain : stringify(plain);
+    }
+    const { name, message, ...others } = written(value, undefined);
+    const besides = keys(others).length === 0 ? "" : " " + stringify(others);
+    return name + (message === "" ? "" : ": " + message) + besides;
+  };
+  return { shown };
+}`;
+
 /** Console, besides what the driver defines at once. Lines go to the operator's log. */
 export const CONSOLE_SOURCE: string = `({ log, console }) => {
   const { now } = Date;

@@ -1,8 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
 import type { MessageId } from "../wire-message.ts";
-import type { McpAskedRequest } from "./call-link.ts";
-import { DECLINED } from "./open-calls.ts";
+import { DECLINED, type McpAskedRequest } from "./open-calls.ts";
 
 /** What a server may ask while it works on a call (MCP, `ClientCapabilities`). A server of 2025-11-25 learns it once. */
 export interface ServerAsks {

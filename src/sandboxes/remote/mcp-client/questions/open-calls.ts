@@ -3,7 +3,26 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/
 import type { McpCallOptions } from "../../../../tool/implementations/mcp-implementation.ts";
 import type { LogLevel } from "../../../../tool/log-level.ts";
 import type { MessageId, WireMessage } from "../wire-message.ts";
-import type { McpAskedRequest, McpCallLink } from "./call-link.ts";
+
+/** What a server asks of a client: a form, a page to open, a model's answer, or directories. */
+export interface McpAskedRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** The way back from a server's call to the client that made it. */
+export interface McpCallLink {
+  /** What the client can be asked (MCP, `ClientCapabilities`), as far as the server may. */
+  readonly capabilities: JsonObject;
+  /**
+   * Asks the client. Requests that are asked in one turn of the event loop reach it together.
+   *
+   * @param key Differs for the requests of one call that are open.
+   * @param signal Withdraws the request.
+   * @throws an `Error` as a rejection, if the client cannot or must not be asked. Its text may be told to the server.
+   */
+  ask(key: string, request: McpAskedRequest, signal: AbortSignal): Promise<JsonObject>;
+}
 
 /** Milliseconds in which a server's requests are collected: a client of 2026-07-28 gets them in one result. */
 const COLLECT_MS = 20;

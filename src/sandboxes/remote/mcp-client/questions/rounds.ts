@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
-import type { McpCallLink } from "./call-link.ts";
-import { DECLINED, type OpenCall, readAsked } from "./open-calls.ts";
+import { DECLINED, type McpCallLink, type OpenCall, readAsked } from "./open-calls.ts";
 
 /** How often a server may want more in one call. */
 const MAX_ROUNDS = 8;

@@ -2,7 +2,7 @@ import { HEADER_VALUE, HOP_BY_HOP_HEADERS, isToken } from "../../../../base/http
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { ComponentValue } from "../../abi/value.ts";
 import { requireBytes } from "../interface-members.ts";
-import { ReservedMemory } from "../reserved-memory.ts";
+import { ReservedMemory } from "./body-budget.ts";
 
 /** The maximum length of a header name, in characters. */
 const MAX_NAME_LENGTH = 256;

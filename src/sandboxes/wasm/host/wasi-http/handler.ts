@@ -3,9 +3,8 @@ import type { HeaderField, HttpReply } from "../../../guest-services/service-req
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import type { CurrentCall } from "../current-call.ts";
-import type { InterfaceMembers } from "../interface-members.ts";
-import { MisuseError } from "../misuse.ts";
-import { Pollable } from "../wasi/poll.ts";
+import { type InterfaceMembers, MisuseError } from "../interface-members.ts";
+import { Pollable } from "../wasi/streams.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import { IncomingResponse } from "./incoming-response.ts";
 import { type OutgoingRequest, type RequestToSend, readRequest } from "./outgoing-request.ts";

@@ -1,8 +1,7 @@
 import type { HttpReply } from "../../../guest-services/service-request.ts";
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { TaggedValue } from "../../abi/value.ts";
-import { Pollable } from "../wasi/poll.ts";
-import { InputStream, IoError } from "../wasi/streams.ts";
+import { InputStream, IoError, Pollable } from "../wasi/streams.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { type Fields, receivedFields } from "./fields.ts";
 

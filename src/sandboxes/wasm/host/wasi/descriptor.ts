@@ -4,8 +4,7 @@ import { WorkspaceError, type WorkspaceErrorCode } from "../../../../workspace/e
 import { WorkspaceFile } from "../../../../workspace/file.ts";
 import type { Listing, ToolDirectory } from "../../../../workspace/tool-directory.ts";
 import type { ComponentRecord, ComponentValue } from "../../abi/value.ts";
-import { requireBytes } from "../interface-members.ts";
-import { MisuseError } from "../misuse.ts";
+import { MisuseError, requireBytes } from "../interface-members.ts";
 import { InputStream, IoError, OutputStream } from "./streams.ts";
 
 /** Error codes of failed streams for `filesystem-error-code`, because errors of `wasi:io` only have a message. */

@@ -4,12 +4,10 @@ import type { LogLevel } from "../../../../tool/log-level.ts";
 import { Workspace } from "../../../../workspace/workspace.ts";
 import type { ComponentRecord, TaggedValue } from "../../abi/value.ts";
 import { deniedInterface } from "../denied.ts";
-import type { InterfaceMembers } from "../interface-members.ts";
-import { MisuseError } from "../misuse.ts";
+import { type InterfaceMembers, MisuseError } from "../interface-members.ts";
 import { descriptorOf, filesystemErrorCode } from "./descriptor.ts";
 import type { WasiGrant } from "./grant.ts";
-import { Pollable } from "./poll.ts";
-import { InputStream, OutputStream } from "./streams.ts";
+import { InputStream, OutputStream, Pollable } from "./streams.ts";
 
 /** The maximum number of random bytes per function call. */
 const MAX_BYTES = 65_536n;

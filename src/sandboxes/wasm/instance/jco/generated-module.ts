@@ -1,6 +1,5 @@
 import { compileFunction } from "node:vm";
-import { checkItems, type LiftBudget, LiftBudgetError } from "../../abi/lift-budget.ts";
-import { TYPED_ARRAY_BYTES } from "../../abi/lifted-size.ts";
+import { checkItems, type LiftBudget, LiftBudgetError, TYPED_ARRAY_BYTES } from "../../abi/lift-budget.ts";
 import type { JcoProgram } from "../../artifact.ts";
 
 /** `instantiate` of a generated module. */

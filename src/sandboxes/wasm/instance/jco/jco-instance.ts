@@ -2,17 +2,14 @@ import { dispose } from "../../abi/handles.ts";
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 import { AbiError, type ComponentValue, type TaggedValue } from "../../abi/value.ts";
 import type { JcoProgram, WasmArtifact } from "../../artifact.ts";
-import { ArgumentError } from "../../exports/from-json.ts";
-import { toJson } from "../../exports/to-json.ts";
+import { ArgumentError, toJson } from "../../exports/json.ts";
 import type { ComponentFunction, ImportedFunction } from "../../linking/link-plan.ts";
 import type { FunctionType, ValueType } from "../../linking/value-type.ts";
 import type { ComponentCalls } from "../component-calls.ts";
-import { callHost, type HostInterfaces } from "../host-call.ts";
-import { javaScriptName, withoutVersion } from "../javascript-name.ts";
+import { callHost, type HostInterfaces, javaScriptName, withoutVersion } from "../host-call.ts";
 import { MemoryGauge } from "../memory-gauge.ts";
 import { loadGenerated } from "./generated-module.ts";
-import { asJcoError } from "./jco-error.ts";
-import { fromJco, type JcoValue, toJco } from "./jco-value.ts";
+import { asJcoError, fromJco, type JcoValue, toJco } from "./jco-value.ts";
 
 /** Calls a function of the host. */
 type CallImport = (callee: ImportedFunction, args: readonly ComponentValue[]) => ComponentValue;

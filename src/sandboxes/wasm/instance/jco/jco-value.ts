@@ -2,7 +2,26 @@ import { checkItems } from "../../abi/lift-budget.ts";
 import { isNestedOption } from "../../abi/shapes.ts";
 import type { ComponentRecord, ComponentValue, TaggedValue } from "../../abi/value.ts";
 import type { ValueType } from "../../linking/value-type.ts";
-import { camelCase } from "../javascript-name.ts";
+import { camelCase } from "../host-call.ts";
+
+/** An error that jco's generated code threw: a trap, or a value that is not of its type. */
+export class JcoError extends Error {
+  override readonly name = "JcoError";
+
+  constructor({ message, stack }: Error) {
+    super(message === "" || message === "Trap" ? UNNAMED : message);
+    // The operator reads where.
+    this.stack = String(stack);
+  }
+}
+
+/** jco gives no reason for the traps of its calls from one component to another. */
+const UNNAMED =
+  "the canonical ABI, as jco implements it, does not allow this call of another component or the host";
+
+const ERRORS: readonly unknown[] = [Error, TypeError, RangeError, ReferenceError, SyntaxError];
+
+const STACK_OVERFLOW = "Maximum call stack size exceeded";
 
 /**
  * A value as jco's code passes it. It differs from a `ComponentValue` in: fields and flags are in camel case, flags are an
@@ -93,4 +112,10 @@ export function fromJco(type: ValueType, value: JcoValue): ComponentValue {
     default:
       return value as ComponentValue;
   }
+}
+
+/** Returns what jco's code threw as a {@link JcoError}; unchanged what V8 or the host threw. */
+export function asJcoError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error) || !ERRORS.includes(thrown.constructor)) return thrown;
+  return thrown.message === STACK_OVERFLOW ? thrown : new JcoError(thrown);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../../../src/json/value.ts";
-import type { McpCallLink } from "../../../../../src/sandboxes/remote/mcp-client/questions/call-link.ts";
+import type { McpCallLink } from "../../../../../src/sandboxes/remote/mcp-client/questions/open-calls.ts";
 import { inRounds } from "../../../../../src/sandboxes/remote/mcp-client/questions/rounds.ts";
 
 const FORM = { method: "elicitation/create", params: { message: "?" } };

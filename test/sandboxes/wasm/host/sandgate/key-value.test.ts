@@ -8,7 +8,7 @@ import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outco
 import type { SandboxTask } from "../../../../../src/sandboxes/contract/task.ts";
 import type { CurrentCall } from "../../../../../src/sandboxes/wasm/host/current-call.ts";
 import { keyValue } from "../../../../../src/sandboxes/wasm/host/instance-host.ts";
-import { MisuseError } from "../../../../../src/sandboxes/wasm/host/misuse.ts";
+import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
 import { wasmTask } from "../../../../fixtures/wasm/task.ts";

@@ -16,7 +16,7 @@ import type { DirectoryGrant } from "../../../../../src/policy/grant/directory-g
 import type { FsGrant } from "../../../../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
-import { MisuseError } from "../../../../../src/sandboxes/wasm/host/misuse.ts";
+import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
 import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/descriptor.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { openFile } from "../../../../../src/workspace/entries.ts";

@@ -1,0 +1,238 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { UNUSABLE } from "./partial-list.ts";
+
+/** A token (RFC 9110, section 5.6.2). */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+const TYPES: readonly unknown[] = ["string", "integer", "boolean"];
+
+/** The most tools of a server. */
+const MAX_TOOLS = 10_000;
+
+/** The tools of all pages, as the server sent them. */
+export interface ListedTools {
+  readonly tools: readonly JsonValue[];
+  /** One line for each tool that was left out. It may have text of the server. */
+  readonly problems: readonly string[];
+  /** Milliseconds after which the list should be read again; `undefined` if the server does not say. */
+  readonly ttlMs: number | undefined;
+}
+
+/** The most resources, templates and prompts of a server, each. */
+const MAX_OFFERS = 10_000;
+
+/** The error of JSON-RPC for a method that a server does not have. */
+const METHOD_NOT_FOUND = -32_601;
+
+/** The lists of a server besides its tools, and what has to be among its capabilities for each. */
+const LISTS = [
+  { capability: "resources", method: "resources/list", member: "resources" },
+  { capability: "resources", method: "resources/templates/list", member: "resourceTemplates" },
+  { capability: "prompts", method: "prompts/list", member: "prompts" },
+] as const;
+
+/** Which list of a server something is in. */
+export type OfferKind = (typeof LISTS)[number]["member"];
+
+/** What a server offers besides its tools, as it sent it. */
+export interface ListedOffers {
+  readonly items: Readonly<Record<OfferKind, readonly JsonValue[]>>;
+  /** One line for each list that cannot be used. */
+  readonly problems: readonly string[];
+  /** Milliseconds after which the lists should be read again; `undefined` if the server does not say. */
+  readonly ttlMs: number | undefined;
+}
+
+/** The most pages of a list. */
+const MAX_PAGES = 256;
+
+/** The longest cursor, in characters. */
+const MAX_CURSOR = 8_192;
+
+/** The most time for which a list may be retained, in ms. */
+const MAX_TTL_MS = 24 * 60 * 60_000;
+
+/** A list of a server cannot be used. `message` has no text of the server. */
+export class ListError extends Error {
+  override readonly name = "ListError";
+}
+
+/** Sends a request that is no call. */
+export type ListRequest = (method: string, params: JsonObject) => Promise<JsonObject>;
+
+/** Which list is read. */
+export interface ListedMember {
+  readonly method: string;
+  /** The member of a page with the items. It names them in errors, too. */
+  readonly member: string;
+  /** The most items of all pages. */
+  readonly maxItems: number;
+}
+
+/** The items of all pages, as the server sent them. */
+export interface ListedPages {
+  readonly items: readonly JsonValue[];
+  /** One line for each item that is no usable JSON. They may have text of the server. */
+  readonly problems: readonly string[];
+  /** Milliseconds after which the list should be read again; `undefined` if the server does not say. */
+  readonly ttlMs: number | undefined;
+}
+
+/**
+ * Reads all pages of a list.
+ *
+ * @throws {ListError} if the pages do not end, or exceed the bounds.
+ */
+export async function listPages(
+  request: ListRequest,
+  { method, member, maxItems }: ListedMember,
+): Promise<ListedPages> {
+  const items: JsonValue[] = [];
+  const problems: string[] = [];
+  const cursors = new Set<string>();
+  let ttlMs: number | undefined;
+  let cursor: string | undefined;
+  for (let page = 1; ; page++) {
+    if (page > MAX_PAGES) throw new ListError(`its list of ${member} has more than ${MAX_PAGES} pages`);
+    const result = await request(method, cursor === undefined ? {} : { cursor });
+    const { [member]: listed, nextCursor, ttlMs: ttl, [UNUSABLE]: unusable } = result;
+    if (!Array.isArray(listed)) throw new ListError(`its list of ${member} is not a list`);
+    if (items.length + listed.length > maxItems)
+      throw new ListError(`it has more than ${maxItems} ${member}`);
+    // Not as arguments, of which there can be too many.
+    for (const item of listed as readonly JsonValue[]) items.push(item);
+    if (Array.isArray(unusable)) problems.push(...unusable.slice(0, maxItems).map(String));
+    if (typeof ttl === "number" && ttl >= 0) ttlMs = Math.min(ttl, MAX_TTL_MS);
+    if (nextCursor === undefined || nextCursor === null) return { items, problems, ttlMs };
+    if (typeof nextCursor !== "string" || nextCursor.length > MAX_CURSOR) {
+      throw new ListError(`a page of its list of ${member} has a cursor that is not a short string`);
+    }
+    if (cursors.has(nextCursor))
+      throw new ListError(`a page of its list of ${member} leads back to an earlier one`);
+    cursors.add(nextCursor);
+    cursor = nextCursor;
+  }
+}
+
+/** Reads the lists of a server besides that of its tools. A list that cannot be used costs itself. */
+export async function listOffers(request: ListRequest, capabilities: JsonObject): Promise<ListedOffers> {
+  const items: Record<OfferKind, readonly JsonValue[]> = {
+    resources: [],
+    resourceTemplates: [],
+    prompts: [],
+  };
+  const problems: string[] = [];
+  const ttls: number[] = [];
+  const lists = LISTS.filter(({ capability }) => capabilities[capability] !== undefined);
+  const read = lists.map(async ({ method, member }) => {
+    try {
+      const pages = await listPages(request, { method, member, maxItems: MAX_OFFERS });
+      items[member] = pages.items;
+      problems.push(...pages.problems);
+      if (pages.ttlMs !== undefined) ttls.push(pages.ttlMs);
+    } catch (error) {
+      // Servers with resources need not have templates.
+      if (member === "resourceTemplates" && isMissing(error)) return;
+      problems.push(
+        `its ${member} cannot be listed: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
+  });
+  await Promise.all(read);
+  return { items, problems, ttlMs: ttls.length === 0 ? undefined : Math.min(...ttls) };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND;
+}
+
+/**
+ * Reads all pages of `tools/list`.
+ *
+ * @throws {ListError} if the pages do not end, or exceed the bounds.
+ */
+export async function listTools(
+  request: ListRequest,
+  { hasTools, checksHeaders }: { readonly hasTools: boolean; readonly checksHeaders: boolean },
+): Promise<ListedTools> {
+  if (!hasTools) return { tools: [], problems: [], ttlMs: undefined };
+  const {
+    items,
+    problems: unusable,
+    ttlMs,
+  } = await listPages(request, {
+    method: "tools/list",
+    member: "tools",
+    maxItems: MAX_TOOLS,
+  });
+  if (!checksHeaders) return { tools: items, problems: unusable, ttlMs };
+  const tools: JsonValue[] = [];
+  const problems = [...unusable];
+  for (const tool of items) {
+    const problem = problemOf(tool);
+    if (problem === undefined) tools.push(tool);
+    else problems.push(problem);
+  }
+  return { tools, problems, ttlMs };
+}
+
+function problemOf(tool: JsonValue): string | undefined {
+  if (!isJsonObject(tool) || !isJsonObject(tool["inputSchema"])) return undefined;
+  const problem = headerProblem(tool["inputSchema"]);
+  return problem === undefined ? undefined : `tool '${String(tool["name"])}' is left out: ${problem}`;
+}
+
+/**
+ * Returns why the `x-mcp-header` of an input schema are invalid (MCP 2026-07-28, "Custom headers"), or `undefined` if they are
+ * valid. A client must leave such a tool out.
+ */
+function headerProblem(schema: JsonObject): string | undefined {
+  const names = new Set<string>();
+  const visit = (
+    node: JsonValue | undefined,
+    isReachable: boolean,
+    isProperty: boolean,
+  ): string | undefined => {
+    if (Array.isArray(node)) return firstOf(node, (item) => visit(item, false, false));
+    if (!isJsonObject(node)) return undefined;
+    const { "x-mcp-header": name, properties, ...others } = node;
+    if (name !== undefined) {
+      const problem =
+        isReachable && isProperty ? nameProblem(name, node["type"], names) : "it is not on a property";
+      if (problem !== undefined) return `x-mcp-header is invalid: ${problem}`;
+    }
+    const inProperties = isJsonObject(properties)
+      ? firstOf(Object.values(properties), (each) => visit(each, isReachable, true))
+      : undefined;
+    return inProperties ?? firstOf(subschemas(others), (each) => visit(each, false, false));
+  };
+  return visit(schema, true, false);
+}
+
+function nameProblem(name: JsonValue, type: JsonValue | undefined, names: Set<string>): string | undefined {
+  if (typeof name !== "string" || !TOKEN.test(name)) return "it is not a token";
+  if (!TYPES.includes(type)) return "the property is neither string nor integer nor boolean";
+  const lower = name.toLowerCase();
+  if (names.has(lower)) return "two properties have the same one";
+  names.add(lower);
+  return undefined;
+}
+
+/** Values that may hold schemas. Those of `const`, `enum`, `default` and `examples` are data. */
+function subschemas({
+  const: _,
+  enum: _enum,
+  default: _default,
+  examples: _examples,
+  ...others
+}: JsonObject): JsonValue[] {
+  return Object.values(others).filter((each) => typeof each === "object" && each !== null) as JsonValue[];
+}
+
+function firstOf<T>(items: readonly T[], find: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
