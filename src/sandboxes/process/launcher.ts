@@ -95,7 +95,7 @@ export interface Launched {
   readonly exited: Promise<number>;
   /** Resolves when it has exited, and everything that was written has been read. */
   readonly closed: Promise<void>;
-  /** What was written when the program began, or why it did not: see `start-words.ts`. */
+  /** What was written when the program began, or why it did not: {@link STARTED}, {@link NO_DIRECTORY} or {@link OUTSIDE}. */
   readonly said: string;
   /** Why the program could not be started, for the operator. */
   readonly problem?: string | undefined;

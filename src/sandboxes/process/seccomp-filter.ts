@@ -137,7 +137,7 @@ interface FilterOptions {
 
 /**
  * Returns a seccomp filter for a confined program, as `struct sock_filter`s; `undefined` if the architecture is not
- * supported. It refuses the calls of `system-calls.ts` with EPERM, new namespaces, sockets other than unix sockets and, in a network
+ * supported. It refuses the calls of `seccomp-system-calls.ts` with EPERM, new namespaces, sockets other than unix sockets and, in a network
  * namespace, those of TCP and UDP; the
  * set-user-ID and set-group-ID modes and terminal input, and kills a process that makes a system call of another ABI, such as `int 0x80` on x86-64.
  *

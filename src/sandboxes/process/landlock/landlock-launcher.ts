@@ -222,7 +222,7 @@ const ADDRESS_SPACE_BYTES = 9;
 
 /**
  * Launches programs that confine themselves with Landlock and a seccomp filter before they begin, where there are no
- * namespaces: see `not-enforced.ts`.
+ * namespaces: `NOT_ENFORCED` in process-report.ts says what this leaves open.
  */
 export class LandlockLauncher implements Launcher<GrantedPaths> {
   readonly isolation = "landlock";

@@ -54,7 +54,7 @@ const MAX_CODE_BYTES = 16 * 1_024 * 1_024;
  * loops and where functions are entered, but a loop of bulk instructions counts as next to nothing, straight code as
  * nothing, and an optimised function that calls no others does not look at all.
  *
- * - Bulk instructions that can be long become calls of helpers, which split them: `split-helper.ts`.
+ * - Bulk instructions that can be long become calls of helpers, which split them: `helpers.ts`.
  * - Functions, loops and tail calls get a guard, which is a call that hardly ever happens: `guard.ts`, `guard-places.ts`.
  * - Functions that take long to compile are refused: `function-bounds.ts`.
  *

@@ -1,8 +1,13 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { BinaryReader } from "../core-module/binary.ts";
+import {
+  readValueType as readCoreValueType,
+  readFunctionType,
+  readLimits,
+  readTable,
+} from "../core-module/definitions.ts";
 import type { Definition, Scope } from "./scope.ts";
 import { readType, readValueType } from "./type-reader.ts";
-import { readFunctionType, readLimits, readTable, readValueType as readCoreValueType } from "../core-module/definitions.ts";
 
 const MODULE_TYPE = 0x50;
 
