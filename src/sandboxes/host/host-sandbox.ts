@@ -16,8 +16,8 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { StagedFiles } from "../contract/staged-changes.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import type { CallFiles } from "./files/host-files.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
+import type { CallFiles } from "./files/host-files.ts";
 import { AbandonedFunctions, FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner, ModuleRunnerOptions } from "./module-runner.ts";
 

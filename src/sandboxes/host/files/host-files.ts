@@ -13,12 +13,12 @@ import {
   removeEntry,
 } from "../../../workspace/entries.ts";
 import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
+import { DirectoryCache } from "../../../workspace/handles/directory-cache.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
 import { type MountedDirectory, Workspace, type WorkspaceOptions } from "../../../workspace/workspace.ts";
+import type { StageChanges, StagedFiles } from "../../contract/staged-changes.ts";
 import { outsideOfTool } from "./file-access-log.ts";
 import { readAll, readRange, readText } from "./read-contents.ts";
-import { DirectoryCache } from "../../../workspace/handles/directory-cache.ts";
-import type { StageChanges, StagedFiles } from "../../contract/staged-changes.ts";
 
 /** Opens the files of calls, and keeps granted directories open for a few seconds. */
 export class CallFiles implements Disposable {
