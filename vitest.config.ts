@@ -71,7 +71,6 @@ const BOTH = named([
 const ALONE = named([
   "base/timers/*",
   "cli/config/guarded-programs",
-  "cli/config/guarded-programs",
   "engine/hung-decisions",
   "engine/mixed-load",
   "log/logged-warnings",
