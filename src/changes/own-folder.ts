@@ -7,6 +7,9 @@ import { realPath } from "../workspace/paths/real-path.ts";
 import { OWN_PREFIX } from "../workspace/protected-places.ts";
 import { openGranted } from "../workspace/root.ts";
 
+/** The folder of shadows, in Sandgate's own folder of a workspace. */
+export const SHADOWS = "shadows";
+
 /** The name of Sandgate's own folder in a workspace. No tool can change it. */
 export const OWN_FOLDER: string = OWN_PREFIX;
 
@@ -54,4 +57,11 @@ export function folderName(id: string): string {
 export function otherFolders(workspace: string, folder: string, own: string): readonly string[] {
   const entries = syscall(() => readdirSync(join(workspace, OWN_FOLDER, folder), { withFileTypes: true }));
   return entries.flatMap((entry) => (entry.isDirectory() && entry.name !== own ? [entry.name] : []));
+}
+
+/** Returns the workspace of which a directory is a shadow; `undefined` if it is none. */
+export function shadowedBy(directory: string): string | undefined {
+  const names = directory.split("/");
+  if (names.at(-2) !== SHADOWS || names.at(-3) !== OWN_PREFIX) return undefined;
+  return names.slice(0, -3).join("/") || "/";
 }

@@ -7,12 +7,14 @@ import type { StagedMount } from "../workspace/staged/staged-mount.ts";
 import { HELD_LIMITS, StagedQuota } from "../workspace/staged/staged-quota.ts";
 import { SeenVersions, type StagedRecord } from "../workspace/staged/staged-record.ts";
 import { StagedStore } from "../workspace/staged/staged-store.ts";
-import type { AcceptedChanges, AcceptOptions, ChangeConflict } from "./accepted-changes.ts";
 import { acceptRecords, recover } from "./accepting/accept.ts";
 import { conflictOf } from "./disk-entry.ts";
+import { DiffBudget } from "./file-diff.ts";
 import { folderName, OWN_FOLDER, otherFolders, ownFolder, removeOwnFolder } from "./own-folder.ts";
-import { DiffBudget } from "./pending/file-diff.ts";
 import {
+  type AcceptedChanges,
+  type AcceptOptions,
+  type ChangeConflict,
   describe,
   digestOf,
   digestOfAll,
@@ -20,8 +22,9 @@ import {
   hashContents,
   type ListedChanges,
   type PendingChange,
-} from "./pending/pending.ts";
-import { RecordsByPath, rejectedWith } from "./pending/related.ts";
+  RecordsByPath,
+  rejectedWith,
+} from "./pending.ts";
 import { WorkspacePlaces } from "./workspace-places.ts";
 
 const FOLDER = "changes";

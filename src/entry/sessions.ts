@@ -11,9 +11,8 @@ export type { Turn } from "../sessions/turns/turn.ts";
 
 // Changes that wait
 
-export type { AcceptedChanges, ChangeConflict } from "../changes/accepted-changes.ts";
-export type { PendingChange } from "../changes/pending/pending.ts";
-export { digestOfAll } from "../changes/pending/pending.ts";
+export type { AcceptedChanges, ChangeConflict, PendingChange } from "../changes/pending.ts";
+export { digestOfAll } from "../changes/pending.ts";
 export type { SessionChanges } from "../sessions/session-changes.ts";
 export type { SessionShadow } from "../sessions/session-shadow.ts";
 

@@ -7,11 +7,9 @@ import { checkMembers, type DispatchContext, guardRedactions } from "../engine/c
 import type { Principal } from "../policy/principal.ts";
 import { FrameUpgrades } from "./frames/frame-upgrades.ts";
 import { Authentication, type Credentials } from "./http/authentication.ts";
-import { BASE_PATH_FORM, isBasePath } from "./http/base-path.ts";
-import { bind } from "./http/bind.ts";
-import { refuseUnprotected } from "./http/listen-address.ts";
+import { BASE_PATH_FORM, isBasePath, refuseUnprotected } from "./http/listen-address.ts";
 import type { Guards, MoreRoutes } from "./http/more-routes.ts";
-import { openServer } from "./http/open-server.ts";
+import { bind, openServer } from "./http/open-server.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
 import { Routes } from "./http/routes.ts";
 import { completeLimits, type ExecutorLimits, HELD_BODIES } from "./load/limits.ts";

@@ -1,12 +1,38 @@
+import type { ValidateFunction } from "ajv";
+import { loadAjv } from "../base/load-ajv.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
 import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import { MAX_FILE_CHANGES } from "../tool/changes.ts";
 import { ISOLATIONS } from "../tool/isolation.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
-import { BodyCheck, closed } from "./body-check.ts";
 import { MAX_MODEL_TEXT } from "./messages.ts";
 import { PROBLEMS } from "./problems.ts";
+
+/** Checks bodies against a JSON Schema (draft 2020-12), which is compiled when it is first used. */
+export class BodyCheck {
+  readonly #schema: JsonObject;
+  #validate: ValidateFunction | undefined;
+
+  constructor(schema: JsonObject) {
+    this.#schema = schema;
+  }
+
+  /** Returns the first problem of a value, such as `/call/id must be string`; `undefined` if it has the shape. */
+  problem(value: JsonValue): string | undefined {
+    // Ajv stops at the first error here, which bounds the work for bodies with many of them.
+    this.#validate ??= new (loadAjv().Ajv2020)({ ownProperties: true, strictTypes: false }).compile(
+      this.#schema,
+    );
+    if (this.#validate(value)) return undefined;
+    const [error] = this.#validate.errors ?? [];
+    if (error === undefined) return "does not match the schema";
+    const { instancePath, message, params } = error;
+    const unknown: unknown = params["additionalProperty"] ?? params["propertyName"];
+    if (unknown !== undefined) return `${instancePath || "/"} has an unknown member`;
+    return `${instancePath || "/"} ${message ?? "does not match the schema"}`;
+  }
+}
 
 const NAME: JsonObject = { type: "string", maxLength: 1_024 };
 const TEXT: JsonObject = { type: "string" };
@@ -127,4 +153,10 @@ export function shapeProblem(name: ShapeName, value: JsonValue): string | undefi
     checks.set(name, check);
   }
   return check.problem(value);
+}
+
+/** The schema of an object that has these members, and no others. */
+export function closed(properties: JsonObject, optional: readonly string[] = []): JsonObject {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
 }

@@ -1,8 +1,13 @@
 import type { EventStream } from "../engine/call/events.ts";
 import { CallMetrics } from "../executor/metrics/call-metrics.ts";
-import { CALL_SECONDS, Histogram } from "../executor/metrics/histogram.ts";
-import { LabelValues } from "../executor/metrics/label-values.ts";
-import { type Labels, type Metric, single } from "../executor/metrics/prometheus-text.ts";
+import {
+  CALL_SECONDS,
+  Histogram,
+  type Labels,
+  LabelValues,
+  type Metric,
+  single,
+} from "../executor/metrics/prometheus-text.ts";
 import type { InquiryEvent } from "../sessions/confirmations/inquiry-broker.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Admin } from "./admin.ts";

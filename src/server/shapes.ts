@@ -1,7 +1,7 @@
 import { MAX_REASON_CHARS } from "../engine/errors.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { FORMATS } from "../protocols/formats.ts";
-import { BodyCheck, closed } from "../remote-protocol/body-check.ts";
+import { BodyCheck, closed } from "../remote-protocol/shapes.ts";
 import type { ApprovalScope } from "../sessions/approvals.ts";
 import type { Choice } from "../sessions/confirmations/inquiry.ts";
 import { BASE_MODES } from "../sessions/levels.ts";

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
+import { shadowedBy } from "../changes/own-folder.ts";
 import type { Refusal } from "../engine/refusal.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";

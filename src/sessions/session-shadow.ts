@@ -1,5 +1,4 @@
-import type { AcceptedChanges } from "../changes/accepted-changes.ts";
-import type { PendingChange } from "../changes/pending/pending.ts";
+import type { AcceptedChanges, PendingChange } from "../changes/pending.ts";
 import type { ShadowTree } from "../changes/shadow/shadow.ts";
 import { checkId } from "./ids.ts";
 import { stagesChanges } from "./levels.ts";

@@ -13,8 +13,7 @@ import type { CapabilityKernel } from "../policy/capability-kernel.ts";
 import type { PolicyDecision } from "../policy/decision.ts";
 import type { PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
 import { checkDeclaredAccess } from "./access/declared-access.ts";
-import { type Slug, slugOf, slugOfFailure } from "./slugs.ts";
-import type { Answer, WireCall } from "./wire/messages.ts";
+import { type Answer, type Slug, slugOf, slugOfFailure, type WireCall } from "./wire/messages.ts";
 
 /**
  * The journal of one supervised call and of those that its tool makes: a denial has the slug that the agent reads, and that of

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { fileDiff } from "../../src/changes/pending/file-diff.ts";
+import { fileDiff } from "../../src/changes/file-diff.ts";
 import { ChangesTree } from "./changes-tree.ts";
 
 const START = { "a.txt": "A\n", "d/b.txt": "B\n", "z.txt": "Z\n" };

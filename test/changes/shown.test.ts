@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, openSync, readdirSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { DiffBudget, fileDiff } from "../../src/changes/pending/file-diff.ts";
-import { digestOfAll } from "../../src/changes/pending/pending.ts";
+import { DiffBudget, fileDiff } from "../../src/changes/file-diff.ts";
+import { digestOfAll } from "../../src/changes/pending.ts";
 import { ChangesTree } from "./changes-tree.ts";
 
 describe("what is accepted is what was shown", () => {

@@ -3,11 +3,15 @@ import { WorkspaceError } from "../../workspace/error.ts";
 import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 import type { StagedStore } from "../../workspace/staged/staged-store.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
-import { AcceptingJournal } from "./accepting-journal.ts";
+import {
+  AcceptingJournal,
+  type AcceptingRecord,
+  isRunning,
+  ownProcess,
+  type Step,
+} from "./accepting-journal.ts";
 import { plan, prepare } from "./prepare.ts";
-import { isRunning, ownProcess } from "./process-id.ts";
 import { changedDirectories, doStep, removeOwn, StepConflict, undoStep } from "./run-steps.ts";
-import type { AcceptingRecord, Step } from "./step.ts";
 
 /**
  * Makes staged changes on the disk: all of them, or none. What happens is recorded in a journal before it happens, so that

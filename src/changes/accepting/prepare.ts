@@ -9,8 +9,8 @@ import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 import type { StagedStore } from "../../workspace/staged/staged-store.ts";
 import { conflictOf, findEntry, hashOf, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
+import type { Step } from "./accepting-journal.ts";
 import { StepConflict } from "./run-steps.ts";
-import type { Step } from "./step.ts";
 
 const writeLater = promisify(write);
 const fsyncLater = promisify(fsync);

@@ -13,7 +13,7 @@ import { posix } from "node:path";
 import { syscallUnless } from "../../workspace/error.ts";
 import { findEntry } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
-import type { PlaceStep, RemoveStep, Step } from "./step.ts";
+import type { PlaceStep, RemoveStep, Step } from "./accepting-journal.ts";
 
 /** A step cannot be done, since somebody else has changed the entry. */
 export class StepConflict extends Error {

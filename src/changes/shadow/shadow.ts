@@ -4,15 +4,19 @@ import { syscall, WorkspaceError } from "../../workspace/error.ts";
 import { readOwnFile } from "../../workspace/staged/read-own-file.ts";
 import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 import { StagedStore } from "../../workspace/staged/staged-store.ts";
-import type { AcceptedChanges, ChangeConflict } from "../accepted-changes.ts";
 import { acceptRecords, recover } from "../accepting/accept.ts";
-import { AcceptingJournal } from "../accepting/accepting-journal.ts";
-import { isRunning, ownProcess } from "../accepting/process-id.ts";
+import { AcceptingJournal, isRunning, ownProcess } from "../accepting/accepting-journal.ts";
 import { conflictOf, findEntry, readFile } from "../disk-entry.ts";
-import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "../own-folder.ts";
-import { DiffBudget } from "../pending/file-diff.ts";
-import { describe, hashContents, type PendingChange } from "../pending/pending.ts";
-import { RecordsByPath } from "../pending/related.ts";
+import { DiffBudget } from "../file-diff.ts";
+import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder, SHADOWS } from "../own-folder.ts";
+import {
+  type AcceptedChanges,
+  type ChangeConflict,
+  describe,
+  hashContents,
+  type PendingChange,
+  RecordsByPath,
+} from "../pending.ts";
 import type { StagedChanges } from "../staged-changes.ts";
 import { WorkspacePlaces } from "../workspace-places.ts";
 import { copyRepository } from "./shadow-repository.ts";
@@ -25,7 +29,6 @@ import {
   type TreeEntry,
   treeText,
 } from "./shadow-tree.ts";
-import { SHADOWS } from "./shadowed-by.ts";
 
 /**
  * A copy of a workspace, `.sandgate/shadows/<task-id>/`, in which an agent works. Nothing reaches the workspace until it is

@@ -3,9 +3,8 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
-import type { AgentCapabilities } from "../../policy/agent-capabilities.ts";
-import { checkAgentCapabilities } from "../../policy/agent-capabilities.ts";
-import { canonicalCapabilities } from "../../supervisor/access/canonical-capabilities.ts";
+import { type AgentCapabilities, checkAgentCapabilities } from "../../policy/agent-capabilities.ts";
+import { canonicalCapabilities } from "../../supervisor/access/canonical-path.ts";
 import { absolutePathBeside } from "./config-path.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 0 };

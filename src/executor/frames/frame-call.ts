@@ -1,6 +1,5 @@
 import { BodyError, readDispatchRequest } from "../../remote-protocol/bodies.ts";
-import { type CallFrame, readCallFrame } from "../../remote-protocol/frames/call-frame.ts";
-import { FRAME } from "../../remote-protocol/frames/frame.ts";
+import { type CallFrame, FRAME, readCallFrame } from "../../remote-protocol/frames/frame.ts";
 import type { OutgoingFrame } from "../../remote-protocol/frames/outbox.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";

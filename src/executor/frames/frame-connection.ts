@@ -1,13 +1,17 @@
 import type { Socket } from "node:net";
 import type { FairBudget } from "../../base/fair-budget.ts";
-import { CALL_HEAD_BYTES } from "../../remote-protocol/frames/call-frame.ts";
-import { FRAME, FrameError, MAX_CALL_ID } from "../../remote-protocol/frames/frame.ts";
+import {
+  CALL_HEAD_BYTES,
+  FRAME,
+  FrameError,
+  type Hello,
+  MAX_CALL_ID,
+} from "../../remote-protocol/frames/frame.ts";
 import {
   FrameReader,
   type FrameSealCheck,
   type FrameSink,
 } from "../../remote-protocol/frames/frame-reader.ts";
-import type { Hello } from "../../remote-protocol/frames/hello.ts";
 import { Outbox, type OutgoingFrame } from "../../remote-protocol/frames/outbox.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";

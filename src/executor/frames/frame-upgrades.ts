@@ -5,10 +5,9 @@ import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../remote-pr
 import { FrameSeals, SealExchange } from "../../remote-protocol/frames/seal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { authenticate } from "../http/authenticate.ts";
-import type { Authentication, Sender } from "../http/authentication.ts";
-import { stripBasePath } from "../http/base-path.ts";
+import { type Authentication, authenticate, type Sender } from "../http/authentication.ts";
 import { refuseRepeated } from "../http/host-check.ts";
+import { stripBasePath } from "../http/listen-address.ts";
 import type { Guards, MoreRoutes } from "../http/more-routes.ts";
 import { problemOf, type RefusedRequest, refusedRequest } from "../http/refused-request.ts";
 import { draining, overloaded } from "../load/admission.ts";

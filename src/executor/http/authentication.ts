@@ -6,6 +6,9 @@ import { COVERED_WITH_BODY, type SignedMessage } from "../../remote-protocol/sig
 import { SignatureVerifier } from "../../remote-protocol/signatures/verifier.ts";
 import { CERTIFICATE_NAME_FORM, clientCertificateOf, isCertificateName } from "../tls/client-certificate.ts";
 
+/** Who sent each request, once that is known, so that a refusal at any later step can say so. */
+const principals = new WeakMap<IncomingMessage, Principal>();
+
 /** The credentials that an executor accepts. A caller needs only one of them. */
 export interface Credentials {
   /** Public Ed25519 keys of signatures, by id. Default: none. */
@@ -273,4 +276,34 @@ function service(id: string): Principal {
 
 function digestOf(text: string): Buffer {
   return hash("sha256", text, "buffer");
+}
+
+/** Takes note of who sent a request. */
+export function noteSender(request: IncomingMessage, { principal }: Pick<Sender, "principal">): void {
+  if (principal !== undefined) principals.set(request, principal);
+}
+
+/** Returns who sent a request, as it was authenticated; `undefined` if it was not. */
+export function principalOf(request: IncomingMessage): Principal | undefined {
+  return principals.get(request);
+}
+
+/**
+ * Authenticates the sender of a request. A sender whose credential is replaced meanwhile is refused.
+ *
+ * @param authority The host, which has been checked.
+ * @param covered What a signature must cover in addition. Default: the body, if the method has one.
+ * @throws {RemoteProblem} as `Authentication.check`, as a rejection.
+ */
+export async function authenticate(
+  guards: { readonly authentication: Authentication },
+  request: IncomingMessage,
+  authority: string,
+  covered?: readonly string[],
+): Promise<Sender> {
+  const { authentication } = guards;
+  const sender = await authentication.check(request, authority, covered);
+  noteSender(request, sender);
+  if (guards.authentication !== authentication) guards.authentication.refuseUnlessCurrent(sender);
+  return sender;
 }

@@ -1,4 +1,10 @@
+import type { IncomingMessage } from "node:http";
 import { SandgateError } from "../../base/sandgate-error.ts";
+
+const BASE_PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/;
+
+/** The syntax of a base path, for messages. */
+export const BASE_PATH_FORM = "a path such as /tools, without a slash at the end";
 
 /** An address to listen on. */
 export type ListenAddress =
@@ -68,4 +74,15 @@ export function refuseUnprotected(server: {
       "without TLS, an executor can listen on loopback or a unix socket only, unless 'plainHttp' says that a proxy or the network encrypts",
     );
   }
+}
+
+/** Whether a text can be a base path. */
+export function isBasePath(text: string): boolean {
+  return text.length <= 256 && BASE_PATH.test(text);
+}
+
+/** Removes the base path from the target of a request, unless a proxy has removed it already. */
+export function stripBasePath(request: IncomingMessage, basePath: string): void {
+  const { url = "" } = request;
+  if (basePath !== "" && url.startsWith(`${basePath}/`)) request.url = url.slice(basePath.length);
 }

@@ -3,7 +3,7 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { principalOf } from "./authenticate.ts";
+import { principalOf } from "./authentication.ts";
 import { RouteRefusal } from "./more-routes.ts";
 
 /** A request that an executor answered with a problem in place of an execution. */

@@ -9,21 +9,20 @@ import {
   METRICS_PATH,
   READY_PATH,
   TOOLS_PATH,
+  writeProcessStamp,
 } from "../../remote-protocol/http.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { writeProcessStamp } from "../../remote-protocol/process-stamp.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import { UnreadAnswers } from "../load/unread-answers.ts";
 import { ProcessMetrics } from "../metrics/process-metrics.ts";
 import { withoutOthers, writeMetrics } from "../metrics/prometheus-text.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { TlsConnections } from "../tls/tls-connections.ts";
-import { authenticate } from "./authenticate.ts";
-import type { Authentication, Sender } from "./authentication.ts";
-import { stripBasePath } from "./base-path.ts";
+import { type Authentication, authenticate, type Sender } from "./authentication.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseRepeated } from "./host-check.ts";
+import { stripBasePath } from "./listen-address.ts";
 import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
 import { problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
 import { limitReadingTime, limitUnread, respond, respondJson, respondProblem } from "./respond.ts";

@@ -1,5 +1,4 @@
-import { LabelValues, OTHER } from "./label-values.ts";
-import type { Labels, Metric } from "./prometheus-text.ts";
+import { type Labels, LabelValues, type Metric, OTHER } from "./prometheus-text.ts";
 
 /** The most values of each label. */
 export const MAX_TOOLS = 200;

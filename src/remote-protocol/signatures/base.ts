@@ -1,4 +1,7 @@
+import { hash } from "node:crypto";
 import { httpbis } from "http-message-signatures";
+
+const SHA_256 = /^sha-256=:([A-Za-z0-9+/]{43}=):$/;
 
 /** The signed parts of a request. Its body is covered by the digest in its headers. */
 export interface SignedMessage {
@@ -44,4 +47,16 @@ function definedOnly(headers: SignedMessage["headers"]): Record<string, string> 
   return Object.fromEntries(
     Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
+}
+
+/** Returns the `content-digest` of a body (RFC 9530), with SHA-256. */
+export function contentDigest(body: string | Uint8Array): string {
+  return `sha-256=:${hash("sha256", body, "base64")}:`;
+}
+
+/**
+ * Whether a `content-digest` matches a body. Unsupported algorithms and lists of digests count as a mismatch.
+ */
+export function matchesContentDigest(header: string, body: Uint8Array): boolean {
+  return SHA_256.test(header) && header === contentDigest(body);
 }

@@ -3,11 +3,11 @@ import { JSON_MEDIA_TYPE } from "../http.ts";
 import {
   ALWAYS_COVERED,
   COVERED_WITH_BODY,
+  contentDigest,
   SIGNATURE_ALGORITHM,
   SIGNATURE_TAG,
   signatureBase,
 } from "./base.ts";
-import { contentDigest } from "./content-digest.ts";
 
 /** The key with which a caller signs requests. */
 export interface RequestKey {

@@ -7,7 +7,7 @@ import { bodyLength, decodeBody, readBody } from "../../executor/http/request-bo
 import { parseJson } from "../../json/parse.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { matchesContentDigest } from "../../remote-protocol/signatures/content-digest.ts";
+import { matchesContentDigest } from "../../remote-protocol/signatures/base.ts";
 import type { Client, Clients } from "../access/client.ts";
 import { type BodyName, bodyProblem } from "../shapes.ts";
 import { badRequest, overloaded, revoked } from "./refusals.ts";

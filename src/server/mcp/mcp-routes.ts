@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { race } from "../../base/timers/race.ts";
-import { authenticate, noteSender } from "../../executor/http/authenticate.ts";
-import type { Sender } from "../../executor/http/authentication.ts";
+import { authenticate, noteSender, type Sender } from "../../executor/http/authentication.ts";
 import type { Guards } from "../../executor/http/more-routes.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";

@@ -1,4 +1,4 @@
-import { digestOfAll } from "../../changes/pending/pending.ts";
+import { digestOfAll } from "../../changes/pending.ts";
 import type { Session } from "../../sessions/session.ts";
 import type { ShownChange } from "../../sessions/session-changes.ts";
 import type { App } from "../http/exchange.ts";

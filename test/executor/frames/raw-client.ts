@@ -1,8 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Executor } from "../../../src/executor/executor.ts";
-import { writeCallHead } from "../../../src/remote-protocol/frames/call-frame.ts";
-import { FRAME, FRAMES_PROTOCOL } from "../../../src/remote-protocol/frames/frame.ts";
+import { FRAME, FRAMES_PROTOCOL, writeCallHead } from "../../../src/remote-protocol/frames/frame.ts";
 import { FrameReader } from "../../../src/remote-protocol/frames/frame-reader.ts";
 import { until } from "../harness.ts";
 

@@ -5,8 +5,7 @@ import {
   MAX_COMBINATIONS,
   MAX_TOOLS,
 } from "../../../src/executor/metrics/call-metrics.ts";
-import { largest } from "../../../src/executor/metrics/label-values.ts";
-import { writeMetrics } from "../../../src/executor/metrics/prometheus-text.ts";
+import { largest, writeMetrics } from "../../../src/executor/metrics/prometheus-text.ts";
 import { CountingTool, dispatch, dispatchBody, send, startExecutor } from "../harness.ts";
 
 const CALL = { tool: "add", sandbox: "quickjs", caller: "agent", outcome: "ok", durationMs: 500 };

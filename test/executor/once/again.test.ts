@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type ProcessStamp, readProcessStamp } from "../../../src/remote-protocol/process-stamp.ts";
+import { type ProcessStamp, readProcessStamp } from "../../../src/remote-protocol/http.ts";
 import {
   type Answer,
   CountingTool,

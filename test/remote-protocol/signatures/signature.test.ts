@@ -5,10 +5,10 @@ import { describe, expect, test } from "vitest";
 import { RemoteProblem } from "../../../src/remote-protocol/problems.ts";
 import {
   COVERED_WITH_BODY,
+  matchesContentDigest,
   type SignedMessage,
   signatureBase,
 } from "../../../src/remote-protocol/signatures/base.ts";
-import { matchesContentDigest } from "../../../src/remote-protocol/signatures/content-digest.ts";
 import { signRequest, type UnsignedRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
 import { readSignatureInput, SignatureVerifier } from "../../../src/remote-protocol/signatures/verifier.ts";
 

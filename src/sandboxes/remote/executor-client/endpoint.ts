@@ -13,11 +13,11 @@ import type { BodyRoom, EgressLimits } from "../../../egress/request.ts";
 import {
   DISPATCH_PATH,
   JSON_MEDIA_TYPE,
+  type ProcessStamp,
   READY_PATH,
   SESSION_HEADER,
   STREAM_MEDIA_TYPE,
 } from "../../../remote-protocol/http.ts";
-import type { ProcessStamp } from "../../../remote-protocol/process-stamp.ts";
 import { SIGNATURE_LIFETIME_MS, signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 import { type CheckedCredentials, openConnections } from "./credentials.ts";

@@ -4,8 +4,12 @@ import type { ConnectionAware } from "../../../egress/connections.ts";
 import { EgressError, egressErrorOf, type Traffic } from "../../../egress/egress-error.ts";
 import type { EgressLimits, ResponseHeaders } from "../../../egress/request.ts";
 import { ResponseReader } from "../../../egress/response-reader.ts";
-import { EXECUTOR_HEADER, STREAM_MEDIA_TYPE } from "../../../remote-protocol/http.ts";
-import { type ProcessStamp, readProcessStamp } from "../../../remote-protocol/process-stamp.ts";
+import {
+  EXECUTOR_HEADER,
+  type ProcessStamp,
+  readProcessStamp,
+  STREAM_MEDIA_TYPE,
+} from "../../../remote-protocol/http.ts";
 import type { AnswerStream } from "./stream.ts";
 
 /** A request to an executor. */

@@ -2,13 +2,18 @@ import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import type { TraceHeaders } from "../../../../base/trace-headers.ts";
 import type { Contact } from "../../../../egress/egress-error.ts";
-import { writeCallHead } from "../../../../remote-protocol/frames/call-frame.ts";
-import { FRAME, FrameError, MAX_CALL_ID } from "../../../../remote-protocol/frames/frame.ts";
+import {
+  FRAME,
+  FrameError,
+  type Hello,
+  MAX_CALL_ID,
+  readHello,
+  writeCallHead,
+} from "../../../../remote-protocol/frames/frame.ts";
 import { FrameReader, type FrameSink } from "../../../../remote-protocol/frames/frame-reader.ts";
-import { type Hello, readHello } from "../../../../remote-protocol/frames/hello.ts";
 import { type FrameSealer, Outbox } from "../../../../remote-protocol/frames/outbox.ts";
+import type { ProcessStamp } from "../../../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../../../remote-protocol/problems.ts";
-import type { ProcessStamp } from "../../../../remote-protocol/process-stamp.ts";
 import { type FramedCall, FrameExchange } from "./frame-exchange.ts";
 
 /** A framed connection to open. */

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { type Contact, EgressError, NO_TRAFFIC, type Traffic } from "../../../../egress/egress-error.ts";
 import { FRAME, FRAME_HEADER_BYTES } from "../../../../remote-protocol/frames/frame.ts";
 import type { OutgoingFrame } from "../../../../remote-protocol/frames/outbox.ts";
-import type { ProcessStamp } from "../../../../remote-protocol/process-stamp.ts";
+import type { ProcessStamp } from "../../../../remote-protocol/http.ts";
 import type { CallExchange, ExchangeEnd } from "../exchange.ts";
 import type { AnswerStream } from "../stream.ts";
 

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
-import { syscall, WorkspaceError } from "../../workspace/error.ts";
-import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
-import type { StagedStore } from "../../workspace/staged/staged-store.ts";
-import { type ConflictReason, conflictOf, findEntry, hashOf, readFile } from "../disk-entry.ts";
-import type { WorkspacePlaces } from "../workspace-places.ts";
+import { syscall, WorkspaceError } from "../workspace/error.ts";
+import type { StagedRecord } from "../workspace/staged/staged-record.ts";
+import type { StagedStore } from "../workspace/staged/staged-store.ts";
+import { type ConflictReason, conflictOf, findEntry, hashOf, readFile } from "./disk-entry.ts";
 import {
   type DiffBudget,
   type DiffedContents,
@@ -13,7 +12,69 @@ import {
   MAX_DIFFED_BYTES,
   omittedDiff,
 } from "./file-diff.ts";
-import type { RecordsByPath } from "./related.ts";
+import type { WorkspacePlaces } from "./workspace-places.ts";
+
+/** Staged changes by their paths. */
+export class RecordsByPath {
+  readonly #sorted: readonly StagedRecord[];
+  readonly #byPath: ReadonlyMap<string, StagedRecord>;
+
+  /** @param sorted All staged changes, sorted by path. */
+  constructor(sorted: readonly StagedRecord[]) {
+    this.#sorted = sorted;
+    this.#byPath = new Map(sorted.map((record) => [record.path, record]));
+  }
+
+  /** Returns a change with those that have to be accepted before it: directories above it, and what was in it. */
+  acceptedWith(record: StagedRecord): readonly StagedRecord[] {
+    const above = directoriesAbove(record.path).flatMap((path) => this.#byPath.get(path) ?? []);
+    const isReplaced = record.was?.kind === "directory" && record.now.kind !== "directory";
+    const below = isReplaced ? this.#below(record.path) : [];
+    return [
+      ...above.filter(({ now }) => now.kind === "directory"),
+      record,
+      ...below.filter(({ now }) => now.kind === "gone"),
+    ];
+  }
+
+  #below(directory: string): readonly StagedRecord[] {
+    const prefix = `${directory}/`;
+    let [start, end] = [0, this.#sorted.length];
+    while (start < end) {
+      const middle = (start + end) >>> 1;
+      if ((this.#sorted[middle] as StagedRecord).path < prefix) start = middle + 1;
+      else end = middle;
+    }
+    while (this.#sorted[end]?.path.startsWith(prefix)) end++;
+    return this.#sorted.slice(start, end);
+  }
+}
+
+/** A change that cannot be accepted. */
+export interface ChangeConflict {
+  /** Relative to the workspace. */
+  readonly path: string;
+  /**
+   * `changed`, `deleted`, `replaced` (by something that is no file, or another link), `created` (where nothing was) or
+   * `not-empty`: the disk is not what the session saw. `unreachable`: a directory on the way is no longer one. `protected`:
+   * no tool may change it. `not-shown`: the change is not the one that was shown.
+   * `unsupported`: a link or a device of a shadow, which is not merged.
+   */
+  readonly reason: ConflictReason;
+}
+
+/** What became of changes that were to be accepted: either all of them were, or there are conflicts. */
+export interface AcceptedChanges {
+  /** Relative to the workspace, sorted. Empty if there are conflicts. */
+  readonly accepted: readonly string[];
+  readonly conflicts: readonly ChangeConflict[];
+}
+
+/** Options of accepting changes. */
+export interface AcceptOptions {
+  /** The digest of what was shown. Default: what is staged now is accepted, whatever it is. */
+  readonly digest?: string;
+}
 
 /** A change that waits for a person to accept or to reject it. */
 export interface PendingChange {
@@ -170,4 +231,25 @@ export async function hashAll(
 export function digestOfAll(changes: readonly { readonly digest: string }[]): string {
   const digests = changes.map(({ digest }) => digest).sort();
   return createHash("sha256").update(digests.join("\n")).digest("hex");
+}
+
+function directoriesAbove(path: string): readonly string[] {
+  const names = path.split("/").slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join("/"));
+}
+
+/** Returns a change with those that cannot stay without it: what is in it, and the removal of directories above it. */
+export function rejectedWith(
+  records: readonly StagedRecord[],
+  record: StagedRecord,
+): readonly StagedRecord[] {
+  return records.filter((other) => {
+    if (other.path === record.path) return true;
+    if (isBelow(other.path, record.path)) return record.now.kind === "directory" && other.was === null;
+    return isBelow(record.path, other.path) && other.now.kind !== "directory";
+  });
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(`${directory}/`);
 }
