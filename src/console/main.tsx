@@ -4,22 +4,21 @@ import { useMemo } from "preact/hooks";
 import {
   type Answer,
   answerLink,
-  type LinkedInquiry,
+  type LinkedConfirmation,
   type Resolution,
   readLink,
 } from "./api/confirmations.ts";
 import { ApiError, messageOf } from "./api/http.ts";
 import { loadSession, logIn } from "./api/session.ts";
-import { App } from "./app/app.tsx";
-import { Folding, FoldingContext } from "./arguments/folding.ts";
+import { App } from "./app.tsx";
+import { Folding, FoldingContext } from "./arguments/arguments.tsx";
 import { useKeys } from "./page/keys.ts";
-import { Badge } from "./parts/badge.tsx";
+import { Badge } from "./parts/badges.tsx";
 import { Foreign } from "./parts/foreign.tsx";
-import { useLoaded } from "./parts/loader.ts";
-import { Problem } from "./parts/problem.tsx";
+import { Problem, useLoaded } from "./parts/loaded.tsx";
 import { Answering } from "./waiting/answering.tsx";
-import { endOf } from "./waiting/inquiries.ts";
-import { InquiryFacts } from "./waiting/inquiry-facts.tsx";
+import { ConfirmationFacts } from "./waiting/confirmation-facts.tsx";
+import { endOf } from "./waiting/confirmations.ts";
 
 const GONE = "This link was used already, or what it was for has ended.";
 
@@ -71,12 +70,12 @@ function AnswerByLink({ token }: { readonly token: string }): JSX.Element {
       return isGone(error) ? GONE : messageOf(error);
     }
   };
-  const inquiry = value.value;
+  const confirmation = value.value;
   return (
     <main id="main" class="linked" tabIndex={-1}>
       <Problem of={problem} />
-      {inquiry !== undefined && <Linked inquiry={inquiry} end={end.value} onAnswer={answer} />}
-      {(inquiry === undefined || end.value !== undefined) && (
+      {confirmation !== undefined && <Linked confirmation={confirmation} end={end.value} onAnswer={answer} />}
+      {(confirmation === undefined || end.value !== undefined) && (
         <p>
           <a href="/console/">Log in to the console</a>
         </p>
@@ -86,11 +85,11 @@ function AnswerByLink({ token }: { readonly token: string }): JSX.Element {
 }
 
 function Linked({
-  inquiry,
+  confirmation,
   end,
   onAnswer,
 }: {
-  readonly inquiry: LinkedInquiry;
+  readonly confirmation: LinkedConfirmation;
   readonly end: Resolution | undefined;
   readonly onAnswer: (answer: Omit<Answer, "digest">) => Promise<string>;
 }): JSX.Element {
@@ -106,7 +105,7 @@ function Linked({
   });
   return (
     <FoldingContext.Provider value={folding}>
-      <section class="panel inquiry" aria-label="Inquiry">
+      <section class="panel confirmation" aria-label="Inquiry">
         <section class="reading" aria-label="What is asked" tabIndex={0}>
           {end !== undefined && (
             <p class="resolution" role="status">
@@ -114,16 +113,16 @@ function Linked({
             </p>
           )}
           <h1 tabIndex={-1}>
-            <Foreign text={inquiry.toolName} /> <Badge word={inquiry.sideEffects} />
+            <Foreign text={confirmation.toolName} /> <Badge word={confirmation.sideEffects} />
           </h1>
           <p class="quiet">
-            You answer as <Foreign text={inquiry.approver} />, once.
+            You answer as <Foreign text={confirmation.approver} />, once.
           </p>
-          <InquiryFacts inquiry={inquiry} isExact={isExact.value} />
+          <ConfirmationFacts confirmation={confirmation} isExact={isExact.value} />
         </section>
         {end === undefined && (
           <div class="actions">
-            <Answering inquiry={inquiry} mayEdit={false} onAnswer={onAnswer} />
+            <Answering confirmation={confirmation} mayEdit={false} onAnswer={onAnswer} />
           </div>
         )}
       </section>

@@ -4,15 +4,12 @@ import { get, messageOf, send } from "./api/http.ts";
 import { hasRole } from "./api/session.ts";
 import { type Approval, readSessions } from "./api/sessions.ts";
 import { filter } from "./live/filters.tsx";
-import { useKeys } from "./page/keys.ts";
-import { listKeys } from "./page/list-keys.ts";
+import { listKeys, useKeys } from "./page/keys.ts";
 import { go, hashOf, route } from "./page/route.ts";
-import { Foreign, printableLine } from "./parts/foreign.tsx";
-import { time } from "./parts/format.ts";
-import { brief } from "./parts/json.tsx";
-import { useLoaded } from "./parts/loader.ts";
-import { Problem } from "./parts/problem.tsx";
-import { Titles } from "./parts/titles.tsx";
+import { Titles } from "./parts/badges.tsx";
+import { brief, Foreign } from "./parts/foreign.tsx";
+import { printableLine, time } from "./parts/format.ts";
+import { Problem, useLoaded } from "./parts/loaded.tsx";
 
 const TITLES = ["Session", "Opened", "Principal", "Kind", "Mode", "Above", "Running", "Inquiries", "Changes"];
 

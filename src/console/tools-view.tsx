@@ -1,15 +1,11 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { get, withQuery } from "./api/http.ts";
-import { useKeys } from "./page/keys.ts";
-import { listKeys } from "./page/list-keys.ts";
+import { listKeys, useKeys } from "./page/keys.ts";
 import { go, hashOf, route } from "./page/route.ts";
-import { Badge } from "./parts/badge.tsx";
-import { Diff } from "./parts/diff.tsx";
-import { Foreign, ForeignBlock } from "./parts/foreign.tsx";
-import { useLoaded } from "./parts/loader.ts";
-import { Problem } from "./parts/problem.tsx";
-import { Titles } from "./parts/titles.tsx";
+import { Badge, Titles } from "./parts/badges.tsx";
+import { Diff, Foreign, ForeignBlock } from "./parts/foreign.tsx";
+import { Problem, useLoaded } from "./parts/loaded.tsx";
 
 /** A tool, with what is pinned of it. */
 interface ToolView {

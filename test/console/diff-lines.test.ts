@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { diffLineKinds } from "../../src/console/parts/diff-lines.ts";
+import { diffLineKinds } from "../../src/console/parts/format.ts";
 
 const kindsOf = (text: string) => diffLineKinds(text.split("\n"));
 

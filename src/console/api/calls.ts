@@ -31,7 +31,7 @@ export interface CallSummary {
   readonly state: "running" | "waiting" | "completed" | "failed" | "aborted";
   /** The arguments as JSON in a line, escaped and redacted. */
   readonly summary?: string;
-  /** The inquiry that the call waits for. */
+  /** The confirmation that the call waits for. */
   readonly requestId?: string;
   readonly decision?: string;
   readonly code?: string;

@@ -1,7 +1,7 @@
 import { get, send } from "./http.ts";
 
-/** An inquiry as it is listed. */
-export interface Inquiry {
+/** A confirmation as it is listed. */
+export interface Confirmation {
   readonly requestId: string;
   readonly kind: "call" | "question" | "plan";
   readonly sessionId: string;
@@ -28,7 +28,7 @@ export interface Inquiry {
   readonly expiresAt: number;
 }
 
-/** How an inquiry ended. */
+/** How a confirmation ended. */
 export interface Resolution {
   readonly decision: string;
   readonly by?: string;
@@ -36,8 +36,8 @@ export interface Resolution {
   readonly at: number;
 }
 
-/** A whole inquiry. `arguments` and `wholeQuestion` are foreign text as it is, not escaped. */
-export interface WholeInquiry extends Inquiry {
+/** A whole confirmation. `arguments` and `wholeQuestion` are foreign text as it is, not escaped. */
+export interface WholeConfirmation extends Confirmation {
   readonly arguments?: string;
   readonly wholeQuestion?: string;
   readonly rules?: readonly string[];
@@ -66,30 +66,30 @@ export interface Answer {
   readonly reason?: string;
 }
 
-function pathOf({ sessionId, turnId, requestId }: Inquiry): string {
+function pathOf({ sessionId, turnId, requestId }: Confirmation): string {
   const [session, turn, request] = [sessionId, turnId, requestId].map(encodeURIComponent);
   return `/v1/sessions/${session}/turns/${turn}/confirmations/${request}`;
 }
 
-/** Lists the open inquiries, the oldest first. */
-export async function listInquiries(): Promise<readonly Inquiry[]> {
-  return (await get<{ readonly confirmations: readonly Inquiry[] }>("/v1/confirmations")).confirmations;
+/** Lists the open confirmations, the oldest first. */
+export async function listConfirmations(): Promise<readonly Confirmation[]> {
+  return (await get<{ readonly confirmations: readonly Confirmation[] }>("/v1/confirmations")).confirmations;
 }
 
-/** Reads a whole inquiry. */
-export function readInquiry(inquiry: Inquiry): Promise<WholeInquiry> {
-  return get(pathOf(inquiry));
+/** Reads a whole confirmation. */
+export function readConfirmation(confirmation: Confirmation): Promise<WholeConfirmation> {
+  return get(pathOf(confirmation));
 }
 
 /** What a link of a notification answers, and in whose name. */
-export interface LinkedInquiry extends WholeInquiry {
+export interface LinkedConfirmation extends WholeConfirmation {
   readonly approver: string;
 }
 
 const LINK_PATH = "/v1/console/answer-link";
 
 /** Reads what a link answers. */
-export function readLink(token: string): Promise<LinkedInquiry> {
+export function readLink(token: string): Promise<LinkedConfirmation> {
   return send("POST", LINK_PATH, { token });
 }
 
@@ -98,7 +98,7 @@ export function answerLink(token: string, { decision, reason }: Omit<Answer, "di
   return send("POST", LINK_PATH, { token, decision, reason });
 }
 
-/** Answers an inquiry. The first answer wins: a later one is an `ApiError` with the code `already_answered`. */
-export function answerInquiry(inquiry: Inquiry, answer: Answer): Promise<Resolution> {
-  return send("POST", pathOf(inquiry), answer);
+/** Answers a confirmation. The first answer wins: a later one is an `ApiError` with the code `already_answered`. */
+export function answerConfirmation(confirmation: Confirmation, answer: Answer): Promise<Resolution> {
+  return send("POST", pathOf(confirmation), answer);
 }

@@ -1,9 +1,8 @@
-import { useSignal } from "@preact/signals";
-import type { JSX } from "preact";
+import { type Signal, signal, useSignal } from "@preact/signals";
+import { createContext, type JSX } from "preact";
 import { useContext, useId, useLayoutEffect, useMemo } from "preact/hooks";
-import { Diff } from "../parts/diff.tsx";
-import { Escaped, ExactJson, Foreign, printable, printableLine } from "../parts/foreign.tsx";
-import { count } from "../parts/format.ts";
+import { Diff, Escaped, ExactJson, Foreign } from "../parts/foreign.tsx";
+import { count, printable, printableLine } from "../parts/format.ts";
 import type { Notice } from "./edit-notices.ts";
 import { Edits } from "./edits.tsx";
 import {
@@ -17,7 +16,26 @@ import {
   type Replacement,
   replacementOf,
 } from "./fields.ts";
-import { FoldingContext } from "./folding.ts";
+
+/** What is folded of the arguments of a call. */
+export class Folding {
+  /** Whether everything is shown. */
+  readonly isOpen: Signal<boolean> = signal(false);
+  /** The numbers of characters that are folded, by the ids of the values. */
+  readonly hidden: Signal<ReadonlyMap<string, number>> = signal(new Map());
+
+  /** Says how much of a value is folded; 0 for nothing. */
+  set(id: string, chars: number): void {
+    if ((this.hidden.peek().get(id) ?? 0) === chars) return;
+    const hidden = new Map(this.hidden.peek());
+    if (chars === 0) hidden.delete(id);
+    else hidden.set(id, chars);
+    this.hidden.value = hidden;
+  }
+}
+
+/** The folding of the arguments that a component is part of. */
+export const FoldingContext: ReturnType<typeof createContext<Folding>> = createContext(new Folding());
 
 /** A longer text is folded: its beginning and its end are shown. */
 const MAX_CHARS = 4_000;

@@ -3,11 +3,10 @@ import type { JSX } from "preact";
 import type { PolicyDiff } from "../api/history.ts";
 import { ApiError, messageOf, send } from "../api/http.ts";
 import { hashOf } from "../page/route.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Badge, Titles } from "../parts/badges.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { count } from "../parts/format.ts";
-import { Problem } from "../parts/problem.tsx";
-import { Titles } from "../parts/titles.tsx";
+import { Problem } from "../parts/loaded.tsx";
 
 /** The most recorded calls that are decided on again. */
 const MAX_LAST = 100_000;

@@ -1,7 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CallSummary } from "../api/calls.ts";
-import { get, messageOf, withQuery } from "../api/http.ts";
-import { rereading } from "../api/rereading.ts";
+import { get, messageOf, rereading, withQuery } from "../api/http.ts";
 import { type CallFilter, isEmpty, isOpen } from "./call-rows.ts";
 
 /** The calls that the page keeps, as many as the server does. */

@@ -3,19 +3,18 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { PHASES, shownState } from "../api/calls.ts";
 import { server } from "../api/session.ts";
-import { summaryLine } from "../arguments/summary-line.ts";
-import { useKeys } from "../page/keys.ts";
-import { moveKeys } from "../page/list-keys.ts";
+import { summaryLine } from "../arguments/fields.ts";
+import { moveKeys, useKeys } from "../page/keys.ts";
 import { go, hashOf, route } from "../page/route.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Badge } from "../parts/badges.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { clock, count, duration, time } from "../parts/format.ts";
-import { Problem } from "../parts/problem.tsx";
-import { VirtualRows } from "../parts/virtual-rows.tsx";
-import { WhyPanel } from "../why/why-panel.tsx";
+import { Problem } from "../parts/loaded.tsx";
 import { type CallRow, callRows, isOpen } from "./call-rows.ts";
 import { calls, callsProblem, findCalls, hasLoaded, loadOlderCalls } from "./calls.ts";
 import { Filters, filter } from "./filters.tsx";
+import { VirtualRows } from "./virtual-rows.tsx";
+import { WhyPanel } from "./why-panel.tsx";
 
 /** The deepest indentation. Calls below are as far to the right. */
 const MAX_INDENT = 12;

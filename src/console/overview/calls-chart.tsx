@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import type { Counts, RecordedOverview } from "../api/overview.ts";
 import { hashOf, type RouteQuery } from "../page/route.ts";
+import { Titles } from "../parts/badges.tsx";
 import { time } from "../parts/format.ts";
-import { Titles } from "../parts/titles.tsx";
 
 /** Of the chart, in units of its own: it is as wide as the page. */
 const WIDTH = 960;

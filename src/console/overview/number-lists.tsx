@@ -1,10 +1,9 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { OverviewNumbers, RecordedOverview } from "../api/overview.ts";
 import { hashOf, type RouteQuery } from "../page/route.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Badge, Titles } from "../parts/badges.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { duration } from "../parts/format.ts";
-import { Titles } from "../parts/titles.tsx";
 
 /** What {@link NumberLists} shows. */
 export interface NumberListsProps {

@@ -2,8 +2,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { type OverviewNumbers, RANGES, type Range, readOverview } from "../api/overview.ts";
 import { hashOf, type RouteQuery, route, type View } from "../page/route.ts";
-import { useLoaded } from "../parts/loader.ts";
-import { Problem } from "../parts/problem.tsx";
+import { Problem, useLoaded } from "../parts/loaded.tsx";
 import { CallsChart } from "./calls-chart.tsx";
 import { NumberLists, ServerList } from "./number-lists.tsx";
 

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { go, type View } from "./route.ts";
 
 /** What keys do. A key is its `KeyboardEvent.key`. */
 export type Keys = Readonly<Record<string, () => void>>;
@@ -10,7 +11,7 @@ const ACTIVE = "button, a, summary";
 
 /**
  * Has keys do something while a component is there. They do nothing while a text is edited or a dialog is open, with a
- * modifier, or when a key that is held down repeats: a held key must not answer one inquiry after the other.
+ * modifier, or when a key that is held down repeats: a held key must not answer one confirmation after the other.
  */
 export function useKeys(keys: Keys): void {
   const current = useRef(keys);
@@ -42,4 +43,24 @@ function latinKey({ key, code }: KeyboardEvent): string {
   if (!isForeign || !/^Key[A-Z]$/.test(code)) return key;
   const letter = code.charAt(3);
   return key === key.toLowerCase() ? letter.toLowerCase() : letter;
+}
+
+/** The keys that move through a list. `move` gets 1 for the next item, and -1 for the one before. */
+export function moveKeys(move: (step: number) => void): Keys {
+  return { j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) };
+}
+
+/**
+ * The keys that move through the list of a view, whose address names the selected item.
+ *
+ * @param id The id of the selected item. If the list does not have it, a key selects the first item.
+ * @param ids Returns the ids of the list when a key is pressed.
+ */
+export function listKeys(view: View, id: string, ids: () => readonly string[]): Keys {
+  return moveKeys((step) => {
+    const listed = ids();
+    const at = listed.indexOf(id);
+    const next = listed[at < 0 ? 0 : at + step];
+    if (next !== undefined) go(view, next);
+  });
 }

@@ -20,7 +20,7 @@ export const TITLES: Readonly<Record<View, string>> = {
 /** Where the page is. */
 export interface Route {
   readonly view: View;
-  /** What the view shows: the `ref` of a call, the id of an inquiry or of a session, a number of the journal; or `""`. */
+  /** What the view shows: the `ref` of a call, the id of a confirmation or of a session, a number of the journal; or `""`. */
   readonly id: string;
   /** What of it the view shows, such as a filter. */
   readonly query: RouteQuery;

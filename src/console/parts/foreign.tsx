@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { escapeText } from "../../rendering/escaping/escape.ts";
-import { indentJson } from "./indent-json.ts";
+import { diffLineKinds, indentJson } from "./format.ts";
 
 /** Characters that a person cannot see, except the line feed. The server has escaped them; this is a second look. */
 const HIDDEN = /(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
@@ -82,21 +82,32 @@ export function Escaped({
   );
 }
 
-/** Writes everything in a JSON text that is not what it looks like as escapes of JSON, so that it can be edited. */
-export function printableJson(text: string): string {
-  return printable(indentJson(text), "json");
+/** Shows a value of the API, whose texts the server has escaped, as indented JSON. */
+export function Json({ value, label }: { readonly value: unknown; readonly label: string }): JSX.Element {
+  return <ForeignBlock text={JSON.stringify(value, null, 2) ?? ""} label={label} />;
 }
 
-/** Escapes a text of several lines that the server has not escaped. */
-export function printable(text: string, syntax: "text" | "json" = "text"): string {
-  return escapeText(text, { syntax, keepsLines: true, maxSpaces: Number.POSITIVE_INFINITY })
-    .map(({ text: part }) => part)
-    .join("");
+/** Writes a short value of the API in one line, a number with two decimals at most. */
+export function brief(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "object" && value !== null && "decision" in value) return brief(value.decision);
+  if (typeof value === "number") return String(Math.round(value * 100) / 100);
+  return value === undefined ? "" : JSON.stringify(value);
 }
 
-/** Escapes a text that the server has not escaped, such as a path, so that it is one line. */
-export function printableLine(text: string): string {
-  return escapeText(text, { syntax: "text", keepsLines: false, maxSpaces: Number.POSITIVE_INFINITY })
-    .map(({ text: part }) => part)
-    .join("");
+/** Shows a unified diff. The sign of each line stays in the text: colour alone says nothing. */
+export function Diff({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
+  const lines = text.replace(/\n$/, "").split("\n");
+  const kinds = diffLineKinds(lines);
+  return (
+    <section class="block diff" aria-label={label} tabIndex={0}>
+      <pre>
+        {lines.map((line, at) => (
+          <bdi key={at} class={`line foreign ${kinds[at]}`}>
+            {`${visible(line)}\n`}
+          </bdi>
+        ))}
+      </pre>
+    </section>
+  );
 }

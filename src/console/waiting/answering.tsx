@@ -1,25 +1,26 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Answer, WholeInquiry } from "../api/confirmations.ts";
+import type { Answer, WholeConfirmation } from "../api/confirmations.ts";
 import { useKeys } from "../page/keys.ts";
-import { Exact, ExactJson, Foreign, printable, printableJson } from "../parts/foreign.tsx";
-import { Problem } from "../parts/problem.tsx";
+import { Exact, ExactJson, Foreign } from "../parts/foreign.tsx";
+import { printable, printableJson } from "../parts/format.ts";
+import { Problem } from "../parts/loaded.tsx";
 import { ConfirmForm } from "./confirm-form.tsx";
 
 type Step = "first" | "edit" | "allow" | "deny";
 
 /**
- * Has a person answer an inquiry in two steps.
+ * Has a person answer a confirmation in two steps.
  *
  * @param onAnswer Gets the answer without its digest, and returns why it is not valid, or `""`.
  */
 export function Answering({
-  inquiry,
+  confirmation,
   mayEdit = true,
   onAnswer,
 }: {
-  readonly inquiry: WholeInquiry;
+  readonly confirmation: WholeConfirmation;
   /** Whether the person can change the arguments. Default: `true`. */
   readonly mayEdit?: boolean;
   readonly onAnswer: (answer: Omit<Answer, "digest">) => Promise<string>;
@@ -28,7 +29,7 @@ export function Answering({
   const edited = useSignal<string | undefined>(undefined);
   const isBusy = useSignal(false);
   const problem = useSignal("");
-  const isQuestion = inquiry.kind === "question";
+  const isQuestion = confirmation.kind === "question";
   const begin = (next: Step): void => {
     if (step.value === next || isBusy.value) return;
     edited.value = undefined;
@@ -47,8 +48,8 @@ export function Answering({
     isBusy.value = false;
     step.value = "first";
   };
-  const canAllow = inquiry.choices.includes("allow");
-  const canEdit = mayEdit && canAllow && inquiry.kind === "call" && inquiry.arguments !== undefined;
+  const canAllow = confirmation.choices.includes("allow");
+  const canEdit = mayEdit && canAllow && confirmation.kind === "call" && confirmation.arguments !== undefined;
   useKeys({
     ...(canAllow && { a: () => begin("allow") }),
     ...(canEdit && { e: () => begin("edit") }),
@@ -60,7 +61,7 @@ export function Answering({
     <>
       <Problem of={problem} />
       {isQuestion && decision === "first" && (
-        <QuestionForm inquiry={inquiry} isBusy={isBusy.value} onAnswer={answer} />
+        <QuestionForm confirmation={confirmation} isBusy={isBusy.value} onAnswer={answer} />
       )}
       {decision === "first" && (
         <p class="buttons first">
@@ -81,7 +82,7 @@ export function Answering({
       )}
       {decision === "edit" && (
         <EditForm
-          text={inquiry.arguments ?? "{}"}
+          text={confirmation.arguments ?? "{}"}
           onCancel={cancel}
           onDone={(text) => {
             edited.value = text;
@@ -93,7 +94,7 @@ export function Answering({
         <ConfirmForm
           key={decision}
           decision={decision}
-          toolName={inquiry.choices.includes("always") ? inquiry.toolName : undefined}
+          toolName={confirmation.choices.includes("always") ? confirmation.toolName : undefined}
           takesReason={!isQuestion}
           isBusy={isBusy.value}
           onAnswer={(given) =>
@@ -105,10 +106,10 @@ export function Answering({
           onCancel={cancel}
         >
           <strong>
-            <Foreign text={inquiry.toolName} />
+            <Foreign text={confirmation.toolName} />
           </strong>
           {edited.value === undefined ? " with the arguments above" : " with these arguments instead"}? Digest{" "}
-          <code>{inquiry.digest.slice(0, 12)}…</code>
+          <code>{confirmation.digest.slice(0, 12)}…</code>
           {edited.value !== undefined && <ExactJson text={edited.value} label="Edited arguments" />}
         </ConfirmForm>
       )}
@@ -118,22 +119,22 @@ export function Answering({
 
 /** Has screen readers go on with what is asked. No key answers there, unlike on a button. */
 function focusHeading(): void {
-  document.querySelector<HTMLElement>(".inquiry :is(h1, h2)[tabindex]")?.focus({ preventScroll: true });
+  document.querySelector<HTMLElement>(".confirmation :is(h1, h2)[tabindex]")?.focus({ preventScroll: true });
 }
 
 /** Has a person answer a question of a tool. */
 function QuestionForm({
-  inquiry,
+  confirmation,
   isBusy,
   onAnswer,
 }: {
-  readonly inquiry: WholeInquiry;
+  readonly confirmation: WholeConfirmation;
   readonly isBusy: boolean;
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {
   const text = useSignal("");
   const chosen = useSignal<readonly string[]>([]);
-  const { options, multiple = false, digest, wholeQuestion, question } = inquiry;
+  const { options, multiple = false, digest, wholeQuestion, question } = confirmation;
   const submit = (event: Event): void => {
     event.preventDefault();
     const [first] = chosen.value;

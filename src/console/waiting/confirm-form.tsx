@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useContext, useLayoutEffect, useRef } from "preact/hooks";
 import type { Answer, ApprovalScope } from "../api/confirmations.ts";
-import { FoldingContext } from "../arguments/folding.ts";
+import { FoldingContext } from "../arguments/arguments.tsx";
 import { count } from "../parts/format.ts";
 
 /** For how long an answer is remembered. */

@@ -1,34 +1,48 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { inquiries, type ListedInquiry } from "./inquiries.ts";
+import { confirmations, type ListedConfirmation } from "./confirmations.ts";
 
-/** Part of the tool, session, principal or arguments of the inquiries that are listed. */
-export const inquiryFilter: Signal<string> = signal("");
+const chosen: Signal<ReadonlySet<string>> = signal(new Set());
 
-/** Whether the inquiries are listed by tool and session. */
+/** The ids of the selected confirmations that are open. */
+export const selected: ReadonlySignal<ReadonlySet<string>> = computed(
+  () =>
+    new Set(
+      confirmations.value
+        .filter((item) => canSelect(item) && chosen.value.has(item.confirmation.requestId))
+        .map(({ confirmation }) => confirmation.requestId),
+    ),
+);
+
+/** Part of the tool, session, principal or arguments of the confirmations that are listed. */
+export const confirmationFilter: Signal<string> = signal("");
+
+/** Whether the confirmations are listed by tool and session. */
 export const isGrouped: Signal<boolean> = signal(false);
 
-/** Inquiries of one tool and session. */
-export interface InquiryGroup {
+/** Confirmations of one tool and session. */
+export interface ConfirmationGroup {
   readonly key: string;
-  readonly items: readonly ListedInquiry[];
+  readonly items: readonly ListedConfirmation[];
 }
 
-/** The listed inquiries: one group for each tool and session, or one for all. */
-export const inquiryGroups: ReadonlySignal<readonly InquiryGroup[]> = computed(() => {
-  const wanted = inquiryFilter.value.toLowerCase();
-  const found = inquiries.value.filter((item) => matches(item, wanted));
+/** The listed confirmations: one group for each tool and session, or one for all. */
+export const confirmationGroups: ReadonlySignal<readonly ConfirmationGroup[]> = computed(() => {
+  const wanted = confirmationFilter.value.toLowerCase();
+  const found = confirmations.value.filter((item) => matches(item, wanted));
   if (!isGrouped.value) return [{ key: "", items: found }];
-  const groups = Map.groupBy(found, ({ inquiry }) => JSON.stringify([inquiry.toolName, inquiry.sessionId]));
+  const groups = Map.groupBy(found, ({ confirmation }) =>
+    JSON.stringify([confirmation.toolName, confirmation.sessionId]),
+  );
   return [...groups].map(([key, items]) => ({ key, items }));
 });
 
-/** The listed inquiries, from the first to the last. */
-export const shownInquiries: ReadonlySignal<readonly ListedInquiry[]> = computed(() =>
-  inquiryGroups.value.flatMap(({ items }) => items),
+/** The listed confirmations, from the first to the last. */
+export const shownConfirmations: ReadonlySignal<readonly ListedConfirmation[]> = computed(() =>
+  confirmationGroups.value.flatMap(({ items }) => items),
 );
 
-function matches({ inquiry }: ListedInquiry, wanted: string): boolean {
-  const { toolName, sessionId, sessionName = "", principal = "", inputSummary = "", question } = inquiry;
+function matches({ confirmation }: ListedConfirmation, wanted: string): boolean {
+  const { toolName, sessionId, sessionName = "", principal = "", inputSummary = "", question } = confirmation;
   return (
     wanted === "" ||
     [toolName, sessionId, sessionName, principal, inputSummary, question].some((text) =>
@@ -37,9 +51,36 @@ function matches({ inquiry }: ListedInquiry, wanted: string): boolean {
   );
 }
 
-/** The first open inquiry after another one, or else before it. */
-export function openAfter(items: readonly ListedInquiry[], requestId: string): ListedInquiry | undefined {
-  const at = items.findIndex(({ inquiry }) => inquiry.requestId === requestId);
+/** The first open confirmation after another one, or else before it. */
+export function openAfter(
+  items: readonly ListedConfirmation[],
+  requestId: string,
+): ListedConfirmation | undefined {
+  const at = items.findIndex(({ confirmation }) => confirmation.requestId === requestId);
   const others = [...items.slice(at + 1), ...items.slice(0, Math.max(0, at))];
   return others.find(({ resolution }) => resolution === undefined);
+}
+
+/** Whether a confirmation can be answered together with others: it is open, and the answer is to allow or to deny. */
+export function canSelect({ confirmation, resolution }: ListedConfirmation): boolean {
+  return resolution === undefined && confirmation.choices.includes("allow");
+}
+
+/** Selects confirmations, or no longer. */
+export function select(items: readonly ListedConfirmation[], isSelected: boolean): void {
+  const ids = new Set(selected.peek());
+  for (const item of items) {
+    if (isSelected && canSelect(item)) ids.add(item.confirmation.requestId);
+    else ids.delete(item.confirmation.requestId);
+  }
+  chosen.value = ids;
+}
+
+/** Whether every one of some confirmations that can be selected is. */
+export function isAllSelected(items: readonly ListedConfirmation[]): boolean {
+  const selectable = items.filter(canSelect);
+  return (
+    selectable.length > 0 &&
+    selectable.every(({ confirmation }) => selected.value.has(confirmation.requestId))
+  );
 }

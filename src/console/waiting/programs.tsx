@@ -4,8 +4,7 @@ import { get } from "../api/http.ts";
 import { hashOf } from "../page/route.ts";
 import { Foreign } from "../parts/foreign.tsx";
 import { count, duration, time } from "../parts/format.ts";
-import { useLoaded } from "../parts/loader.ts";
-import { Problem } from "../parts/problem.tsx";
+import { Problem, useLoaded } from "../parts/loaded.tsx";
 
 /** A program that is suspended while it waits. */
 interface SuspendedProgram {
@@ -18,7 +17,7 @@ interface SuspendedProgram {
   readonly suspendedAt: number;
   /** How long it may still wait for people, in milliseconds. */
   readonly leftMs: number;
-  /** The calls that it waits for, and the inquiries about them. */
+  /** The calls that it waits for, and the confirmations about them. */
   readonly open: readonly {
     readonly callId: string;
     readonly toolName: string;

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { ApiError, get, messageOf, send } from "../api/http.ts";
 import { beforeLogOut, hasRole } from "../api/session.ts";
-import { Problem } from "../parts/problem.tsx";
+import { Problem } from "../parts/loaded.tsx";
 
 /** Has this browser notified of what waits, if the server can. */
 export function PushButton(): JSX.Element | null {

@@ -1,55 +1,53 @@
 import { type Signal, signal, useSignal } from "@preact/signals";
 import type { JSX, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { Answer, Inquiry } from "../api/confirmations.ts";
-import { Folding, FoldingContext } from "../arguments/folding.ts";
+import type { Answer, Confirmation } from "../api/confirmations.ts";
+import { Folding, FoldingContext } from "../arguments/arguments.tsx";
 import { useKeys } from "../page/keys.ts";
 import { go } from "../page/route.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Badge } from "../parts/badges.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { count } from "../parts/format.ts";
-import { useLoaded } from "../parts/loader.ts";
-import { Problem } from "../parts/problem.tsx";
+import { Problem, useLoaded } from "../parts/loaded.tsx";
 import { ConfirmForm } from "./confirm-form.tsx";
-import { giveAnswer } from "./give-answer.ts";
-import { answerAtOnce, inquiries } from "./inquiries.ts";
-import { InquiryFacts } from "./inquiry-facts.tsx";
-import { selected } from "./selection.ts";
-import { readWhole } from "./whole-inquiries.ts";
+import { ConfirmationFacts } from "./confirmation-facts.tsx";
+import { answerAtOnce, confirmations, giveAnswer } from "./confirmations.ts";
+import { selected } from "./listing.ts";
+import { readWhole } from "./whole-confirmations.ts";
 
 /** How many answers are sent at once: browsers have six connections to a server, and one of them is that of the events. */
 const AT_ONCE = 4;
 
-/** Stands for the selected inquiries in the address. No id of an inquiry has it. */
+/** Stands for the selected confirmations in the address. No id of a confirmation has it. */
 const ID = "(together)";
 
-/** The inquiries that are answered together, as they were when the person began. */
-const members: Signal<readonly Inquiry[]> = signal([]);
+/** The confirmations that are answered together, as they were when the person began. */
+const members: Signal<readonly Confirmation[]> = signal([]);
 
 /** Whether an address is that of {@link TogetherPanel}. */
 export function isTogether(id: string): boolean {
   return id === ID && members.value.length > 0;
 }
 
-/** Shows the selected inquiries, so that one answer can be given to all of them. */
+/** Shows the selected confirmations, so that one answer can be given to all of them. */
 export function together(): void {
   const ids = selected.peek();
   if (ids.size < 2) return;
-  members.value = inquiries
+  members.value = confirmations
     .peek()
-    .map(({ inquiry }) => inquiry)
+    .map(({ confirmation }) => confirmation)
     .filter(({ requestId }) => ids.has(requestId));
   go("waiting", ID);
 }
 
-/** Shows several inquiries one below the other, and takes one answer for all after each was shown. */
+/** Shows several confirmations one below the other, and takes one answer for all after each was shown. */
 export function TogetherPanel(): JSX.Element {
   const all = members.value;
-  // Other inquiries begin anew, also while these are shown.
+  // Other confirmations begin anew, also while these are shown.
   return <Together key={all.map(({ requestId }) => requestId).join()} all={all} />;
 }
 
-function Together({ all }: { readonly all: readonly Inquiry[] }): JSX.Element {
+function Together({ all }: { readonly all: readonly Confirmation[] }): JSX.Element {
   const shown = useSignal<ReadonlySet<string>>(new Set());
   const step = useSignal<"first" | "allow" | "deny">("first");
   const isBusy = useSignal(false);
@@ -77,10 +75,10 @@ function Together({ all }: { readonly all: readonly Inquiry[] }): JSX.Element {
     const problems: string[] = [];
     const left = [...all];
     const answerNext = async (): Promise<void> => {
-      for (let inquiry = left.shift(); inquiry !== undefined; inquiry = left.shift()) {
+      for (let confirmation = left.shift(); confirmation !== undefined; confirmation = left.shift()) {
         progress.value = `${all.length - left.length - 1} of ${all.length} answered…`;
-        const why = await giveAnswer(inquiry, { ...given, digest: inquiry.digest });
-        if (why !== "") problems.push(`${inquiry.toolName}: ${why}`);
+        const why = await giveAnswer(confirmation, { ...given, digest: confirmation.digest });
+        if (why !== "") problems.push(`${confirmation.toolName}: ${why}`);
       }
     };
     await answerAtOnce(() => Promise.all(Array.from({ length: AT_ONCE }, answerNext)));
@@ -106,14 +104,14 @@ function Together({ all }: { readonly all: readonly Inquiry[] }): JSX.Element {
   // Hundreds of them are not to be compared each time that one was shown or answered.
   const list = useMemo(
     () =>
-      all.map((inquiry, at) => (
+      all.map((confirmation, at) => (
         <Member
-          key={`${inquiry.requestId} ${inquiry.digest}`}
-          inquiry={inquiry}
+          key={`${confirmation.requestId} ${confirmation.digest}`}
+          confirmation={confirmation}
           place={`${at + 1} of ${all.length}`}
           isExact={isExact.value}
           onShown={() => {
-            shown.value = new Set([...shown.peek(), inquiry.requestId]);
+            shown.value = new Set([...shown.peek(), confirmation.requestId]);
           }}
         />
       )),
@@ -121,7 +119,7 @@ function Together({ all }: { readonly all: readonly Inquiry[] }): JSX.Element {
   );
   return (
     <FoldingContext.Provider value={folding}>
-      <aside class="panel inquiry" aria-label="Inquiries together">
+      <aside class="panel confirmation" aria-label="Inquiries together">
         <section class="reading" aria-label="What is asked" tabIndex={0} ref={reading}>
           <p role="status">{result}</p>
           <Problem of={problem} />
@@ -164,19 +162,19 @@ function Together({ all }: { readonly all: readonly Inquiry[] }): JSX.Element {
 }
 
 function Member({
-  inquiry,
+  confirmation,
   place,
   isExact,
   onShown,
 }: {
-  readonly inquiry: Inquiry;
+  readonly confirmation: Confirmation;
   readonly place: string;
   readonly isExact: boolean;
   readonly onShown: () => void;
 }): JSX.Element {
   const isNear = useSignal(false);
   const { value, problem } = useLoaded(isNear.value, async () =>
-    isNear.peek() ? await readWhole(inquiry) : undefined,
+    isNear.peek() ? await readWhole(confirmation) : undefined,
   );
   const article = useRef<HTMLElement>(null);
   const end = useRef<HTMLParagraphElement>(null);
@@ -188,12 +186,12 @@ function Member({
   return (
     <article ref={article} class={whole === undefined ? "unread" : ""}>
       <h2>
-        <Foreign text={inquiry.toolName} /> <Badge word={inquiry.sideEffects} />{" "}
+        <Foreign text={confirmation.toolName} /> <Badge word={confirmation.sideEffects} />{" "}
         <span class="quiet">{place}</span>
       </h2>
       <Problem of={problem} />
-      {whole !== undefined && <InquiryFacts inquiry={whole} isExact={isExact} />}
-      <p ref={end} id={`end-${inquiry.requestId}`} class="end" />
+      {whole !== undefined && <ConfirmationFacts confirmation={whole} isExact={isExact} />}
+      <p ref={end} id={`end-${confirmation.requestId}`} class="end" />
     </article>
   );
 }

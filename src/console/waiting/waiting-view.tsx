@@ -1,44 +1,54 @@
 import type { JSX } from "preact";
 import { hasRole } from "../api/session.ts";
-import { summaryLine } from "../arguments/summary-line.ts";
-import { useKeys } from "../page/keys.ts";
-import { listKeys } from "../page/list-keys.ts";
+import { summaryLine } from "../arguments/fields.ts";
+import { listKeys, useKeys } from "../page/keys.ts";
 import { hashOf, route } from "../page/route.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Badge } from "../parts/badges.tsx";
 import { Foreign, visible } from "../parts/foreign.tsx";
 import { count, time } from "../parts/format.ts";
-import { Problem } from "../parts/problem.tsx";
+import { Problem } from "../parts/loaded.tsx";
+import { ConfirmationPanel } from "./confirmation-panel.tsx";
 import {
   areRead,
   clearEnded,
+  confirmations,
+  confirmationsProblem,
   endOf,
-  inquiries,
-  inquiriesProblem,
-  type ListedInquiry,
+  type ListedConfirmation,
   openCount,
-} from "./inquiries.ts";
-import { InquiryPanel } from "./inquiry-panel.tsx";
-import { type InquiryGroup, inquiryFilter, inquiryGroups, isGrouped, shownInquiries } from "./listing.ts";
+} from "./confirmations.ts";
+import {
+  type ConfirmationGroup,
+  canSelect,
+  confirmationFilter,
+  confirmationGroups,
+  isAllSelected,
+  isGrouped,
+  select,
+  selected,
+  shownConfirmations,
+} from "./listing.ts";
 import { Programs } from "./programs.tsx";
 import { PushButton } from "./push-button.tsx";
-import { canSelect, isAllSelected, select, selected } from "./selection.ts";
 import { isTogether, TogetherPanel, together } from "./together-panel.tsx";
 
-/** The inquiries that wait for a person, and those that have just ended. */
+/** The confirmations that wait for a person, and those that have just ended. */
 export function WaitingView(): JSX.Element {
-  const items = inquiries.value;
+  const items = confirmations.value;
   const { id } = route.value;
-  const shown = items.find(({ inquiry }) => inquiry.requestId === id);
+  const shown = items.find(({ confirmation }) => confirmation.requestId === id);
   const hasPanel = shown !== undefined || isTogether(id);
   useKeys({
-    ...listKeys("waiting", id, () => shownInquiries.peek().map(({ inquiry }) => inquiry.requestId)),
+    ...listKeys("waiting", id, () =>
+      shownConfirmations.peek().map(({ confirmation }) => confirmation.requestId),
+    ),
     g: () => {
       isGrouped.value = !isGrouped.value;
     },
     s: () => {
       if (shown !== undefined) select([shown], !selected.peek().has(id));
     },
-    S: () => select(shownInquiries.peek(), !isAllSelected(shownInquiries.peek())),
+    S: () => select(shownConfirmations.peek(), !isAllSelected(shownConfirmations.peek())),
     t: together,
   });
   return (
@@ -53,7 +63,7 @@ export function WaitingView(): JSX.Element {
           <PushButton />
         </div>
         {items.length > 1 && <Tools />}
-        <Problem of={inquiriesProblem} />
+        <Problem of={confirmationsProblem} />
         {items.length === 0 && <p class="empty">Nothing waits for an answer.</p>}
         {id !== "" && !hasPanel && areRead.value && (
           <p class="empty" role="status">
@@ -62,24 +72,29 @@ export function WaitingView(): JSX.Element {
         )}
         {items.length > 0 && !hasPanel && <p class="quiet">Open one to answer it, or press j.</p>}
         <div class="groups">
-          {inquiryGroups.value.map((group) => (
+          {confirmationGroups.value.map((group) => (
             <Group key={group.key} group={group} shownId={id} />
           ))}
-          {items.length > 0 && shownInquiries.value.length === 0 && <p class="empty">None matches.</p>}
+          {items.length > 0 && shownConfirmations.value.length === 0 && <p class="empty">None matches.</p>}
           <Programs
-            of={items.map(({ inquiry, resolution }) => `${inquiry.requestId} ${resolution?.at}`).join()}
+            of={items
+              .map(({ confirmation, resolution }) => `${confirmation.requestId} ${resolution?.at}`)
+              .join()}
           />
         </div>
       </section>
       {shown !== undefined && (
-        <InquiryPanel key={`${shown.inquiry.requestId} ${shown.inquiry.digest}`} item={shown} />
+        <ConfirmationPanel
+          key={`${shown.confirmation.requestId} ${shown.confirmation.digest}`}
+          item={shown}
+        />
       )}
       {isTogether(id) && <TogetherPanel />}
     </div>
   );
 }
 
-/** What helps with many inquiries. */
+/** What helps with many confirmations. */
 function Tools(): JSX.Element {
   const amount = selected.value.size;
   return (
@@ -90,9 +105,9 @@ function Tools(): JSX.Element {
           type="search"
           spellcheck={false}
           autoComplete="off"
-          value={inquiryFilter}
+          value={confirmationFilter}
           onInput={({ currentTarget }) => {
-            inquiryFilter.value = currentTarget.value;
+            confirmationFilter.value = currentTarget.value;
           }}
           onKeyDown={(event) => {
             if (event.key === "Escape") event.currentTarget.blur();
@@ -114,10 +129,10 @@ function Tools(): JSX.Element {
           <label>
             <input
               type="checkbox"
-              checked={isAllSelected(shownInquiries.value)}
-              onChange={({ currentTarget }) => select(shownInquiries.peek(), currentTarget.checked)}
+              checked={isAllSelected(shownConfirmations.value)}
+              onChange={({ currentTarget }) => select(shownConfirmations.peek(), currentTarget.checked)}
             />
-            Select all {shownInquiries.value.filter(canSelect).length} (S)
+            Select all {shownConfirmations.value.filter(canSelect).length} (S)
           </label>
           <button type="button" onClick={together} disabled={amount < 2}>
             Answer {amount} together (t)
@@ -128,12 +143,18 @@ function Tools(): JSX.Element {
   );
 }
 
-function Group({ group, shownId }: { readonly group: InquiryGroup; readonly shownId: string }): JSX.Element {
+function Group({
+  group,
+  shownId,
+}: {
+  readonly group: ConfirmationGroup;
+  readonly shownId: string;
+}): JSX.Element {
   const { key, items } = group;
   const [first] = items;
   const selectable = items.filter(canSelect);
   const label =
-    key === "" || first === undefined ? "Inquiries" : `${visible(first.inquiry.toolName)}: inquiries`;
+    key === "" || first === undefined ? "Inquiries" : `${visible(first.confirmation.toolName)}: inquiries`;
   return (
     <>
       {key !== "" && first !== undefined && (
@@ -141,32 +162,42 @@ function Group({ group, shownId }: { readonly group: InquiryGroup; readonly show
           {selectable.length > 0 && hasRole("approver") && (
             <input
               type="checkbox"
-              aria-label={`Select all of ${visible(first.inquiry.toolName)}`}
+              aria-label={`Select all of ${visible(first.confirmation.toolName)}`}
               checked={isAllSelected(items)}
               onChange={({ currentTarget }) => select(selectable, currentTarget.checked)}
             />
           )}
           <h2>
-            <Foreign text={first.inquiry.toolName} />
+            <Foreign text={first.confirmation.toolName} />
           </h2>
           <span class="quiet">
             {count(items.length, "inquiry").replace(/inquirys$/, "inquiries")} · session{" "}
-            <Foreign text={first.inquiry.sessionName ?? first.inquiry.sessionId} />
+            <Foreign text={first.confirmation.sessionName ?? first.confirmation.sessionId} />
           </span>
         </div>
       )}
       <ul class="cards" aria-label={label}>
         {items.map((item) => (
-          <Card key={item.inquiry.requestId} item={item} isShown={item.inquiry.requestId === shownId} />
+          <Card
+            key={item.confirmation.requestId}
+            item={item}
+            isShown={item.confirmation.requestId === shownId}
+          />
         ))}
       </ul>
     </>
   );
 }
 
-function Card({ item, isShown }: { readonly item: ListedInquiry; readonly isShown: boolean }): JSX.Element {
-  const { inquiry, resolution } = item;
-  const { requestId, toolName } = inquiry;
+function Card({
+  item,
+  isShown,
+}: {
+  readonly item: ListedConfirmation;
+  readonly isShown: boolean;
+}): JSX.Element {
+  const { confirmation, resolution } = item;
+  const { requestId, toolName } = confirmation;
   return (
     <li class={resolution === undefined ? "card" : "card ended"}>
       {canSelect(item) && hasRole("approver") && (
@@ -185,19 +216,23 @@ function Card({ item, isShown }: { readonly item: ListedInquiry; readonly isShow
         >
           <Foreign text={toolName} />
         </a>{" "}
-        <Badge word={inquiry.sideEffects} />
+        <Badge word={confirmation.sideEffects} />
       </span>
       <span class="summary" id={`about-${requestId}`}>
         <Foreign
-          text={inquiry.inputSummary === undefined ? inquiry.question : summaryLine(inquiry.inputSummary)}
+          text={
+            confirmation.inputSummary === undefined
+              ? confirmation.question
+              : summaryLine(confirmation.inputSummary)
+          }
         />
       </span>
       <span class="quiet">
-        {time(inquiry.askedAt)}
-        {inquiry.principal !== undefined && (
+        {time(confirmation.askedAt)}
+        {confirmation.principal !== undefined && (
           <>
             {" · "}
-            <Foreign text={inquiry.principal} />
+            <Foreign text={confirmation.principal} />
           </>
         )}
         {resolution !== undefined && ` · ${endOf(resolution)}`}

@@ -3,19 +3,56 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError, get, messageOf, send } from "./api/http.ts";
 import { hasRole } from "./api/session.ts";
-import type { StagedChange, StagedChanges } from "./api/sessions.ts";
-import { Badge } from "./parts/badge.tsx";
-import { Diff } from "./parts/diff.tsx";
-import { Foreign, printableLine } from "./parts/foreign.tsx";
-import { brief } from "./parts/json.tsx";
-import { useLoaded } from "./parts/loader.ts";
-import { Problem } from "./parts/problem.tsx";
+import { readSessions, type StagedChange, type StagedChanges } from "./api/sessions.ts";
+import { hashOf, route } from "./page/route.ts";
+import { Badge } from "./parts/badges.tsx";
+import { brief, Diff, Foreign } from "./parts/foreign.tsx";
+import { count, printableLine } from "./parts/format.ts";
+import { Problem, useLoaded } from "./parts/loaded.tsx";
 
 /** What becomes of staged changes. */
 type Decision = "accept" | "reject";
 
+/** The sessions with staged changes, and the changes of one of them. */
+export function ChangesView(): JSX.Element {
+  const { id } = route.value;
+  const { value, problem, reload } = useLoaded("sessions", readSessions);
+  const withChanges = (value.value ?? []).filter(({ heldChanges }) => heldChanges > 0);
+  return (
+    <div class={id === "" ? "split" : "split open wide"}>
+      <section class="list scrolling" aria-labelledby="changes-title" tabIndex={0}>
+        <div class="title">
+          <h1 id="changes-title">Changes</h1>
+          <button type="button" onClick={reload}>
+            Read again
+          </button>
+        </div>
+        <Problem of={problem} />
+        {value.value !== undefined && withChanges.length === 0 && (
+          <p class="empty">No session holds changes.</p>
+        )}
+        <ul class="cards" aria-label="Sessions that hold changes">
+          {withChanges.map((session) => (
+            <li key={session.id}>
+              <a
+                class="card"
+                href={hashOf("changes", session.id)}
+                {...(session.id === id && { "aria-current": "true" as const })}
+              >
+                <Foreign text={session.id} />
+                <span class="quiet">{count(session.heldChanges, "change")}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      </section>
+      {id !== "" && <StagedPanel key={id} session={id} onDecided={reload} />}
+    </div>
+  );
+}
+
 /** Shows the staged changes of a session. An approver accepts or rejects one of them, or all at once. */
-export function StagedPanel({
+function StagedPanel({
   session,
   onDecided,
 }: {
@@ -26,9 +63,9 @@ export function StagedPanel({
   const { value, problem, reload } = useLoaded(session, () => get<StagedChanges>(path));
   const result = useSignal("");
   const failure = useSignal("");
-  const held = value.value;
+  const staged = value.value;
   const decide = async (decision: Decision, change: StagedChange | undefined): Promise<void> => {
-    const digest = change?.digest ?? held?.digest;
+    const digest = change?.digest ?? staged?.digest;
     failure.value = "";
     result.value = "";
     try {
@@ -48,15 +85,15 @@ export function StagedPanel({
       <Problem of={problem} />
       <Problem of={failure} />
       <p role="status">{result}</p>
-      {held?.changes.length === 0 && <p class="empty">Nothing is held any more.</p>}
-      {held !== undefined && held.changes.length > 1 && hasRole("approver") && (
+      {staged?.changes.length === 0 && <p class="empty">Nothing is held any more.</p>}
+      {staged !== undefined && staged.changes.length > 1 && hasRole("approver") && (
         <Decide
-          key={held.digest}
-          what={`all ${held.changes.length} changes`}
+          key={staged.digest}
+          what={`all ${staged.changes.length} changes`}
           onDecide={(decision) => decide(decision, undefined)}
         />
       )}
-      {held?.changes.map((change) => (
+      {staged?.changes.map((change) => (
         <article key={`${change.path} ${change.digest}`}>
           <h3>
             <Foreign text={printableLine(change.path)} /> <Badge word={brief(change.change)} />

@@ -1,31 +1,29 @@
 import { useComputed } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { WholeInquiry } from "../api/confirmations.ts";
+import type { WholeConfirmation } from "../api/confirmations.ts";
 import { Arguments, Notices } from "../arguments/arguments.tsx";
 import { isMembers, type Json as JsonValue, withCurrent } from "../arguments/fields.ts";
 import { noticesOf } from "../arguments/notices.ts";
-import { Diff } from "../parts/diff.tsx";
-import { ExactJson, Foreign, printable } from "../parts/foreign.tsx";
-import { time } from "../parts/format.ts";
-import { Json } from "../parts/json.tsx";
-import { useLoaded } from "../parts/loader.ts";
-import { readPeers } from "./whole-inquiries.ts";
+import { Diff, ExactJson, Foreign, Json } from "../parts/foreign.tsx";
+import { printable, time } from "../parts/format.ts";
+import { useLoaded } from "../parts/loaded.tsx";
+import { readPeers } from "./whole-confirmations.ts";
 
-/** Shows what an inquiry is about: the arguments that would run, and then everything else. */
-export function InquiryFacts({
-  inquiry,
+/** Shows what a confirmation is about: the arguments that would run, and then everything else. */
+export function ConfirmationFacts({
+  confirmation,
   isExact,
 }: {
-  readonly inquiry: WholeInquiry;
+  readonly confirmation: WholeConfirmation;
   /** Whether the arguments are shown as JSON. */
   readonly isExact: boolean;
 }): JSX.Element {
-  const { sessionId, sessionName, principal, parent, rules = [], grant, kind } = inquiry;
-  const { digest, question, expiresAt, callId } = inquiry;
+  const { sessionId, sessionName, principal, parent, rules = [], grant, kind } = confirmation;
+  const { digest, question, expiresAt, callId } = confirmation;
   return (
     <>
-      <ShownArguments inquiry={inquiry} isExact={isExact} />
+      <ShownArguments confirmation={confirmation} isExact={isExact} />
       {kind !== "question" && (
         <p>
           <Foreign text={printable(question)} />
@@ -66,15 +64,15 @@ export function InquiryFacts({
 }
 
 function ShownArguments({
-  inquiry,
+  confirmation,
   isExact,
 }: {
-  readonly inquiry: WholeInquiry;
+  readonly confirmation: WholeConfirmation;
   readonly isExact: boolean;
 }): JSX.Element | null {
-  const { projectedChanges = [], argumentOrder, arguments: text, currentText } = inquiry;
+  const { projectedChanges = [], argumentOrder, arguments: text, currentText } = confirmation;
   const value = useMemo(() => (text === undefined ? undefined : (JSON.parse(text) as JsonValue)), [text]);
-  const peers = useLoaded(inquiry.requestId, () => readPeers(inquiry));
+  const peers = useLoaded(confirmation.requestId, () => readPeers(confirmation));
   const notices = useComputed(() => {
     if (value === undefined) return [];
     return noticesOf(value, { ...peers.value.value, leadsTo: projectedChanges, current: currentText });

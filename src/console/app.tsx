@@ -1,26 +1,40 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { isConnected, listen } from "../api/events.ts";
-import { isSignedIn } from "../api/http.ts";
-import { hasRole, logIn, loginProblem, logOut, server, viewer } from "../api/session.ts";
-import { readSessions } from "../api/sessions.ts";
-import { HistoryView } from "../history/history-view.tsx";
-import { loadCalls, takeCalls } from "../live/calls.ts";
-import { LiveView } from "../live/live-view.tsx";
-import { Overview } from "../overview/overview.tsx";
-import { useKeys } from "../page/keys.ts";
-import { go, hashOf, route, TITLES, VIEWS } from "../page/route.ts";
-import { Foreign, visible } from "../parts/foreign.tsx";
-import { count } from "../parts/format.ts";
-import { useLoaded } from "../parts/loader.ts";
-import { Problem } from "../parts/problem.tsx";
-import { SessionsView } from "../sessions-view.tsx";
-import { StagedPanel } from "../staged-panel.tsx";
-import { ToolsView } from "../tools-view.tsx";
-import { announcement, openCount, refreshInquiries } from "../waiting/inquiries.ts";
-import { WaitingView } from "../waiting/waiting-view.tsx";
-import { Help, isHelpOpen } from "./help.tsx";
+import { isSignedIn } from "./api/http.ts";
+import { hasRole, isConnected, listen, logIn, loginProblem, logOut, server, viewer } from "./api/session.ts";
+import { ChangesView } from "./changes-view.tsx";
+import { HistoryView } from "./history/history-view.tsx";
+import { loadCalls, takeCalls } from "./live/calls.ts";
+import { LiveView } from "./live/live-view.tsx";
+import { Overview } from "./overview/overview.tsx";
+import { useKeys } from "./page/keys.ts";
+import { go, hashOf, route, TITLES, VIEWS } from "./page/route.ts";
+import { Foreign, visible } from "./parts/foreign.tsx";
+import { Problem } from "./parts/loaded.tsx";
+import { SessionsView } from "./sessions-view.tsx";
+import { ToolsView } from "./tools-view.tsx";
+import { announcement, openCount, refreshConfirmations } from "./waiting/confirmations.ts";
+import { WaitingView } from "./waiting/waiting-view.tsx";
+
+/** Whether the help is open. */
+const isHelpOpen: Signal<boolean> = signal(false);
+
+const KEYS: readonly (readonly [keys: string, does: string])[] = [
+  ["0 … 6", "Overview, Live, Waiting for me, History, Tools, Changes, Sessions"],
+  ["j or ↓, k or ↑", "the next or the previous row"],
+  ["Enter", "open the row"],
+  ["/", "go to the first filter"],
+  ["a", "Waiting: prepare to allow; then Enter allows, Escape does not"],
+  ["d", "Waiting: prepare to deny; then Enter denies, Escape does not"],
+  ["e", "Waiting: edit the arguments"],
+  ["x, o", "Waiting: the exact JSON of the arguments; show what is folded"],
+  ["g", "Waiting: group by tool and session"],
+  ["s, S, t", "Waiting: select; select all that are listed; answer the selected ones together"],
+  ["n", "Waiting, together: the next one that was not shown"],
+  ["Escape", "close what is open"],
+  ["?", "this help"],
+];
 
 const COMPONENTS = {
   overview: Overview,
@@ -51,10 +65,10 @@ function Console(): JSX.Element {
     if (isSignedIn.value !== true) return;
     return listen({
       onCalls: takeCalls,
-      onAttention: () => void refreshInquiries(),
+      onAttention: () => void refreshConfirmations(),
       onGap: () => {
         void loadCalls();
-        void refreshInquiries();
+        void refreshConfirmations();
       },
     });
   }, [isSignedIn.value]);
@@ -90,47 +104,11 @@ function Console(): JSX.Element {
   );
 }
 
-/** Tells screen readers of new inquiries, and how they end. */
+/** Tells screen readers of new confirmations, and how they end. */
 function Announcer(): JSX.Element {
   return (
     <div class="announcer" role="status" aria-live="polite">
       {visible(announcement.value)}
-    </div>
-  );
-}
-
-/** The sessions that hold changes of files, and the changes of one of them. */
-function ChangesView(): JSX.Element {
-  const { id } = route.value;
-  const { value, problem, reload } = useLoaded("sessions", readSessions);
-  const holding = (value.value ?? []).filter(({ heldChanges }) => heldChanges > 0);
-  return (
-    <div class={id === "" ? "split" : "split open wide"}>
-      <section class="list scrolling" aria-labelledby="changes-title" tabIndex={0}>
-        <div class="title">
-          <h1 id="changes-title">Changes</h1>
-          <button type="button" onClick={reload}>
-            Read again
-          </button>
-        </div>
-        <Problem of={problem} />
-        {value.value !== undefined && holding.length === 0 && <p class="empty">No session holds changes.</p>}
-        <ul class="cards" aria-label="Sessions that hold changes">
-          {holding.map((session) => (
-            <li key={session.id}>
-              <a
-                class="card"
-                href={hashOf("changes", session.id)}
-                {...(session.id === id && { "aria-current": "true" as const })}
-              >
-                <Foreign text={session.id} />
-                <span class="quiet">{count(session.heldChanges, "change")}</span>
-              </a>
-            </li>
-          ))}
-        </ul>
-      </section>
-      {id !== "" && <StagedPanel key={id} session={id} onDecided={reload} />}
     </div>
   );
 }
@@ -271,5 +249,35 @@ function ServerState(): JSX.Element {
         {!hasRole("approver", "admin") && " (read only)"}
       </span>
     </p>
+  );
+}
+
+/** Lists the keys. */
+function Help(): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isHelpOpen.value) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isHelpOpen.value]);
+  const close = (): void => {
+    isHelpOpen.value = false;
+  };
+  return (
+    <dialog ref={dialog} onClose={close} aria-labelledby="help-title">
+      <h2 id="help-title">Keys</h2>
+      <dl class="keys">
+        {KEYS.map(([keys, does]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </dialog>
   );
 }

@@ -1,15 +1,18 @@
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { type CallDetail, type Explanation, readCall, shownState } from "../api/calls.ts";
+import {
+  type CallDetail,
+  type Explanation,
+  readCall,
+  type SuggestedChange,
+  type Suggestion,
+  shownState,
+} from "../api/calls.ts";
 import { go } from "../page/route.ts";
-import { Badge } from "../parts/badge.tsx";
-import { Foreign, ForeignBlock } from "../parts/foreign.tsx";
-import { duration, time } from "../parts/format.ts";
-import { indentJson } from "../parts/indent-json.ts";
-import { brief, Json } from "../parts/json.tsx";
-import { useLoaded } from "../parts/loader.ts";
-import { Problem } from "../parts/problem.tsx";
-import { Titles } from "../parts/titles.tsx";
-import { SuggestionBox } from "./suggestion.tsx";
+import { Badge, Titles } from "../parts/badges.tsx";
+import { brief, Foreign, ForeignBlock, Json } from "../parts/foreign.tsx";
+import { duration, indentJson, time } from "../parts/format.ts";
+import { Problem, useLoaded } from "../parts/loaded.tsx";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -186,19 +189,7 @@ function Rules({ explanation }: { readonly explanation: Explanation }): JSX.Elem
       ) : (
         <ul class="rules" aria-label="Rules that matched">
           {rules.map(({ name, file, line, because }) => (
-            <li key={name}>
-              <strong>
-                <Foreign text={name} />
-              </strong>{" "}
-              <Foreign text={placeOf(file, line)} />
-              <ul>
-                {because.map((reason, at) => (
-                  <li key={at}>
-                    <Foreign text={reason} />
-                  </li>
-                ))}
-              </ul>
-            </li>
+            <RuleItem key={name} name={name} place={placeOf(file, line)} reasons={because} />
           ))}
         </ul>
       )}
@@ -207,18 +198,7 @@ function Rules({ explanation }: { readonly explanation: Explanation }): JSX.Elem
           <h3>Near misses</h3>
           <ul class="rules" aria-label="Rules that came near">
             {near.map(({ rule, missed }) => (
-              <li key={rule}>
-                <strong>
-                  <Foreign text={rule} />
-                </strong>
-                <ul>
-                  {missed.map((reason, at) => (
-                    <li key={at}>
-                      <Foreign text={reason} />
-                    </li>
-                  ))}
-                </ul>
-              </li>
+              <RuleItem key={rule} name={rule} reasons={missed} />
             ))}
           </ul>
         </>
@@ -238,6 +218,127 @@ function Rules({ explanation }: { readonly explanation: Explanation }): JSX.Elem
   );
 }
 
+/** Shows a rule, and why it matched or what it missed. */
+function RuleItem({
+  name,
+  place = "",
+  reasons,
+}: {
+  readonly name: string;
+  readonly place?: string;
+  readonly reasons: readonly string[];
+}): JSX.Element {
+  return (
+    <li>
+      <strong>
+        <Foreign text={name} />
+      </strong>
+      {place !== "" && (
+        <>
+          {" "}
+          <Foreign text={place} />
+        </>
+      )}
+      <ul>
+        {reasons.map((reason, at) => (
+          <li key={at}>
+            <Foreign text={reason} />
+          </li>
+        ))}
+      </ul>
+    </li>
+  );
+}
+
 function placeOf(file: string | undefined, line: number | undefined): string {
   return file === undefined ? "" : line === undefined ? file : `${file}:${line}`;
+}
+
+/** Shows the smallest change of the policy that would allow a call, and which other calls it would allow. */
+function SuggestionBox({ suggestion }: { readonly suggestion: Suggestion }): JSX.Element {
+  if ("withheld" in suggestion) {
+    return (
+      <section class="suggestion" aria-labelledby="suggestion-title">
+        <h3 id="suggestion-title">No change is suggested</h3>
+        <p>
+          <Foreign text={suggestion.withheld} />
+        </p>
+      </section>
+    );
+  }
+  const { decision, exactly } = suggestion;
+  return (
+    <section class="suggestion" aria-labelledby="suggestion-title">
+      <h3 id="suggestion-title">
+        {decision === "ask" ? "What would have a person asked" : "What would allow it"}
+      </h3>
+      <Change change={suggestion} label="Suggested rule" copy="Copy the rule" />
+      {exactly !== undefined && (
+        <>
+          <h3>Or exactly this call</h3>
+          <Change
+            change={exactly}
+            label="Rule for exactly this call"
+            copy="Copy the rule for exactly this call"
+          />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Change({
+  change: { text, yaml, where, widens },
+  label,
+  copy,
+}: {
+  readonly change: SuggestedChange;
+  readonly label: string;
+  readonly copy: string;
+}): JSX.Element {
+  return (
+    <>
+      <p>
+        <Foreign text={text} />
+      </p>
+      <p>
+        At <Foreign text={where} />:
+      </p>
+      <ForeignBlock text={yaml} label={label} />
+      <CopyButton text={yaml} label={copy} />
+      {widens.length > 0 && (
+        <>
+          <p>This also allows:</p>
+          <ul>
+            {widens.map((line, at) => (
+              <li key={at}>
+                <Foreign text={line} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Copies a text to the clipboard, and says whether it did. */
+function CopyButton({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
+  const result = useSignal("");
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      result.value = "Copied";
+    } catch {
+      result.value = "The browser refused. Select the text and copy it.";
+    }
+  };
+  return (
+    <span class="copy">
+      <button type="button" onClick={copy}>
+        {label}
+      </button>
+      <span role="status">{result}</span>
+    </span>
+  );
 }

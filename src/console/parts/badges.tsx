@@ -36,3 +36,18 @@ export function Badge({ word }: { readonly word: string | undefined }): JSX.Elem
     <span class={`badge ${TONES[word] ?? "quiet"}`}>{word}</span>
   );
 }
+
+/** The head of a table: a row with the titles of the columns. */
+export function Titles({ of }: { readonly of: readonly string[] }): JSX.Element {
+  return (
+    <thead>
+      <tr>
+        {of.map((title) => (
+          <th key={title} scope="col">
+            {title}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}

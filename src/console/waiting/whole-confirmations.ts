@@ -1,7 +1,7 @@
-import { type Inquiry, readInquiry, type WholeInquiry } from "../api/confirmations.ts";
+import { type Confirmation, readConfirmation, type WholeConfirmation } from "../api/confirmations.ts";
 import type { JsonMembers } from "../arguments/fields.ts";
 import { comparable } from "../arguments/notices.ts";
-import { inquiries } from "./inquiries.ts";
+import { confirmations } from "./confirmations.ts";
 
 /** With how many others of its tool a call is compared, and how many are remembered. */
 const MAX_PEERS = 20;
@@ -14,14 +14,14 @@ interface Known {
 }
 
 const known = new Map<string, Known>();
-const reading = new Map<string, Promise<WholeInquiry>>();
+const reading = new Map<string, Promise<WholeConfirmation>>();
 
-/** Reads a whole inquiry, and remembers what other calls are compared with. */
-export function readWhole(inquiry: Inquiry): Promise<WholeInquiry> {
-  const { requestId } = inquiry;
+/** Reads a whole confirmation, and remembers what other calls are compared with. */
+export function readWhole(confirmation: Confirmation): Promise<WholeConfirmation> {
+  const { requestId } = confirmation;
   const earlier = reading.get(requestId);
   if (earlier !== undefined) return earlier;
-  const read = readInquiry(inquiry)
+  const read = readConfirmation(confirmation)
     .then((whole) => {
       remember(whole);
       return whole;
@@ -31,7 +31,7 @@ export function readWhole(inquiry: Inquiry): Promise<WholeInquiry> {
   return read;
 }
 
-function remember({ requestId, toolName, arguments: text }: WholeInquiry): void {
+function remember({ requestId, toolName, arguments: text }: WholeConfirmation): void {
   if (text === undefined) return;
   known.delete(requestId);
   known.set(requestId, { toolName, compared: comparable(JSON.parse(text)) });
@@ -47,13 +47,13 @@ export interface Peers {
   readonly others: readonly JsonMembers[];
 }
 
-/** Reads other calls of the tool of an inquiry: those that were shown before, and those that wait as well. */
-export async function readPeers({ requestId, toolName }: Inquiry): Promise<Peers> {
+/** Reads other calls of the tool of a confirmation: those that were shown before, and those that wait as well. */
+export async function readPeers({ requestId, toolName }: Confirmation): Promise<Peers> {
   const isPeer = (id: string, name: string): boolean => name === toolName && id !== requestId;
   const shown = [...known].filter(([id, call]) => isPeer(id, call.toolName)).length;
-  const unknown = inquiries
+  const unknown = confirmations
     .peek()
-    .map(({ inquiry }) => inquiry)
+    .map(({ confirmation }) => confirmation)
     .filter((other) => isPeer(other.requestId, other.toolName) && !known.has(other.requestId))
     .slice(0, Math.max(0, MAX_PEERS - shown));
   for (const other of unknown) {

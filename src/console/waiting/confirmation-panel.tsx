@@ -1,27 +1,25 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { Answer, WholeInquiry } from "../api/confirmations.ts";
+import type { Answer, WholeConfirmation } from "../api/confirmations.ts";
 import { hasRole } from "../api/session.ts";
-import { Folding, FoldingContext } from "../arguments/folding.ts";
+import { Folding, FoldingContext } from "../arguments/arguments.tsx";
 import { calls } from "../live/calls.ts";
 import { useKeys } from "../page/keys.ts";
 import { go, hashOf } from "../page/route.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Badge } from "../parts/badges.tsx";
 import { Foreign } from "../parts/foreign.tsx";
-import { useLoaded } from "../parts/loader.ts";
-import { Problem } from "../parts/problem.tsx";
+import { Problem, useLoaded } from "../parts/loaded.tsx";
 import { Answering } from "./answering.tsx";
-import { giveAnswer } from "./give-answer.ts";
-import { endOf, inquiries, type ListedInquiry, lastAnswered } from "./inquiries.ts";
-import { InquiryFacts } from "./inquiry-facts.tsx";
-import { openAfter, shownInquiries } from "./listing.ts";
-import { readWhole } from "./whole-inquiries.ts";
+import { ConfirmationFacts } from "./confirmation-facts.tsx";
+import { confirmations, endOf, giveAnswer, type ListedConfirmation, lastAnswered } from "./confirmations.ts";
+import { openAfter, shownConfirmations } from "./listing.ts";
+import { readWhole } from "./whole-confirmations.ts";
 
-/** Shows an inquiry, and has a person answer it in two steps. A component for each inquiry and digest. */
-export function InquiryPanel({ item }: { readonly item: ListedInquiry }): JSX.Element {
-  const { inquiry, resolution } = item;
-  const { value, problem } = useLoaded(inquiry.requestId, () => readWhole(inquiry));
+/** Shows a confirmation, and has a person answer it in two steps. A component for each confirmation and digest. */
+export function ConfirmationPanel({ item }: { readonly item: ListedConfirmation }): JSX.Element {
+  const { confirmation, resolution } = item;
+  const { value, problem } = useLoaded(confirmation.requestId, () => readWhole(confirmation));
   const heading = useRef<HTMLHeadingElement>(null);
   const isExact = useSignal(false);
   const folding = useMemo(() => new Folding(), []);
@@ -37,21 +35,24 @@ export function InquiryPanel({ item }: { readonly item: ListedInquiry }): JSX.El
     },
   });
   const answer = async (given: Omit<Answer, "digest">): Promise<string> => {
-    const problemOfAnswer = await giveAnswer(inquiry, { ...given, digest: (whole ?? inquiry).digest });
-    const next = openAfter(shownInquiries.peek(), inquiry.requestId);
+    const problemOfAnswer = await giveAnswer(confirmation, {
+      ...given,
+      digest: (whole ?? confirmation).digest,
+    });
+    const next = openAfter(shownConfirmations.peek(), confirmation.requestId);
     if (problemOfAnswer !== "" || next === undefined) {
       heading.current?.focus({ preventScroll: true });
       return problemOfAnswer;
     }
-    lastAnswered.value = inquiry.requestId;
-    go("waiting", next.inquiry.requestId);
+    lastAnswered.value = confirmation.requestId;
+    go("waiting", next.confirmation.requestId);
     return "";
   };
-  const open = inquiries.value.filter((other) => other.resolution === undefined);
-  const at = open.findIndex((other) => other.inquiry.requestId === inquiry.requestId);
+  const open = confirmations.value.filter((other) => other.resolution === undefined);
+  const at = open.findIndex((other) => other.confirmation.requestId === confirmation.requestId);
   return (
     <FoldingContext.Provider value={folding}>
-      <aside class="panel inquiry" aria-label="Inquiry">
+      <aside class="panel confirmation" aria-label="Inquiry">
         <section class="reading" aria-label="What is asked" tabIndex={0}>
           <LastAnswer />
           <Problem of={problem} />
@@ -62,7 +63,7 @@ export function InquiryPanel({ item }: { readonly item: ListedInquiry }): JSX.El
           )}
           <div class="title">
             <h2 ref={heading} tabIndex={-1}>
-              <Foreign text={inquiry.toolName} /> <Badge word={inquiry.sideEffects} />
+              <Foreign text={confirmation.toolName} /> <Badge word={confirmation.sideEffects} />
             </h2>
             {whole?.arguments !== undefined && (
               <button
@@ -81,25 +82,25 @@ export function InquiryPanel({ item }: { readonly item: ListedInquiry }): JSX.El
               </span>
             )}
           </div>
-          {whole !== undefined && <InquiryFacts inquiry={whole} isExact={isExact.value} />}
+          {whole !== undefined && <ConfirmationFacts confirmation={whole} isExact={isExact.value} />}
         </section>
-        {whole !== undefined && end === undefined && <Actions inquiry={whole} onAnswer={answer} />}
+        {whole !== undefined && end === undefined && <Actions confirmation={whole} onAnswer={answer} />}
       </aside>
     </FoldingContext.Provider>
   );
 }
 
 function Actions({
-  inquiry,
+  confirmation,
   onAnswer,
 }: {
-  readonly inquiry: WholeInquiry;
+  readonly confirmation: WholeConfirmation;
   readonly onAnswer: (answer: Omit<Answer, "digest">) => Promise<string>;
 }): JSX.Element {
   return (
     <div class="actions">
       {hasRole("approver") ? (
-        <Answering inquiry={inquiry} onAnswer={onAnswer} />
+        <Answering confirmation={confirmation} onAnswer={onAnswer} />
       ) : (
         <p class="quiet">You can read this. An approver of the session answers it.</p>
       )}
@@ -107,20 +108,22 @@ function Actions({
   );
 }
 
-/** Says what became of the inquiry that was answered before the one that is shown, and of its call. */
+/** Says what became of the confirmation that was answered before the one that is shown, and of its call. */
 function LastAnswer(): JSX.Element | null {
-  const item = inquiries.value.find(({ inquiry }) => inquiry.requestId === lastAnswered.value);
+  const item = confirmations.value.find(({ confirmation }) => confirmation.requestId === lastAnswered.value);
   if (item?.resolution === undefined) return null;
-  const { inquiry, resolution } = item;
+  const { confirmation, resolution } = item;
   const call = calls.value.find(
     ({ callId, sessionId, toolName }) =>
-      callId === inquiry.callId && sessionId === inquiry.sessionId && toolName === inquiry.toolName,
+      callId === confirmation.callId &&
+      sessionId === confirmation.sessionId &&
+      toolName === confirmation.toolName,
   );
   return (
     <p class="last" role="status">
       Before:{" "}
-      <a href={hashOf("waiting", inquiry.requestId)}>
-        <Foreign text={inquiry.toolName} />
+      <a href={hashOf("waiting", confirmation.requestId)}>
+        <Foreign text={confirmation.toolName} />
       </a>{" "}
       was {endOf(resolution)}
       {call !== undefined && (

@@ -1,6 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { isSignedIn, messageOf } from "../api/http.ts";
+import { Foreign } from "./foreign.tsx";
 
 /** What a view reads from the server. */
 export interface Loaded<Value> {
@@ -39,4 +41,13 @@ export function useLoaded<Value>(key: unknown, read: () => Promise<Value>): Load
     if (isSignedIn.value === true && problem.peek() !== "") void reload();
   }, [isSignedIn.value]);
   return { value, problem, reload };
+}
+
+/** Says why something failed. The element is always there, so that screen readers hear what appears in it. */
+export function Problem({ of }: { readonly of: Signal<string> }): JSX.Element {
+  return (
+    <div role="alert" class={of.value === "" ? "" : "problem"}>
+      {of.value !== "" && <Foreign text={of.value} />}
+    </div>
+  );
 }
