@@ -11,7 +11,7 @@ abstract class UserError extends Error {
 }
 
 /** A word that may be misspelt, and the words that it can stand for. */
-export interface Misspelt {
+interface Misspelt {
   readonly word: string;
   readonly known: readonly string[];
 }

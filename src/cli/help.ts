@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { PACKAGE_FOLDER } from "../base/package-folder.ts";
-import type { CommandDescription, OptionDefinition } from "./command-description.ts";
-import { HELP } from "./parse-arguments.ts";
+import { type CommandDescription, HELP, type OptionDefinition } from "./parse-arguments.ts";
 
 const WIDTH = 90;
 
@@ -49,7 +48,7 @@ export function listHelp(commands: readonly CommandDescription[], isAll: boolean
 }
 
 /** Returns the usage of a command: its name, arguments and options, on one line. */
-export function usageOf({
+function usageOf({
   name,
   arguments: args,
   options,

@@ -4,7 +4,7 @@
 const OLDEST = 24;
 
 if (Number.parseInt(process.versions.node, 10) >= OLDEST) {
-  const { start } = await import("./start.ts");
+  const { start } = await import("./run.ts");
   await start();
 } else {
   process.stderr.write(

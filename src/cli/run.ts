@@ -1,11 +1,47 @@
+import { Writable } from "node:stream";
 import { shown } from "../rendering/shown.ts";
 import { ShownText } from "../rendering/shown-text.ts";
 import type { Command, Invocation } from "./command.ts";
-import { COMMANDS } from "./definitions/all.ts";
+import { bench, dispatch } from "./definitions/dispatch.ts";
+import { JOURNAL_COMMANDS, why } from "./definitions/journal.ts";
+import { MCP_COMMANDS } from "./definitions/mcp.ts";
+import { POLICY_COMMANDS } from "./definitions/policy.ts";
+import { PROGRAM_COMMANDS } from "./definitions/programs.ts";
+import { check, completion, doctor, init, schema } from "./definitions/project.ts";
+import { confirm, console, serve, supervise } from "./definitions/serve.ts";
+import { TOOL_COMMANDS } from "./definitions/tool.ts";
 import { MessageError, UsageError } from "./errors.ts";
 import { commandHelp, listHelp, readVersion } from "./help.ts";
-import { styled } from "./terminal/styled.ts";
-import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, print, type Terminal } from "./terminal/terminal.ts";
+import {
+  EXIT_BAD_INPUT,
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  hasColors,
+  print,
+  styled,
+  type Terminal,
+} from "./terminal/terminal.ts";
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  init,
+  dispatch,
+  check,
+  bench,
+  doctor,
+  ...POLICY_COMMANDS,
+  serve,
+  console,
+  supervise,
+  confirm,
+  ...PROGRAM_COMMANDS,
+  ...JOURNAL_COMMANDS,
+  why,
+  ...MCP_COMMANDS,
+  ...TOOL_COMMANDS,
+  schema,
+  completion,
+];
 
 /** What a command line asks for. */
 export type CommandLine =
@@ -123,4 +159,33 @@ function parseGroup(first: string, second: string, all: readonly Command[]): Com
     word: second,
     known: seconds,
   });
+}
+
+/** Runs the command line of this process, and ends the process with its exit code. */
+export async function start(): Promise<never> {
+  const interruption = new AbortController();
+  // Handles only the first SIGINT. A second one ends the process, even if a tool hangs.
+  process.once("SIGINT", () => interruption.abort());
+  // A tool may wait for the interruption only. Without a timer the process would exit before its result.
+  setInterval(() => {}, 60_000);
+  // The reader may close the pipe, like `head` does. That is not an error.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
+  const { stdin } = process;
+  const stderr = Object.assign(process.stderr, { showsStyles: hasColors(process.stderr) });
+  const write = process.stdout.write.bind(process.stdout);
+  const stdout = Object.assign(
+    new Writable({ write: (chunk, encoding, done) => void write(chunk, encoding, done) }),
+    process.stdout.columns === undefined ? {} : { columns: process.stdout.columns },
+    { showsStyles: hasColors(process.stdout) },
+  );
+  // Its error is that of the pipe: what is written later is dropped.
+  stdout.on("error", () => {});
+  // Standard output is for results. What trusted tools print, here or in a thread, goes to standard error.
+  process.stdout.write = stderr.write.bind(stderr);
+  const isInteractive = stdin.isTTY === true && stderr.isTTY === true;
+  const terminal = { stdin, stdout, stderr, isInteractive, signal: interruption.signal };
+  const exitCode = await run(process.argv.slice(2), terminal);
+  // Everything is written. Timers or handles that a tool left behind must not keep the process alive.
+  process.exit(exitCode);
 }

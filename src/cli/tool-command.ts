@@ -53,4 +53,4 @@ export type Template =
 export const ENGINES = ["jco"] as const;
 
 /** One of {@link ENGINES}. */
-export type Engine = (typeof ENGINES)[number];
+type Engine = (typeof ENGINES)[number];

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { COMMANDS } from "../../src/cli/definitions/all.ts";
 import { UsageError } from "../../src/cli/errors.ts";
 import { commandHelp } from "../../src/cli/help.ts";
-import { type CommandLine, parseCommandLine } from "../../src/cli/run.ts";
+import { COMMANDS, type CommandLine, parseCommandLine } from "../../src/cli/run.ts";
 import { sandgate } from "./sandgate.ts";
 
 const parseLine = (argv: readonly string[]): CommandLine => parseCommandLine(argv, COMMANDS);

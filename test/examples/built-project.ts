@@ -5,7 +5,7 @@ import { chmod, cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { promisify } from "node:util";
-import { newTool } from "../../src/cli/commands/tool/new.ts";
+import { newTool } from "../../src/cli/commands/new-project.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const CACHE = join(ROOT, "node_modules/.cache/sandgate-projects");

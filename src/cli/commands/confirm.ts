@@ -1,12 +1,148 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
+import { parseAnswer } from "../../json/parse-answer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { shown } from "../../rendering/shown.ts";
-import { showAskedCall, shownId } from "../confirm/asked-call.ts";
-import { showAskedQuestion } from "../confirm/asked-question.ts";
-import { Dialogue } from "../confirm/dialogue.ts";
-import { type Reply, ServerClient, type ServerInquiry } from "../confirm/server-client.ts";
+import type { QuestionAnswer } from "../../tool/questions/question.ts";
+import {
+  type AskedCall,
+  type AskedQuestion,
+  showAskedCall,
+  showAskedQuestion,
+  shownId,
+} from "../confirm/asked-call.ts";
+import { type Answered, Dialogue } from "../confirm/dialogue.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+
+/** An inquiry of a server. */
+type ServerInquiry = ServerCall | ServerQuestion;
+
+/** A call that waits for an answer. */
+interface ServerCall extends AskedCall, ServerInquiryBase {
+  readonly kind: "call";
+}
+
+/** A question of a tool that waits for an answer. */
+interface ServerQuestion extends AskedQuestion, ServerInquiryBase {
+  readonly kind: "question";
+}
+
+interface ServerInquiryBase {
+  readonly requestId: string;
+  /** The calls of one assistant message, and their questions, have the same. */
+  readonly messageKey: string;
+  /** The path of the inquiry. */
+  readonly path: string;
+  readonly digest: string;
+}
+
+/** What a person answers. */
+type Reply = Answered | { readonly decision: "answer"; readonly answer: QuestionAnswer };
+
+const MAX_BYTES = 64 * 1_024 * 1_024;
+
+/** Milliseconds for a request and its whole response. */
+const TIMEOUT_MS = 30_000;
+
+/** Lists and answers the inquiries of a server, as the approver whose token it has. */
+class ServerClient {
+  readonly #url: URL;
+  readonly #token: string;
+  readonly #signal: AbortSignal | undefined;
+
+  /** @throws {UsageError} unless the URL is one of HTTP or HTTPS. */
+  constructor(url: string, token: string, signal: AbortSignal | undefined) {
+    const parsed = URL.parse(url);
+    if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+      throw new UsageError(shown`URL must be like http://127.0.0.1:7420, not '${url}'`);
+    }
+    this.#url = parsed;
+    this.#token = token;
+    this.#signal = signal;
+  }
+
+  /** Returns the open inquiries, with whole arguments, the oldest first. */
+  async inquiries(): Promise<readonly ServerInquiry[]> {
+    const { body } = await this.#send("GET", "/v1/confirmations");
+    const listed = body["confirmations"];
+    if (!Array.isArray(listed)) throw this.#unexpected();
+    const whole: ServerInquiry[] = [];
+    for (const each of listed) {
+      if (!isJsonObject(each)) throw this.#unexpected();
+      const [session, turn, request] = ["sessionId", "turnId", "requestId"].map((name) =>
+        segment(each[name]),
+      );
+      const path = `/v1/sessions/${session}/turns/${turn}/confirmations/${request}`;
+      const { status, body: inquiry } = await this.#send("GET", path, undefined, [404]);
+      if (status === 404 || inquiry["resolution"] !== undefined) continue;
+      const read = readInquiry(path, inquiry);
+      if (read === undefined) throw this.#unexpected();
+      whole.push(read);
+    }
+    return whole;
+  }
+
+  /** Answers an inquiry. Returns what became of it, as a text. */
+  async answer({ path, digest }: ServerInquiry, reply: Reply): Promise<string> {
+    const { status, body } = await this.#send("POST", path, { ...reply, digest }, [404, 409, 410, 422]);
+    if (status === 200) return `answered: ${reply.decision}`;
+    if (status === 409) return `not counted: ${text(body["by"])} answered first: ${text(body["decision"])}`;
+    if (status === 422) return "not counted: the inquiry has changed";
+    return "not counted: the inquiry timed out or was cancelled";
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    body?: JsonObject,
+    accepted: readonly number[] = [],
+  ): Promise<{ readonly status: number; readonly body: JsonObject }> {
+    const { status, value } = await this.#exchange(method, path, body);
+    if (status === 200 || accepted.includes(status)) {
+      if (!isJsonObject(value)) throw this.#unexpected();
+      return { status, body: value };
+    }
+    const error = isJsonObject(value) ? value["error"] : undefined;
+    const message = isJsonObject(error) ? text(error["message"]) : "the response is not of a Sandgate server";
+    throw new UsageError(shown`${this.#url.origin} refused the request (${status}): ${message}`);
+  }
+
+  /** @returns the status and the body of the response; `undefined` in place of a body that is not JSON. */
+  async #exchange(
+    method: string,
+    path: string,
+    body: JsonObject | undefined,
+  ): Promise<{ readonly status: number; readonly value: JsonValue | undefined }> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    try {
+      const response = await fetch(new URL(path, this.#url), {
+        method,
+        headers: {
+          authorization: `Bearer ${this.#token}`,
+          ...(body !== undefined && { "content-type": "application/json" }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: this.#signal === undefined ? timeout : AbortSignal.any([this.#signal, timeout]),
+        // The token must not go elsewhere.
+        redirect: "error",
+      });
+      return { status: response.status, value: await readJson(response) };
+    } catch (error) {
+      if (this.#signal?.aborted || error instanceof UsageError) throw error;
+      const { cause = error } = error as Error;
+      throw new UsageError(
+        shown`cannot reach ${this.#url.origin}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      );
+    }
+  }
+
+  #unexpected(): UsageError {
+    return new UsageError(
+      shown`the response of ${this.#url.origin} is not one of a Sandgate server that serves sessions`,
+    );
+  }
+}
 
 /** Options of `sandgate confirm`. */
 interface ConfirmCommand {
@@ -89,4 +225,84 @@ async function readTokenFile(file: string): Promise<string> {
   } catch {
     throw new UsageError(shown`the token's file '${file}' cannot be read`);
   }
+}
+
+/** Returns `undefined` if the body is not JSON. */
+async function readJson(response: Response): Promise<JsonValue | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += (chunk as Uint8Array).length;
+    if (bytes > MAX_BYTES) throw new UsageError(shown`the server's response is longer than 64 MiB`);
+    chunks.push(chunk as Uint8Array);
+  }
+  return parsed(Buffer.concat(chunks).toString());
+}
+
+function parsed(json: string): JsonValue | undefined {
+  try {
+    return parseAnswer(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Reads an inquiry from the server's JSON: texts that are missing are empty. Returns `undefined` if a person could not
+ * decide on it: it has no time at which it expires, or is about a call without a grant or with arguments that are not JSON.
+ */
+function readInquiry(path: string, inquiry: JsonObject): ServerInquiry | undefined {
+  if (!Number.isSafeInteger(inquiry["expiresAt"])) return undefined;
+  const base = {
+    path,
+    requestId: text(inquiry["requestId"]),
+    digest: text(inquiry["digest"]),
+    messageKey: JSON.stringify([inquiry["sessionId"], inquiry["turnId"], inquiry["messageId"]]),
+    principal: inquiry["principal"] === undefined ? undefined : text(inquiry["principal"]),
+    callId: text(inquiry["callId"]),
+    toolName: text(inquiry["toolName"]),
+    expiresAt: Number(inquiry["expiresAt"]),
+  };
+  if (inquiry["kind"] !== "question") return readCall(base, inquiry);
+  return {
+    ...base,
+    kind: "question",
+    question: text(inquiry["wholeQuestion"]),
+    multiple: inquiry["multiple"] === true,
+    ...(Array.isArray(inquiry["options"]) && { options: texts(inquiry["options"]) }),
+  };
+}
+
+function readCall(
+  base: Omit<ServerQuestion, "kind" | "question" | "options" | "multiple">,
+  inquiry: JsonObject,
+): ServerCall | undefined {
+  const { grant, arguments: args } = inquiry;
+  if (parsed(text(args)) === undefined || !isJsonObject(grant)) return undefined;
+  const part = (name: string): JsonObject => {
+    const value = grant[name];
+    return isJsonObject(value) ? value : {};
+  };
+  return {
+    ...base,
+    kind: "call",
+    sideEffects: text(inquiry["sideEffects"]),
+    arguments: text(args),
+    projectedChanges: texts(inquiry["projectedChanges"]),
+    question: text(inquiry["question"]),
+    grant: { sandbox: text(grant["sandbox"]), limits: part("limits"), capabilities: part("capabilities") },
+    choices: texts(inquiry["choices"]),
+  };
+}
+
+function texts(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.map(text) : [];
+}
+
+function text(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function segment(value: JsonValue | undefined): string {
+  return encodeURIComponent(text(value));
 }

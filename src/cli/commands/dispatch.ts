@@ -1,13 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { formatDuration } from "../../base/units.ts";
 import { ConfigError } from "../../config/problem.ts";
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
 import { type DispatchEvent, EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { toToolResult } from "../../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
+import type { ToolError } from "../../engine/errors.ts";
 import { redactExecution } from "../../engine/reporting/redacted.ts";
 import { logCalls } from "../../log/call-log.ts";
 import { mcpEntry } from "../../log/mcp-entry.ts";
+import type { PolicyDecision } from "../../policy/decision.ts";
+import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { toText } from "../../protocols/parsing/text.ts";
 import { Redaction } from "../../redaction/redaction.ts";
@@ -22,12 +27,27 @@ import { loadConfig } from "../config/load-config.ts";
 import { openLog } from "../config/load-log.ts";
 import { UsageError } from "../errors.ts";
 import { showProblems } from "../terminal/problems.ts";
-import { styled } from "../terminal/styled.ts";
-import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
-import { foresee, showForeseen } from "./dry-run.ts";
+import {
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  type ExitCode,
+  print,
+  styled,
+  type Terminal,
+} from "../terminal/terminal.ts";
 import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
+
+/** What would become of a call. */
+interface ForeseenCall {
+  readonly callId: string;
+  readonly toolName: string;
+  /** What the policy decides; absent if the call fails before. */
+  readonly decision?: PolicyDecision;
+  /** Why the call would fail, whatever a person says; absent if it would run. */
+  readonly error?: Pick<ToolError, "code" | "message">;
+}
 
 const HEADINGS = ["call", "tool", "sandbox", "outcome", "rules", "time"] as const;
 
@@ -250,4 +270,82 @@ function toRow(execution: ToolExecution, rules: readonly string[] = []): readonl
   const outcome = `${error?.code ?? "ok"}: ${toText(toToolResult(execution).content)}`;
   const time = formatDuration(Number(durationMs.toFixed(durationMs < 10 ? 1 : 0)));
   return [callId, toolName, sandbox ?? "-", outcome, rules.join(", ") || "-", time];
+}
+
+/**
+ * Takes calls through every step up to the sandbox, and runs nothing.
+ *
+ * @param context Must have no hooks.
+ */
+async function foresee(
+  calls: readonly ToolCall[],
+  context: DispatchContext,
+): Promise<readonly ForeseenCall[]> {
+  const engine = new ToolDispatchEngine();
+  const foreseen: ForeseenCall[] = [];
+  // One by one, since the ids of a message's calls need not differ.
+  for (const call of calls) foreseen.push(await foreseeCall(engine, call, context));
+  return foreseen;
+}
+
+async function foreseeCall(
+  engine: ToolDispatchEngine,
+  call: ToolCall,
+  context: DispatchContext,
+): Promise<ForeseenCall> {
+  let decision: PolicyDecision | undefined;
+  let isReady = false;
+  const policy: RuntimePolicy = {
+    // Read for each call, as the engine reads it. With it, recorded calls can be decided again.
+    get revision() {
+      return context.policy.revision;
+    },
+    check: async (request) => {
+      decision = await context.policy.check(request);
+      return decision;
+    },
+  };
+  const execution = await engine.dispatch(call, {
+    ...context,
+    policy,
+    // A person is asked only about a call that could run.
+    confirm: async () => {
+      isReady = true;
+      return { decision: "nobody" };
+    },
+    hooks: {
+      onToolStart: () => {
+        isReady = true;
+        return { deny: "nothing runs" };
+      },
+    },
+  });
+  const { callId = call.id, toolName = call.name, error } = execution ?? {};
+  return {
+    callId,
+    toolName,
+    ...(decision !== undefined && { decision }),
+    ...(error !== undefined && !isReady && { error: { code: error.code, message: error.message } }),
+  };
+}
+
+/** Shows one line for each call. The model chooses how a line begins, hence the prefix. */
+function showForeseen(calls: readonly ForeseenCall[]): ShownText {
+  const prefix = new ShownText(FOREIGN_PREFIX);
+  return joinShown(
+    calls.map((call) => shown`${prefix}${call.callId}: ${call.toolName}: ${outcomeOf(call)}`),
+    "\n",
+  );
+}
+
+function outcomeOf({ decision, error }: ForeseenCall): ShownText {
+  const rules = (decision?.rules ?? []).join(", ");
+  const suffix = rules === "" ? new ShownText("") : shown` (${rules})`;
+  if (error !== undefined) return shown`fails: ${error.code}: ${error.message}${suffix}`;
+  if (decision === undefined || decision.decision === "deny") return shown`deny${suffix}`;
+  const question = decision.decision === "ask" ? shown` '${decision.question}'` : new ShownText("");
+  if (decision.grant === undefined) return shown`ask${question}${suffix}`;
+  const { sandbox, isolation, limits, capabilities } = decision.grant;
+  const place = isolation === undefined ? sandbox : `${sandbox}/${isolation}`;
+  return shown`${decision.decision}${question}: ${place}, limits ${JSON.stringify(limits)}, capabilities ${JSON.stringify(capabilities)}${suffix}`;
 }

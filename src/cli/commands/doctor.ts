@@ -19,8 +19,14 @@ import { loadServer } from "../config/server/load-server.ts";
 import { type Answering, describeAnswering, whoAnswers } from "../config/server/who-answers.ts";
 import type { ConfiguredTool } from "../config/tools/load-tools.ts";
 import { showProblems } from "../terminal/problems.ts";
-import { styled } from "../terminal/styled.ts";
-import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import {
+  EXIT_OK,
+  EXIT_TOOL_FAILED,
+  type ExitCode,
+  print,
+  styled,
+  type Terminal,
+} from "../terminal/terminal.ts";
 import { checkGrants } from "./check/check-grants.ts";
 
 /** Below this, a store is likely to fill its disk soon. */

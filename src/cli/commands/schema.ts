@@ -5,13 +5,17 @@ import { policyFileSchema } from "../../policy/file/read.ts";
 import { ShownText } from "../../rendering/shown-text.ts";
 import { TOOLSET_NAMES } from "../../toolsets/toolsets.ts";
 import { AGENTS_SHAPE } from "../config/load-agents.ts";
-import { CEDAR_SHAPE } from "../config/load-cedar.ts";
 import { CONFIG_SHAPE } from "../config/load-config.ts";
-import { RESULT_BUDGET_SHAPE, TIMEOUTS_SHAPE, UNHANDLED_ERRORS_SHAPE } from "../config/load-context.ts";
+import {
+  REDACTION_SHAPE,
+  RESULT_BUDGET_SHAPE,
+  TIMEOUTS_SHAPE,
+  UNHANDLED_ERRORS_SHAPE,
+} from "../config/load-context.ts";
 import { JOURNAL_SHAPE } from "../config/load-journal.ts";
 import { LOG_SHAPE } from "../config/load-log.ts";
 import { MCP_SHAPE } from "../config/load-mcp.ts";
-import { REDACTION_SHAPE } from "../config/load-redaction.ts";
+import { CEDAR_SHAPE } from "../config/load-policy.ts";
 import { SANDBOXES_SHAPE } from "../config/load-sandboxes.ts";
 import { CONFIRMATIONS_SHAPE, SESSIONS_SHAPE } from "../config/load-sessions.ts";
 import { DURABLE_SHAPE } from "../config/server/load-durable.ts";

@@ -1,12 +1,20 @@
 import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { findPackageJSON } from "node:module";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type GuardedFile, guardFiles, guardWorkspaces } from "../../base/guarded-files.ts";
+import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import type { Tool } from "../../engine/tool.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
 import type { WorkspaceTemplate } from "../../policy/grant/grant-template.ts";
 import { usedBy } from "../../policy/rule/rule.ts";
-import { guardPackages } from "./guard-packages.ts";
+
+/** How many packages are followed from those that a module imports. */
+const MAX_PACKAGES = 500;
+
+const DEPENDENCIES = ["dependencies", "optionalDependencies", "peerDependencies"];
 
 /** How many modules are followed from one that the config names. */
 const MAX_MODULES = 1_000;
@@ -188,4 +196,72 @@ function isFile(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * Guards packages and those that they depend on, where they are installed.
+ *
+ * @param names The specifiers that name the packages.
+ * @param from The path of a file from which they are resolved.
+ */
+function guardPackages(names: readonly string[], from: string): void {
+  const folders = new Set(names.flatMap((name) => folderOf(name, from)));
+  for (const folder of folders) {
+    const file = join(folder, "package.json");
+    for (const found of dependenciesIn(file).flatMap((name) => folderOf(name, file))) {
+      if (folders.size < MAX_PACKAGES) folders.add(found);
+    }
+  }
+  guardFiles([...folders].map((path) => ({ path, access: "read", isFolder: true })));
+}
+
+/** Guards the code that runs now: Sandgate's own, and that of the packages that it uses. */
+export function guardOwnCode(): void {
+  const folder = fileURLToPath(PACKAGE_FOLDER);
+  const file = join(folder, "package.json");
+  const own = ["package.json", "dist", "src", "node_modules"].map((name) => join(folder, name));
+  guardFiles(own.map((path) => ({ path, access: "read", isFolder: true })));
+  guardPackages(dependenciesIn(file), file);
+}
+
+/** Returns the folder of a package without links: package managers make them, and replace them. */
+function folderOf(specifier: string, from: string): readonly string[] {
+  try {
+    const found = findPackageJSON(specifier, from);
+    return found === undefined ? [] : [realpathSync(dirname(found))];
+  } catch {
+    // It is not installed, or part of Node.js.
+    return [];
+  }
+}
+
+function dependenciesIn(file: string): readonly string[] {
+  try {
+    const content = JSON.parse(readFileSync(file, "utf8")) as JsonValue;
+    if (!isJsonObject(content)) return [];
+    return DEPENDENCIES.flatMap((kind) => {
+      const { [kind]: dependencies } = content;
+      return isJsonObject(dependencies) ? Object.keys(dependencies) : [];
+    });
+  } catch {
+    return [];
+  }
+}
+
+/** Resolves a path of a config against the config's file, and keeps it relative if it can. */
+export function pathBeside(file: string, path: string): string {
+  return isAbsolute(path) ? path : join(dirname(file), path);
+}
+
+/** Resolves a path of a config to an absolute path. */
+export function absolutePathBeside(file: string, path: string): string {
+  return resolve(pathBeside(file, path));
+}
+
+/** Resolves the path of what runs, which no tool may change, to an absolute path. */
+export function guardedPathBeside(file: string, path: string): string {
+  const absolute = absolutePathBeside(file, path);
+  guardFiles([{ path: absolute, access: "read", isFolder: true }]);
+  guardModule(absolute);
+  return absolute;
 }

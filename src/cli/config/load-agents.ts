@@ -5,7 +5,7 @@ import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { type AgentCapabilities, checkAgentCapabilities } from "../../policy/agent-capabilities.ts";
 import { canonicalCapabilities } from "../../supervisor/access/canonical-path.ts";
-import { absolutePathBeside } from "./config-path.ts";
+import { absolutePathBeside } from "./guard-code.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 0 };
 

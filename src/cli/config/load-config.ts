@@ -10,9 +10,7 @@ import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RestateOptions } from "../../restate/sessions/restate-options.ts";
 import type { Notify } from "../../server/notifying/notify.ts";
-import { pathBeside } from "./config-path.ts";
-import { guardPrograms } from "./guard-code.ts";
-import { guardOwnCode } from "./guard-packages.ts";
+import { guardOwnCode, guardPrograms, pathBeside } from "./guard-code.ts";
 import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
 import { type AllTools, loadAllTools } from "./load-all-tools.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
@@ -116,7 +114,7 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
 }
 
 /** Options of {@link loadConfig}. */
-export interface LoadOptions {
+interface LoadOptions {
   /** Whether a config with `agents` needs a policy as well. Default: it does. */
   readonly policy?: "required" | "optional";
   /** Connects to MCP servers. Default: `mcp` is checked, and its tools are not there. */

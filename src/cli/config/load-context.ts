@@ -1,14 +1,34 @@
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
-import { DURATION, described } from "../../config/described.ts";
+import { DURATION, described, FLAG, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, type Shape } from "../../config/shape.ts";
-import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
+import { type CompiledShape, compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ResultBudget } from "../../engine/bounds/result-budget.ts";
 import type { ClassTimeouts } from "../../engine/bounds/timeouts.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { isJsonObject } from "../../json/value.ts";
-import { loadRedaction } from "./load-redaction.ts";
+
+import { Redaction, type RedactionOptions } from "../../redaction/redaction.ts";
+
+/** The shape of `redaction`: the options of {@link Redaction}. */
+export const REDACTION_SHAPE: CompiledShape = compileShape(
+  mapOf({
+    names: described(
+      TEXTS,
+      "Further names of members whose values are secrets. `pin` is also found in `cardPin`, `CARD_PIN` and in texts like `pin=1234`. Default: none.",
+    ),
+    patterns: described(
+      { type: "object", additionalProperties: TEXT },
+      "Regular expressions (ECMAScript, linear time) for secrets of your own, by the name that is shown in their place. Default: none.",
+    ),
+    results: described(FLAG, "Whether the results of calls are redacted as well. Default: `false`."),
+    onSecretArgument: described(
+      { type: "string", enum: ["pass", "deny"] },
+      "Whether a call whose arguments hold a secret is denied. Default: `pass`.",
+    ),
+  }),
+);
 
 /** The parts of a dispatch's context that a config has besides its tools, policy and sandboxes. */
 export type ContextOptions = Pick<
@@ -91,4 +111,38 @@ function readTimeouts(source: ConfigSource, problems: ConfigProblem[]): ClassTim
     return MAX_DELAY_MS;
   };
   return { quick: read("quick"), slow: read("slow") };
+}
+
+/**
+ * Loads the `redaction` of a config; `undefined` if it has none, or one with problems.
+ *
+ * @param problems Receives every problem, with the position of the name or pattern that is wrong.
+ */
+function loadRedaction(source: ConfigSource, problems: ConfigProblem[]): Redaction | undefined {
+  if (source.at(["redaction"]) === undefined) return undefined;
+  const entry = source.read<RedactionOptions>(REDACTION_SHAPE, problems, ["redaction"]);
+  if (entry === undefined) return undefined;
+  const { names = [], patterns = {} } = entry.value;
+  const parts: readonly [ConfigPath, RedactionOptions][] = [
+    ...names.map((name, index): [ConfigPath, RedactionOptions] => [["names", index], { names: [name] }]),
+    ...Object.entries(patterns).map(([name, pattern]): [ConfigPath, RedactionOptions] => [
+      ["patterns", name],
+      { patterns: { [name]: pattern } },
+    ]),
+  ];
+  const found = parts.flatMap(([path, options]) => {
+    const flaw = flawOf(options);
+    return flaw === undefined ? [] : [entry.problem(path, flaw)];
+  });
+  problems.push(...found);
+  return found.length === 0 ? new Redaction(entry.value) : undefined;
+}
+
+function flawOf(options: RedactionOptions): string | undefined {
+  try {
+    new Redaction(options);
+    return undefined;
+  } catch (error) {
+    return (error as TypeError).message;
+  }
 }

@@ -7,8 +7,7 @@ import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions, type JournalPeers } from "../../journal/options.ts";
 import { journalFiles } from "../../journal/storage/file-names.ts";
-import { absolutePathBeside } from "./config-path.ts";
-import { guardCommand } from "./guard-code.ts";
+import { absolutePathBeside, guardCommand } from "./guard-code.ts";
 import { RECEIVER } from "./receiver.ts";
 import { readTextBeside } from "./token.ts";
 

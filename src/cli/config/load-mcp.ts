@@ -15,9 +15,8 @@ import type { DefinitionLock } from "../../pins/definition-lock.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
-import { absolutePathBeside } from "./config-path.ts";
 import { whyElsewhere, whyNotShown, whyUnreachable } from "./grants-without-effect.ts";
-import { guardConfined } from "./guard-code.ts";
+import { absolutePathBeside, guardConfined } from "./guard-code.ts";
 import { loadOAuth, OAUTH, type OAuthEntry, ORIGINS } from "./load-oauth.ts";
 import { readToken, TOKEN, type TokenEntry } from "./token.ts";
 

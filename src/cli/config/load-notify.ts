@@ -5,8 +5,7 @@ import { compileShape, mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { CHANNELS, checkNotify, type Notify, type PushSubscription } from "../../server/notifying/notify.ts";
-import { absolutePathBeside } from "./config-path.ts";
-import { guardCommand } from "./guard-code.ts";
+import { absolutePathBeside, guardCommand } from "./guard-code.ts";
 import { RECEIVER } from "./receiver.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 

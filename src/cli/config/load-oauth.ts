@@ -7,7 +7,7 @@ import { mapOf, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { OAuthOptions } from "../../mcp/oauth/oauth-options.ts";
-import { absolutePathBeside } from "./config-path.ts";
+import { absolutePathBeside } from "./guard-code.ts";
 import { readToken, TOKEN, type TokenEntry } from "./token.ts";
 
 /** The JSON Schema of a list of origins. */

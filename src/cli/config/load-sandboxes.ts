@@ -11,8 +11,7 @@ import {
   type ExecutorClientOptions,
 } from "../../sandboxes/remote/executor-client/credentials.ts";
 import { ISOLATIONS } from "../../tool/isolation.ts";
-import { guardedPathBeside } from "./config-path.ts";
-import { guardCommand } from "./guard-code.ts";
+import { guardCommand, guardedPathBeside } from "./guard-code.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };

@@ -11,7 +11,7 @@ import type { CustomMode, SessionMode } from "../../sessions/modes/mode.ts";
 import { isModeName, MODE_NAME_FORM } from "../../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
-import { absolutePathBeside } from "./config-path.ts";
+import { absolutePathBeside } from "./guard-code.ts";
 import { NOTIFY } from "./load-notify.ts";
 
 const COUNT: JsonObject = {

@@ -5,7 +5,7 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { pathBeside } from "./config-path.ts";
+import { pathBeside } from "./guard-code.ts";
 
 /** The place of a token: a file or an environment variable. The config never contains the token itself. */
 export interface TokenEntry {

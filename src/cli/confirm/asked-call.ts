@@ -7,6 +7,23 @@ import { toTerminalLines } from "../../rendering/lines.ts";
 import { render } from "../../rendering/render.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import type { ShownText } from "../../rendering/shown-text.ts";
+import { textSummary } from "../../rendering/text-summary.ts";
+import { answerProblem } from "../../tool/questions/check-question.ts";
+import type { QuestionAnswer } from "../../tool/questions/question.ts";
+
+/** A question of a tool to the person at the terminal. Its texts may be hostile. */
+export interface AskedQuestion {
+  readonly principal: string | undefined;
+  readonly callId: string;
+  readonly toolName: string;
+  /** The whole question, with secrets. */
+  readonly question: string;
+  /** The answers to choose from; absent if the answer is any text. */
+  readonly options?: readonly string[];
+  readonly multiple: boolean;
+  /** In milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
 
 /** A call about which a person is asked. Its texts may be hostile. */
 export interface AskedCall {
@@ -65,4 +82,59 @@ export function showWhole(call: AskedCall): ShownText {
     ],
     "\n",
   );
+}
+
+/** Shows a question. Returns whether anything of it was left out or hidden. */
+export function showAskedQuestion(asked: AskedQuestion): {
+  readonly text: ShownText;
+  readonly isPartial: boolean;
+} {
+  const { principal = "a client", toolName, callId, question, options = [] } = asked;
+  const summary = textSummary(question, { redaction: REDACTION, keepsLines: true });
+  const left = formatDuration(Math.max(0, Math.round((asked.expiresAt - Date.now()) / 1_000)) * 1_000);
+  const lines = [
+    shown`a call of ${principal} to '${toolName}' (call '${shownId(callId)}') asks a question; ${left} left to answer`,
+    toTerminalLines(summary),
+    ...(summary.missing === "" ? [] : [shown`  not shown: ${summary.missing}`]),
+    ...options.map((option, index) => shown`  ${index + 1}: ${option}`),
+  ];
+  return { text: joinShown(lines, "\n"), isPartial: summary.isPartial };
+}
+
+/** Shows the whole question, secrets included. */
+export function showWholeQuestion({ question, callId }: AskedQuestion): ShownText {
+  return joinShown(
+    [
+      shown`the whole question of call '${shownId(callId)}':`,
+      toTerminalLines(render(question, { keepsLines: true })),
+    ],
+    "\n",
+  );
+}
+
+/** What the person can enter. */
+export function answerHelp({ options, multiple }: AskedQuestion, isHidden: boolean): string {
+  const form =
+    options === undefined
+      ? "one line"
+      : multiple
+        ? "numbers, separated by commas"
+        : "the number of an answer";
+  return `${form}, an empty line: decline to answer${isHidden ? ", ?: show the whole" : ""}`;
+}
+
+/** Reads a line as an answer; `undefined` if it is none. */
+export function readAnswer(line: string, asked: AskedQuestion): QuestionAnswer | undefined {
+  const { options, multiple } = asked;
+  const answer = options === undefined ? line : chosen(line, options, multiple);
+  const isAnswer = answerProblem({ ...(options && { choices: options }), multiple }, answer) === undefined;
+  return isAnswer ? (answer as QuestionAnswer) : undefined;
+}
+
+function chosen(line: string, options: readonly string[], multiple: boolean): unknown {
+  const numbers = multiple ? line.split(",") : [line];
+  const answers = numbers.map((number) =>
+    /^\s*\d+\s*$/.test(number) ? options[Number(number) - 1] : undefined,
+  );
+  return multiple ? answers : answers[0];
 }

@@ -5,17 +5,20 @@ import { joinShown, shown } from "../../rendering/shown.ts";
 import type { ShownText } from "../../rendering/shown-text.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import { print, type Terminal } from "../terminal/terminal.ts";
-import { type AskedCall, showAskedCall, shownId, showWhole } from "./asked-call.ts";
 import {
+  type AskedCall,
   type AskedQuestion,
   answerHelp,
   readAnswer,
+  showAskedCall,
   showAskedQuestion,
+  shownId,
+  showWhole,
   showWholeQuestion,
-} from "./asked-question.ts";
+} from "./asked-call.ts";
 
 /** What a person decides on a call. */
-export type Decision = "allow" | "deny" | "always";
+type Decision = "allow" | "deny" | "always";
 
 /** What a person answers about a call. */
 export interface Answered {

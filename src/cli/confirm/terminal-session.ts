@@ -5,8 +5,7 @@ import type { SessionMode } from "../../sessions/modes/mode.ts";
 import type { SessionsOptions } from "../../sessions/options.ts";
 import { openSessions, type Sessions } from "../../sessions/sessions.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { AskedCall } from "./asked-call.ts";
-import type { AskedQuestion } from "./asked-question.ts";
+import type { AskedCall, AskedQuestion } from "./asked-call.ts";
 import { type Answered, Dialogue } from "./dialogue.ts";
 
 /**

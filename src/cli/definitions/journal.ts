@@ -1,9 +1,8 @@
 import { shown } from "../../rendering/shown.ts";
-import { type Command, defineCommand } from "../command.ts";
-import type { JournalSelection } from "../commands/journal/entry-line.ts";
+import { CONFIG, type Command, defineCommand, JSON_OUTPUT } from "../command.ts";
 import type { JournalPlace } from "../commands/journal/place.ts";
+import type { JournalSelection } from "../commands/journal/show.ts";
 import { UsageError } from "../errors.ts";
-import { CONFIG, JSON_OUTPUT } from "./common-options.ts";
 
 const PLACE = {
   directory: { type: "string", short: "d", value: "DIR", help: "the journal" },
@@ -93,7 +92,7 @@ const tail = defineCommand({
     isJson,
     follows,
   }),
-  run: async (options, terminal) => (await import("../commands/journal/tail.ts")).tail(options, terminal),
+  run: async (options, terminal) => (await import("../commands/journal/show.ts")).tail(options, terminal),
 });
 
 const replay = defineCommand({
@@ -105,7 +104,7 @@ const replay = defineCommand({
   alternatives: [ONE_PLACE],
   exitCodes: { 1: "a decision differs from the recorded one" },
   read: (options) => ({ place: placeOf(options) }),
-  run: async (options, terminal) => (await import("../commands/journal/replay.ts")).replay(options, terminal),
+  run: async (options, terminal) => (await import("../commands/journal/verify.ts")).replay(options, terminal),
 });
 
 const forget = defineCommand({
@@ -119,8 +118,7 @@ const forget = defineCommand({
   alternatives: [ONE_PLACE],
   exitCodes: { 1: "there is no such key" },
   read: ({ session, ...options }) => ({ place: placeOf(options), session }),
-  run: async (options, terminal) =>
-    (await import("../commands/journal/retention.ts")).forget(options, terminal),
+  run: async (options, terminal) => (await import("../commands/journal/manage.ts")).forget(options, terminal),
 });
 
 const archive = defineCommand({
@@ -156,7 +154,7 @@ const archive = defineCommand({
     return { place: placeOf(options), to, before: time, keyFile, earlierKeys };
   },
   run: async (options, terminal) =>
-    (await import("../commands/journal/retention.ts")).archive(options, terminal),
+    (await import("../commands/journal/manage.ts")).archive(options, terminal),
 });
 
 const keygen = defineCommand({
@@ -179,7 +177,7 @@ const keygen = defineCommand({
     },
   },
   read: ({ name: keyName, out = "journal.key" }) => ({ keyName, out }),
-  run: async (options, terminal) => (await import("../commands/journal/keygen.ts")).keygen(options, terminal),
+  run: async (options, terminal) => (await import("../commands/journal/manage.ts")).keygen(options, terminal),
 });
 
 /** `sandgate journal …` */

@@ -1,5 +1,4 @@
-import { type Command, defineCommand } from "../command.ts";
-import { REQUIRED_CONFIG } from "./common-options.ts";
+import { type Command, defineCommand, REQUIRED_CONFIG } from "../command.ts";
 
 const SERVER = { SERVER: { help: "the name of an MCP server in the config" } } as const;
 
@@ -14,7 +13,7 @@ const pin = defineCommand({
   },
   exitCodes: { 1: "the definitions were not approved" },
   read: ({ config, yes }) => ({ config, isApproved: yes }),
-  run: async (options, terminal) => (await import("../commands/mcp/pin.ts")).pin(options, terminal),
+  run: async (options, terminal) => (await import("../commands/mcp/pins.ts")).pin(options, terminal),
 });
 
 const diff = defineCommand({
@@ -28,7 +27,7 @@ const diff = defineCommand({
   exitCodes: { 1: "a definition differs from the lock" },
   read: ({ config, accept }) => ({ config, accepts: accept }),
   run: async (options, terminal) =>
-    (await import("../commands/mcp/diff.ts")).diffDefinitions(options, terminal),
+    (await import("../commands/mcp/pins.ts")).diffDefinitions(options, terminal),
 });
 
 const serve = defineCommand({

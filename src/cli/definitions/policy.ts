@@ -1,5 +1,4 @@
-import { type Command, defineCommand } from "../command.ts";
-import { CONFIG, JSON_OUTPUT, REQUIRED_CONFIG } from "./common-options.ts";
+import { CONFIG, type Command, defineCommand, JSON_OUTPUT, REQUIRED_CONFIG } from "../command.ts";
 
 const explain = defineCommand({
   name: "policy explain",

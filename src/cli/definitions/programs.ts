@@ -1,6 +1,5 @@
-import { type Command, defineCommand } from "../command.ts";
-import type { ProgramsPlace } from "../commands/programs/place.ts";
-import { CONFIG, JSON_OUTPUT } from "./common-options.ts";
+import { CONFIG, type Command, defineCommand, JSON_OUTPUT } from "../command.ts";
+import type { ProgramsPlace } from "../commands/programs.ts";
 
 const PLACE = {
   file: { type: "string", short: "f", value: "FILE", help: "the store of suspended programs" },
@@ -17,7 +16,7 @@ const list = defineCommand({
   options: { ...PLACE, ...JSON_OUTPUT },
   alternatives: [ONE_PLACE],
   read: ({ json: isJson, ...options }) => ({ place: placeOf(options), isJson }),
-  run: async (options, terminal) => (await import("../commands/programs/list.ts")).list(options, terminal),
+  run: async (options, terminal) => (await import("../commands/programs.ts")).list(options, terminal),
 });
 
 const show = defineCommand({
@@ -28,7 +27,7 @@ const show = defineCommand({
   options: PLACE,
   alternatives: [ONE_PLACE],
   read: (options, { ID: id }) => ({ place: placeOf(options), id }),
-  run: async (options, terminal) => (await import("../commands/programs/show.ts")).show(options, terminal),
+  run: async (options, terminal) => (await import("../commands/programs.ts")).show(options, terminal),
 });
 
 const cancel = defineCommand({
@@ -38,8 +37,7 @@ const cancel = defineCommand({
   options: PLACE,
   alternatives: [ONE_PLACE],
   read: (options, { ID: id }) => ({ place: placeOf(options), id }),
-  run: async (options, terminal) =>
-    (await import("../commands/programs/cancel.ts")).cancel(options, terminal),
+  run: async (options, terminal) => (await import("../commands/programs.ts")).cancel(options, terminal),
 });
 
 export const PROGRAM_COMMANDS: readonly Command[] = [list, show, cancel];

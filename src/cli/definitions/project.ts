@@ -1,7 +1,37 @@
 import { shown } from "../../rendering/shown.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { CONFIG, type Command, defineCommand, JSON_OUTPUT, REQUIRED_CONFIG } from "../command.ts";
 import type { Shell } from "../commands/completion.ts";
 import { UsageError } from "../errors.ts";
+
+/** `sandgate check` */
+export const check: Command = defineCommand({
+  name: "check",
+  endsAtOnce: true,
+  summary: "loads everything that a config names, and reports every problem",
+  details: [
+    "It prepares each tool in each of its sandboxes, and starts MCP servers, which list their tools. No tool runs.",
+  ],
+  arguments: {},
+  options: { ...REQUIRED_CONFIG, ...JSON_OUTPUT },
+  exitCodes: { 0: "there are no errors; there may be warnings" },
+  read: ({ config, json }) => ({ config, isJson: json }),
+  run: async (options, terminal) => (await import("../commands/check/check.ts")).check(options, terminal),
+});
+
+/** `sandgate doctor` */
+export const doctor: Command = defineCommand({
+  name: "doctor",
+  endsAtOnce: true,
+  summary: "prints which sandboxes and limits work on this machine, and how to get the others",
+  arguments: {},
+  options: {
+    config: { ...CONFIG, help: "also prints what this config uses and this machine does not have" },
+    ...JSON_OUTPUT,
+  },
+  exitCodes: { 1: "the config uses something that does not work here" },
+  read: ({ config, json }) => ({ config, json }),
+  run: async (options, terminal) => (await import("../commands/doctor.ts")).doctor(options, terminal),
+});
 
 const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
 
@@ -47,5 +77,5 @@ export const init: Command = defineCommand({
   arguments: { DIR: { isOptional: true, help: "the folder; default: the working directory" } },
   options: {},
   read: (_, { DIR = "." }) => DIR,
-  run: async (directory, terminal) => (await import("../commands/init.ts")).init(directory, terminal),
+  run: async (directory, terminal) => (await import("../commands/new-project.ts")).init(directory, terminal),
 });

@@ -1,5 +1,4 @@
-import { type Command, defineCommand } from "../command.ts";
-import { CONFIG, REQUIRED_CONFIG } from "./common-options.ts";
+import { CONFIG, type Command, defineCommand, REQUIRED_CONFIG } from "../command.ts";
 
 /** `sandgate serve` */
 export const serve: Command = defineCommand({

@@ -58,9 +58,9 @@ const run = defineCommand({
     ...options,
   }),
   run: async (options, terminal) => {
-    const { readInput } = await import("../commands/read-input.ts");
+    const { readInput, runTool } = await import("../commands/tool/run.ts");
     const input = await readInput("--input", options.input, terminal);
-    return (await import("../commands/tool/run.ts")).runTool({ ...options, input }, terminal);
+    return runTool({ ...options, input }, terminal);
   },
 });
 
@@ -105,7 +105,7 @@ const inspect = defineCommand({
   options: {},
   read: (_, { "FILE.wasm": file }) => ({ name: "tool inspect" as const, file }),
   run: async (options, terminal) =>
-    (await import("../commands/tool/inspect.ts")).inspectTool(options, terminal),
+    (await import("../commands/tool/component.ts")).inspectTool(options, terminal),
 });
 
 const component = defineCommand({
@@ -141,7 +141,7 @@ const create = defineCommand({
     directory,
     template: keyValue ? keyValueTemplate(language) : templateOf(language, wasm),
   }),
-  run: async (options, terminal) => (await import("../commands/tool/new.ts")).newTool(options, terminal),
+  run: async (options, terminal) => (await import("../commands/new-project.ts")).newTool(options, terminal),
 });
 
 /** `sandgate tool …` */

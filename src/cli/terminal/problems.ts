@@ -1,7 +1,7 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import { joinShown, shown, toLine } from "../../rendering/shown.ts";
 import { ShownText } from "../../rendering/shown-text.ts";
-import { styled } from "./styled.ts";
+import { styled } from "./terminal.ts";
 
 const MAX_MESSAGE_LENGTH = 500;
 

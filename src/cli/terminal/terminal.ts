@@ -1,7 +1,14 @@
 import type { Readable, Writable } from "node:stream";
+import { stripVTControlCharacters, styleText } from "node:util";
 import { wrapLine } from "../../rendering/lines.ts";
-import type { ShownText } from "../../rendering/shown-text.ts";
-import { withoutStyles } from "./styled.ts";
+import { toLine } from "../../rendering/shown.ts";
+import { ShownText } from "../../rendering/shown-text.ts";
+
+/** The longest address that is printed as a whole. */
+const MAX_CHARS = 16_384;
+
+/** What a style means. The colours are the same in every command. */
+const STYLES = { good: "green", bad: "red", caution: "yellow", heading: "bold", minor: "dim" } as const;
 
 /** `columns` is the width of a terminal; without it, the stream is a file or a pipe. */
 type Output = Writable & {
@@ -62,3 +69,35 @@ export type ExitCode =
   | typeof EXIT_BAD_INPUT
   | typeof EXIT_WIDER
   | typeof EXIT_INTERRUPTED;
+
+/**
+ * Styles a text for terminals with colours; `print` leaves the style out elsewhere. Only escape sequences of this function
+ * reach a terminal: those in foreign text are rendered as visible characters before.
+ */
+export function styled(style: keyof typeof STYLES, { text, isData }: ShownText): ShownText {
+  return new ShownText(styleText(STYLES[style], text, { validateStream: false }), { isData });
+}
+
+/** Removes the styles of a text. */
+export function withoutStyles(text: string): string {
+  return text.includes("\u001b") ? stripVTControlCharacters(text) : text;
+}
+
+/**
+ * Whether a stream shows colours: a terminal does unless `NO_COLOR` is set or it is `dumb`, and any stream does if
+ * `FORCE_COLOR` is set.
+ */
+export function hasColors(stream: NodeJS.WritableStream): boolean {
+  // It applies the rules of Node.js for these variables.
+  return styleText("bold", "x", { stream }) !== "x";
+}
+
+/**
+ * Returns an address for a line of its own, which is never wrapped, so that it can be opened and copied. It has neither spaces nor
+ * other characters than ASCII, so that no part of it looks like a line of words.
+ *
+ * @throws {TypeError} if it is not a URL.
+ */
+export function link(url: string): ShownText {
+  return new ShownText(toLine(new URL(url).href, MAX_CHARS), { isData: true });
+}

@@ -2,7 +2,7 @@ import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { guardedFiles } from "../../../src/base/guarded-files.ts";
-import { COMMANDS } from "../../../src/cli/definitions/all.ts";
+import { COMMANDS } from "../../../src/cli/run.ts";
 import { createFolder, sandgate } from "../sandgate.ts";
 
 /** What each command that takes a config is given besides. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import type { AskedQuestion } from "../../../src/cli/confirm/asked-question.ts";
+import type { AskedQuestion } from "../../../src/cli/confirm/asked-call.ts";
 import { Dialogue } from "../../../src/cli/confirm/dialogue.ts";
 import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { startServer, TestClient, TOKENS } from "../../server/harness.ts";

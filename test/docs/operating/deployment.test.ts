@@ -8,8 +8,7 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { COMMANDS } from "../../../src/cli/definitions/all.ts";
-import { parseCommandLine } from "../../../src/cli/run.ts";
+import { COMMANDS, parseCommandLine } from "../../../src/cli/run.ts";
 import { Authority } from "../../certificates.ts";
 
 const dockerfile = readFileSync("Dockerfile", "utf8");

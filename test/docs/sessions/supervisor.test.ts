@@ -2,8 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { COMMANDS } from "../../../src/cli/definitions/all.ts";
-import { parseCommandLine } from "../../../src/cli/run.ts";
+import { COMMANDS, parseCommandLine } from "../../../src/cli/run.ts";
 import { createFolder } from "../../cli/sandgate.ts";
 import { ISOLATIONS, withoutFallbackNote } from "../../sandboxes/process/availability.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { COMMANDS } from "../../../src/cli/definitions/all.ts";
+import { COMMANDS } from "../../../src/cli/run.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 import { blocksOf } from "../snippets.ts";
 

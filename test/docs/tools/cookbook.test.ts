@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { COMMANDS } from "../../../src/cli/definitions/all.ts";
-import { parseCommandLine } from "../../../src/cli/run.ts";
+import { COMMANDS, parseCommandLine } from "../../../src/cli/run.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 
 /** The commands of the first block of each page. `scripts/new-tools.ts` runs them with the packed package. */

@@ -18,10 +18,10 @@ export interface Load {
  * @param index Counts the calls from 0.
  * @param dueAt When the call was to begin, as of `performance.now()`: a call that begins late has waited since then.
  */
-export type MakeCall = (index: number, dueAt: number) => Promise<void>;
+type MakeCall = (index: number, dueAt: number) => Promise<void>;
 
 /** What a load came to. */
-export interface LoadResult {
+interface LoadResult {
   readonly calls: number;
   /** From the first call's beginning to the last one's end, in milliseconds. */
   readonly elapsedMs: number;

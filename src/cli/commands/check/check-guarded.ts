@@ -5,7 +5,7 @@ import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
 import { usedBy } from "../../../policy/rule/rule.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { Guard, type GuardedPlace } from "../../../workspace/guard/guard.ts";
-import { absolutePathBeside } from "../../config/config-path.ts";
+import { absolutePathBeside } from "../../config/guard-code.ts";
 
 /** How many files a problem names. */
 const MAX_NAMED = 5;

@@ -12,11 +12,11 @@ import { joinShown, shown } from "../../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { type HostModule, isHostModule } from "../../../tool/implementations/host-implementation.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
+import { unapprovedTools } from "../../config/load-all-tools.ts";
 import { type Config, loadConfig } from "../../config/load-config.ts";
 import { loadServer } from "../../config/server/load-server.ts";
 import { describeAnswering, sharedIds, whoAnswers } from "../../config/server/who-answers.ts";
-import { loadExport } from "../../config/tools/load-export.ts";
-import { unapprovedTools } from "../../config/tools/load-lock.ts";
+import { loadExport } from "../../config/tools/load-tool.ts";
 import type { ConfiguredTool } from "../../config/tools/load-tools.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import {
@@ -27,15 +27,13 @@ import {
   print,
   type Terminal,
 } from "../../terminal/terminal.ts";
-import { registerPinned } from "../mcp/pinned-servers.ts";
-import { ConfiguredServers } from "../mcp/servers.ts";
-import { checkAnswers } from "./check-answers.ts";
+import { ConfiguredServers, registerPinned } from "../mcp/servers.ts";
 import { checkEntries } from "./check-entries.ts";
 import { checkGrants } from "./check-grants.ts";
 import { checkGuarded } from "./check-guarded.ts";
 import { checkOptions } from "./check-options.ts";
 import { checkPrincipals } from "./check-principals.ts";
-import { checkSessions } from "./check-sessions.ts";
+import { checkAnswers, checkSessions } from "./check-sessions.ts";
 
 /** The most places in a definition that a warning names. */
 const MAX_PLACES = 3;

@@ -1,6 +1,7 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { JournalEntry } from "../../../journal/line/entry.ts";
 import { ArgumentReader } from "../../../journal/read/argument-reader.ts";
-import { readJournal } from "../../../journal/read/read-journal.ts";
+import { type JournalPosition, readJournal } from "../../../journal/read/read-journal.ts";
 import { isCallRecord } from "../../../journal/read/recorded-calls.ts";
 import { canonicalText } from "../../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
@@ -15,8 +16,30 @@ import {
   print,
   type Terminal,
 } from "../../terminal/terminal.ts";
-import { isSelected, type JournalSelection, showEntry } from "./entry-line.ts";
 import { directoryOf, type JournalPlace } from "./place.ts";
+
+/** The number of records that are shown at first. */
+const SHOWN_AT_FIRST = 10;
+
+const POLL_MS = 250;
+
+/** Options of `sandgate journal tail`. */
+interface TailOptions {
+  readonly place: JournalPlace;
+  readonly selection: JournalSelection;
+  readonly isJson: boolean;
+  /** Whether it waits for more records. */
+  readonly follows: boolean;
+}
+
+/** Which records are shown. */
+export interface JournalSelection {
+  readonly callId: string | undefined;
+  readonly session: string | undefined;
+  readonly tool: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly since: number | undefined;
+}
 
 /** Options of `sandgate journal show`. */
 interface ShowOptions {
@@ -113,4 +136,70 @@ function toListItem(written: JsonObject): ShownText {
     return new ShownText(`${index === 0 ? "- " : "  "}${name}: ${text.replaceAll(/\n\s*/g, " ")}`);
   });
   return new ShownText(joinShown(lines, "\n").text, { isData: true });
+}
+
+/** Whether a record is selected. */
+function isSelected(entry: JournalEntry, { callId, session, tool, since }: JournalSelection): boolean {
+  return (
+    (callId === undefined || entry["tool_call_id"] === callId) &&
+    (session === undefined || entry["session"] === session) &&
+    (tool === undefined || entry["tool"] === tool) &&
+    (since === undefined || entry.at >= since)
+  );
+}
+
+/** Shows a record as one line: as JSON for programs, or for people. */
+export function showEntry(entry: JournalEntry, isJson: boolean): ShownText {
+  return isJson ? new ShownText(JSON.stringify(entry), { isData: true }) : forPeople(entry);
+}
+
+function forPeople(entry: JournalEntry): ShownText {
+  const { seq, type, tool, tool_call_id: callId, session } = entry;
+  const time = new Date(entry.at).toISOString();
+  if (tool === undefined) return shown`${seq} ${time} ${type}`;
+  return shown`${seq} ${time} ${outcomeOf(entry)} ${String(tool)} call ${String(callId)} session ${String(session)}`;
+}
+
+function outcomeOf({ type, code, effect, decision, reason, suspended }: JournalEntry): ShownText {
+  switch (type) {
+    case "tool.call.dispatched":
+      return shown`dispatched (${String(decision)})`;
+    case "tool.call.ended":
+      if (suspended === true) return shown`suspended`;
+      return code === undefined
+        ? shown`ended (ok)`
+        : shown`ended (${String(code)}, effect ${String(effect)})`;
+    case "tool.call.denied":
+      return reason === undefined
+        ? shown`denied (${String(code)})`
+        : shown`denied (${String(code)}: ${String(reason)})`;
+    default:
+      return shown`${type}`;
+  }
+}
+
+/** Prints the last selected records of a journal, and with `-f` those that follow until it is interrupted. */
+export async function tail(
+  { place, selection, isJson, follows }: TailOptions,
+  { stdout, signal }: Terminal,
+): Promise<ExitCode> {
+  const directory = await directoryOf(place);
+  let last: JournalEntry[] = [];
+  let next: JournalPosition | undefined;
+  for await (const batch of readJournal(directory)) {
+    next = batch.next;
+    last = [...last, ...batch.entries.filter((entry) => isSelected(entry, selection))].slice(-SHOWN_AT_FIRST);
+  }
+  for (const entry of last) await print(stdout, showEntry(entry, isJson));
+  // There is no reader once the pipe is closed.
+  while (follows && !signal?.aborted && !stdout.destroyed) {
+    for await (const batch of readJournal(directory, next)) {
+      next = batch.next;
+      for (const entry of batch.entries) {
+        if (isSelected(entry, selection)) await print(stdout, showEntry(entry, isJson));
+      }
+    }
+    await delay(POLL_MS, undefined, signal && { signal }).catch(() => {});
+  }
+  return follows && !stdout.destroyed ? EXIT_INTERRUPTED : EXIT_OK;
 }

@@ -4,8 +4,8 @@ import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { showEntry } from "./entry-line.ts";
 import { directoryOf, type JournalPlace } from "./place.ts";
+import { showEntry } from "./show.ts";
 
 /** What is printed of a record besides its line, in this order. */
 const DETAILS = {

@@ -3,12 +3,12 @@ import { readConfigFile } from "../../../config/read-file.ts";
 import { logIn, logOut, type OAuthServerOptions } from "../../../mcp/import/log-in.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { loadMcp } from "../../config/load-mcp.ts";
-import { link } from "../../terminal/link.ts";
 import {
   EXIT_INTERRUPTED,
   EXIT_OK,
   EXIT_TOOL_FAILED,
   type ExitCode,
+  link,
   print,
   type Terminal,
 } from "../../terminal/terminal.ts";

@@ -5,15 +5,17 @@ import { type ExplainedRule, NO_ORIGINS, type PolicyExplanation } from "../../..
 import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
 import { formatLimit, type LimitName } from "../../../policy/grant/limits.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
-import type { PolicySuggestion, SuggestedChange } from "../../../policy/remedy/suggest-change.ts";
-import { suggestChange } from "../../../policy/remedy/suggest-change.ts";
+import {
+  type PolicySuggestion,
+  type SuggestedChange,
+  suggestChange,
+} from "../../../policy/remedy/suggest-change.ts";
 import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";
-import { CALL_SHAPE, type WrittenCall } from "../../policy-cases/case-shape.ts";
-import { requestOf } from "../../policy-cases/request.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { CALL_SHAPE, requestOf, type WrittenCall } from "./case-request.ts";
 import { loadConfiguredPolicy } from "./load.ts";
 
 const MATCHED = { yes: "matches", no: "does not match", unclear: "may match" } as const;

@@ -7,12 +7,11 @@ import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { loadAllTools, registerOffers } from "../../config/load-all-tools.ts";
-import { isCedarEntry, loadCedar } from "../../config/load-cedar.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { loadPolicy } from "../../config/load-policy.ts";
+import { isCedarEntry, loadCedar, loadPolicy } from "../../config/load-policy.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
-import { PinnedServers } from "../mcp/pinned-servers.ts";
+import { PinnedServers } from "../mcp/servers.ts";
 
 /**
  * Loads the policy of a config and its tools, and prints warnings. The tools of MCP servers are those of the lock.

@@ -5,7 +5,7 @@ import { loadConfig } from "../../config/load-config.ts";
 import type { LocatedProof } from "../../config/load-policy.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
-import { PinnedServers } from "../mcp/pinned-servers.ts";
+import { PinnedServers } from "../mcp/servers.ts";
 
 /**
  * Prints what became of each invariant of a config's policies: proved, or the rules that may violate it and calls that

@@ -12,10 +12,9 @@ import type { PolicyRequest } from "../../../policy/policy.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
 import { POLICY_CASES } from "../../config/load-config.ts";
-import { CASES_SHAPE, type WrittenCase } from "../../policy-cases/case-shape.ts";
-import { requestOf } from "../../policy-cases/request.ts";
 import { showProblem } from "../../terminal/problems.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { CASES_SHAPE, requestOf, type WrittenCase } from "./case-request.ts";
 import { loadConfiguredPolicy } from "./load.ts";
 
 /** A case of a policy test that can be decided. */

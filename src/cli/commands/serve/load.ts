@@ -1,20 +1,22 @@
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigSource } from "../../../config/source.ts";
 import type { ExecutorOptions } from "../../../executor/options.ts";
-import type { JournalOptions } from "../../../journal/options.ts";
+import type { JournalNotice, JournalOptions } from "../../../journal/options.ts";
 import { canonicalText } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { Log } from "../../../log/log.ts";
+import type { LogEntry, LogFields } from "../../../log/log-entry.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { ShadowPolicy } from "../../../policy/shadow-policy.ts";
 import type { RestateOptions } from "../../../restate/sessions/restate-options.ts";
 import type { SandboxesOptions } from "../../../sandboxes/open-sandboxes.ts";
+import type { AdminEvent } from "../../../server/admin.ts";
+import { missingLock } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import type { ContextOptions } from "../../config/load-context.ts";
 import type { LogSettings } from "../../config/load-log.ts";
 import type { SessionsConfig } from "../../config/load-sessions.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../../config/server/load-server.ts";
-import { missingLock } from "../../config/tools/load-lock.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
 
 /** The parts of a server that are on if they are there. */
@@ -54,7 +56,7 @@ const RELOADED_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-export type Tools = Pick<ExecutorOptions, "registry" | "policy">;
+type Tools = Pick<ExecutorOptions, "registry" | "policy">;
 
 /** What the command needs of a config. */
 export interface LoadedConfig {
@@ -191,4 +193,20 @@ function reloadProblems(
   if ((before?.console === undefined) === (served?.console === undefined)) return [];
   const message = "a reload cannot switch the console on or off: restart the server";
   return [source.problem(["server", "console"], message, "warning")];
+}
+
+export function noticeEntry({ kind, message }: JournalNotice): LogEntry {
+  const level = kind === "healthy" ? "info" : kind === "unhealthy" || kind === "changed" ? "error" : "warn";
+  return { level, event: `journal.${kind}`, fields: { message } };
+}
+
+export function adminEntry({ action, principal, policyRevision }: AdminEvent): LogEntry {
+  const by = principal === undefined ? {} : { principal: principal.id };
+  const fields = { ...by, ...(policyRevision !== undefined && { policyRevision }) };
+  const event = action === "policy-replaced" ? "policy.replaced" : `server.${action}`;
+  return { level: action === "paused" ? "warn" : "info", event, fields };
+}
+
+export function fieldsOf({ registry, policy }: Tools): LogFields {
+  return { tools: registry.size, policyRevision: policy.revision };
 }

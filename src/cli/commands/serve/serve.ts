@@ -18,16 +18,12 @@ import type { SessionMode } from "../../../sessions/modes/mode.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
 import { logWarnings, openLog } from "../../config/load-log.ts";
 import { UsageError } from "../../errors.ts";
-import { link } from "../../terminal/link.ts";
-import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_OK, type ExitCode, link, print, type Terminal } from "../../terminal/terminal.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
-import { operatorId, withOwnConsole } from "../own-console.ts";
 import { readMessage } from "../read-message.ts";
-import { adminEntry, fieldsOf, noticeEntry } from "./entries.ts";
-import { type LoadedConfig, load, toolsOf } from "./load.ts";
-import { reload } from "./reload.ts";
-import { start } from "./start.ts";
+import { adminEntry, fieldsOf, type LoadedConfig, load, noticeEntry, toolsOf } from "./load.ts";
+import { operatorId, reload, start, withOwnConsole } from "./start.ts";
 
 /** This process cannot drop the network. `message` says what to do. */
 class DropNetworkError extends Error {

@@ -10,12 +10,11 @@ import { GUEST_CALL } from "../../../sandboxes/wasm/exports/guest-interface.ts";
 import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
-import { listNames } from "../../terminal/names.ts";
-import { isChosen, type ToolChoice, whyNone } from "./component-tool.ts";
 import type { FileNeeds } from "./grant-file.ts";
+import { isChosen, listNames, type ToolChoice, whyNone } from "./tool-file.ts";
 
 /** The findings about a tool's file. */
-export interface Findings {
+interface Findings {
   readonly notes: readonly ShownText[];
   /** The reasons why it cannot be registered. */
   readonly problems: readonly ShownText[];

@@ -38,7 +38,7 @@ const EXAMPLES: Partial<Record<CapabilityName, string>> = {
 };
 
 /** The values of `--value`, by capability. */
-export type GrantValues = ReadonlyMap<CapabilityName, readonly string[]>;
+type GrantValues = ReadonlyMap<CapabilityName, readonly string[]>;
 
 /**
  * Reads the values of `--value`: `CAPABILITY=VALUE`.

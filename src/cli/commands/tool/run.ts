@@ -1,5 +1,6 @@
-import { access, constants } from "node:fs/promises";
+import { access, constants, readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { buffer } from "node:stream/consumers";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { type DispatchEvent, EventStream } from "../../../engine/call/events.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
@@ -7,6 +8,7 @@ import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import { ToolRegistry } from "../../../engine/registry.ts";
 import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
 import type { Tool } from "../../../engine/tool.ts";
+import { locateSyntaxError } from "../../../json/syntax-error.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
 import { allow } from "../../../policy/decision.ts";
@@ -20,8 +22,7 @@ import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
-import { guardModule } from "../../config/guard-code.ts";
-import { guardOwnCode } from "../../config/guard-packages.ts";
+import { guardModule, guardOwnCode } from "../../config/guard-code.ts";
 import { UsageError } from "../../errors.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import {
@@ -34,9 +35,8 @@ import {
   type Terminal,
 } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
-import { componentTool } from "./component-tool.ts";
 import { FileKeyValue } from "./file-key-value.ts";
-import { isComponentFile, toolOfFile } from "./tool-file.ts";
+import { componentTool, isComponentFile, toolOfFile } from "./tool-file.ts";
 
 /** What the errors of guests say about a missing capability. */
 const NOT_GRANTED = /capabilities\.\w+ is not granted|capability '\w+', which was not granted/;
@@ -171,4 +171,30 @@ async function loadPolicy(
   // The file may have rules for other tools, which are not registered here: only what is true without tools is a warning.
   const { warnings } = await loadPolicyFile(file);
   return { policy, warnings };
+}
+
+/**
+ * Reads the JSON text that an option gives: the text itself, that of a file (`@file`), or standard input (`-`).
+ *
+ * @param option The option's name in problems, such as `--input`.
+ * @throws {UsageError} if it cannot be read or is not JSON.
+ */
+export async function readInput(option: string, value: string, { stdin }: Terminal): Promise<string> {
+  const text = await readText(option, value, stdin);
+  const flaw = locateSyntaxError(text);
+  if (flaw === undefined) return text;
+  const place = value === "-" ? "standard input" : value.startsWith("@") ? value.slice(1) : undefined;
+  const what = place === undefined ? shown`${option}` : shown`${option}: ${place}`;
+  throw new UsageError(shown`${what} is not valid JSON: ${flaw.reason} at position ${flaw.position}`);
+}
+
+async function readText(option: string, value: string, stdin: Terminal["stdin"]): Promise<string> {
+  if (value !== "-" && !value.startsWith("@")) return value;
+  try {
+    const bytes = value === "-" ? await buffer(stdin) : await readFile(value.slice(1));
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    const place = value === "-" ? "standard input" : value.slice(1);
+    throw new UsageError(shown`${option}: ${place} cannot be read: ${(error as Error).message}`);
+  }
 }

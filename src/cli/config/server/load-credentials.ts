@@ -1,7 +1,8 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
 import { described, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { TEXT } from "../../../config/shape.ts";
-import type { ConfigEntry } from "../../../config/source.ts";
+import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
 import { MIN_TOKEN_LENGTH } from "../../../executor/http/authentication.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import {
@@ -12,8 +13,7 @@ import {
   type Role,
   sameKeyAs,
 } from "../../../server/access/credential.ts";
-import { readToken, TOKEN, type TokenEntry } from "../token.ts";
-import { readPublicKeyFile } from "./public-key.ts";
+import { readTextBeside, readToken, TOKEN, type TokenEntry } from "../token.ts";
 
 /** A credential in a config. The path of its key is relative to the file. */
 export interface CredentialEntry {
@@ -118,4 +118,35 @@ function twice(
     return "another credential has the same token: they could not be told apart";
   }
   return undefined;
+}
+
+/**
+ * Reads the public key of a client from the PEM file that an entry names at `path`.
+ *
+ * @param problems Receives every problem; the result is then `undefined`.
+ */
+export async function readPublicKeyFile(
+  file: string,
+  entry: ConfigEntry<unknown>,
+  path: ConfigPath,
+  problems: ConfigProblem[],
+): Promise<KeyObject | undefined> {
+  const text = await readTextBeside(file, entry, path, problems);
+  if (text === undefined) return undefined;
+  const key = readPublicKey(text);
+  if (typeof key !== "string") return key;
+  problems.push(entry.problem(path, key));
+  return undefined;
+}
+
+/** Returns the key in a PEM text, or what is wrong with it. */
+function readPublicKey(pem: string): KeyObject | string {
+  if (pem.includes("PRIVATE KEY"))
+    return "the file contains a private key: an executor needs only the public key";
+  try {
+    const key = createPublicKey(pem);
+    return key.asymmetricKeyType === "ed25519" ? key : "the key must be an Ed25519 key";
+  } catch {
+    return "the file does not contain a public key in PEM";
+  }
 }

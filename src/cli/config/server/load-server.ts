@@ -15,13 +15,12 @@ import { type Credential, needsExecutor } from "../../../server/access/credentia
 import type { ServedConsole } from "../../../server/console/console.ts";
 import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
-import { absolutePathBeside } from "../config-path.ts";
+import { absolutePathBeside } from "../guard-code.ts";
 import { workspacePath } from "../load-sessions.ts";
 import { readToken } from "../token.ts";
-import { loadCredentials } from "./load-credentials.ts";
+import { loadCredentials, readPublicKeyFile } from "./load-credentials.ts";
 import { loadMcp, type McpEntry } from "./load-mcp.ts";
 import { loadTls } from "./load-tls.ts";
-import { readPublicKeyFile } from "./public-key.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
 
 /** The `server` of a config. */

@@ -175,7 +175,7 @@ export interface ServerEntry {
 }
 
 /** Limits with units: `body: 4MiB`, `drainTime: 10s`. */
-export interface WrittenExecutorLimits {
+interface WrittenExecutorLimits {
   readonly inFlight?: number;
   readonly queued?: number;
   readonly connections?: number;

@@ -1,3 +1,5 @@
+import { stat } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
 import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/read-file.ts";
@@ -9,9 +11,8 @@ import { normalizeSchema } from "../../../schema/dialects/normalize.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
 import type { HostImplementation } from "../../../tool/implementations/host-implementation.ts";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
-import { guardedPathBeside, pathBeside } from "../config-path.ts";
-import { loadExport } from "./load-export.ts";
-import { readProgramTimes } from "./program-times.ts";
+import { guardedPathBeside, pathBeside } from "../guard-code.ts";
+import { readProgramTimes } from "./implementation-shapes.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
 /**
@@ -128,5 +129,35 @@ async function collect<T>(problems: ConfigProblem[], step: Promise<T>): Promise<
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);
     return undefined;
+  }
+}
+
+/**
+ * Imports a module of the config and returns one of its exports.
+ *
+ * @param path An absolute path.
+ * @throws {Error} if the module is missing, cannot be loaded or has no such export. `message` says which.
+ */
+export async function loadExport(path: string, name = "default"): Promise<unknown> {
+  // A missing module and a missing dependency of a module fail with the same error code.
+  if (!(await isFile(path))) throw new Error("the module cannot be found");
+  let exports: Record<string, unknown>;
+  try {
+    exports = await import(pathToFileURL(path).href);
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : "it threw a value that is not an Error";
+    throw new Error(`the module cannot be loaded: ${reason}`, { cause: thrown });
+  }
+  if (Object.hasOwn(exports, name)) return exports[name];
+  const names = Object.keys(exports);
+  const known = names.length === 0 ? "it exports nothing" : `it exports ${names.join(", ")}`;
+  throw new Error(`the module has no export '${name}': ${known}`);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    return false;
   }
 }

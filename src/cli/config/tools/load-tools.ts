@@ -16,7 +16,7 @@ export interface ConfiguredTool {
 }
 
 /** The tools of a config. */
-export interface LoadedTools {
+interface LoadedTools {
   /** The number of tools in the file, and in its toolsets that could be loaded. */
   readonly toolCount: number;
   /** The tools that are registered. */

@@ -12,8 +12,7 @@ import type { RemoteImplementation } from "../../../tool/implementations/remote-
 import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
-import { IMPLEMENTATIONS } from "./implementation-shapes.ts";
-import type { ProgramTimes } from "./program-times.ts";
+import { IMPLEMENTATIONS, type ProgramTimes } from "./implementation-shapes.ts";
 
 /** The name of a trait that is copied from a config as it is. */
 type ConfigTrait = Exclude<
@@ -169,7 +168,7 @@ export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
 }
 
 /** A program. */
-export interface ProcessEntry
+interface ProcessEntry
   extends Omit<
       ProcessImplementation,
       "args" | "input" | "keptShell" | "killGraceMs" | "idleMs" | "timeoutMs"
@@ -181,7 +180,7 @@ export interface ProcessEntry
 }
 
 /** An export of an ES module. */
-export interface HostEntry {
+interface HostEntry {
   readonly module: string;
   /** Default: `"default"`. */
   readonly export?: string;

@@ -9,10 +9,9 @@ import type { GitOptions } from "../../../toolsets/git/git-tools.ts";
 import type { SettingsOptions } from "../../../toolsets/settings-tools.ts";
 import type { ShellOptions } from "../../../toolsets/shell-tools.ts";
 import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
-import { guardedPathBeside } from "../config-path.ts";
-import { HTTP } from "./implementation-shapes.ts";
-import { loadExport } from "./load-export.ts";
-import { PROGRAM_TIMES, type ProgramTimes, readProgramTimes } from "./program-times.ts";
+import { guardedPathBeside } from "../guard-code.ts";
+import { HTTP, PROGRAM_TIMES, type ProgramTimes, readProgramTimes } from "./implementation-shapes.ts";
+import { loadExport } from "./load-tool.ts";
 
 /** How a config has the options of a toolset. */
 interface OptionsReader<Options> {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Latencies } from "../../../../src/cli/commands/bench/latencies.ts";
+import { Latencies } from "../../../../src/cli/commands/bench/result.ts";
 
 test("percentiles are within a hundredth of those of the sorted latencies", () => {
   const latency = fc.double({ min: 0.001, max: 100_000, noNaN: true });

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { COMMANDS } from "../../../../src/cli/definitions/all.ts";
+import { COMMANDS } from "../../../../src/cli/run.ts";
 import { createFolder, sandgate } from "../../sandgate.ts";
 
 const { stdout: bash } = await sandgate(["completion", "bash"]);

@@ -1,13 +1,28 @@
-import { DURATION_FORM, parseDuration } from "../../base/units.ts";
-import { mapOf, TEXT } from "../../config/shape.ts";
-import type { ToolRegistry } from "../../engine/registry.ts";
-import type { JsonObject, JsonValue } from "../../json/value.ts";
-import type { CallHistory } from "../../policy/history/call-history.ts";
-import type { LedgerTally } from "../../policy/history/call-ledger.ts";
-import type { TrackedFields } from "../../policy/history/value-provenance.ts";
-import { type Entry, Ledger, numbersOf } from "../../sessions/ledger/ledger.ts";
-import { ProvenanceLedger } from "../../sessions/provenance.ts";
-import { type CallFlaw, validCall, type WrittenToolCall } from "./tool-call.ts";
+import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
+import { mapOf, TEXT } from "../../../config/shape.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import { parsePointer } from "../../../json/pointer.ts";
+import type { JsonObject, JsonValue } from "../../../json/value.ts";
+import type { CallHistory } from "../../../policy/history/call-history.ts";
+import type { LedgerTally } from "../../../policy/history/call-ledger.ts";
+import type { TrackedFields } from "../../../policy/history/value-provenance.ts";
+import type { PolicySubject } from "../../../policy/policy.ts";
+import { problemText } from "../../../schema/argument-problem.ts";
+import { type Entry, Ledger, numbersOf } from "../../../sessions/ledger/ledger.ts";
+import { ProvenanceLedger } from "../../../sessions/provenance.ts";
+
+/** A call of a tool, as it is written down. */
+export interface WrittenToolCall {
+  readonly tool: string;
+  /** Default: `{}`. */
+  readonly arguments?: JsonValue;
+}
+
+/** What is wrong with a call that was written down. */
+export interface CallFlaw {
+  readonly path: readonly string[];
+  readonly message: string;
+}
 
 /** What came before a call: words of the user in an earlier turn, or a call that has ended. */
 export interface WrittenEarlier {
@@ -146,4 +161,26 @@ function ledgerOf(all: readonly Earlier[], hasPrincipal: boolean): NonNullable<C
         ? UNKNOWN
         : ledgers[query.scope].tally(query, now, undefined),
   };
+}
+
+/**
+ * Returns the tool and the arguments of a call, as the tool's schema accepts them.
+ *
+ * @param path Where the call is written.
+ */
+export function validCall(
+  { tool: name, arguments: args = {} }: WrittenToolCall,
+  registry: ToolRegistry,
+  path: readonly string[],
+): { readonly tool: PolicySubject; readonly input: JsonValue } | { readonly flaws: readonly CallFlaw[] } {
+  const tool = registry.find(name)?.subject;
+  if (tool === undefined)
+    return { flaws: [{ path: [...path, "tool"], message: `there is no tool '${name}'` }] };
+  const validated = registry.validate(name, args);
+  if (!("problems" in validated)) return { tool, input: validated.input };
+  const flaws = validated.problems.map((problem) => ({
+    path: [...path, "arguments", ...parsePointer(problem.path)],
+    message: problemText(problem),
+  }));
+  return { flaws };
 }

@@ -1,8 +1,17 @@
-import { readdir, readFile } from "node:fs/promises";
-import { PACKAGE_FOLDER } from "../../../base/package-folder.ts";
-import type { ExitCode, Terminal } from "../../terminal/terminal.ts";
-import type { Template, ToolCommand } from "../../tool-command.ts";
-import { writeNewFiles } from "../new-files.ts";
+import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
+import { joinShown, shown } from "../../rendering/shown.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import type { Template, ToolCommand } from "../tool-command.ts";
+
+/** The files of a project, and where they are in the package. */
+const FILES = {
+  "sandgate.yaml": "examples/init/sandgate.yaml",
+  "sandgate.policy-test.yaml": "examples/init/sandgate.policy-test.yaml",
+  "tools/count-words.js": "examples/tool-javascript/tool.js",
+  "message.json": "examples/init/message.json",
+} as const;
 
 /** A project that is copied from an example of the package. */
 interface TemplateFiles {
@@ -95,4 +104,56 @@ async function projectFiles(template: Template): Promise<ReadonlyMap<string, str
     texts.set(name, await readFile(new URL(source, PACKAGE_FOLDER), "utf8"));
   }
   return texts;
+}
+
+/** Creates a config with a tool, a policy and its test, and a message to dispatch. It overwrites nothing. */
+export async function init(directory: string, terminal: Terminal): Promise<ExitCode> {
+  const files = new Map<string, string>();
+  for (const [name, source] of Object.entries(FILES))
+    files.set(name, await readFile(new URL(source, PACKAGE_FOLDER), "utf8"));
+  const commands = "sandgate policy test && sandgate dispatch message.json --config sandgate.yaml";
+  const next = directory === "." ? commands : `cd ${directory} && ${commands}`;
+  return writeNewFiles(directory, files, next, terminal);
+}
+
+/**
+ * Writes new files and prints their paths. If one of them exists, nothing is written.
+ *
+ * @param files Texts by paths below the directory.
+ * @param next What to do next.
+ */
+async function writeNewFiles(
+  directory: string,
+  files: ReadonlyMap<string, string>,
+  next: string,
+  { stdout, stderr }: Terminal,
+): Promise<ExitCode> {
+  try {
+    for (const name of files.keys()) {
+      if (await exists(join(directory, name))) throw new Error(`${join(directory, name)} already exists`);
+    }
+    for (const [name, text] of files) {
+      await mkdir(dirname(join(directory, name)), { recursive: true });
+      // Fails even if the file was created in the meantime.
+      await writeFile(join(directory, name), text, { flag: "wx" });
+    }
+  } catch (error) {
+    await print(stderr, shown`sandgate: cannot create the project: ${(error as Error).message}`);
+    return EXIT_BAD_INPUT;
+  }
+  const written = Array.from(files.keys(), (name) => shown`${join(directory, name)}`);
+  await print(stdout, joinShown(written, "\n"));
+  await print(stderr, shown`Next: ${next}`);
+  return EXIT_OK;
+}
+
+/** Returns whether a path exists, also as a dangling link. */
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
 }

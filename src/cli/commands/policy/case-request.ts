@@ -1,0 +1,136 @@
+import { resolve } from "node:path";
+import { compileShape, mapOf, type Shape, TEXT } from "../../../config/shape.ts";
+import { argumentPaths, checkDeclaredArguments } from "../../../engine/arguments/declared-paths.ts";
+import { Refusal } from "../../../engine/refusal.ts";
+import type { RegisteredTool } from "../../../engine/registered-tool.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import { CanonicalJson } from "../../../json/canonical.ts";
+import type { JsonObject, JsonValue } from "../../../json/value.ts";
+import type { WrittenLimits } from "../../../policy/file/written-limits.ts";
+import type { TrackedFields } from "../../../policy/history/value-provenance.ts";
+import type { PolicyRequest } from "../../../policy/policy.ts";
+import { checkPrincipal, type Principal } from "../../../policy/principal.ts";
+import { WRITTEN_LIMITS } from "../../../policy/rule/limit-shape.ts";
+import { SANDBOX_MODES, type SandboxMode } from "../../../tool/sandbox-mode.ts";
+import type { ArgumentPath } from "../../../tool/tool-traits.ts";
+import {
+  type CallFlaw,
+  EARLIER,
+  historyOf,
+  validCall,
+  type WrittenEarlier,
+  type WrittenToolCall,
+} from "./earlier-calls.ts";
+
+/** A call, and what is known about it, as cases and `policy explain` describe it. */
+export interface WrittenCall {
+  readonly call: WrittenToolCall;
+  /** Default: the caller is not known. */
+  readonly principal?: Principal;
+  /** The session's id. Default: `policy-test`. */
+  readonly session?: string;
+  /** The user's words in the turn. Default: the client did not pass them on. */
+  readonly userText?: string;
+  /** What came before in the session, in order. Default: it is not known, unless the user's words are. */
+  readonly earlier?: readonly WrittenEarlier[];
+  /** The session's workspace. Relative to the file. Default: none. */
+  readonly workspace?: string;
+}
+
+/** A case of a policy test. */
+export interface WrittenCase extends WrittenCall {
+  readonly name?: string;
+  readonly expect: "allow" | "deny" | "ask";
+  /** The sandbox of the grant. Default: any. */
+  readonly sandbox?: SandboxMode;
+  /** Limits of the grant. It can have others. */
+  readonly limits?: WrittenLimits;
+}
+
+const CALL: JsonObject = {
+  call: mapOf({ tool: TEXT, arguments: {} }, ["tool"]),
+  principal: { type: "object" },
+  session: TEXT,
+  userText: { type: "string" },
+  earlier: EARLIER,
+  workspace: TEXT,
+};
+
+/** The shape of a {@link WrittenCall}. */
+export const CALL_SHAPE: Shape = compileShape(mapOf(CALL, ["call"]));
+
+/** The shape of a list of {@link WrittenCase}. The limits are checked when they are parsed. */
+export const CASES_SHAPE: Shape = compileShape({
+  type: "array",
+  // A test without cases would pass whatever the policy decides.
+  minItems: 1,
+  items: mapOf(
+    {
+      ...CALL,
+      name: TEXT,
+      expect: { enum: ["allow", "deny", "ask"] },
+      sandbox: { enum: SANDBOX_MODES },
+      limits: mapOf(WRITTEN_LIMITS),
+    },
+    ["call", "expect"],
+  ),
+});
+
+/** What calls that were written down are made requests of. */
+interface RequestSetting {
+  readonly registry: ToolRegistry;
+  /** What the policy tracks: see `RuntimePolicy.trackedFields`. */
+  readonly tracked: TrackedFields | undefined;
+  /** The one to which a workspace is relative. */
+  readonly directory: string;
+}
+
+/** Returns the request that a policy would get for a call, with its arguments as the tool's schema accepts them. */
+export async function requestOf(
+  { call, principal, session = "policy-test", userText, earlier, workspace }: WrittenCall,
+  { registry, tracked, directory }: RequestSetting,
+): Promise<{ readonly request: PolicyRequest } | { readonly flaws: readonly CallFlaw[] }> {
+  const read = validCall(call, registry, ["call"]);
+  if ("flaws" in read) return read;
+  const { input, tool } = read;
+  const isHistoryKnown = userText !== undefined || earlier !== undefined;
+  const present = { userText, tracked, registry, hasPrincipal: principal !== undefined };
+  const history = isHistoryKnown ? historyOf(earlier ?? [], present) : undefined;
+  if (history !== undefined && "flaws" in history) return history;
+  const place = workspace === undefined ? undefined : resolve(directory, workspace);
+  const paths = place === undefined ? undefined : await pathsIn(place, input, registry.find(tool.name));
+  try {
+    return {
+      request: Object.freeze({
+        callId: "policy-test",
+        sessionId: session,
+        input,
+        canonical: new CanonicalJson(input),
+        tool,
+        ...(principal !== undefined && { principal: checkPrincipal(principal) }),
+        ...(history !== undefined && { history }),
+        ...(place !== undefined && { workspace: place }),
+        ...(paths !== undefined && { paths }),
+      }),
+    };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return { flaws: [{ path: ["principal"], message: error.message }] };
+  }
+}
+
+/** Where the paths of a call lead, as the engine finds it; `undefined` if the workspace is not there, or a path leads out of it. */
+async function pathsIn(
+  workspace: string,
+  input: JsonValue,
+  registered: RegisteredTool | undefined,
+): Promise<readonly ArgumentPath[] | undefined> {
+  const { declared, tool } = registered ?? {};
+  if (declared === undefined || tool === undefined) return undefined;
+  try {
+    return argumentPaths(await checkDeclaredArguments(declared, input, workspace, tool.name));
+  } catch (error) {
+    if (Refusal.is(error)) return undefined;
+    throw error;
+  }
+}
