@@ -1,8 +1,8 @@
 import { strictEqual } from "node:assert";
 import { allow } from "sandgate";
 import { type AnswerOutcome, MemorySessionStore } from "sandgate/sessions";
-import { Inquiries } from "../../src/sessions/confirmations/inquiries.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import { LocalConfirmations } from "../../src/sessions/confirmations/local-confirmations.ts";
 import type { OpenCase } from "../harness/case.ts";
 import { INPUT_TEXT } from "../setting.ts";
 import { footprint } from "../soak/footprint.ts";
@@ -13,7 +13,7 @@ const { grant } = allow({ sandbox: "host" });
 export async function openBareAnswer(count: number): Promise<OpenCase> {
   const store = new MemorySessionStore();
   store.addSession({ id: "session", mode: "cautious", kind: "main", openedAt: Date.now() });
-  const inquiries = new Inquiries({ store, perPrincipal: count, total: count });
+  const inquiries = new LocalConfirmations({ store, perPrincipal: count, total: count });
   const open: Inquiry[] = [];
   const before = footprint().heapMiB;
   let asked = 0;
@@ -37,7 +37,7 @@ export async function openBareAnswer(count: number): Promise<OpenCase> {
   };
 }
 
-function newQuestion(n: number): Parameters<Inquiries["ask"]>[0] {
+function newQuestion(n: number): Parameters<LocalConfirmations["ask"]>[0] {
   return {
     kind: "call",
     sessionId: "session",

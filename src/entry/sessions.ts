@@ -19,8 +19,13 @@ export type { SessionShadow } from "../sessions/session-shadow.ts";
 // People who are asked
 
 export type { AnswerOutcome, InquiryAnswer } from "../sessions/confirmations/answer.ts";
-export type { CallInquiry, Inquiry, QuestionInquiry, Resolution } from "../sessions/confirmations/inquiry.ts";
-export type { InquiryListener } from "../sessions/confirmations/inquiry-broker.ts";
+export type {
+  CallInquiry,
+  Inquiry,
+  QuestionInquiry,
+  Resolution,
+} from "../sessions/confirmations/confirmation.ts";
+export type { InquiryListener } from "../sessions/confirmations/confirmation-broker.ts";
 
 // What they approved
 
@@ -29,7 +34,7 @@ export type { Approval, ApprovalScope } from "../sessions/approvals.ts";
 // Stores
 
 export type { ApprovalTable } from "../sessions/approvals.ts";
-export type { InquiryTable } from "../sessions/confirmations/inquiry.ts";
+export type { InquiryTable } from "../sessions/confirmations/confirmation.ts";
 export type { LedgerTable } from "../sessions/ledger/ledger-table.ts";
 export { SessionStoreError } from "../sessions/session-errors.ts";
 export type { CallIdentity } from "../sessions/store/call-identity.ts";

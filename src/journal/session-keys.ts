@@ -7,10 +7,6 @@ import { JournalError } from "./journal-error.ts";
 import { syncDirectory } from "./storage/append-file.ts";
 import { replaceFile } from "./storage/new-file.ts";
 
-const IV_BYTES = 12;
-
-const TAG_BYTES = 16;
-
 const MAX_CACHED = 10_000;
 const KEY_BYTES = 32;
 
@@ -107,6 +103,9 @@ function readKey(path: string): Buffer | undefined {
 export function forgetSession(directory: string, sessionId: string): Promise<boolean> {
   return new SessionKeys(directory).forget(sessionId);
 }
+
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
 
 /**
  * Encrypts arguments by AES-256-GCM.

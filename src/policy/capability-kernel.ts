@@ -19,7 +19,7 @@ export interface KernelChange {
 }
 
 /** Everything that one agent has. */
-interface Holding {
+interface AgentGrant {
   readonly capabilities: Required<AgentCapabilities>;
   readonly tools: readonly NamePattern[];
   readonly origins: readonly OriginPattern[];
@@ -33,7 +33,7 @@ const NOTHING = checkAgentCapabilities({});
  * grants and revokes, and that holds for calls that begin later.
  */
 export class CapabilityKernel {
-  readonly #agents = new Map<string, Holding>();
+  readonly #agents = new Map<string, AgentGrant>();
   readonly #used = new Map<string, Map<string, number>>();
   readonly #listeners = new Set<(change: KernelChange) => void>();
 

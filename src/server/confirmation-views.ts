@@ -4,7 +4,7 @@ import { parseJson } from "../json/parse.ts";
 import { lookUp, parsePointer } from "../json/pointer.ts";
 import { isJsonObject } from "../json/value.ts";
 import { isFileGrant } from "../policy/grant/fs-grant.ts";
-import type { Inquiry, InquiryRecord } from "../sessions/confirmations/inquiry.ts";
+import type { ConfirmationRecord, Inquiry } from "../sessions/confirmations/confirmation.ts";
 import type { Session } from "../sessions/session.ts";
 import { WorkspaceError } from "../workspace/error.ts";
 import { WorkspaceFile } from "../workspace/file.ts";
@@ -14,7 +14,7 @@ import { Workspace } from "../workspace/workspace.ts";
 const MAX_BYTES = 262_144;
 
 /** An inquiry as it is listed: without what can be long. */
-export function inquiryView(inquiry: Inquiry): object {
+export function confirmationView(inquiry: Inquiry): object {
   const { digest } = inquiry;
   if (inquiry.kind === "question") {
     const { questionSummary, options, multiple } = inquiry.shown;
@@ -46,8 +46,8 @@ export function inSession(view: object, { name }: Pick<Session, "name">): object
 }
 
 /** An inquiry as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
-export function callerInquiryView(inquiry: Inquiry): object {
-  return inquiry.parent === undefined ? inquiryView(inquiry) : identityView(inquiry);
+export function callerConfirmationView(inquiry: Inquiry): object {
+  return inquiry.parent === undefined ? confirmationView(inquiry) : identityView(inquiry);
 }
 
 /** What a nested call is about is between its tool and those who answer. Its digest would confirm a guess. */
@@ -77,12 +77,12 @@ function identityView(inquiry: Inquiry): object {
  *
  * @param tool That of the call; `undefined` if it is not registered any more.
  */
-export function wholeInquiryView(
-  { inquiry, resolution }: InquiryRecord,
+export function wholeConfirmationView(
+  { inquiry, resolution }: ConfirmationRecord,
   tool: Tool<never, never> | undefined,
 ): object {
   return {
-    ...inquiryView(inquiry),
+    ...confirmationView(inquiry),
     ...wholeText(inquiry),
     ...(inquiry.kind !== "question" && {
       rules: inquiry.shown.rules,
@@ -106,7 +106,7 @@ function argumentOrder({ inputSchema, paths = [], urls = [] }: Tool<never, never
 }
 
 /** The same for the caller of its session: without the policy's rules, and of a nested call not what it is about. */
-export function callerWholeInquiryView({ inquiry, resolution }: InquiryRecord): object {
+export function callerWholeConfirmationView({ inquiry, resolution }: ConfirmationRecord): object {
   const isNested = inquiry.parent !== undefined;
   const { arguments: edited, approval, answer, reason, ...outcome } = resolution ?? {};
   const own = {
@@ -116,7 +116,7 @@ export function callerWholeInquiryView({ inquiry, resolution }: InquiryRecord): 
     ...(answer !== undefined && { answer }),
   };
   return {
-    ...callerInquiryView(inquiry),
+    ...callerConfirmationView(inquiry),
     ...(!isNested && wholeText(inquiry)),
     ...(resolution !== undefined && { resolution: isNested ? outcome : { ...outcome, ...own } }),
   };
@@ -129,9 +129,12 @@ function wholeText(inquiry: Inquiry): object {
 }
 
 /** A whole inquiry for those who answer it: with the text, as it is now, of the file that the call would write. */
-export function approverInquiryView(record: InquiryRecord, tool: Tool<never, never> | undefined): object {
+export function approverConfirmationView(
+  record: ConfirmationRecord,
+  tool: Tool<never, never> | undefined,
+): object {
   const text = currentText(record.inquiry, tool);
-  return { ...wholeInquiryView(record, tool), ...(text !== undefined && { currentText: text }) };
+  return { ...wholeConfirmationView(record, tool), ...(text !== undefined && { currentText: text }) };
 }
 
 /**

@@ -85,7 +85,7 @@ class Share<Turn> {
 /** What a message costs besides its bytes, and those of its results. */
 const MESSAGE_BYTES = 512;
 
-/** The bytes of a turn that the server keeps: its messages, and the results of their calls. */
+/** The bytes of a retained turn: its messages, and the results of their calls. */
 class RetainedTurn {
   readonly sessionId: string;
   readonly id: string;

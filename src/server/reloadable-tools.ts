@@ -28,7 +28,7 @@ export class ReloadableTools implements ToolsAndPolicy {
   }
 
   /** The policy, with a listener who is notified of each call that it is asked about, and which policy that was then. */
-  heardBy(onCheck: (request: PolicyRequest, policy: RuntimePolicy) => void): RuntimePolicy {
+  observedBy(onCheck: (request: PolicyRequest, policy: RuntimePolicy) => void): RuntimePolicy {
     return new CurrentPolicy(
       () => this.#policy,
       () => this.isPaused,

@@ -91,7 +91,8 @@ export class Server implements AsyncDisposable {
     } = options;
     const { history, policyFile, beforePolicy, onAdmin, ...given } = others;
     const { mode = "cautious", workspaces = [], durable } = served;
-    const kept = durable === undefined ? { store: served.store ?? new MemorySessionStore() } : { durable };
+    const persistence =
+      durable === undefined ? { store: served.store ?? new MemorySessionStore() } : { durable };
     const { limits } = given;
     const context = contextOf(given);
     new Modes(served.confirmations?.modes).resolve(mode);
@@ -121,7 +122,7 @@ export class Server implements AsyncDisposable {
       ...(policyFile !== undefined && { policyFile }),
       ...(beforePolicy && { beforePolicy }),
       onAdmin: (event) => {
-        console?.beat.change();
+        console?.pageChanges.change();
         // What clients are listed depends on the policy.
         if (event.action === "policy-replaced") routesOf?.toolsChanged();
         onAdmin?.(event);
@@ -133,14 +134,14 @@ export class Server implements AsyncDisposable {
     const executed = console && eventsBefore(context.events);
     console?.follow("session", events);
     if (executed !== undefined) console?.follow("executor", executed);
-    const policy = console?.hear("session", tools) ?? tools.policy;
-    const executorPolicy = console?.hear("executor", tools) ?? tools.policy;
+    const policy = console?.observe("session", tools) ?? tools.policy;
+    const executorPolicy = console?.observe("executor", tools) ?? tools.policy;
     const sessions = await openSessions({
       ...(context as unknown as SessionsOptions),
       registry: tools.registry,
       policy,
       events,
-      ...kept,
+      ...persistence,
       ...(served.confirmations && { confirmations: served.confirmations }),
       ...(served.limits && { limits: served.limits }),
       ...(served.resultBudget && { resultBudget: served.resultBudget }),
@@ -236,7 +237,7 @@ export class Server implements AsyncDisposable {
     this.#routes.reload(new Clients(credentials, this.#operator), this.#executor.guards);
     if (modes !== undefined) this.sessions.replaceModes(modes);
     this.#routes.toolsChanged();
-    this.#console?.beat.change();
+    this.#console?.pageChanges.change();
   }
 
   /**

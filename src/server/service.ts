@@ -20,7 +20,7 @@ import {
   StreamRoom,
   type UnreadBytes,
 } from "./events/event-stream.ts";
-import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
+import { callerEvent, publicConfirmationEvent, publicEvent } from "./events/public-event.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
 import { MessagesUnderWay, RetainedTurns, type TurnPlace } from "./message-bounds.ts";
@@ -102,7 +102,7 @@ export class SessionService {
   readonly console: Console | undefined;
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
-  readonly kept: RetainedTurns;
+  readonly retained: RetainedTurns;
   readonly #room = new StreamRoom();
   /** Part of the ids of events: those of another process have another one. */
   readonly epoch: string = randomBytes(6).toString("hex");
@@ -123,7 +123,7 @@ export class SessionService {
     this.admin = admin;
     this.inspected = inspected;
     this.sessions = sessions;
-    this.kept = new RetainedTurns(bounds.bodyBytes, ({ sessionId, id }) => {
+    this.retained = new RetainedTurns(bounds.bodyBytes, ({ sessionId, id }) => {
       const session = sessions.get(sessionId);
       if (session !== undefined) void session.forgetTurn(id);
     });
@@ -133,7 +133,7 @@ export class SessionService {
       onIdle: () => this.messages.check(),
       onClosed: (sessionId) => {
         this.logs.close(sessionId);
-        this.kept.close(sessionId);
+        this.retained.close(sessionId);
       },
     });
     this.answerLinks = AnswerLinks.open(notify);
@@ -153,33 +153,33 @@ export class SessionService {
       });
     this.#notifier = notifier;
     events.on((event) => {
-      const told = publicEvent(event);
-      if (told === undefined) return;
+      const shown = publicEvent(event);
+      if (shown === undefined) return;
       const { type, parent, sessionId } = event;
       const callerData = parent === undefined ? undefined : JSON.stringify(callerEvent(event));
-      const data = JSON.stringify(told);
-      this.tell(sessionId, { type, data, ...(callerData && { callerData }) });
-      if ("execution" in event && parent === undefined) this.kept.grow(sessionId, data.length);
+      const data = JSON.stringify(shown);
+      this.addEvent(sessionId, { type, data, ...(callerData && { callerData }) });
+      if ("execution" in event && parent === undefined) this.retained.grow(sessionId, data.length);
     });
     sessions.onInquiry((event) => {
-      const [told, toCaller] = [false, true].map((isCaller) =>
-        JSON.stringify(publicInquiryEvent(event, isCaller)),
+      const [shown, toCaller] = [false, true].map((isCaller) =>
+        JSON.stringify(publicConfirmationEvent(event, isCaller)),
       ) as [string, string];
       const { sessionId, parent } = event.inquiry;
       const type = `tool.confirmation_${event.type}`;
-      const logged = { type, data: told, ...(parent !== undefined && { callerData: toCaller }) };
-      for (const id of this.withAbove(sessionId)) this.tell(id, logged);
+      const logged = { type, data: shown, ...(parent !== undefined && { callerData: toCaller }) };
+      for (const id of this.withAbove(sessionId)) this.addEvent(id, logged);
       notifier?.take(event);
       if (event.type === "resolved") this.answerLinks?.forget(event.inquiry.id);
-      console?.attend();
+      console?.confirmationsChanged();
     });
     sessions.onModeChange(({ sessionId, ...change }) => {
       const type = "session.mode_changed";
-      this.tell(sessionId, { type, data: JSON.stringify({ type, sessionId, ...change }) });
+      this.addEvent(sessionId, { type, data: JSON.stringify({ type, sessionId, ...change }) });
     });
     sessions.onChanges(({ sessionId, type: what, ...event }) => {
       const type = `changes.${what}`;
-      this.tell(sessionId, { type, data: JSON.stringify({ type, sessionId, ...event }) });
+      this.addEvent(sessionId, { type, data: JSON.stringify({ type, sessionId, ...event }) });
     });
     // Somebody may want to see the overview, which has little to read then.
     const readOn = (): void => void inspected.history?.readOn().catch(() => {});
@@ -256,7 +256,7 @@ export class SessionService {
   }
 
   /** Adds an event, and returns its number; 0 if the session is closed, so that its log does not begin again. */
-  tell(sessionId: string, event: Omit<LoggedEvent, "number">): number {
+  addEvent(sessionId: string, event: Omit<LoggedEvent, "number">): number {
     return this.sessions.get(sessionId) === undefined ? 0 : this.logs.add(sessionId, event);
   }
 
@@ -272,7 +272,7 @@ export class SessionService {
       .then((executions) => {
         const type = "turn.ended";
         const data = JSON.stringify({ type, turnId, messageId, executions });
-        return { number: this.tell(session.id, { type, data }), type, data };
+        return { number: this.addEvent(session.id, { type, data }), type, data };
       })
       .finally(() => this.#ends.delete(key));
     this.#ends.set(key, end);
@@ -285,8 +285,8 @@ export class SessionService {
     const { session } = turn;
     const end = this.messages.begin(session.id);
     // It has been accepted already, whether or not there is room. Its own bytes are those of an earlier process.
-    const held = this.kept.begin(placeOf(session, turn.id), id, 0);
-    const counted = typeof held === "string" ? undefined : held;
+    const admitted = this.retained.begin(placeOf(session, turn.id), id, 0);
+    const counted = typeof admitted === "string" ? undefined : admitted;
     counted?.cancelWith(() => void turn.cancel());
     let bytes = 0;
     try {

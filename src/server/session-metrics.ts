@@ -8,7 +8,7 @@ import {
   type Metric,
   single,
 } from "../executor/metrics/prometheus-text.ts";
-import type { InquiryEvent } from "../sessions/confirmations/inquiry-broker.ts";
+import type { ConfirmationEvent } from "../sessions/confirmations/confirmation-broker.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Admin } from "./admin.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
@@ -73,7 +73,7 @@ export class SessionMetrics {
     });
   }
 
-  #ask(event: InquiryEvent): void {
+  #ask(event: ConfirmationEvent): void {
     if (event.type === "requested") return;
     const { kind, askedAt } = event.inquiry;
     const { decision, choice, at } = event.resolution;

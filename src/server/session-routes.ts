@@ -217,7 +217,7 @@ export class SessionRoutes implements MoreRoutes {
     }
   }
 
-  /** Tells clients that listen that the tools were replaced. */
+  /** Notifies clients that listen that the tools were replaced. */
   toolsChanged(): void {
     this.#mcp?.toolsChanged();
   }

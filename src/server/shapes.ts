@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import { FORMATS } from "../protocols/formats.ts";
 import { BodyCheck, closed } from "../remote-protocol/shapes.ts";
 import type { ApprovalScope } from "../sessions/approvals.ts";
-import type { Choice } from "../sessions/confirmations/inquiry.ts";
+import type { Choice } from "../sessions/confirmations/confirmation.ts";
 import { BASE_MODES } from "../sessions/levels.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES } from "../tool/questions/check-question.ts";

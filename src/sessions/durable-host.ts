@@ -16,11 +16,11 @@ import type { SessionRecord } from "./store/store.ts";
 /** How many sessions of the runtime a process remembers. Others are read again when they are needed. */
 const MAX_LOADED = 10_000;
 
-/** What keeps the sessions of a process. */
+/** Opens and drops the sessions of a process. */
 interface SessionKeeper {
   /** Opens a session of the runtime here. */
   create(record: SessionRecord): Promise<Session>;
-  /** Drops a session that is closed, or was not used for long. Does nothing if it is not there. */
+  /** Drops a session that is closed, or was not used for long. Does nothing if it does not exist. */
   forget(id: string): void;
 }
 

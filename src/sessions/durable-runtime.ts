@@ -2,8 +2,8 @@ import type { TraceHeaders } from "../base/trace-headers.ts";
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { JsonValue } from "../json/value.ts";
-import type { CallInquiry } from "./confirmations/inquiry.ts";
-import type { Asking, InquiryBroker } from "./confirmations/inquiry-broker.ts";
+import type { CallInquiry } from "./confirmations/confirmation.ts";
+import type { ConfirmationBroker, Confirmer } from "./confirmations/confirmation-broker.ts";
 import type { CountShared } from "./quotas.ts";
 import type { MessageRecord, SessionRecord, SessionStore } from "./store/store.ts";
 
@@ -18,15 +18,15 @@ export interface CallGates {
   /** Identifies the call for tools that are idempotent. */
   readonly idempotencyKey: string;
   /** Asks people about the call. */
-  readonly inquiries: Asking;
+  readonly inquiries: Confirmer;
   /** Aborted if the call is cancelled, or goes on in another process. */
   readonly signal: AbortSignal;
   /**
    * Resolves as long as the runtime is connected to this process for the call, which otherwise may go on in another one.
-   * Rejects if the runtime no longer comes back.
+   * Rejects if the runtime does not retry the call in this process.
    */
   readonly connected: Promise<void>;
-  /** Whether the call goes on in another process, so that nothing more is told of it here. */
+  /** Whether the call goes on in another process, so that nothing more is reported of it here. */
   readonly isAbandoned: boolean;
   /** Resolves when the call may have its effect. Rejects if it must not run. */
   begin(call: BeginningCall): Promise<void>;
@@ -34,7 +34,7 @@ export interface CallGates {
 
 /** Runs the calls of sessions on any of several processes, each of which may end at any moment. */
 export interface DurableRuntime {
-  /** Keeps the sessions. The runtime closes it. */
+  /** Stores the sessions. The runtime closes it. */
   readonly store: SessionStore;
   /** Why no messages are accepted now, for operators, unless that is the problem of the store; `undefined` if they are. */
   readonly problem: string | undefined;
@@ -43,11 +43,11 @@ export interface DurableRuntime {
   /** Counts a call of a session, unless that would exceed a limit. */
   readonly count: CountShared;
   /** Returns the broker through which people are asked. Called once. */
-  openInquiries(options: { readonly timeoutMs: number }): InquiryBroker;
+  openInquiries(options: { readonly timeoutMs: number }): ConfirmationBroker;
   /** Begins to give calls to this process. Called once. */
   start(host: DurableHost): Promise<void>;
   /**
-   * Keeps a message and has its calls run. Returns the earlier message if the turn has one with this id, which stays as it
+   * Stores a message and has its calls run. Returns the earlier message if the turn has one with this id, which stays as it
    * is, `"forgotten"` if the message is refused since its turn was forgotten, and otherwise `undefined`.
    *
    * @throws as a rejection, if it cannot be stored: none of its calls runs then, unless the same message is sent again.

@@ -53,7 +53,7 @@ export interface LevelBasis {
   /** What the mode says about the tool. Default: nothing. */
   readonly modeLevel?: Level | undefined;
   readonly sideEffects: SideEffects;
-  /** Whether everything that the call changes can be held. */
+  /** Whether everything that the call changes can be staged. */
   readonly canHold: boolean;
   /** What the configuration says about the tool. Default: nothing. */
   readonly configured: ToolLevel | undefined;
@@ -123,8 +123,8 @@ function classLevel({ trusted, sideEffects, classes }: LevelBasis): Level {
   return trusted === undefined ? classes[sideEffects] : (trusted[sideEffects] ?? "auto");
 }
 
-/** Whether an approval can answer in place of a person, so that it is worth remembering one. */
-export function hearsApprovals(basis: LevelBasis): boolean {
+/** Whether an approval can take the place of a person's answer, so that it is worth remembering one. */
+export function acceptsApprovals(basis: LevelBasis): boolean {
   const { policy, remember, mode, modeLevel, configured, alwaysConfirm } = basis;
   if (alwaysConfirm || mode === "manual" || awaitsPlan(basis)) return false;
   const explicit = modeLevel ?? configured;

@@ -14,116 +14,17 @@ import { MAX_WORDS, UserWords } from "../policy/words/user-words.ts";
 
 import { standsWhole } from "../policy/words/whole-text.ts";
 
-/** The most UTF-16 code units of values that a session remembers to look for in texts. */
-const MAX_KEPT = 262_144;
-
-/** Shorter values are looked for as words: they would be in every text. */
-const MIN_SQUEEZED = 4;
-
-const SPACING = /[^\p{L}\p{N}]+/gu;
-
-/** Values of one field, to be looked for in texts. They are stored as they are: a digest cannot be looked for. */
-class ContentValues {
-  readonly #squeezed = new Set<string>();
-  readonly #short = new Set<string>();
-  #length = 0;
-  #isWhole = true;
-
-  add(value: string): void {
-    const squeezed = squeeze(value);
-    if (squeezed === "" || this.#squeezed.has(squeezed)) return;
-    if (this.#length + value.length > MAX_KEPT) {
-      this.#isWhole = false;
-      return;
-    }
-    this.#length += value.length;
-    if (squeezed.length < MIN_SQUEEZED) this.#short.add(normalized(value).trim());
-    else this.#squeezed.add(squeezed);
-  }
-
-  /** Whether a text contains one of the values; `undefined` if it could contain one that is not remembered. */
-  areIn(text: string): boolean | undefined {
-    const squeezed = squeeze(text);
-    for (const value of this.#squeezed) if (squeezed.includes(value)) return true;
-    const folded = this.#short.size === 0 ? "" : normalized(text);
-    for (const value of this.#short) if (standsWhole(folded, value)) return true;
-    return this.#isWhole ? false : undefined;
-  }
-}
-
-/** The most UTF-16 code units of users' words that a session remembers. */
-const MAX_HEARD = 4 * MAX_WORDS;
-
-/** What the users said in the turns of a session. The oldest is forgotten first. */
-class ConversationWords {
-  readonly #heard: UserWords[] = [];
-  #length = 0;
-  #isWhole: boolean;
-
-  /** @param isLate Whether users may have said something before. */
-  constructor(isLate: boolean) {
-    this.#isWhole = !isLate;
-  }
-
-  hear(text: string): void {
-    if (text.length > MAX_WORDS) {
-      this.#isWhole = false;
-      return;
-    }
-    this.#heard.push(new UserWords(text));
-    this.#length += text.length;
-    while (this.#length > MAX_HEARD) {
-      this.#length -= this.#heard.shift()?.text.length ?? 0;
-      this.#isWhole = false;
-    }
-  }
-
-  /** Whether the words have a value; `undefined` if words that are not remembered could, or there are none. */
-  have(value: string | number): boolean | undefined {
-    return this.#any((words) => words.have(value));
-  }
-
-  /** The same for a link, address or account number. */
-  haveReference(reference: string): boolean | undefined {
-    return this.#any((words) => words.haveReference(reference));
-  }
-
-  #any(test: (words: UserWords) => boolean): boolean | undefined {
-    if (this.#heard.some(test)) return true;
-    return this.#isWhole && this.#heard.length > 0 ? false : undefined;
-  }
-}
-
-/** Values that are remembered by their digests, apart from each other by their kind. */
-class ValueSet {
-  readonly #digests = new Set<string>();
-
-  get size(): number {
-    return this.#digests.size;
-  }
-
-  has(kind: ValueKind, value: string | number): boolean {
-    return this.#digests.has(digestOf(kind, value));
-  }
-
-  add(kind: ValueKind, value: string | number): void {
-    this.#digests.add(digestOf(kind, value));
-  }
-}
-
-/** A whole value, or a link, address or account number in one. */
-type ValueKind = "value" | "reference";
-
 /** The most values that a session remembers. From then on, it learns no more, and what it does not know is unclear. */
 export const MAX_VALUES = 50_000;
+
 /** The most UTF-16 code units of one call's arguments that are looked at. A session learns no more after a longer call. */
 const MAX_NOTED = 1_048_576;
+
 /** Parts of long arguments overlap by this much, so that what is between them is in one of them. */
 const OVERLAP = 4_096;
 
 /** Other values have no reference, or a disguised one, which is not learnt. */
 const MAY_REFER = /[@.:\d\\]/;
-
 const NOTHING: TrackedFields = { sources: [], contents: [] };
 
 /** A call that succeeded. */
@@ -321,8 +222,107 @@ function* leavesOf(value: JsonValue): Generator<string | number> {
   }
 }
 
+/** The most UTF-16 code units of users' words that a session remembers. */
+const MAX_REMEMBERED_CHARS = 4 * MAX_WORDS;
+
+/** What the users said in the turns of a session. The oldest is forgotten first. */
+class ConversationWords {
+  readonly #remembered: UserWords[] = [];
+  #length = 0;
+  #isWhole: boolean;
+
+  /** @param isLate Whether users may have said something before. */
+  constructor(isLate: boolean) {
+    this.#isWhole = !isLate;
+  }
+
+  hear(text: string): void {
+    if (text.length > MAX_WORDS) {
+      this.#isWhole = false;
+      return;
+    }
+    this.#remembered.push(new UserWords(text));
+    this.#length += text.length;
+    while (this.#length > MAX_REMEMBERED_CHARS) {
+      this.#length -= this.#remembered.shift()?.text.length ?? 0;
+      this.#isWhole = false;
+    }
+  }
+
+  /** Whether the words have a value; `undefined` if words that are not remembered could, or there are none. */
+  have(value: string | number): boolean | undefined {
+    return this.#any((words) => words.have(value));
+  }
+
+  /** The same for a link, address or account number. */
+  haveReference(reference: string): boolean | undefined {
+    return this.#any((words) => words.haveReference(reference));
+  }
+
+  #any(test: (words: UserWords) => boolean): boolean | undefined {
+    if (this.#remembered.some(test)) return true;
+    return this.#isWhole && this.#remembered.length > 0 ? false : undefined;
+  }
+}
+
+/** A whole value, or a link, address or account number in one. */
+type ValueKind = "value" | "reference";
+
+/** Values that are remembered by their digests, apart from each other by their kind. */
+class ValueSet {
+  readonly #digests = new Set<string>();
+
+  get size(): number {
+    return this.#digests.size;
+  }
+
+  has(kind: ValueKind, value: string | number): boolean {
+    return this.#digests.has(digestOf(kind, value));
+  }
+
+  add(kind: ValueKind, value: string | number): void {
+    this.#digests.add(digestOf(kind, value));
+  }
+}
+
 function digestOf(kind: ValueKind, value: string | number): string {
   return hash("sha256", `${kind} ${typeof value} ${value}`, "base64");
+}
+
+/** The most UTF-16 code units of values that a session remembers to look for in texts. */
+const MAX_KEPT = 262_144;
+
+/** Shorter values are looked for as words: they would be in every text. */
+const MIN_SQUEEZED = 4;
+const SPACING = /[^\p{L}\p{N}]+/gu;
+
+/** Values of one field, to be looked for in texts. They are stored as they are: a digest cannot be looked for. */
+class ContentValues {
+  readonly #squeezed = new Set<string>();
+  readonly #short = new Set<string>();
+  #length = 0;
+  #isWhole = true;
+
+  add(value: string): void {
+    const squeezed = squeeze(value);
+    if (squeezed === "" || this.#squeezed.has(squeezed)) return;
+    if (this.#length + value.length > MAX_KEPT) {
+      this.#isWhole = false;
+      return;
+    }
+    this.#length += value.length;
+    if (squeezed.length < MIN_SQUEEZED) this.#short.add(normalized(value).trim());
+    else this.#squeezed.add(squeezed);
+  }
+
+  /** Whether a text contains one of the values; `undefined` if it could contain one that is not remembered. */
+  areIn(text: string): boolean | undefined {
+    const squeezed = squeeze(text);
+    for (const value of this.#squeezed) if (squeezed.includes(value)) return true;
+    const folded = this.#short.size === 0 ? "" : normalized(text);
+    for (const value of this.#short) if (standsWhole(folded, value)) return true;
+    return this.#isWhole ? false : undefined;
+  }
 }
 
 /** A text without case, blanks and punctuation: `0123-4567` and `01 23 45 67` are the same. */

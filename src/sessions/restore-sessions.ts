@@ -3,8 +3,8 @@ import type { SessionCall } from "../engine/call/journal.ts";
 import type { CallPlace, CallSuspensions } from "../engine/call/suspension.ts";
 import { applyAnswer } from "./calls/call-confirmation.ts";
 import { interruptedExecution, recordedExecution } from "./calls/ended-calls.ts";
+import type { Inquiry } from "./confirmations/confirmation.ts";
 import { emitInto } from "./confirmations/confirmation-events.ts";
-import type { Inquiry } from "./confirmations/inquiry.ts";
 import type { RestoredSession } from "./ledger/ledgers.ts";
 import type { ResumedMessage, Session } from "./session.ts";
 import { warnIfNotStaged } from "./session-changes.ts";
@@ -12,38 +12,6 @@ import type { SessionTable } from "./session-table.ts";
 import type { Shared } from "./shared.ts";
 import { identityOf } from "./store/call-identity.ts";
 import type { MessageRecord, SessionRecord, SessionStore } from "./store/store.ts";
-
-/** The calls of earlier processes that were suspended while they waited. */
-class SuspendedCalls {
-  readonly #places: ReadonlySet<string>;
-
-  /** @param suspensions `undefined` if calls end with their process. */
-  static async read(suspensions: CallSuspensions | undefined): Promise<SuspendedCalls> {
-    return new SuspendedCalls((await suspensions?.waiting()) ?? []);
-  }
-
-  constructor(places: readonly CallPlace[]) {
-    this.#places = new Set(places.map(placeKey));
-  }
-
-  has(place: CallPlace): boolean {
-    return this.#places.has(placeKey(place));
-  }
-
-  /** Whether it is one of these calls, or was made below one of them. */
-  hasAbove(place: CallPlace): boolean {
-    const { callId } = place;
-    for (let end = callId.length; end > 0; end = callId.lastIndexOf("/", end - 1)) {
-      if (this.has({ ...place, callId: callId.slice(0, end) })) return true;
-    }
-    return false;
-  }
-
-  /** Whether the call that an inquiry is about was made by the tool of a suspended call, which asks again. */
-  hasCallerOf({ sessionId, turnId, messageId = "", parent: callId }: Inquiry): boolean {
-    return callId !== undefined && this.has({ sessionId, turnId, messageId, callId });
-  }
-}
 
 /** A call that has no end in the store. */
 interface Unfinished {
@@ -102,8 +70,8 @@ async function restoreLedgers(
   isBehind: boolean,
 ): Promise<void> {
   if (store.ledger === undefined || settings.context.policy.usesHistory !== true) {
-    ledgers.miss();
-    for (const { ledger } of table.all()) ledger.miss();
+    ledgers.markMissing();
+    for (const { ledger } of table.all()) ledger.markMissing();
     return;
   }
   const opened = new Map<string, RestoredSession>();
@@ -232,6 +200,38 @@ function keyOf({
     toolName: call.name,
     ...(principal !== undefined && { principal: principal.id }),
   };
+}
+
+/** The calls of earlier processes that were suspended while they waited. */
+class SuspendedCalls {
+  readonly #places: ReadonlySet<string>;
+
+  /** @param suspensions `undefined` if calls end with their process. */
+  static async read(suspensions: CallSuspensions | undefined): Promise<SuspendedCalls> {
+    return new SuspendedCalls((await suspensions?.waiting()) ?? []);
+  }
+
+  constructor(places: readonly CallPlace[]) {
+    this.#places = new Set(places.map(placeKey));
+  }
+
+  has(place: CallPlace): boolean {
+    return this.#places.has(placeKey(place));
+  }
+
+  /** Whether it is one of these calls, or was made below one of them. */
+  hasAbove(place: CallPlace): boolean {
+    const { callId } = place;
+    for (let end = callId.length; end > 0; end = callId.lastIndexOf("/", end - 1)) {
+      if (this.has({ ...place, callId: callId.slice(0, end) })) return true;
+    }
+    return false;
+  }
+
+  /** Whether the call that an inquiry is about was made by the tool of a suspended call, which asks again. */
+  hasCallerOf({ sessionId, turnId, messageId = "", parent: callId }: Inquiry): boolean {
+    return callId !== undefined && this.has({ sessionId, turnId, messageId, callId });
+  }
 }
 
 function placeKey({ sessionId, turnId, messageId, callId }: CallPlace): string {

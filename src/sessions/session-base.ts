@@ -11,7 +11,7 @@ import type { SessionInfo, ToolTraits } from "../tool/tool-traits.ts";
 import type { ApprovalPlace, Approvals } from "./approvals.ts";
 import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes, toolPlaces } from "./calls/lanes.ts";
-import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
+import type { ConfirmationBroker } from "./confirmations/confirmation-broker.ts";
 import type { DurableRuntime } from "./durable-runtime.ts";
 import { LedgerScope } from "./ledger/ledgers.ts";
 import { type ClassLevels, stagesChanges } from "./levels.ts";
@@ -173,7 +173,7 @@ export abstract class SessionBase {
   }
 
   /** @internal */
-  get inquiries(): InquiryBroker {
+  get inquiries(): ConfirmationBroker {
     return this.shared.inquiries;
   }
 

@@ -30,7 +30,7 @@ export interface ChangeEvent {
 /** Called with each event. Errors that it throws are ignored. */
 export type ChangeListener = (event: ChangeEvent) => void;
 
-/** Those who are notified what happens to staged changes. */
+/** The listeners for staged changes. */
 export class ChangeListeners {
   readonly #listeners = new Set<ChangeListener>();
 
@@ -67,7 +67,7 @@ export interface SessionChangesOptions {
   readonly listeners: ChangeListeners;
   /** Hides secrets in what is shown. */
   readonly redaction: Redaction;
-  /** The room of all sessions; `undefined` until one of them holds changes. */
+  /** The quota of all sessions; `undefined` until one of them stages changes. */
   readonly room: { held: StagedQuota | undefined };
 }
 
@@ -160,7 +160,7 @@ export class SessionChanges {
   }
 
   /**
-   * Opens what holds the changes, unless it is open.
+   * Opens the staged changes, unless they are open.
    *
    * @throws as a rejection, if the workspace cannot be used.
    * @internal
@@ -230,7 +230,7 @@ export class SessionChanges {
     return taken;
   }
 
-  /** Closes the workspace. What waits, waits on. @internal */
+  /** Closes the workspace. Pending changes stay pending. @internal */
   async suspend(): Promise<void> {
     await this.#held?.close();
     this.#held = undefined;

@@ -4,7 +4,7 @@ import type { ToolDefinition } from "../engine/registered-tool.ts";
 import type { StoredApproval } from "./approvals.ts";
 import type { TurnCore } from "./calls/core.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
-import type { Inquiry } from "./confirmations/inquiry.ts";
+import type { Inquiry } from "./confirmations/confirmation.ts";
 import { checkId, newId } from "./ids.ts";
 import { stagesChanges } from "./levels.ts";
 import type { SessionMode } from "./modes/mode.ts";
@@ -313,6 +313,6 @@ export class Session extends SessionBase implements TurnSession {
     this.#active?.delete(turn);
     // An empty set would be a tenth of an idle session.
     if (this.#active?.size === 0) this.#active = undefined;
-    this.shared.resting.add(turn);
+    this.shared.idleTurn.add(turn);
   }
 }

@@ -11,9 +11,13 @@ import {
   stateOfAgent,
 } from "./agent-session.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
+import type { ConfirmationRecord, Inquiry } from "./confirmations/confirmation.ts";
+import {
+  CombinedBroker,
+  type ConfirmationBroker,
+  type InquiryListener,
+} from "./confirmations/confirmation-broker.ts";
 import { emitInto } from "./confirmations/confirmation-events.ts";
-import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
-import { BothBrokers, type InquiryBroker, type InquiryListener } from "./confirmations/inquiry-broker.ts";
 import { durableHost, LoadedSessions } from "./durable-host.ts";
 import type { DurableRuntime } from "./durable-runtime.ts";
 import type { ModeListener } from "./modes/current-mode.ts";
@@ -28,7 +32,7 @@ import { SessionExistsError, SessionStoreError } from "./session-errors.ts";
 import { type OpenSessionOptions, recordOf } from "./session-record.ts";
 import { openShadow, type SessionShadow } from "./session-shadow.ts";
 import { SessionTable } from "./session-table.ts";
-import { ownShared, type SessionsObserver, type Shared, sharedDurably } from "./shared.ts";
+import { type SessionsObserver, type Shared, sharedInProcess, sharedWithRuntime } from "./shared.ts";
 import type { SessionRecord, SessionStore } from "./store/store.ts";
 import { isTrusted, realPath } from "./trusted-workspaces.ts";
 
@@ -60,22 +64,23 @@ export class Sessions implements AsyncDisposable {
   /** Those of the durable runtime; `undefined` if there is none. */
   readonly #loaded: LoadedSessions | undefined;
   /** Those of all sessions. */
-  readonly #inquiries: InquiryBroker;
+  readonly #inquiries: ConfirmationBroker;
   readonly #resumed: ResumedMessage[] = [];
   #observer: SessionsObserver | undefined;
 
   /** @internal */
   constructor(settings: Settings, store: SessionStore | undefined, durable: DurableRuntime | undefined) {
     const clock = new SteadyClock();
-    this.#own = ownShared(settings, store, clock, {
+    this.#own = sharedInProcess(settings, store, clock, {
       onIdle: () => this.#observer?.onIdle(),
       remove: (session) => this.#remove(session),
     });
-    this.#shared = durable === undefined ? this.#own : sharedDurably(durable, this.#own, () => clock.now());
+    this.#shared =
+      durable === undefined ? this.#own : sharedWithRuntime(durable, this.#own, () => clock.now());
     this.#inquiries =
       durable === undefined
         ? this.#own.inquiries
-        : new BothBrokers(this.#own.inquiries, this.#shared.inquiries, (id) => this.#isOwn(id));
+        : new CombinedBroker(this.#own.inquiries, this.#shared.inquiries, (id) => this.#isOwn(id));
     this.#loaded =
       durable &&
       new LoadedSessions(durable, this.#table, {
@@ -225,7 +230,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Returns an inquiry, open or resolved; `undefined` if it is unknown, or its session is closed. */
-  inquiry(id: string): Promise<InquiryRecord | undefined> {
+  inquiry(id: string): Promise<ConfirmationRecord | undefined> {
     return this.#inquiries.find(id);
   }
 

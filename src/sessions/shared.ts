@@ -1,8 +1,8 @@
 import type { SteadyClock } from "../base/steady-clock.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { Approvals } from "./approvals.ts";
-import { Inquiries } from "./confirmations/inquiries.ts";
-import type { InquiryBroker } from "./confirmations/inquiry-broker.ts";
+import type { ConfirmationBroker } from "./confirmations/confirmation-broker.ts";
+import { LocalConfirmations } from "./confirmations/local-confirmations.ts";
 import type { DurableRuntime } from "./durable-runtime.ts";
 import { Ledgers } from "./ledger/ledgers.ts";
 import { ModeListeners } from "./modes/current-mode.ts";
@@ -12,37 +12,17 @@ import { GuardedStore } from "./store/guarded-store.ts";
 import { MemorySessionStore } from "./store/memory-store.ts";
 import type { SessionStore } from "./store/store.ts";
 
-/** A turn with no call under way. */
-interface Resting {
-  /** Gives up what only calls under way need. */
-  rest(): void;
-}
-
-/**
- * The turn whose last call ended most recently. It is likely to make the next call too, and creating an abort signal takes
- * as long as a fifth of a call, so that only the turns before it give up theirs.
- */
-export class RestingTurn {
-  #turn: Resting | undefined;
-
-  add(turn: Resting): void {
-    if (turn === this.#turn) return;
-    this.#turn?.rest();
-    this.#turn = turn;
-  }
-}
-
 /** What all sessions share. */
 export interface Shared {
   readonly settings: Settings;
   readonly redaction: Redaction;
-  /** Keeps sessions, inquiries and approvals. */
+  /** Stores sessions, confirmations and approvals. */
   readonly table: GuardedStore;
-  /** The same, if it keeps calls too. */
+  /** The same store if it also stores calls. */
   readonly store: GuardedStore | undefined;
   /** Runs the calls; `undefined` if they run in this process. */
   readonly durable: DurableRuntime | undefined;
-  readonly inquiries: InquiryBroker;
+  readonly inquiries: ConfirmationBroker;
   readonly approvals: Approvals;
   readonly ledgers: Ledgers;
   readonly modeListeners: ModeListeners;
@@ -51,7 +31,7 @@ export interface Shared {
   readonly stagedQuota: SessionChangesOptions["room"];
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
-  readonly resting: RestingTurn;
+  readonly idleTurn: IdleTurn;
   /** Called when the last running call of a session has ended, or waits for a person. */
   readonly onIdle: () => void;
   /** Removes a session that is closed. */
@@ -69,12 +49,40 @@ export interface SessionsObserver {
   onClosed(sessionId: string): void;
 }
 
+/** Returns what the sessions of this process share, without a durable runtime. */
+export function sharedInProcess(
+  settings: Settings,
+  store: SessionStore | undefined,
+  clock: SteadyClock,
+  { onIdle, remove }: Pick<Shared, "onIdle" | "remove">,
+): Shared & { isSuspended: boolean } {
+  const table = new GuardedStore(store ?? new MemorySessionStore());
+  const { timeoutMs } = settings;
+  return {
+    settings,
+    table,
+    store: store && table,
+    durable: undefined,
+    isSuspended: false,
+    redaction: settings.context.redaction ?? new Redaction(),
+    inquiries: new LocalConfirmations({ store: table, timeoutMs, clock }),
+    approvals: new Approvals(table, () => clock.now()),
+    modeListeners: new ModeListeners(),
+    changeListeners: new ChangeListeners(),
+    stagedQuota: { held: undefined },
+    idleTurn: new IdleTurn(),
+    ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
+    onIdle,
+    remove,
+  };
+}
+
 /**
  * Returns what the sessions of a durable runtime share, beside those that only this process has.
  *
  * @param now Returns milliseconds since the epoch.
  */
-export function sharedDurably(
+export function sharedWithRuntime(
   durable: DurableRuntime,
   own: Shared & { isSuspended: boolean },
   now: () => number,
@@ -90,30 +98,22 @@ export function sharedDurably(
   };
 }
 
-/** Returns what the sessions of this process share, without a durable runtime. */
-export function ownShared(
-  settings: Settings,
-  store: SessionStore | undefined,
-  clock: SteadyClock,
-  { onIdle, remove }: Pick<Shared, "onIdle" | "remove">,
-): Shared & { isSuspended: boolean } {
-  const table = new GuardedStore(store ?? new MemorySessionStore());
-  const { timeoutMs } = settings;
-  return {
-    settings,
-    table,
-    store: store && table,
-    durable: undefined,
-    isSuspended: false,
-    redaction: settings.context.redaction ?? new Redaction(),
-    inquiries: new Inquiries({ store: table, timeoutMs, clock }),
-    approvals: new Approvals(table, () => clock.now()),
-    modeListeners: new ModeListeners(),
-    changeListeners: new ChangeListeners(),
-    stagedQuota: { held: undefined },
-    resting: new RestingTurn(),
-    ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
-    onIdle,
-    remove,
-  };
+/** A turn with no call under way. */
+interface Idle {
+  /** Gives up what only calls under way need. */
+  releaseSignal(): void;
+}
+
+/**
+ * The turn whose last call ended most recently. It is likely to make the next call too, and creating an abort signal takes
+ * as long as a fifth of a call, so that only the turns before it give up theirs.
+ */
+export class IdleTurn {
+  #turn: Idle | undefined;
+
+  add(turn: Idle): void {
+    if (turn === this.#turn) return;
+    this.#turn?.releaseSignal();
+    this.#turn = turn;
+  }
 }

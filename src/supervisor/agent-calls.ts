@@ -19,7 +19,7 @@ import { type Answer, type Slug, slugOf, slugOfFailure, type WireCall } from "./
  * The journal of one supervised call and of those that its tool makes: a denial has the slug that the agent reads, and that of
  * its own call the arguments as it wrote them.
  */
-class AgentJournal implements CallJournal {
+class SupervisedCallJournal implements CallJournal {
   readonly #journal: CallJournal;
   readonly #args: JsonValue;
   readonly #slug: Slug | undefined;
@@ -156,7 +156,7 @@ export class AgentCalls {
       ...context,
       // A call that finds no tool reads the names of those that it may call.
       registry: registry.has(name) ? registry : this.#visible,
-      journal: journal && new AgentJournal(journal, args, slug),
+      journal: journal && new SupervisedCallJournal(journal, args, slug),
       policy: new CountedPolicy(kernel, agent, policy),
     } as DispatchContext;
   }

@@ -1,7 +1,11 @@
 import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import type { ApprovalTable } from "../../src/sessions/approvals.ts";
-import type { CallInquiry, InquiryRecord, InquiryTable } from "../../src/sessions/confirmations/inquiry.ts";
+import type {
+  CallInquiry,
+  ConfirmationRecord,
+  InquiryTable,
+} from "../../src/sessions/confirmations/confirmation.ts";
 import type { CallTable, SessionTable } from "../../src/sessions/store/store.ts";
 import type { Ending } from "./interleave.ts";
 import type { Step, Vector } from "./vector.ts";
@@ -35,7 +39,7 @@ export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
   const { vector, runs, store, inquiryIds, hasEnded, crashes } = remains;
   const faults: Fault[] = [];
   if (!hasEnded) return ["lost"];
-  const inquiries: InquiryRecord[] = [];
+  const inquiries: ConfirmationRecord[] = [];
   for (const id of inquiryIds) inquiries.push(...[(await store.inquiry(id)) ?? []].flat());
   const isDisturbed = vector.actors
     .flat()
@@ -95,7 +99,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
 }
 
 /** Whether a person allowed a run as it was: arguments, definition, and no more than the grant. */
-function covers({ inquiry, resolution }: InquiryRecord, run: Run): boolean {
+function covers({ inquiry, resolution }: ConfirmationRecord, run: Run): boolean {
   if (resolution?.decision !== "allow") return false;
   const edited = resolution.arguments;
   // The grant of other arguments was not shown.

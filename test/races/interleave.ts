@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import { Random } from "../guests/fuzz/random.ts";
-import type { OpenInquiry, Subject } from "./subject.ts";
+import type { OpenConfirmation, Subject } from "./subject.ts";
 import type { Step, Vector, VectorMessage } from "./vector.ts";
 import { settle, type World } from "./world.ts";
 
@@ -22,9 +22,9 @@ export interface Disk<Store = SessionStore> {
 /** Survives the process that plays the actors, if that is killed. */
 export interface Progress {
   /** How many steps each actor has taken, and what it has seen. */
-  readonly actors: readonly { readonly taken: number; readonly seen: readonly OpenInquiry[] }[];
+  readonly actors: readonly { readonly taken: number; readonly seen: readonly OpenConfirmation[] }[];
   /** Keeps that an actor takes a step. */
-  take(actor: number, seen: OpenInquiry | undefined): void;
+  take(actor: number, seen: OpenConfirmation | undefined): void;
 }
 
 export type OpenSubject<Store = SessionStore> = (store: Store, world: World) => Subject;
@@ -60,7 +60,7 @@ export async function interleave<Store>(
 interface Actor {
   readonly index: number;
   readonly steps: Step[];
-  readonly seen: OpenInquiry[];
+  readonly seen: OpenConfirmation[];
 }
 
 class Interleaving<Store> {
@@ -175,7 +175,7 @@ class Interleaving<Store> {
     return actions;
   }
 
-  #inquiryOf({ session, message, call }: Extract<Step, { do: "see" }>): OpenInquiry | undefined {
+  #inquiryOf({ session, message, call }: Extract<Step, { do: "see" }>): OpenConfirmation | undefined {
     return this.#subject
       .open()
       .find((open) => open.sessionId === session && open.messageId === message && open.callId === call);
@@ -237,10 +237,10 @@ class Interleaving<Store> {
     }
   }
 
-  #answer(step: Extract<Step, { do: "answer" }>, seen: readonly OpenInquiry[]): void {
+  #answer(step: Extract<Step, { do: "answer" }>, seen: readonly OpenConfirmation[]): void {
     const inquiry = seen.at(-1);
     if (inquiry === undefined) return;
-    const { digest } = step.digestOf === "first" ? (seen[0] as OpenInquiry) : inquiry;
+    const { digest } = step.digestOf === "first" ? (seen[0] as OpenConfirmation) : inquiry;
     const { decision, by, session: sessionId } = step;
     const answer: InquiryAnswer = {
       decision,

@@ -1,4 +1,4 @@
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import type { Disk } from "./interleave.ts";

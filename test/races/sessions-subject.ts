@@ -1,7 +1,7 @@
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { MessageConflictError } from "../../src/sessions/calls/stored-messages.ts";
 import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import type { Turn } from "../../src/sessions/turns/turn.ts";

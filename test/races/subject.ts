@@ -6,15 +6,15 @@ import type { JsonValue } from "../../src/json/value.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 import { shownCall } from "../../src/sessions/calls/call-confirmation.ts";
 import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
-import { Inquiries } from "../../src/sessions/confirmations/inquiries.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
+import { LocalConfirmations } from "../../src/sessions/confirmations/local-confirmations.ts";
 import type { CallIdentity } from "../../src/sessions/store/call-identity.ts";
 import type { MessageRecord, SessionStore } from "../../src/sessions/store/store.ts";
 import type { VectorMessage } from "./vector.ts";
 import type { World } from "./world.ts";
 
 /** What a person must know of an inquiry to answer it. */
-export type OpenInquiry = Pick<Inquiry, "id" | "digest" | "sessionId" | "messageId" | "callId">;
+export type OpenConfirmation = Pick<Inquiry, "id" | "digest" | "sessionId" | "messageId" | "callId">;
 
 /** One process that dispatches messages and can be asked and answered. */
 export interface Subject {
@@ -25,7 +25,7 @@ export interface Subject {
   cancel(message: VectorMessage): void;
   /** Changes the mode of a session. Default: there are none. */
   setMode?(session: string, mode: "autonomous" | "cautious" | "manual"): void;
-  open(): readonly OpenInquiry[];
+  open(): readonly OpenConfirmation[];
   answer(id: string, answer: InquiryAnswer): Promise<{ readonly outcome: string }>;
   /** Whether it works on something that needs no answer. Default: it is told by its store. */
   isBusy?(): boolean;
@@ -38,7 +38,7 @@ const redaction = new Redaction();
 /** The engine with inquiries and a store, and nothing between them that could help. */
 export class DirectSubject implements Subject {
   readonly #store: SessionStore;
-  readonly #inquiries: Inquiries;
+  readonly #inquiries: LocalConfirmations;
   readonly #context: ReturnType<World["startProcess"]> & Pick<World, "sandboxes">;
   readonly #engine = new ToolDispatchEngine();
   readonly #controllers = new Map<string, AbortController>();
@@ -46,7 +46,7 @@ export class DirectSubject implements Subject {
 
   constructor(store: SessionStore, world: World) {
     this.#store = store;
-    this.#inquiries = new Inquiries({ store });
+    this.#inquiries = new LocalConfirmations({ store });
     this.#context = { ...world.startProcess(), sandboxes: world.sandboxes };
   }
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { SessionMetrics } from "../../src/server/session-metrics.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import { startServer, TestClient, WritingTool } from "./harness.ts";
 
 /** Returns the values of the gauges of a server with inquiries of these ages, in seconds. */

@@ -5,7 +5,7 @@ import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { CallInquiry, Inquiry, QuestionInquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { CallInquiry, Inquiry, QuestionInquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";

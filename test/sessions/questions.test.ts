@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Redaction } from "../../src/redaction/redaction.ts";
 import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
-import type { QuestionInquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { QuestionInquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
 import type { Question, QuestionAnswer } from "../../src/tool/questions/question.ts";

@@ -8,7 +8,7 @@ import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import type { JournalEntry } from "../../src/journal/line/entry.ts";
 import { readJournal } from "../../src/journal/read/read-journal.ts";
 import { verifyJournal } from "../../src/journal/verify/verify-journal.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import { openSetting, program } from "../programs/suspension/setting.ts";
 import { answerTo, call, tool } from "./harness.ts";

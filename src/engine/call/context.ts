@@ -26,7 +26,7 @@ import type { CallSuspensions } from "./suspension.ts";
 import type { CallTracer } from "./trace.ts";
 
 /** How the changes of a call are staged. */
-export interface Holding {
+export interface ChangeStaging {
   /** Opens the files in which they are. `undefined` if they cannot be staged now. */
   readonly open: StageChanges | undefined;
   /** Whether the call must not run unless its changes are staged. */
@@ -82,7 +82,7 @@ export type DispatchContext<Embedder = unknown> = {
    * Returns how the changes of a call are staged: what its tool, if it is a host function, changes through `context.files`
    * does not reach the disk then. Default: no changes are staged.
    */
-  readonly stageChanges?: (callId: string) => Holding | undefined;
+  readonly stageChanges?: (callId: string) => ChangeStaging | undefined;
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
   readonly journal?: CallJournal;
   /**

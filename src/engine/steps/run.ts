@@ -18,7 +18,7 @@ import { changesNothing } from "../../tool/side-effects.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import { charsOf } from "../bounds/result-budget.ts";
 import type { DispatchContext } from "../call/context.ts";
-import { canHold, type Holding } from "../call/context.ts";
+import { type ChangeStaging, canHold } from "../call/context.ts";
 import { idempotencyKeyOf } from "../call/idempotency.ts";
 import type { AskUser, QuestionReply, QuestionRequest } from "../call/question.ts";
 import { PartialOutput } from "../in-flight/partial-output.ts";
@@ -106,7 +106,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
 function holdingOf(
   call: PlacedCall,
   stageChanges: NonNullable<DispatchContext["stageChanges"]>,
-): Holding | undefined {
+): ChangeStaging | undefined {
   const holding = stageChanges(call.received.id);
   if (holding?.isRequired !== true) return holding;
   if (holding.open !== undefined && canHold(call.registered.tool, call.grant.sandbox)) return holding;

@@ -68,7 +68,7 @@ class EndedCalls<Call extends EndedCall<Call>> {
 const MAX_UNDIGESTED_LENGTH = 128;
 
 /** Identifies a call: requests with equal members are the same call. */
-export interface CallIdentity {
+export interface RequestIdentity {
   readonly caller: string;
   /** The caller, its session and the call's id. */
   readonly name: string;
@@ -77,7 +77,7 @@ export interface CallIdentity {
 }
 
 /** @param caller The name of the caller. Different callers can use the same ids for different calls. */
-export function identityOf({ call, session }: DispatchRequest, caller: string): CallIdentity {
+export function identityOf({ call, session }: DispatchRequest, caller: string): RequestIdentity {
   // The lengths keep the concatenation unambiguous.
   const name = `${caller.length} ${session.length} ${caller}${session}${call.id}`;
   const text = JSON.stringify(call.name) + canonicalText(call.arguments);
@@ -157,7 +157,7 @@ export class CallWindow<Running> {
   }
 
   /** Adds a new call. */
-  begin({ caller, name, digest }: CallIdentity, call: Running): void {
+  begin({ caller, name, digest }: RequestIdentity, call: Running): void {
     const ends = { answer: undefined, endedAt: 0, next: undefined };
     this.#entries.set(name, { caller, name, digest, call, ...ends });
     this.#running++;

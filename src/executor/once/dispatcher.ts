@@ -7,7 +7,7 @@ import type { ExecutorLimits } from "../load/limits.ts";
 import { ExecutorMetrics } from "../load/metrics.ts";
 import type { Metric } from "../metrics/prometheus-text.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
-import { type CallIdentity, CallWindow, identityOf } from "./call-window.ts";
+import { CallWindow, identityOf, type RequestIdentity } from "./call-window.ts";
 import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 
 /**
@@ -24,7 +24,7 @@ interface QueuedCall {
 }
 
 /** A request to run a call. */
-interface Submission extends CallIdentity, CallOrigin {
+interface Submission extends RequestIdentity, CallOrigin {
   readonly request: DispatchRequest;
   readonly waiter: CallWaiter;
   /** Time of arrival, from `performance.now()`. */

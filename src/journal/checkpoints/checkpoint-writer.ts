@@ -28,7 +28,7 @@ interface CheckpointSurroundings {
   readonly onFailed: (reason: string) => void;
 }
 
-/** Signs checkpoints of a journal, keeps them in a file beside it and copies them to its anchors. */
+/** Signs checkpoints of a journal, writes them to a file beside it and copies them to its anchors. */
 export class CheckpointWriter implements AsyncDisposable {
   readonly #key: SigningKey;
   readonly #surroundings: CheckpointSurroundings;

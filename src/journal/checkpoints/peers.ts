@@ -23,8 +23,8 @@ export class PeerCheckpoints {
   readonly #peers: readonly VerifierKey[];
   readonly #onProblem: (reason: string) => void;
   readonly #heads = new Map<string, CheckpointHead>();
-  /** The problems that were reported, so that one which lasts is not reported each second. */
-  readonly #told = new Map<string, string>();
+  /** The problems that were reported, so that a lasting one is not reported each second. */
+  readonly #reported = new Map<string, string>();
 
   /** @param onProblem Called with what the operator has to know, once for each problem that lasts. */
   constructor(
@@ -56,9 +56,9 @@ export class PeerCheckpoints {
     const path = pathOf(this.#directory, this.#own);
     try {
       await replaceFile(path, note, 0o644);
-      this.#told.delete(path);
+      this.#reported.delete(path);
     } catch (error) {
-      this.#tell(path, `the checkpoint could not be written for the peers: ${(error as Error).message}`);
+      this.#report(path, `the checkpoint could not be written for the peers: ${(error as Error).message}`);
     }
   }
 
@@ -75,12 +75,15 @@ export class PeerCheckpoints {
     } catch (error) {
       // It has not signed one yet.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-        this.#tell(peer.name, `the checkpoint of '${peer.name}' cannot be read: ${(error as Error).message}`);
+        this.#report(
+          peer.name,
+          `the checkpoint of '${peer.name}' cannot be read: ${(error as Error).message}`,
+        );
       return false;
     }
     const [checkpoint] = parseCheckpoints(text).checkpoints;
     if (checkpoint?.origin !== peer.name || checkNote(checkpoint.note, [peer]) !== "signed") {
-      this.#tell(peer.name, `the checkpoint of '${peer.name}' is not signed by its key: it is ignored`);
+      this.#report(peer.name, `the checkpoint of '${peer.name}' is not signed by its key: it is ignored`);
       return false;
     }
     const { origin, records, digest } = checkpoint;
@@ -90,21 +93,21 @@ export class PeerCheckpoints {
       (records < known.records || (records === known.records && digest !== known.digest))
     ) {
       const how = records < known.records ? `has ${records} records` : "has another digest";
-      this.#tell(
+      this.#report(
         origin,
         `the journal of '${origin}' was cut or written anew: it had ${known.records} records, and its checkpoint now ${how}`,
       );
       return false;
     }
-    this.#told.delete(origin);
+    this.#reported.delete(origin);
     if (known?.records === records) return false;
     this.#heads.set(origin, { origin, records, digest });
     return true;
   }
 
-  #tell(what: string, reason: string): void {
-    if (this.#told.get(what) === reason) return;
-    this.#told.set(what, reason);
+  #report(what: string, reason: string): void {
+    if (this.#reported.get(what) === reason) return;
+    this.#reported.set(what, reason);
     this.#onProblem(reason);
   }
 }

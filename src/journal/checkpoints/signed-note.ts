@@ -1,44 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { loadCrypto } from "../../base/load-crypto.ts";
 
-/** The name and the id by which a signature refers to its key. */
-export interface NoteKey {
-  readonly name: string;
-  /** Eight hexadecimal digits. */
-  readonly id: string;
-}
-
-/** A key that signs notes. */
-export interface SigningKey extends NoteKey {
-  readonly key: KeyObject;
-  /** The key with which the signatures are checked, as text. */
-  readonly verifier: string;
-}
-
-/** A key that checks the signatures of notes. */
-export interface VerifierKey extends NoteKey {
-  readonly key: KeyObject;
-}
-
-/** A new pair of keys, as text. */
-export interface JournalKeys {
-  /** `PRIVATE+KEY+name+id+…`: keep it secret. */
-  readonly signer: string;
-  /** `name+id+…`: give it to those who verify. */
-  readonly verifier: string;
-}
-
-const ED25519 = 0x01;
-
-const SIGNER = /^PRIVATE\+KEY\+([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/;
-
-const VERIFIER = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/;
-
-/** What DER puts before the 32 bytes of a key (RFC 8410). */
-const PRIVATE_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
-
-const PUBLIC_HEAD = Buffer.from("302a300506032b6570032100", "hex");
-
 /** A note of https://c2sp.org/signed-note. Its text counts only if a trusted key signed it. */
 export interface SignedNote {
   /** Ends with a newline. */
@@ -90,6 +52,41 @@ export function checkNote({ text, signatures }: SignedNote, trusted: readonly Ve
   }
   return check;
 }
+
+/** The name and the id by which a signature refers to its key. */
+export interface NoteKey {
+  readonly name: string;
+  /** Eight hexadecimal digits. */
+  readonly id: string;
+}
+
+/** A key that signs notes. */
+export interface SigningKey extends NoteKey {
+  readonly key: KeyObject;
+  /** The key with which the signatures are checked, as text. */
+  readonly verifier: string;
+}
+
+/** A key that checks the signatures of notes. */
+export interface VerifierKey extends NoteKey {
+  readonly key: KeyObject;
+}
+
+/** A new pair of keys, as text. */
+export interface JournalKeys {
+  /** `PRIVATE+KEY+name+id+…`: keep it secret. */
+  readonly signer: string;
+  /** `name+id+…`: give it to those who verify. */
+  readonly verifier: string;
+}
+
+const ED25519 = 0x01;
+const SIGNER = /^PRIVATE\+KEY\+([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/;
+const VERIFIER = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/;
+
+/** What DER puts before the 32 bytes of a key (RFC 8410). */
+const PRIVATE_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
+const PUBLIC_HEAD = Buffer.from("302a300506032b6570032100", "hex");
 
 /**
  * Creates a pair of Ed25519 keys in the text form of `golang.org/x/mod/sumdb/note`.

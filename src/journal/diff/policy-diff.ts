@@ -2,16 +2,6 @@ import { DECISION_CHANGES, type DecisionChange } from "../../policy/compare-deci
 import type { UndecidableCause } from "../read/recorded-calls.ts";
 import type { Comparison } from "./compared-policies.ts";
 
-/** What was counted in a range of a journal, as it is sent between threads. */
-export interface Counts {
-  same: number;
-  different: number;
-  undecided: number;
-  readonly undecidable: Map<UndecidableCause, number>;
-  /** By change and rules. The witness is the first call of the range. */
-  readonly changes: Map<string, ChangedCalls & { count: number }>;
-}
-
 /** How two policies differ in their decisions on the calls of journals. */
 export interface PolicyDiff {
   /** The number of calls on which both policies decided the same. */
@@ -45,6 +35,16 @@ export interface RecordedCall {
   readonly seq: number;
   readonly callId: string;
   readonly tool: string;
+}
+
+/** What was counted in a range of a journal, as it is sent between threads. */
+export interface Counts {
+  same: number;
+  different: number;
+  undecided: number;
+  readonly undecidable: Map<UndecidableCause, number>;
+  /** By change and rules. The witness is the first call of the range. */
+  readonly changes: Map<string, ChangedCalls & { count: number }>;
 }
 
 /** Returns counts of nothing. */

@@ -2,21 +2,6 @@ import { isUtf8 } from "node:buffer";
 import { isCanonicalText } from "../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
-/**
- * The text of a record without the members that depend on its place in the chain. The names of a record's members are
- * in canonical order, so `at`, `prev` and `seq` stand between these parts.
- */
-export interface RecordParts {
-  /** The members before `at`, each followed by a comma. */
-  readonly beforeAt: string;
-  /** The members between `at` and `prev`, each followed by a comma. */
-  readonly beforePrev: string;
-  /** The members between `prev` and `seq`, each followed by a comma. */
-  readonly beforeSeq: string;
-  /** The members after `seq`, without a final comma. */
-  readonly afterSeq: string;
-}
-
 /** A record as it was read from a journal. */
 export interface JournalEntry extends JsonObject {
   /** Milliseconds since the epoch. Never earlier than in the record before. */
@@ -68,6 +53,21 @@ export function parseEntry(line: string): JournalEntry | undefined {
  */
 export function isCanonicalLine(bytes: Buffer, entry: JournalEntry): boolean {
   return isUtf8(bytes) && isCanonicalText(bytes.toString(), entry);
+}
+
+/**
+ * The text of a record without the members that depend on its place in the chain. The names of a record's members are
+ * in canonical order, so `at`, `prev` and `seq` stand between these parts.
+ */
+export interface RecordParts {
+  /** The members before `at`, each followed by a comma. */
+  readonly beforeAt: string;
+  /** The members between `at` and `prev`, each followed by a comma. */
+  readonly beforePrev: string;
+  /** The members between `prev` and `seq`, each followed by a comma. */
+  readonly beforeSeq: string;
+  /** The members after `seq`, without a final comma. */
+  readonly afterSeq: string;
 }
 
 /** Returns the canonical line of a record, without its newline. */

@@ -5,46 +5,9 @@ import { OpenFilePlace } from "../../base/open-file-place.ts";
 import { JournalError } from "../journal-error.ts";
 import { besideFile } from "./file-names.ts";
 
-/** How many files are looked at in one turn, since each takes a few microseconds. */
-const MAX_LOOKED_AT = 64;
-
-/**
- * The files of a journal before its last one, to which nothing is written, and what stands beside them. Notices if one is
- * removed, replaced or changed.
- */
-export class EarlierFiles {
-  /** What identifies a file and its content, by its path. */
-  readonly #states = new Map<string, string>();
-  /** The paths that are still to be looked at in this round. */
-  #round: string[] = [];
-
-  /** Adds a file with records as it is now. */
-  add(path: string): void {
-    for (const each of [path, besideFile(path, "checkpoints"), besideFile(path, "sealed")]) {
-      const state = stateOf(each);
-      if (state !== undefined) this.#states.set(each, state);
-    }
-  }
-
-  /** Looks at some of the files, and returns what is wrong with them. Each file is reported once. */
-  look(): readonly EarlierFileProblem[] {
-    if (this.#round.length === 0) this.#round = [...this.#states.keys()];
-    return this.#round.splice(0, MAX_LOOKED_AT).flatMap((path) => {
-      const state = stateOf(path);
-      if (state === this.#states.get(path)) return [];
-      this.#states.delete(path);
-      return [{ path, firstSeq: Number(/\d{16}/.exec(basename(path))?.[0]), isRemoved: state === undefined }];
-    });
-  }
-}
-
-/** An earlier file that is no longer as it was. */
-export interface EarlierFileProblem {
-  readonly path: string;
-  /** The number of the first record of the file, or of the one beside which it stands. */
-  readonly firstSeq: number;
-  readonly isRemoved: boolean;
-}
+const SQLITE_BUSY = 5;
+const SQLITE_READONLY = 8;
+const SQLITE_CANTOPEN = 14;
 
 /** Keeps other processes from writing to a directory, as long as its file `lock` is the one that is locked. */
 export class DirectoryLock implements Disposable {
@@ -101,9 +64,46 @@ function whyNotLocked(directory: string, path: string, error: unknown): string {
   return `the journal in '${directory}' cannot be locked: ${message}`;
 }
 
-const SQLITE_BUSY = 5;
-const SQLITE_READONLY = 8;
-const SQLITE_CANTOPEN = 14;
+/** How many files are looked at in one turn, since each takes a few microseconds. */
+const MAX_LOOKED_AT = 64;
+
+/** An earlier file that is no longer as it was. */
+export interface EarlierFileProblem {
+  readonly path: string;
+  /** The number of the first record of the file, or of the one beside which it stands. */
+  readonly firstSeq: number;
+  readonly isRemoved: boolean;
+}
+
+/**
+ * The files of a journal before its last one, to which nothing is written, and what stands beside them. Notices if one is
+ * removed, replaced or changed.
+ */
+export class EarlierFiles {
+  /** What identifies a file and its content, by its path. */
+  readonly #states = new Map<string, string>();
+  /** The paths that are still to be looked at in this round. */
+  #round: string[] = [];
+
+  /** Adds a file with records as it is now. */
+  add(path: string): void {
+    for (const each of [path, besideFile(path, "checkpoints"), besideFile(path, "sealed")]) {
+      const state = stateOf(each);
+      if (state !== undefined) this.#states.set(each, state);
+    }
+  }
+
+  /** Looks at some of the files, and returns what is wrong with them. Each file is reported once. */
+  look(): readonly EarlierFileProblem[] {
+    if (this.#round.length === 0) this.#round = [...this.#states.keys()];
+    return this.#round.splice(0, MAX_LOOKED_AT).flatMap((path) => {
+      const state = stateOf(path);
+      if (state === this.#states.get(path)) return [];
+      this.#states.delete(path);
+      return [{ path, firstSeq: Number(/\d{16}/.exec(basename(path))?.[0]), isRemoved: state === undefined }];
+    });
+  }
+}
 
 function stateOf(path: string): string | undefined {
   try {

@@ -2,8 +2,6 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { JournalError } from "../journal-error.ts";
 
-const BACKWARD_CHUNK_BYTES = 262_144;
-
 /** A line of a file, without its newline. */
 export interface FileLine {
   readonly bytes: Buffer;
@@ -12,6 +10,8 @@ export interface FileLine {
 }
 
 const CHUNK_BYTES = 1_048_576;
+const BACKWARD_CHUNK_BYTES = 262_144;
+
 /** No record is longer. A file without newlines must not fill the memory. */
 export const MAX_LINE_BYTES = 33_554_432;
 const NEWLINE = 0x0a;
@@ -58,50 +58,6 @@ export class LineReader {
     }
     this.tornBytes = rest.length;
   }
-}
-
-/**
- * Reads a file as a whole; `undefined` if it does not exist.
- *
- * @throws {JournalError} as a rejection, if it cannot be read.
- */
-export async function readWhole(path: string): Promise<string | undefined> {
-  try {
-    await using file = await openFile(path);
-    return await file.readFile("utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw unreadable(path, error);
-  }
-}
-
-async function openToRead(path: string): Promise<FileHandle> {
-  try {
-    return await openFile(path);
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-}
-
-/**
- * Opens a file to read it.
- *
- * @throws what the file system throws, and {@link TypeError} if there is something else, both as a rejection.
- */
-export async function openFile(path: string): Promise<FileHandle> {
-  // Opening a pipe would wait for its other end.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    if (!(await file.stat()).isFile()) throw new TypeError("it is not a file");
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-function unreadable(path: string, error: unknown): JournalError {
-  return new JournalError(`'${path}' cannot be read: ${(error as Error).message}`);
 }
 
 /**
@@ -154,4 +110,48 @@ function linesIn(bytes: Buffer, first: number, position: number): readonly FileL
     lines.push({ bytes: bytes.subarray(from, to), start: position + from });
   }
   return lines.reverse();
+}
+
+/**
+ * Reads a file as a whole; `undefined` if it does not exist.
+ *
+ * @throws {JournalError} as a rejection, if it cannot be read.
+ */
+export async function readWhole(path: string): Promise<string | undefined> {
+  try {
+    await using file = await openFile(path);
+    return await file.readFile("utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw unreadable(path, error);
+  }
+}
+
+async function openToRead(path: string): Promise<FileHandle> {
+  try {
+    return await openFile(path);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/**
+ * Opens a file to read it.
+ *
+ * @throws what the file system throws, and {@link TypeError} if there is something else, both as a rejection.
+ */
+export async function openFile(path: string): Promise<FileHandle> {
+  // Opening a pipe would wait for its other end.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!(await file.stat()).isFile()) throw new TypeError("it is not a file");
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function unreadable(path: string, error: unknown): JournalError {
+  return new JournalError(`'${path}' cannot be read: ${(error as Error).message}`);
 }

@@ -19,14 +19,14 @@ export interface OpenAttempt extends Attempt {
   leave(): void;
 }
 
-/** How long a call is stored for Restate to come back to it, in ms, and how many. */
-const KEPT_MS = 600_000;
+/** How long a disconnected call is retained until Restate retries it, in ms, and how many are. */
+const RETAINED_MS = 600_000;
 /**
- * The same, of a call that waits to begin. It has a place of its session, which other calls need: if another process runs it,
- * nothing else gives that back.
+ * The same for a call that has not begun. It occupies a slot of its session, which other calls need: if another process runs
+ * the call, nothing else releases the slot.
  */
-const KEPT_UNBEGUN_MS = 10_000;
-const MAX_KEPT = 10_000;
+const RETAINED_UNBEGUN_MS = 10_000;
+const MAX_RETAINED = 10_000;
 
 /** A failed attempt that Restate may retry. */
 interface Left extends Pick<Attempt, "call" | "openedAt"> {
@@ -36,11 +36,11 @@ interface Left extends Pick<Attempt, "call" | "openedAt"> {
 }
 
 /** Within how many ms Restate retries a call whose attempt has failed, unless another process gets it. */
-const COMES_AGAIN_MS = 5_000;
+const RETRIED_WITHIN_MS = 5_000;
 
 /**
  * The calls that this process dispatches, by the ids of their invocations. If the connection to Restate breaks while a tool
- * runs, and Restate comes back to this process, the call goes on where it is: its result is not lost.
+ * runs, and Restate retries the call in this process, it goes on where it is: its result is not lost.
  */
 export class Attempts {
   readonly #attempts = new Map<string, Attempt>();
@@ -108,7 +108,7 @@ export class Attempts {
   }
 
   #leave(invocation: string, attempt: Attempt): void {
-    if (!attempt.dispatch.canGoOn || this.#timers.size >= MAX_KEPT) {
+    if (!attempt.dispatch.canGoOn || this.#timers.size >= MAX_RETAINED) {
       attempt.dispatch.abandon();
       this.end(invocation);
       this.#remember(invocation, attempt);
@@ -121,19 +121,19 @@ export class Attempts {
       else attempt.dispatch.abandon();
       this.end(invocation);
     };
-    const retainedMs = attempt.dispatch.hasBegun ? KEPT_MS : KEPT_UNBEGUN_MS;
+    const retainedMs = attempt.dispatch.hasBegun ? RETAINED_MS : RETAINED_UNBEGUN_MS;
     this.#timers.set(invocation, setTimeout(forget, retainedMs).unref());
   }
 
   #remember(invocation: string, { call, openedAt, dispatch }: Attempt): void {
     this.#forgetLeft();
-    if (this.#left.size >= MAX_KEPT) return;
+    if (this.#left.size >= MAX_RETAINED) return;
     const leftAt = performance.now();
     this.#left.set(invocation, { call, openedAt, leftAt, isCancelled: dispatch.isCancelled });
   }
 
   #forgetLeft(): void {
-    const before = performance.now() - COMES_AGAIN_MS;
+    const before = performance.now() - RETRIED_WITHIN_MS;
     for (const [invocation, { leftAt }] of this.#left) {
       if (leftAt > before) return;
       this.#left.delete(invocation);

@@ -2,8 +2,8 @@ import type { Context } from "@restatedev/restate-sdk";
 import { receiveCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { interruptedExecution, unconfirmedExecution } from "../../sessions/calls/ended-calls.ts";
-import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
-import type { Asking, InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
+import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
+import type { ConfirmationBroker, Confirmer } from "../../sessions/confirmations/confirmation-broker.ts";
 import type { CallGates, DurableCall } from "../../sessions/durable-runtime.ts";
 import { withinMessage } from "../store/too-long.ts";
 import type { Attempts } from "./attempts.ts";
@@ -19,20 +19,20 @@ export interface CallProcess {
   /** How far the clock of Restate is ahead of that of the process, in ms. */
   readonly skewMs: number;
   /** Asks people about what the tool of a call does while it runs. */
-  readonly inquiries: Asking & Pick<InquiryBroker, "abandonBelow">;
+  readonly inquiries: Confirmer & Pick<ConfirmationBroker, "abandonBelow">;
   /**
    * Opens an inquiry whose resolution completes an awakeable. Returns `undefined` if too many inquiries are open. Steps of
    * its own are stored in the invocation.
    */
-  openInquiry(
+  openConfirmation(
     ctx: Context,
-    question: NewInquiry,
+    question: NewConfirmation,
     options: { readonly timeoutMs: number; readonly awakeable: string },
   ): Promise<Inquiry | undefined>;
   /** Ends an inquiry that was not answered in time. Returns the resolution that was first. */
-  expireInquiry(ctx: Context, inquiry: Inquiry): Promise<Resolution>;
+  expireConfirmation(ctx: Context, inquiry: Inquiry): Promise<Resolution>;
   /** Takes an inquiry off the list of those that are open, whose session was closed. */
-  unlistInquiry(ctx: Context, inquiry: Inquiry): Promise<void>;
+  unlistConfirmation(ctx: Context, inquiry: Inquiry): Promise<void>;
 }
 
 /**
@@ -112,22 +112,22 @@ function withToken(stop: Stop, token: string): StoredStop {
 
 async function ask(
   ctx: Context,
-  question: NewInquiry,
+  question: NewConfirmation,
   timeoutMs: number,
   process: CallProcess,
 ): Promise<Answered> {
   const { id: awakeable, promise } = ctx.awakeable<Resolution>();
-  const inquiry = await process.openInquiry(ctx, question, { timeoutMs, awakeable });
+  const inquiry = await process.openConfirmation(ctx, question, { timeoutMs, awakeable });
   if (inquiry === undefined) return { question };
   try {
     // The SDK makes it a time of the clock of this process, which Restate compares with its own. If
     // that of the process is ahead, the timer comes too late, and who reads the list of inquiries ends this one.
     const resolution = await promise.orTimeout(Math.max(timeoutMs + process.skewMs, 0));
-    if (resolution.decision === "cancelled") await process.unlistInquiry(ctx, inquiry);
+    if (resolution.decision === "cancelled") await process.unlistConfirmation(ctx, inquiry);
     return { question, inquiry, resolution };
   } catch (error) {
     if (!isTimeout(error)) throw error;
-    return { question, inquiry, resolution: await process.expireInquiry(ctx, inquiry) };
+    return { question, inquiry, resolution: await process.expireConfirmation(ctx, inquiry) };
   }
 }
 

@@ -2,19 +2,19 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type {
   CallKey,
+  ConfirmationRecord,
   Inquiry,
-  InquiryRecord,
-  NewInquiry,
+  NewConfirmation,
   Resolution,
-} from "../../sessions/confirmations/inquiry.ts";
-import type { Asking } from "../../sessions/confirmations/inquiry-broker.ts";
-import type { AskOptions } from "../../sessions/confirmations/open-inquiry.ts";
+} from "../../sessions/confirmations/confirmation.ts";
+import type { Confirmer } from "../../sessions/confirmations/confirmation-broker.ts";
+import type { AskOptions } from "../../sessions/confirmations/open-confirmations.ts";
 import type { BeginningCall, CallGates } from "../../sessions/durable-runtime.ts";
 
 /** Where a dispatch has stopped: plain JSON, which is stored before the call goes on. */
 export type Stop =
   /** A person is to be asked. */
-  | { readonly kind: "asks"; readonly question: NewInquiry; readonly timeoutMs: number }
+  | { readonly kind: "asks"; readonly question: NewConfirmation; readonly timeoutMs: number }
   /** The call is about to have its effect. */
   | { readonly kind: "begins"; readonly isRepeatable: boolean }
   /** The call has ended without an effect. */
@@ -22,7 +22,7 @@ export type Stop =
 
 /** What became of a question: `resolution` is absent if too many inquiries are open. */
 export interface Answered {
-  readonly question: NewInquiry;
+  readonly question: NewConfirmation;
   readonly inquiry?: Inquiry;
   readonly resolution?: Resolution;
 }
@@ -39,7 +39,7 @@ export interface GatedDispatchOptions {
   readonly idempotencyKey: string;
   readonly start: StartDispatch;
   /** Asks people once the call has begun: about what its tool does. */
-  readonly inquiries: Asking;
+  readonly inquiries: Confirmer;
 }
 
 /** How often people are asked about one call before it begins, over all attempts. */
@@ -112,19 +112,19 @@ export class GatedDispatch {
     return this.#end as Promise<ToolExecution | null>;
   }
 
-  /** Restate has a connection for the call. */
+  /** Restate is connected for the call. */
   connect(): void {
     this.#connection.resolve();
   }
 
-  /** Restate has none: a suspended program does not go on here, as it may do so in another process. */
+  /** Restate is not connected: a suspended program does not go on here, as it may do so in another process. */
   disconnect(): void {
     this.#connection = Promise.withResolvers();
     // Nothing may wait for it.
     this.#connection.promise.catch(() => {});
   }
 
-  /** Restate does not come back to this process. */
+  /** Restate does not retry the call in this process. */
   giveUp(): void {
     this.#connection.reject(new Error("the call goes on in another process"));
   }
@@ -135,7 +135,7 @@ export class GatedDispatch {
     this.#cancelling.abort();
   }
 
-  /** Gives the call up, since another process goes on with it, and tells nothing more of it. */
+  /** Abandons the call, since another process goes on with it, and reports nothing more of it. */
   abandon(): void {
     this.#isAbandoned = true;
     this.#cancelling.abort();
@@ -205,7 +205,10 @@ export class GatedDispatch {
     };
   }
 
-  async #ask(question: NewInquiry, { onAsked, timeoutMs }: AskOptions = {}): Promise<Resolution | "nobody"> {
+  async #ask(
+    question: NewConfirmation,
+    { onAsked, timeoutMs }: AskOptions = {},
+  ): Promise<Resolution | "nobody"> {
     const known =
       this.#answers.find(({ resolution }) => resolution?.decision === "deny") ??
       this.#answers.find((each) => isSame(each.question, question));
@@ -217,7 +220,7 @@ export class GatedDispatch {
   }
 
   /** What was asked about a call before this dispatch of it began. */
-  #earlier(call: CallKey): MaybePromise<readonly InquiryRecord[]> {
+  #earlier(call: CallKey): MaybePromise<readonly ConfirmationRecord[]> {
     // What a tool asked is known to Restate alone. Only a tool that goes on asks again.
     if (this.#hasBegun) return this.#isSuspended ? this.#options.inquiries.earlier(call) : [];
     return this.#answers
@@ -229,7 +232,7 @@ export class GatedDispatch {
       );
   }
 
-  #askAtStop(question: NewInquiry, timeoutMs = this.#options.inquiries.timeoutMs): Promise<Answered> {
+  #askAtStop(question: NewConfirmation, timeoutMs = this.#options.inquiries.timeoutMs): Promise<Answered> {
     if (this.#answers.length >= MAX_QUESTIONS) return Promise.resolve({ question });
     const { promise, resolve } = Promise.withResolvers<Answered>();
     this.#answer = resolve;
@@ -250,6 +253,6 @@ export class GatedDispatch {
 }
 
 /** The digest of a question covers what is shown, and by whom and where it is asked. */
-function isSame(one: NewInquiry, other: NewInquiry): boolean {
+function isSame(one: NewConfirmation, other: NewConfirmation): boolean {
   return one.digest === other.digest;
 }

@@ -1,6 +1,6 @@
 import { SandgateError } from "../../base/sandgate-error.ts";
 
-/** Thrown if Restate cannot be reached, refuses a request, or serves other code under a name of ours. `message` says why. */
+/** Thrown if Restate cannot be reached, refuses a request, or has other code registered under the name of a Sandgate service. */
 export class RestateError extends SandgateError {
   override readonly name = "RestateError";
   override readonly code = "restate_failed";

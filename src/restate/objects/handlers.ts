@@ -9,68 +9,14 @@ import type {
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { ObjectAddress } from "./object-keys.ts";
 
-/** Status of the errors of handlers that refuse what they are asked for. */
-export const REFUSED = 422;
-
-/** Status of the error of a session whose principal has too many. */
-export const TOO_MANY = 409;
+/** Handlers of a virtual object, by name. */
+// biome-ignore lint/suspicious/noExplicitAny: a handler takes any context and input
+export type ObjectHandlers = Readonly<Record<string, (ctx: any, input: any) => Promise<unknown>>>;
 
 type Reader<Input, Result> = (ctx: ObjectSharedContext, input: Input) => Promise<Result>;
 
 /** Nothing is lost if one whose answer was lost runs again, so that its answer, which may be long, need not be stored. */
 const IDEMPOTENCY_RETENTION = { seconds: 1 };
-
-/** Handlers of a virtual object, by name. */
-// biome-ignore lint/suspicious/noExplicitAny: a handler takes any context and input
-export type ObjectHandlers = Readonly<Record<string, (ctx: any, input: any) => Promise<unknown>>>;
-
-/** An operation on an object. */
-export interface Operation {
-  readonly handler: string;
-  readonly input?: unknown;
-}
-
-/** What became of an operation that was run together with others. */
-export type OperationResult =
-  | { readonly result?: unknown }
-  | { readonly refused: string /** Of the error of its handler. */; readonly status: number };
-
-/** The name of the handler that runs several operations on its object. */
-export const SEVERAL = "several";
-
-/** The length of the JSON of results after which no further operation is run. */
-const MAX_LENGTH = 8_000_000;
-
-/**
- * Returns a handler that runs operations one after the other. It returns fewer results than there are operations if the
- * results become long; then the others were not run.
- */
-export function severalHandler(sdk: RestateSdk, handlers: ObjectHandlers): ObjectHandlers {
-  return {
-    [SEVERAL]: async (ctx: ObjectContext, operations: readonly Operation[]) => {
-      const results: OperationResult[] = [];
-      let length = 0;
-      for (const { handler, input } of operations) {
-        if (length > MAX_LENGTH) break;
-        const outcome = await outcomeOf(sdk, () => (handlers[handler] as Handler)(ctx, input));
-        length += JSON.stringify(outcome).length;
-        results.push(outcome);
-      }
-      return results;
-    },
-  };
-}
-
-type Handler = ObjectHandlers[string];
-
-async function outcomeOf(sdk: RestateSdk, run: () => Promise<unknown>): Promise<OperationResult> {
-  try {
-    return { result: await run() };
-  } catch (error) {
-    if (error instanceof sdk.TerminalError) return { refused: error.message, status: error.code };
-    throw error;
-  }
-}
 
 /** Makes a handler that reads few values of an object, while others change it. */
 export function reader<Input, Result>(sdk: RestateSdk, read: Reader<Input, Result>): Reader<Input, Result> {
@@ -128,7 +74,61 @@ export function callObject<Result>(
   });
 }
 
+/** Status of the errors of handlers that refuse what they are asked for. */
+export const REFUSED = 422;
+
+/** Status of the error of a session whose principal has too many. */
+export const TOO_MANY = 409;
+
 /** An error that is passed on to the caller, instead of being tried again. */
 export function refusal(sdk: RestateSdk, message: string): Error {
   return new sdk.TerminalError(message, { errorCode: REFUSED });
+}
+
+/** An operation on an object. */
+export interface Operation {
+  readonly handler: string;
+  readonly input?: unknown;
+}
+
+/** What became of an operation that was run together with others. */
+export type OperationResult =
+  | { readonly result?: unknown }
+  | { readonly refused: string /** Of the error of its handler. */; readonly status: number };
+
+/** The name of the handler that runs several operations on its object. */
+export const SEVERAL = "several";
+
+/** The length of the JSON of results after which no further operation is run. */
+const MAX_LENGTH = 8_000_000;
+
+/**
+ * Returns a handler that runs operations one after the other. It returns fewer results than there are operations if the
+ * results become long; then the others were not run.
+ */
+export function severalHandler(sdk: RestateSdk, handlers: ObjectHandlers): ObjectHandlers {
+  return {
+    [SEVERAL]: async (ctx: ObjectContext, operations: readonly Operation[]) => {
+      const results: OperationResult[] = [];
+      let length = 0;
+      for (const { handler, input } of operations) {
+        if (length > MAX_LENGTH) break;
+        const outcome = await outcomeOf(sdk, () => (handlers[handler] as Handler)(ctx, input));
+        length += JSON.stringify(outcome).length;
+        results.push(outcome);
+      }
+      return results;
+    },
+  };
+}
+
+type Handler = ObjectHandlers[string];
+
+async function outcomeOf(sdk: RestateSdk, run: () => Promise<unknown>): Promise<OperationResult> {
+  try {
+    return { result: await run() };
+  } catch (error) {
+    if (error instanceof sdk.TerminalError) return { refused: error.message, status: error.code };
+    throw error;
+  }
 }

@@ -37,7 +37,7 @@ export function sessionObject({ prefix }: StorePlace, sessionId: string): Object
   return { service: SESSION_OBJECT, key: `${prefix}${sessionId}` };
 }
 
-export function inquiryObject({ prefix }: StorePlace, inquiryId: string): ObjectAddress {
+export function confirmationObject({ prefix }: StorePlace, inquiryId: string): ObjectAddress {
   return { service: INQUIRY_OBJECT, key: `${prefix}${inquiryId}` };
 }
 

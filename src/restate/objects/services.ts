@@ -2,6 +2,7 @@ import type { ObjectContext, ObjectOptions, ObjectSharedContext } from "@restate
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { RestateService } from "../connection/worker.ts";
+import { confirmationHandlers } from "./confirmation-handlers.ts";
 import {
   type ObjectHandlers,
   reader,
@@ -11,7 +12,6 @@ import {
   wholeReader,
 } from "./handlers.ts";
 import { indexHandlers } from "./index-handlers.ts";
-import { inquiryHandlers } from "./inquiry-handlers.ts";
 import { ledgerHandlers } from "./ledger-handlers.ts";
 import {
   APPROVALS_OBJECT,
@@ -21,9 +21,9 @@ import {
   PRINCIPAL_OBJECT,
   SESSION_OBJECT,
 } from "./object-keys.ts";
-import { askingHandlers } from "./session/asking-handlers.ts";
 import { callHandlers } from "./session/call-handlers.ts";
 import { messageHandlers } from "./session/message-handlers.ts";
+import { sessionConfirmationHandlers } from "./session/session-confirmations.ts";
 import { sessionHandlers } from "./session/session-handlers.ts";
 
 /** The options of the objects of stores. A handler may say otherwise. */
@@ -35,7 +35,7 @@ const OBJECT_OPTIONS: ObjectOptions = {
   journalRetention: 0,
 };
 
-interface KeptApproval extends StoredApproval {
+interface OrderedApproval extends StoredApproval {
   readonly place: number;
 }
 
@@ -58,11 +58,11 @@ export function storeServices(sdk: RestateSdk, ofSessions: ObjectHandlers = {}):
       ...sessionHandlers(sdk),
       ...messageHandlers(sdk),
       ...callHandlers(sdk),
-      ...askingHandlers(sdk),
+      ...sessionConfirmationHandlers(sdk),
       ...ofSessions,
     }),
     // Its operations need all that it has, which is little: to get it at once saves 3 ms.
-    defineObject(sdk, INQUIRY_OBJECT, inquiryHandlers(sdk), { enableLazyState: false }),
+    defineObject(sdk, INQUIRY_OBJECT, confirmationHandlers(sdk), { enableLazyState: false }),
     defineObject(sdk, PRINCIPAL_OBJECT, principalHandlers()),
     defineObject(sdk, INDEX_OBJECT, indexHandlers(sdk)),
     defineObject(sdk, APPROVALS_OBJECT, approvalHandlers(sdk)),
@@ -101,11 +101,11 @@ function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
       { approval, place: given }: { approval: Approval; place: number },
     ): Promise<boolean> => {
       const keys = [keyOf(approval.id), PLACE_KEY, REMOVED_PREFIX + approval.id];
-      const [known, last, removed] = await readValues<[KeptApproval, number, string]>(sdk, ctx, keys);
+      const [known, last, removed] = await readValues<[OrderedApproval, number, string]>(sdk, ctx, keys);
       if (known !== null || removed !== null) return known !== null;
       const place = Math.max(given, (last ?? 0) + 1);
       ctx.set(PLACE_KEY, place);
-      ctx.set<KeptApproval>(keyOf(approval.id), { approval, used: 0, place });
+      ctx.set<OrderedApproval>(keyOf(approval.id), { approval, used: 0, place });
       return true;
     },
 
@@ -116,16 +116,16 @@ function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
 
     /** Returns `false` if the approval is unknown or used up. */
     use: async (ctx: ObjectContext, id: string): Promise<boolean> => {
-      const known = await ctx.get<KeptApproval>(keyOf(id));
+      const known = await ctx.get<OrderedApproval>(keyOf(id));
       if (known === null) return false;
       if (known.approval.calls !== undefined && known.used >= known.approval.calls) return false;
-      ctx.set<KeptApproval>(keyOf(id), { ...known, used: known.used + 1 });
+      ctx.set<OrderedApproval>(keyOf(id), { ...known, used: known.used + 1 });
       return true;
     },
 
     /** Returns `false` if the approval is unknown. */
     remove: async (ctx: ObjectContext, id: string): Promise<boolean> => {
-      const known = await ctx.get<KeptApproval>(keyOf(id));
+      const known = await ctx.get<OrderedApproval>(keyOf(id));
       if (known === null) return false;
       ctx.clear(keyOf(id));
       // A call that was not claimed yet when its process died adds it again.
@@ -137,7 +137,7 @@ function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
     removeSession: exclusive(
       { enableLazyState: false },
       async (ctx: ObjectContext, sessionId: string): Promise<void> => {
-        for (const { approval } of await readPrefix<KeptApproval>(sdk, ctx, APPROVAL_PREFIX)) {
+        for (const { approval } of await readPrefix<OrderedApproval>(sdk, ctx, APPROVAL_PREFIX)) {
           if (approval.sessionId === sessionId && approval.for !== "workspace") ctx.clear(keyOf(approval.id));
         }
         const removed = (await ctx.stateKeys()).filter((key) => key.startsWith(REMOVED_PREFIX));
@@ -149,7 +149,7 @@ function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
     list: wholeReader(
       sdk,
       async (ctx: ObjectSharedContext): Promise<readonly StoredApproval[]> =>
-        [...(await readPrefix<KeptApproval>(sdk, ctx, APPROVAL_PREFIX))]
+        [...(await readPrefix<OrderedApproval>(sdk, ctx, APPROVAL_PREFIX))]
           .sort((one, other) => one.place - other.place)
           .map(({ approval, used }) => ({ approval, used })),
     ),

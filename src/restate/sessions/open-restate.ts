@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { SuspensionStore } from "../../programs/stores/suspension-store.ts";
-import type { InquiryBroker } from "../../sessions/confirmations/inquiry-broker.ts";
+import type { ConfirmationBroker } from "../../sessions/confirmations/confirmation-broker.ts";
 import type {
   DurableHost,
   DurableMessage,
@@ -33,13 +33,13 @@ import { RestateSessionStore } from "../store/session-store.ts";
 import { RestateSuspensionStore } from "../store/suspension-store.ts";
 import { CancelWatch } from "./cancel-watch.ts";
 import {
-  expireInquiry,
+  expireConfirmation,
   OPEN_INQUIRIES_OBJECT,
-  openInquiry,
-  openInquiryHandlers,
-  unlistInquiry,
-} from "./open-inquiries.ts";
-import { OpenInquiryList, RestateInquiries } from "./restate-inquiries.ts";
+  openConfirmation,
+  openConfirmationHandlers,
+  unlistConfirmation,
+} from "./open-confirmations.ts";
+import { OpenConfirmationList, RestateConfirmations } from "./restate-confirmations.ts";
 import { checkRestateOptions, type RestateOptions, type RestateSettings } from "./restate-options.ts";
 import type { ToolPlaces } from "./run-calls.ts";
 import { messageKeyOf, sessionRunHandlers } from "./session-run-handlers.ts";
@@ -85,7 +85,7 @@ class SessionRuntime implements RestateRuntime {
   readonly #cancelWatch: CancelWatch;
   readonly #host = Promise.withResolvers<DurableHost>();
   #started: DurableHost | undefined;
-  #inquiries: RestateInquiries | undefined;
+  #inquiries: RestateConfirmations | undefined;
   #worker: RestateWorker | undefined;
   #registration: RegistrationWatch | undefined;
   #lastPlace = 0;
@@ -131,7 +131,7 @@ class SessionRuntime implements RestateRuntime {
         sdk,
         sessionRunHandlers(sdk, () => this.#process),
       ),
-      defineObject(sdk, OPEN_INQUIRIES_OBJECT, openInquiryHandlers(sdk)),
+      defineObject(sdk, OPEN_INQUIRIES_OBJECT, openConfirmationHandlers(sdk)),
       ...programServices(sdk),
     ];
   }
@@ -149,7 +149,7 @@ class SessionRuntime implements RestateRuntime {
     };
     return {
       attempts: this.#attempts,
-      inquiries: this.#inquiries as RestateInquiries,
+      inquiries: this.#inquiries as RestateConfirmations,
       get skewMs() {
         return ingress.skewMs;
       },
@@ -161,19 +161,19 @@ class SessionRuntime implements RestateRuntime {
         return host.dispatch(call, this.#cancelWatch.gates(call, gates));
       },
       isSuspended: async (call) => (await this.#host.promise).isSuspended(call),
-      openInquiry: (ctx, question, options) => openInquiry(place, ctx, question, options),
-      expireInquiry: (ctx, inquiry) => expireInquiry(place, ctx, inquiry),
-      unlistInquiry: (ctx, inquiry) => unlistInquiry(place, ctx, inquiry),
+      openConfirmation: (ctx, question, options) => openConfirmation(place, ctx, question, options),
+      expireConfirmation: (ctx, inquiry) => expireConfirmation(place, ctx, inquiry),
+      unlistConfirmation: (ctx, inquiry) => unlistConfirmation(place, ctx, inquiry),
     };
   }
 
   readonly count: CountShared = (identity, tool, limits) => this.store.countWithin(identity, tool, limits);
 
-  openInquiries({ timeoutMs }: { readonly timeoutMs: number }): InquiryBroker {
-    this.#inquiries = new RestateInquiries({
+  openInquiries({ timeoutMs }: { readonly timeoutMs: number }): ConfirmationBroker {
+    this.#inquiries = new RestateConfirmations({
       now: this.#now,
       store: this.store,
-      list: new OpenInquiryList(this.store.client, this.#place),
+      list: new OpenConfirmationList(this.store.client, this.#place),
       timeoutMs,
       checkArguments: async (inquiry, edited) => (await this.#host.promise).checkArguments(inquiry, edited),
     });

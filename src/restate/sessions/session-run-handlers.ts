@@ -15,7 +15,7 @@ import { type CallProcess, keyOf, runDurableCall } from "../calls/durable-call.t
 import { storedKeyOf } from "../connection/ingress.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject, type ObjectHandlers, readValues } from "../objects/handlers.ts";
-import { inquiryObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
+import { confirmationObject, type StorePlace, sessionObject } from "../objects/object-keys.ts";
 import { keepMessage } from "../objects/session/message-handlers.ts";
 import {
   callsKey,
@@ -33,7 +33,7 @@ import {
   turnKey,
 } from "../objects/session/session-state.ts";
 import { withinMessage } from "../store/too-long.ts";
-import { openInquiriesObject } from "./open-inquiries.ts";
+import { openConfirmationsObject } from "./open-confirmations.ts";
 import { runCalls, type ToolPlaces } from "./run-calls.ts";
 
 /** A message that runs. */
@@ -207,12 +207,12 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
       ctx.set<StoredTurn>(turnKey(turnId), { ...(turn ?? newTurn(turnId, place)), isCancelled: true });
       const resolution = { decision: "cancelled", at };
       for (const { id } of inquiries)
-        await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
+        await callObject(sdk, ctx, confirmationObject(store, id), "resolve", resolution);
       if (inquiries.length === 0) return;
       await callObject(
         sdk,
         ctx,
-        openInquiriesObject(store),
+        openConfirmationsObject(store),
         "remove",
         inquiries.map(({ id }) => id),
       );

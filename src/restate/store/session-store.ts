@@ -1,6 +1,11 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
-import type { CallKey, Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type {
+  CallKey,
+  ConfirmationRecord,
+  Inquiry,
+  Resolution,
+} from "../../sessions/confirmations/confirmation.ts";
 import {
   compareEnds,
   type LedgerRecord,
@@ -24,9 +29,9 @@ import type { StoredLedger } from "../objects/ledger-handlers.ts";
 import {
   approvalsObject,
   canBeInKey,
+  confirmationObject,
   indexObject,
   indexObjects,
-  inquiryObject,
   ledgerObject,
   type ObjectAddress,
   type StorePlace,
@@ -187,7 +192,7 @@ export class RestateSessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): Promise<InquiryRecord | undefined> {
+  addInquiry(inquiry: Inquiry): Promise<ConfirmationRecord | undefined> {
     const place = this.client.nextPlace();
     return this.#session(inquiry.sessionId, "addInquiry", { store: this.#store, inquiry, place });
   }
@@ -205,12 +210,12 @@ export class RestateSessionStore implements SessionStore {
 
   async resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
     if (!canBeInKey(id)) return undefined;
-    return this.client.write(inquiryObject(this.#store, id), "resolve", resolution);
+    return this.client.write(confirmationObject(this.#store, id), "resolve", resolution);
   }
 
-  async inquiry(id: string): Promise<InquiryRecord | undefined> {
+  async inquiry(id: string): Promise<ConfirmationRecord | undefined> {
     if (!canBeInKey(id)) return undefined;
-    return this.client.read(inquiryObject(this.#store, id), "read");
+    return this.client.read(confirmationObject(this.#store, id), "read");
   }
 
   /**
@@ -222,7 +227,7 @@ export class RestateSessionStore implements SessionStore {
     return this.#readSession(sessionId, "inquiriesOf", { turnId, messageId, callId });
   }
 
-  async pendingInquiries(): Promise<readonly InquiryRecord[]> {
+  async pendingInquiries(): Promise<readonly ConfirmationRecord[]> {
     const { inquiries } = await readWaiting(this.client, this.#store);
     const records = await mapSome(inquiries, async ({ id, isListedIfResolved }) => {
       const record = await this.inquiry(id);

@@ -15,7 +15,7 @@ import type {
   ServiceReply,
 } from "../guest-services/service-request.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
-import type { CallState, OpenRequest } from "./suspension/call-state.ts";
+import type { OpenRequest, SuspendedCallState } from "./suspension/call-state.ts";
 import { type FetchAllowance, MAX_REQUESTS, MAX_TEXT_BYTES } from "./thread/external-access.ts";
 import type { GuestRequest, WireReply } from "./thread/thread-task.ts";
 
@@ -128,7 +128,7 @@ export class PendingRequests {
     task: SandboxTask,
     resources: ExternalResources & { readonly memory: GuestMemory },
     limits: QuickJsLimits,
-    earlier: CallState | undefined,
+    earlier: SuspendedCallState | undefined,
   ) {
     this.#openLease = () => resources.memory.open(task);
     this.#services = new CallServices(task, resources, limits, HTTP_RULES, earlier?.use);
@@ -168,7 +168,7 @@ export class PendingRequests {
   }
 
   /** What is retained of the requests if the call is suspended. */
-  get state(): Pick<CallState, "requests" | "fetches" | "lastCall" | "use"> {
+  get state(): Pick<SuspendedCallState, "requests" | "fetches" | "lastCall" | "use"> {
     const { nestedCalls, settledEffect: effect } = this.#services;
     const { contacted, bytesUp = 0, bytesDown = 0 } = this.#services.used;
     const requests = [...this.#open];

@@ -15,7 +15,7 @@ import { type EndedWait, PendingRequests } from "./pending-requests.ts";
 import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
 import { newRandomState } from "./random-state.ts";
 import { type Positions, translateFrames } from "./source-maps.ts";
-import { type CallState, readCallState, writeCallState } from "./suspension/call-state.ts";
+import { readCallState, type SuspendedCallState, writeCallState } from "./suspension/call-state.ts";
 import { engineBuild } from "./suspension/engine-build.ts";
 import { GuestWaits, type WaitRefusal } from "./suspension/guest-waits.ts";
 import { templateBytes } from "./suspension/stored-template.ts";
@@ -129,7 +129,7 @@ export class QuickJsCall {
   async #resume(): Promise<SandboxOutcome> {
     const { from, sinceMs = 0 } = this.#task.suspension ?? {};
     if (from === undefined) return notStarted("the task is not suspended");
-    let earlier: CallState;
+    let earlier: SuspendedCallState;
     try {
       earlier = readCallState(from.state);
     } catch (error) {

@@ -30,8 +30,138 @@ interface OpenConsoleOptions extends Pick<CallFacts, "sessionOf"> {
   readonly redaction?: Redaction | undefined;
 }
 
-/** Milliseconds between two beats: readers get the changes of that time together. */
-const BEAT_MS = 100;
+/**
+ * Opens the console of a server with these tools.
+ *
+ * @param options.journal Whether the server records its calls.
+ * @param options.redaction That of the server. Default: one that hides common secrets.
+ * @throws {TypeError} as a rejection: see {@link Console.open}.
+ */
+export function openConsole(
+  options: ServedConsole,
+  tools: ReloadableTools,
+  { journal, redaction = new Redaction(), sessionOf }: OpenConsoleOptions,
+): Promise<Console> {
+  return Console.open(options, {
+    redaction,
+    tools: () => tools.registry.subjects,
+    sessionOf,
+    state: () => stateOf(tools, journal),
+    sideEffectsOf: (name) => tools.registry.find(name)?.tool.sideEffects,
+  });
+}
+
+function stateOf({ registry, policy, isPaused }: ReloadableTools, journal: boolean): ServerState {
+  const { revision } = policy;
+  return {
+    ...(revision !== undefined && { policyRevision: revision }),
+    paused: isPaused,
+    journal,
+    tools: registry.size,
+  };
+}
+
+/** What the page shows of the server. */
+export interface ServerView {
+  /** That of Sandgate. */
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Absent while the server is paused, and if the policy has no revision. */
+  readonly policyRevision?: string;
+  readonly paused: boolean;
+  /** Whether calls are recorded. */
+  readonly journal: boolean;
+  /** How many there are. */
+  readonly tools: number;
+}
+
+/** What a console needs of its server. */
+export interface ConsoleParts extends SuggestionParts, CallFacts {
+  readonly state: () => ServerState;
+}
+
+/** What changes of a {@link ServerView}. */
+export type ServerState = Omit<ServerView, "version" | "startedAt">;
+
+/** The part of a server that its console needs. */
+export class Console {
+  readonly logins: Logins = new Logins();
+  readonly wrongTokens: WrongTokens = new WrongTokens();
+  readonly page: PageFiles;
+  readonly calls: CallRing;
+  readonly redaction: Redaction;
+  readonly suggestions: CallSuggestions;
+  /** Notified of every change of what the page shows. */
+  readonly pageChanges: ChangeSignal = new ChangeSignal();
+  #attention = 0;
+  readonly #version: string;
+  readonly #startedAt = Date.now();
+  readonly #state: () => ServerState;
+  readonly #operator: Sender | undefined;
+
+  private constructor(page: PageFiles, version: string, operator: Sender | undefined, parts: ConsoleParts) {
+    this.page = page;
+    this.#version = version;
+    this.#operator = operator;
+    this.#state = parts.state;
+    this.redaction = parts.redaction;
+    this.suggestions = new CallSuggestions(parts);
+    this.calls = new CallRing(parts, () => this.pageChanges.change());
+  }
+
+  /** @throws {TypeError} as a rejection, if the page cannot be read, or the operator is a caller. */
+  static async open({ page, operator }: ServedConsole, parts: ConsoleParts): Promise<Console> {
+    const { version } = JSON.parse(await readFile(new URL("package.json", PACKAGE_FOLDER), "utf8")) as {
+      version: string;
+    };
+    const files = page === undefined ? await PageFiles.readOwn() : await PageFiles.read(page);
+    return new Console(files, version, operator && operatorSender(operator), parts);
+  }
+
+  /** Counts the changes of the open confirmations. */
+  get attention(): number {
+    return this.#attention;
+  }
+
+  /** A confirmation was requested or resolved. */
+  confirmationsChanged(): void {
+    this.#attention++;
+    this.pageChanges.change();
+  }
+
+  /** Shows the calls of a stream of events. */
+  follow(origin: CallOrigin, events: EventStream): void {
+    events.keepProgress();
+    events.on((event) => this.calls.take(origin, event));
+  }
+
+  /** Returns the policy of the server's tools, such that its calls can be explained. */
+  observe(origin: CallOrigin, tools: ReloadableTools): RuntimePolicy {
+    return tools.observedBy((request, policy) => {
+      try {
+        this.calls.ask(origin, request, policy);
+      } catch {
+        // What watches a call must not affect it.
+      }
+    });
+  }
+
+  /** What the page shows of the server now. */
+  get server(): ServerView {
+    return { version: this.#version, startedAt: this.#startedAt, ...this.#state() };
+  }
+
+  /** Returns a token with which one browser can log in as the operator. */
+  issueToken(): string {
+    if (this.#operator === undefined)
+      throw new TypeError("the console has no operator: see its option 'operator'");
+    return this.logins.issue(this.#operator);
+  }
+}
+
+/** Milliseconds for which changes are collected before readers are woken. */
+const WAKE_DELAY_MS = 100;
 
 /** Wakes readers some time after a change, so that many changes wake them once. A change costs the same for any number of them. */
 class ChangeSignal {
@@ -67,14 +197,12 @@ class ChangeSignal {
     setTimeout(() => {
       this.#isScheduled = false;
       this.#readers.wake();
-    }, BEAT_MS).unref();
+    }, WAKE_DELAY_MS).unref();
   }
 }
 
 const MAX_WRONG = 20;
-
 const WINDOW_MS = 60_000;
-
 const MAX_ADDRESSES = 1_000;
 
 /** Counts the wrong tokens of each address, of the latest 1,000. */
@@ -96,134 +224,4 @@ class WrongTokens {
     const counted = this.#counts.get(address);
     return counted !== undefined && Date.now() - counted.since < WINDOW_MS ? counted : undefined;
   }
-}
-
-/** What the page shows of the server. */
-export interface ServerView {
-  /** That of Sandgate. */
-  readonly version: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  /** Absent while the server is paused, and if the policy has no revision. */
-  readonly policyRevision?: string;
-  readonly paused: boolean;
-  /** Whether calls are recorded. */
-  readonly journal: boolean;
-  /** How many there are. */
-  readonly tools: number;
-}
-
-/** What a console needs of its server. */
-export interface ConsoleParts extends SuggestionParts, CallFacts {
-  readonly state: () => ServerState;
-}
-
-/** What changes of a {@link ServerView}. */
-export type ServerState = Omit<ServerView, "version" | "startedAt">;
-
-/** The part of a server that its console needs. */
-export class Console {
-  readonly logins: Logins = new Logins();
-  readonly wrongTokens: WrongTokens = new WrongTokens();
-  readonly page: PageFiles;
-  readonly calls: CallRing;
-  readonly redaction: Redaction;
-  readonly suggestions: CallSuggestions;
-  /** Told of everything that the page shows as it happens. */
-  readonly beat: ChangeSignal = new ChangeSignal();
-  #attention = 0;
-  readonly #version: string;
-  readonly #startedAt = Date.now();
-  readonly #state: () => ServerState;
-  readonly #operator: Sender | undefined;
-
-  private constructor(page: PageFiles, version: string, operator: Sender | undefined, parts: ConsoleParts) {
-    this.page = page;
-    this.#version = version;
-    this.#operator = operator;
-    this.#state = parts.state;
-    this.redaction = parts.redaction;
-    this.suggestions = new CallSuggestions(parts);
-    this.calls = new CallRing(parts, () => this.beat.change());
-  }
-
-  /** @throws {TypeError} as a rejection, if the page cannot be read, or the operator is a caller. */
-  static async open({ page, operator }: ServedConsole, parts: ConsoleParts): Promise<Console> {
-    const { version } = JSON.parse(await readFile(new URL("package.json", PACKAGE_FOLDER), "utf8")) as {
-      version: string;
-    };
-    const files = page === undefined ? await PageFiles.readOwn() : await PageFiles.read(page);
-    return new Console(files, version, operator && operatorSender(operator), parts);
-  }
-
-  /** Counts the changes of the open confirmations. */
-  get attention(): number {
-    return this.#attention;
-  }
-
-  /** A confirmation was requested or resolved. */
-  attend(): void {
-    this.#attention++;
-    this.beat.change();
-  }
-
-  /** Shows the calls of a stream of events. */
-  follow(origin: CallOrigin, events: EventStream): void {
-    events.keepProgress();
-    events.on((event) => this.calls.take(origin, event));
-  }
-
-  /** Returns the policy of the server's tools, such that its calls can be explained. */
-  hear(origin: CallOrigin, tools: ReloadableTools): RuntimePolicy {
-    return tools.heardBy((request, policy) => {
-      try {
-        this.calls.ask(origin, request, policy);
-      } catch {
-        // What watches a call must not affect it.
-      }
-    });
-  }
-
-  /** What the page shows of the server now. */
-  get server(): ServerView {
-    return { version: this.#version, startedAt: this.#startedAt, ...this.#state() };
-  }
-
-  /** Returns a token with which one browser can log in as the operator. */
-  issueToken(): string {
-    if (this.#operator === undefined)
-      throw new TypeError("the console has no operator: see its option 'operator'");
-    return this.logins.issue(this.#operator);
-  }
-}
-
-/**
- * Opens the console of a server with these tools.
- *
- * @param options.journal Whether the server records its calls.
- * @param options.redaction That of the server. Default: one that hides common secrets.
- * @throws {TypeError} as a rejection: see {@link Console.open}.
- */
-export function openConsole(
-  options: ServedConsole,
-  tools: ReloadableTools,
-  { journal, redaction = new Redaction(), sessionOf }: OpenConsoleOptions,
-): Promise<Console> {
-  return Console.open(options, {
-    redaction,
-    tools: () => tools.registry.subjects,
-    sessionOf,
-    state: () => stateOf(tools, journal),
-    sideEffectsOf: (name) => tools.registry.find(name)?.tool.sideEffects,
-  });
-}
-
-function stateOf({ registry, policy, isPaused }: ReloadableTools, journal: boolean): ServerState {
-  const { revision } = policy;
-  return {
-    ...(revision !== undefined && { policyRevision: revision }),
-    paused: isPaused,
-    journal,
-    tools: registry.size,
-  };
 }

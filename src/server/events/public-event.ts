@@ -1,10 +1,10 @@
 import type { DispatchEvent } from "../../engine/call/events.ts";
-import type { InquiryEvent } from "../../sessions/confirmations/inquiry-broker.ts";
-import { callerInquiryView, inquiryView } from "../confirmation-views.ts";
+import type { ConfirmationEvent } from "../../sessions/confirmations/confirmation-broker.ts";
+import { callerConfirmationView, confirmationView } from "../confirmation-views.ts";
 
 /**
  * Returns what the clients of a session learn of an event: not what is for operators, such as stacks, paths and names of
- * rules. `undefined` for events that {@link publicInquiryEvent} tells instead.
+ * rules. `undefined` for events that {@link publicConfirmationEvent} tells instead.
  */
 export function publicEvent(event: DispatchEvent): object | undefined {
   const { type, callId, toolName, parent, at } = event;
@@ -57,9 +57,9 @@ export function callerEvent(event: DispatchEvent): object {
  *
  * @param isCaller Whether it is for the caller of the session.
  */
-export function publicInquiryEvent(event: InquiryEvent, isCaller: boolean): object {
+export function publicConfirmationEvent(event: ConfirmationEvent, isCaller: boolean): object {
   if (event.type === "requested") {
-    const view = isCaller ? callerInquiryView(event.inquiry) : inquiryView(event.inquiry);
+    const view = isCaller ? callerConfirmationView(event.inquiry) : confirmationView(event.inquiry);
     return { type: "tool.confirmation_requested", ...view };
   }
   const { id: requestId, sessionId, callId, turnId, parent, shown } = event.inquiry;

@@ -20,7 +20,7 @@ export interface AppBindings {
 /** The routes of sessions, with the exchange of the request at hand. */
 export type App = Hono<AppBindings>;
 
-/** The bytes of bodies that the server holds. */
+/** The bytes of bodies that the server buffers. */
 export interface BodyBudget {
   readonly maxBytes: number;
   readonly held: FairBudget;

@@ -4,7 +4,7 @@ import type { SessionStoreError } from "../../sessions/session-errors.ts";
 import type { Client, OwnedSession } from "../access/client.ts";
 import { accessTo, mayUse, type RouteAccess } from "../access/route-access.ts";
 
-/** The same for what does not exist and for what the client must not know about. */
+/** For what does not exist, and for what the client must not know about. */
 export function notFound(): RouteRefusal {
   return new RouteRefusal(404, "not_found", "there is nothing at this path, or it is not yours");
 }

@@ -80,7 +80,7 @@ export class McpRoutes {
     return this.server.fetch(routed, { principal });
   }
 
-  /** Says to clients that the tools were replaced. */
+  /** Notifies clients that the tools were replaced. */
   toolsChanged(): void {
     this.server.toolsChanged();
   }

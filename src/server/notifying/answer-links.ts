@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
 import type { Notify } from "./notify.ts";
 
 /** What a link answers: one inquiry, exactly as it was in the notification, in one person's name. */

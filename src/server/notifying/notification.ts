@@ -1,8 +1,8 @@
 import { render, textOf } from "../../rendering/render.ts";
-import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
 
 /** An inquiry, as those who are notified see it. */
-export interface NotifiedInquiry {
+export interface NotifiedConfirmation {
   readonly requestId: string;
   readonly sessionId: string;
   /** Absent if the session has none. */
@@ -17,7 +17,7 @@ export interface NotifiedInquiry {
 
 /** The inquiries of one notification. */
 export interface Notification {
-  readonly inquiries: readonly NotifiedInquiry[];
+  readonly inquiries: readonly NotifiedConfirmation[];
   /** Where all are listed. */
   readonly link?: string;
 }
@@ -36,7 +36,7 @@ export function summaryOf(inquiry: Inquiry): string {
 }
 
 /** What a person reads of an inquiry. Every text is escaped: it has no control characters and no line breaks. */
-export interface ReadInquiry {
+export interface ConfirmationText {
   /** Tool, class and session. */
   readonly line: string;
   readonly summary?: string;
@@ -47,7 +47,7 @@ export interface ReadInquiry {
 export interface ReadNotification {
   readonly title: string;
   /** At most 10. */
-  readonly inquiries: readonly ReadInquiry[];
+  readonly inquiries: readonly ConfirmationText[];
   /** What is said of the others; absent if there are none. */
   readonly more?: string;
   readonly link?: string;

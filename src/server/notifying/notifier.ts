@@ -1,12 +1,12 @@
 import { describeThrown } from "../../base/thrown.ts";
-import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
-import type { InquiryEvent } from "../../sessions/confirmations/inquiry-broker.ts";
+import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
+import type { ConfirmationEvent } from "../../sessions/confirmations/confirmation-broker.ts";
 import { type Channel, openChannel, pushChannel } from "./channel.ts";
-import { type NotifiedInquiry, summaryOf } from "./notification.ts";
+import { type NotifiedConfirmation, summaryOf } from "./notification.ts";
 import type { Notify } from "./notify.ts";
 import type { PushDevices } from "./web-push.ts";
 
-/** For how long inquiries are gathered for one notification. */
+/** Milliseconds for which confirmations are collected into one notification. */
 const GATHER_MS = 1_000;
 
 /** Options of {@link Notifier}. */
@@ -26,8 +26,8 @@ export interface NotifierOptions {
 }
 
 /**
- * Tells people, a program or a server of the inquiries that no attached approver sees: of those that open within a second,
- * or while others are sent, together. A failure changes nothing else.
+ * Notifies people, a program or a server of the confirmations that no attached approver sees. Those that open within a
+ * second, or while a notification is being sent, are sent together. A failure changes nothing else.
  */
 export class Notifier {
   readonly #notify: Notify;
@@ -37,7 +37,7 @@ export class Notifier {
   readonly #nameOf: NotifierOptions["nameOf"];
   readonly #isSeen: NotifierOptions["isSeen"];
   readonly #answerLink: NotifierOptions["answerLink"];
-  /** Open inquiries that nobody was notified of, by their ids: as many as can be open. */
+  /** Open confirmations that nobody was notified of, by their ids: as many as can be open. */
   readonly #waiting = new Map<string, Inquiry>();
   readonly #closing = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -54,7 +54,7 @@ export class Notifier {
   }
 
   /** Takes each event of an inquiry. */
-  take({ type, inquiry }: InquiryEvent): void {
+  take({ type, inquiry }: ConfirmationEvent): void {
     if (type === "resolved") this.#waiting.delete(inquiry.id);
     else if (!this.#closing.signal.aborted) {
       this.#waiting.set(inquiry.id, inquiry);
@@ -69,7 +69,7 @@ export class Notifier {
     this.#closing.abort();
   }
 
-  /** Sends what was gathered, and then what has been meanwhile. Never rejects. */
+  /** Sends what was collected, and then what was added meanwhile. Never rejects. */
   async #send(): Promise<void> {
     const unseen = [...this.#waiting.values()].filter(({ sessionId }) => !this.#isSeen(sessionId));
     this.#waiting.clear();
@@ -79,7 +79,7 @@ export class Notifier {
     this.#timer = isLeft ? setTimeout(() => void this.#send(), GATHER_MS) : undefined;
   }
 
-  /** Tells each person of what they may answer. */
+  /** Notifies each person of what they may answer. */
   async #tellDevices(inquiries: readonly Inquiry[]): Promise<void> {
     const { webPush } = this.#notify;
     const devices = this.#devices;
@@ -114,7 +114,7 @@ export class Notifier {
     }
   }
 
-  #notified(inquiry: Inquiry): NotifiedInquiry {
+  #notified(inquiry: Inquiry): NotifiedConfirmation {
     const { consoleUrl, summary = false } = this.#notify;
     const { id, sessionId, shown } = inquiry;
     const sessionName = this.#nameOf(sessionId);

@@ -100,10 +100,42 @@ export class PushDevices {
   }
 }
 
+function readDevices(file: string): readonly PushDevice[] {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    if (Array.isArray(value) && value.every(isDevice)) return value;
+    throw new TypeError("it has something else than subscriptions");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    const { message } = describeThrown(error);
+    throw new TypeError(`the file of notify.webPush.devices cannot be read: ${message}`, { cause: error });
+  }
+}
+
+function isDevice(value: Partial<PushDevice> | null): boolean {
+  return typeof value?.by === "string" && isPushSubscription(value);
+}
+
+async function writeDevices(file: string, devices: readonly PushDevice[]): Promise<void> {
+  const temporary = `${file}.${randomUUID()}.tmp`;
+  try {
+    {
+      await using handle = await open(temporary, "wx", 0o600);
+      await handle.writeFile(`${JSON.stringify(devices, null, 2)}\n`);
+      await handle.sync();
+    }
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
 /** The most bytes that are encrypted for a push service (RFC 8291, section 4). */
 export const MAX_PUSH_BYTES = 3_993;
 const CURVE = "prime256v1";
 const RECORD_BYTES = 4_096;
+
 /** For how long a push service keeps a message for a device that it cannot reach, and an authorization is valid. */
 const TTL_S = 300;
 const AUTHORIZATION_S = 12 * 3_600;
@@ -183,35 +215,4 @@ function signingKey(privateKey: string): { readonly key: KeyObject; readonly poi
   const part = (from: number, to: number): string => point.subarray(from, to).toString("base64url");
   const jwk = { kty: "EC", crv: "P-256", d: privateKey, x: part(1, 33), y: part(33, 65) };
   return { key: createPrivateKey({ key: jwk, format: "jwk" }), point };
-}
-
-function readDevices(file: string): readonly PushDevice[] {
-  try {
-    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    if (Array.isArray(value) && value.every(isDevice)) return value;
-    throw new TypeError("it has something else than subscriptions");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    const { message } = describeThrown(error);
-    throw new TypeError(`the file of notify.webPush.devices cannot be read: ${message}`, { cause: error });
-  }
-}
-
-function isDevice(value: Partial<PushDevice> | null): boolean {
-  return typeof value?.by === "string" && isPushSubscription(value);
-}
-
-async function writeDevices(file: string, devices: readonly PushDevice[]): Promise<void> {
-  const temporary = `${file}.${randomUUID()}.tmp`;
-  try {
-    {
-      await using handle = await open(temporary, "wx", 0o600);
-      await handle.writeFile(`${JSON.stringify(devices, null, 2)}\n`);
-      await handle.sync();
-    }
-    await rename(temporary, file);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
 }

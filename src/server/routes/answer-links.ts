@@ -1,4 +1,4 @@
-import { approverInquiryView, inSession } from "../confirmation-views.ts";
+import { approverConfirmationView, inSession } from "../confirmation-views.ts";
 import { ANSWER_LINK_PATH } from "../console/logins.ts";
 import type { App } from "../http/exchange.ts";
 import { isOwnOrigin } from "../http/origins.ts";
@@ -33,7 +33,7 @@ export function answerLinkRoutes(app: App, service: SessionService): void {
     if (decision === undefined) {
       const { toolName } = record.inquiry.shown;
       const tool = service.inspected.registry.find(toolName)?.tool;
-      const view = inSession(approverInquiryView(record, tool), session);
+      const view = inSession(approverConfirmationView(record, tool), session);
       return json({ ...view, choices: ["allow", "deny"], approver: by });
     }
     if (decision === "allow") service.refuseIfPaused();

@@ -104,12 +104,12 @@ async function* eventsOf({
   signal,
   unread,
 }: CallFeedOptions): AsyncGenerator<Uint8Array> {
-  const { calls, beat, redaction } = console;
+  const { calls, pageChanges, redaction } = console;
   let seen = calls.changes;
   let server = "";
   let attention = console.attention;
   while (!signal.aborted) {
-    const { version } = beat;
+    const { version } = pageChanges;
     const now = JSON.stringify({ type: "server", server: console.server });
     if (now !== server) yield write("server", now);
     server = now;
@@ -130,7 +130,7 @@ async function* eventsOf({
       } else lost = changed.length;
     }
     if (lost > 0) yield write("lost", JSON.stringify({ type: "lost", count: lost }));
-    if (await beat.wait(version, signal, KEEP_ALIVE_MS)) yield KEEP_ALIVE;
+    if (await pageChanges.wait(version, signal, KEEP_ALIVE_MS)) yield KEEP_ALIVE;
   }
 }
 

@@ -1,11 +1,11 @@
-import type { Inquiry, InquiryRecord } from "../../sessions/confirmations/inquiry.ts";
+import type { ConfirmationRecord, Inquiry } from "../../sessions/confirmations/confirmation.ts";
 import type { Session } from "../../sessions/session.ts";
 import {
-  approverInquiryView,
-  callerWholeInquiryView,
-  inquiryView,
+  approverConfirmationView,
+  callerWholeConfirmationView,
+  confirmationView,
   inSession,
-  wholeInquiryView,
+  wholeConfirmationView,
 } from "../confirmation-views.ts";
 import type { App, Exchange } from "../http/exchange.ts";
 import { conflict, gone, notFound, unprocessable } from "../http/refusals.ts";
@@ -22,16 +22,17 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     const seen: object[] = [];
     for (const inquiry of sessions.openInquiries()) {
       const session = sessions.get(inquiry.sessionId) ?? (await sessions.find(inquiry.sessionId));
-      if (session !== undefined && client.sees(session)) seen.push(inSession(inquiryView(inquiry), session));
+      if (session !== undefined && client.sees(session))
+        seen.push(inSession(confirmationView(inquiry), session));
     }
     return json({ confirmations: seen });
   });
 
   app.get(PATH, async ({ env, req, json }) => {
     const { session, record } = await find(service, env, req.param());
-    if (!env.client.inspects(session)) return json(callerWholeInquiryView(record));
+    if (!env.client.inspects(session)) return json(callerWholeConfirmationView(record));
     const tool = service.inspected.registry.find(record.inquiry.shown.toolName)?.tool;
-    const view = env.client.approves(session) ? approverInquiryView : wholeInquiryView;
+    const view = env.client.approves(session) ? approverConfirmationView : wholeConfirmationView;
     return json(inSession(view(record, tool), session));
   });
 
@@ -70,7 +71,7 @@ async function find(
   service: SessionService,
   { client }: Exchange,
   { id, turnId, requestId }: { readonly id: string; readonly turnId: string; readonly requestId: string },
-): Promise<{ readonly session: Session; readonly record: InquiryRecord }> {
+): Promise<{ readonly session: Session; readonly record: ConfirmationRecord }> {
   const session = service.session(client, id);
   const record = await service.sessions.inquiry(requestId);
   if (record === undefined || !isIn(record.inquiry, id, turnId)) throw notFound();

@@ -1,6 +1,6 @@
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { eventStream, lastEventNumber } from "../events/event-stream.ts";
-import { publicInquiryEvent } from "../events/public-event.ts";
+import { publicConfirmationEvent } from "../events/public-event.ts";
 import type { App, Exchange } from "../http/exchange.ts";
 import type { SessionService } from "../service.ts";
 
@@ -22,7 +22,7 @@ export function eventRoutes(app: App, service: SessionService): void {
     const open = service.sessions
       .openInquiries()
       .filter(({ sessionId }) => service.withAbove(sessionId).includes(session.id))
-      .map((inquiry) => publicInquiryEvent({ type: "requested", inquiry }, isCaller));
+      .map((inquiry) => publicConfirmationEvent({ type: "requested", inquiry }, isCaller));
     // How many events of another process are lost is not known.
     const lost = seen === -1 ? [{ type: "events.lost" }] : [];
     const room = service.stream(env);

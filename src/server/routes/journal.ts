@@ -19,38 +19,9 @@ import {
 import { callDetail, callView, reportView, shownName } from "../journal-views.ts";
 import type { Inspected, SessionService } from "../service.ts";
 
-/** How many requests read the journal at once, and how many of them are of one client. */
-const MAX_READS = 8;
-
-const MAX_OWN_READS = 2;
-
-/** Bounds how many requests read much at once. */
-export class Reads {
-  readonly #open = new FairBudget(MAX_READS, 1, MAX_OWN_READS);
-
-  /**
-   * Reads for a request.
-   *
-   * @param read Must end when the signal is aborted: the connection was closed, or the credential revoked.
-   * @throws {RouteRefusal} 429 as a rejection, if too many requests read.
-   */
-  async run<Result>(
-    { client: { name }, closed, revoked }: Pick<Exchange, "closed" | "revoked"> & { readonly client: Client },
-    read: (signal: AbortSignal) => Promise<Result>,
-  ): Promise<Result> {
-    if (!this.#open.take(name, 1)) throw overloaded("too many requests read the journal: retry later");
-    try {
-      return await read(AbortSignal.any([closed, revoked]));
-    } catch (error) {
-      throw revoked.aborted ? credentialRevoked() : error;
-    } finally {
-      this.#open.giveBack(name, 1);
-    }
-  }
-}
-
 /** The most calls of a page. */
 const MAX_CALLS = 500;
+
 /** Milliseconds after which a verification ends. */
 const MAX_VERIFICATION_MS = 600_000;
 const MAX_FILTER_CHARS = 2_048;
@@ -144,17 +115,6 @@ async function detail(
   return callDetail(call, redaction, value);
 }
 
-/** @throws {RouteRefusal} 404 if the server has no journal. */
-export function historyOf({ history }: Inspected): JournalHistory {
-  if (history === undefined) throw notFound();
-  return history;
-}
-
-/** Which calls a client may see: those that it would see in sessions. */
-export function visibleTo(client: Client): (principal: string | undefined) => boolean {
-  return (id) => client.inspects({ principal: id === undefined ? undefined : { id } });
-}
-
 /** @throws {RouteRefusal} 400. */
 function filtersIn(query: Readonly<Record<string, string>>): Partial<HistoryQuery> {
   const given = FILTERS.filter((name) => query[name] !== undefined);
@@ -199,6 +159,46 @@ function shownNames(redaction: Redaction): (name: string) => string {
     if (known.size < MAX_KNOWN_NAMES) known.set(name, shown);
     return shown;
   };
+}
+
+/** How many requests read the journal at once, and how many of them are of one client. */
+const MAX_READS = 8;
+const MAX_OWN_READS = 2;
+
+/** Bounds how many requests read much at once. */
+export class Reads {
+  readonly #open = new FairBudget(MAX_READS, 1, MAX_OWN_READS);
+
+  /**
+   * Reads for a request.
+   *
+   * @param read Must end when the signal is aborted: the connection was closed, or the credential revoked.
+   * @throws {RouteRefusal} 429 as a rejection, if too many requests read.
+   */
+  async run<Result>(
+    { client: { name }, closed, revoked }: Pick<Exchange, "closed" | "revoked"> & { readonly client: Client },
+    read: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    if (!this.#open.take(name, 1)) throw overloaded("too many requests read the journal: retry later");
+    try {
+      return await read(AbortSignal.any([closed, revoked]));
+    } catch (error) {
+      throw revoked.aborted ? credentialRevoked() : error;
+    } finally {
+      this.#open.giveBack(name, 1);
+    }
+  }
+}
+
+/** @throws {RouteRefusal} 404 if the server has no journal. */
+export function historyOf({ history }: Inspected): JournalHistory {
+  if (history === undefined) throw notFound();
+  return history;
+}
+
+/** Which calls a client may see: those that it would see in sessions. */
+export function visibleTo(client: Client): (principal: string | undefined) => boolean {
+  return (id) => client.inspects({ principal: id === undefined ? undefined : { id } });
 }
 
 /** @throws {RouteRefusal} 404. */

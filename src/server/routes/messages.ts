@@ -37,12 +37,12 @@ export function messageRoutes(app: App, service: SessionService): void {
     const ids = idsOf(message);
     const end = service.messages.begin(session.id);
     if (end === undefined) throw overloaded("too many messages of the session are under way");
-    let held: AdmittedMessage | undefined;
+    let admitted: AdmittedMessage | undefined;
     try {
-      held = hold(service, session, ids, env.bodyBytes);
+      admitted = admitMessage(service, session, ids, env.bodyBytes);
       const trace = readTraceHeaders(env.request.headers);
-      const { turn, accepted } = await accept(session, calls, ids, { ...message, trace }, held);
-      const ended = follow(service, turn, accepted, held).finally(end);
+      const { turn, accepted } = await accept(session, calls, ids, { ...message, trace }, admitted);
+      const ended = follow(service, turn, accepted, admitted).finally(end);
       // If a result cannot be stored, the turn reports it. Here it must not end the process.
       ended.catch(() => {});
       if (room === undefined) return json(ids, 202);
@@ -57,7 +57,7 @@ export function messageRoutes(app: App, service: SessionService): void {
       });
       return new Response(stream, { headers: EVENT_STREAM_HEADERS });
     } catch (error) {
-      held?.drop();
+      admitted?.drop();
       end();
       throw (await isClosed(service, session, error)) ? sessionClosed() : error;
     }
@@ -136,10 +136,10 @@ async function accept(
   calls: readonly ToolCall[],
   { turnId, messageId }: MessageIds,
   { userText, trace }: Pick<NewMessage, "userText"> & { readonly trace: TraceHeaders | undefined },
-  held: AdmittedMessage,
+  admitted: AdmittedMessage,
 ): Promise<{ readonly turn: Turn; readonly accepted: AcceptedMessage }> {
   const turn = await turnOf(session, turnId, userText);
-  held.cancelWith(() => void turn.cancel());
+  admitted.cancelWith(() => void turn.cancel());
   try {
     return { turn, accepted: await turn.accept(calls, { messageId, ...(trace && { trace }) }) };
   } catch (error) {
@@ -150,14 +150,14 @@ async function accept(
 }
 
 /** Takes in the bytes of a message. @throws {RouteRefusal} 409 or 429 if that is not possible. */
-function hold(
+function admitMessage(
   service: SessionService,
   session: Session,
   { turnId, messageId }: MessageIds,
   bytes: number,
 ): AdmittedMessage {
-  const held = service.kept.begin(placeOf(session, turnId), messageId, bytes);
-  switch (held) {
+  const admitted = service.retained.begin(placeOf(session, turnId), messageId, bytes);
+  switch (admitted) {
     case "full":
       throw conflict(
         "turn_full",
@@ -166,16 +166,16 @@ function hold(
     case "no-room":
       throw overloaded("the messages that have not ended take up all the room: retry later");
     default:
-      return held;
+      return admitted;
   }
 }
 
-/** Tells the end of a message to the clients of the session, whether or not the connection is still open. */
+/** Sends the end of a message to the clients of the session, even if the connection is closed. */
 async function follow(
   service: SessionService,
   turn: Turn,
   accepted: AcceptedMessage,
-  held: AdmittedMessage,
+  admitted: AdmittedMessage,
 ): Promise<FinalEvent> {
   let bytes = 0;
   try {
@@ -183,6 +183,6 @@ async function follow(
     bytes = ended.data.length;
     return ended;
   } finally {
-    held.end(bytes);
+    admitted.end(bytes);
   }
 }

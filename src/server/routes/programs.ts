@@ -1,5 +1,5 @@
 import type { WaitingCall } from "../../engine/call/suspension.ts";
-import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
 import type { App } from "../http/exchange.ts";
 import type { SessionService } from "../service.ts";
 

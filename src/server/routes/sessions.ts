@@ -38,7 +38,7 @@ class OpenSessions {
     const open = await this.#sessions.findAll();
     const earlier = open.filter((session) => this.#numberOf(session) < before && client.inspects(session));
     const shown = earlier.slice(-limit).reverse();
-    const inquiries = this.#countInquiries();
+    const inquiries = this.#countConfirmations();
     const last = shown.at(-1);
     return {
       sessions: shown.map((session) => viewOf(session, inquiries.get(session.id) ?? 0)),
@@ -56,7 +56,7 @@ class OpenSessions {
     return number;
   }
 
-  #countInquiries(): ReadonlyMap<string, number> {
+  #countConfirmations(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
     for (const { sessionId } of this.#sessions.openInquiries()) {
       counts.set(sessionId, (counts.get(sessionId) ?? 0) + 1);

@@ -12,29 +12,18 @@ import type { App } from "../http/exchange.ts";
 import { pageOf } from "../http/page.ts";
 import type { Inspected, SessionService } from "../service.ts";
 
-/** What a component imports and exports, one line each. */
-interface ShownComponent {
-  readonly imports: readonly string[];
-  readonly exports: readonly string[];
-  /** The number of further imports and exports. Absent if all are shown. */
-  readonly more?: number;
+/** The most tools of a page. */
+const MAX_TOOLS = 500;
+
+/** Describes the tools of the server to people. */
+export function toolRoutes(app: App, { inspected }: SessionService): void {
+  const list = new ToolList(inspected);
+
+  app.get("/v1/console/tools", async ({ env, req, json }) => {
+    const { limit } = pageOf(req.query(), MAX_TOOLS);
+    return json(await list.page(req.query("after"), limit, env.closed));
+  });
 }
-
-/** The most lines of imports, and of exports. */
-const MAX_LINES = 200;
-
-const MAX_LINE_CHARS = 500;
-
-/** Whether the definition of a tool is the one that was approved. */
-interface ShownPin {
-  /** `none` if nothing is pinned, `new` if no definition of the tool was approved. */
-  readonly state: "pinned" | "changed" | "new" | "none";
-  /** What changed: the approved value above the current one. With `changed`. */
-  readonly diff?: string;
-}
-
-/** The most characters of a difference. */
-const MAX_CHARS = 100_000;
 
 /** A page of the tools. */
 interface ToolPage {
@@ -45,9 +34,7 @@ interface ToolPage {
 
 /** The most characters of the tools of a page, unless one tool alone has more. */
 const MAX_PAGE_CHARS = 2_000_000;
-
 const MAX_DESCRIPTION_CHARS = 8_000;
-
 const MAX_SCHEMA_CHARS = 65_536;
 
 /** Lists the tools of a server with what people want to know about them. */
@@ -116,25 +103,23 @@ class ToolList {
   }
 }
 
-/** The most tools of a page. */
-const MAX_TOOLS = 500;
-
-/** Describes the tools of the server to people. */
-export function toolRoutes(app: App, { inspected }: SessionService): void {
-  const list = new ToolList(inspected);
-
-  app.get("/v1/console/tools", async ({ env, req, json }) => {
-    const { limit } = pageOf(req.query(), MAX_TOOLS);
-    return json(await list.page(req.query("after"), limit, env.closed));
-  });
-}
-
 function sourceOf({ remote, wasm }: Tool<never, never>): string {
   if (remote !== undefined && "mcp" in remote) {
     return `mcp:${textOf(render(String(remote.mcp.toJSON()["server"]), { chars: 256 }))}`;
   }
   return wasm === undefined ? "config" : "component";
 }
+
+/** Whether the definition of a tool is the one that was approved. */
+interface ShownPin {
+  /** `none` if nothing is pinned, `new` if no definition of the tool was approved. */
+  readonly state: "pinned" | "changed" | "new" | "none";
+  /** What changed: the approved value above the current one. With `changed`. */
+  readonly diff?: string;
+}
+
+/** The most characters of a difference. */
+const MAX_CHARS = 100_000;
 
 /** Compares the definition of a tool with the approved one. Neither is trusted. */
 function pinOf(
@@ -150,6 +135,18 @@ function pinOf(
   const { text } = showChanges([{ kind: "tools", name, change: "changed", values }]);
   return { state: "changed", diff: text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text };
 }
+
+/** What a component imports and exports, one line each. */
+interface ShownComponent {
+  readonly imports: readonly string[];
+  readonly exports: readonly string[];
+  /** The number of further imports and exports. Absent if all are shown. */
+  readonly more?: number;
+}
+
+/** The most lines of imports, and of exports. */
+const MAX_LINES = 200;
+const MAX_LINE_CHARS = 500;
 
 /** Inspects a component, which does not run. Returns `undefined` if there is none, or if it cannot be inspected. */
 async function showComponent(

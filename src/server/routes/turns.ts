@@ -18,7 +18,7 @@ export function turnRoutes(app: App, service: SessionService): void {
     const found = await find(service, env, req.param());
     const format = formatOf(req.query("format"));
     const { session } = found;
-    const turn = kept(found.turn);
+    const turn = remembered(found.turn);
     const after = req.query("after");
     const messages = await turn.messagesAfter(after);
     if (messages === undefined) throw notFound();
@@ -47,7 +47,7 @@ export function turnRoutes(app: App, service: SessionService): void {
 
   app.post("/v1/sessions/:id/turns/:turnId/cancel", async ({ env, req, json }) => {
     const { turn } = await find(service, env, req.param());
-    await kept(turn).cancel();
+    await remembered(turn).cancel();
     return json({ turnId: req.param("turnId") });
   });
 }
@@ -69,7 +69,7 @@ async function find(
 }
 
 /** @throws {RouteRefusal} 410 if the turn was forgotten. */
-function kept(turn: Turn | undefined): Turn {
+function remembered(turn: Turn | undefined): Turn {
   if (turn === undefined) throw forgotten();
   return turn;
 }

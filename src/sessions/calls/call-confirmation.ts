@@ -11,42 +11,18 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import { inputSummary } from "../../rendering/input-summary.ts";
 import { toLine } from "../../rendering/shown.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
-import type { CallChoice, Inquiry, Resolution, ShownCall } from "../confirmations/inquiry.ts";
+import type { CallChoice, Inquiry, Resolution, ShownCall } from "../confirmations/confirmation.ts";
 import type { MessageCore, SessionCore } from "./core.ts";
-import { askInquiry } from "./tool-question.ts";
-
-/** The call whose arguments a person wrote anew. */
-interface EditedCall {
-  readonly callId: string;
-  readonly turnId: string | undefined;
-  readonly toolName: string;
-}
+import { requestConfirmation } from "./tool-question.ts";
 
 /** Stands for what a tool could not say, so that the list does not seem complete. */
 const UNKNOWN = "(the tool could not say what it would change)";
 
-/** What {@link projectedChanges} needs of the session. */
-interface Place {
-  readonly redaction: Redaction;
-  readonly workspace: string | undefined;
-  readonly settings: { readonly context: { readonly embedder?: unknown } };
-}
-
-/** What a person is shown besides the request. */
-interface ShownCallOptions {
-  readonly redaction: Redaction;
-  /** What the tool says that it would change. Default: nothing. */
-  readonly projectedChanges?: readonly string[];
-}
-
 /** The most changes that are shown, and the most characters of each. */
 const MAX_CHANGES = 100;
-
 const MAX_CHANGE_LENGTH = 1_000;
-
 const ONCE: readonly CallChoice[] = Object.freeze(["allow", "deny"]);
 const REMEMBERED: readonly CallChoice[] = Object.freeze(["allow", "deny", "always"]);
-
 const NO_TRAITS: ToolTraits = Object.freeze({});
 
 /**
@@ -66,7 +42,7 @@ export async function askPerson(
   const { callId, digest, principal, parent, remember: accepts, tool } = request;
   const traits = session.registry.find(tool.name)?.tool ?? NO_TRAITS;
   let inquiry: Inquiry | undefined;
-  const resolution = await askInquiry(
+  const resolution = await requestConfirmation(
     { inquiries, origin: session.origin },
     {
       kind: traits.submitsPlan === true ? "plan" : "call",
@@ -146,6 +122,13 @@ async function remember(
   await session.approvalTable.remember({ id, by, at, scope, ...session.place });
 }
 
+/** What a person is shown besides the request. */
+interface ShownCallOptions {
+  readonly redaction: Redaction;
+  /** What the tool says that it would change. Default: nothing. */
+  readonly projectedChanges?: readonly string[];
+}
+
 /** Returns what a person is shown of a call, frozen. */
 export function shownCall(
   { tool, canonical, question, grant, rules }: ConfirmationRequest,
@@ -164,6 +147,13 @@ export function shownCall(
     grant,
     rules,
   });
+}
+
+/** What {@link projectedChanges} needs of the session. */
+interface Place {
+  readonly redaction: Redaction;
+  readonly workspace: string | undefined;
+  readonly settings: { readonly context: { readonly embedder?: unknown } };
 }
 
 /**
@@ -203,6 +193,13 @@ function projected(
   } catch {
     return undefined;
   }
+}
+
+/** The call whose arguments a person wrote anew. */
+interface EditedCall {
+  readonly callId: string;
+  readonly turnId: string | undefined;
+  readonly toolName: string;
 }
 
 /** Why a call could not run with the arguments that a person wrote; `undefined` if it could. */

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { cutOffRefusal } from "../../engine/dispatch-turn.ts";
 import { dispatchNow, refuseCall } from "../../engine/pipeline.ts";
-import type { InquiryRecord } from "../confirmations/inquiry.ts";
+import type { ConfirmationRecord } from "../confirmations/confirmation.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
 import { applyAnswer } from "./call-confirmation.ts";
 import type { MessageCore } from "./core.ts";
@@ -49,7 +49,7 @@ export class CallRun {
   }
 
   /** Starts a call about which an earlier process asked: the answer holds, whatever is decided on the call now. */
-  async #startAsked(asked: MaybePromise<readonly InquiryRecord[]>): Promise<Result> {
+  async #startAsked(asked: MaybePromise<readonly ConfirmationRecord[]>): Promise<Result> {
     try {
       for (const { inquiry, resolution } of await asked)
         await applyAnswer(this.#message.session, inquiry, resolution);

@@ -12,8 +12,8 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import type { StageChanges } from "../../sandboxes/contract/staged-changes.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { ApprovalPlace, Approvals } from "../approvals.ts";
-import type { InquiryRecord } from "../confirmations/inquiry.ts";
-import type { Asking, InquiryBroker } from "../confirmations/inquiry-broker.ts";
+import type { ConfirmationRecord } from "../confirmations/confirmation.ts";
+import type { ConfirmationBroker, Confirmer } from "../confirmations/confirmation-broker.ts";
 import type { CallGates, DurableRuntime } from "../durable-runtime.ts";
 import type { LedgerScope } from "../ledger/ledgers.ts";
 import type { ClassLevels } from "../levels.ts";
@@ -37,7 +37,7 @@ export interface SessionCore {
   readonly origin: AgentOrigin | undefined;
   /** Counts a message with calls. Returns why it is refused; `undefined` if it is not. */
   admitMessage(): Refusal | undefined;
-  /** Opens the files in which changes are held; `undefined` if the session cannot hold any. */
+  /** Opens the files in which changes are staged; `undefined` if the session cannot stage any. */
   readonly stageChanges: StageChanges | undefined;
   /** Set if the session works in a shadow: its calls get the shadow in place of the workspace. */
   readonly shadowPlace: ShadowPlace | undefined;
@@ -56,7 +56,7 @@ export interface SessionCore {
   readonly ledger: LedgerScope;
   /** `undefined` if there is no limit. */
   readonly quotas: Quotas | undefined;
-  readonly inquiries: InquiryBroker;
+  readonly inquiries: ConfirmationBroker;
   /** Runs the calls of the session; `undefined` if they run in this process. */
   readonly durable: DurableRuntime | undefined;
   /** Where calls are stored; `undefined` if they are not. */
@@ -122,8 +122,8 @@ export interface TurnCore {
   /** What the policy may depend on; `undefined` if it does not. */
   readonly history: CallHistory | undefined;
   readonly ledger: LedgerScope;
-  /** Says that a call was not entered in the ledger. */
-  miss(): void;
+  /** Records that a call was not entered in the ledger. */
+  markMissing(): void;
   begin(message: UnderWay): void;
   end(message: UnderWay): void;
 }
@@ -158,25 +158,25 @@ export interface MessageCore {
   readonly turn: TurnCore;
   readonly context: DispatchContext;
   /** Asks people about its calls. */
-  readonly inquiries: Asking;
+  readonly inquiries: Confirmer;
   /** Why none of its calls runs; `undefined` if they may run. */
   readonly refusal: Refusal | undefined;
   /** Enters a call that the policy is about to decide on. Returns what the policy may depend on. */
   historyOf(request: PolicyRequest): CallHistory | undefined;
-  /** The same for other arguments of a call that was entered. */
+  /** Like {@link historyOf}, for other arguments of a call that was entered. */
   historyOfEdit(callId: string): CallHistory | undefined;
-  /** Whether another process has the call, or one whose tool makes it, so that nothing that comes of it here counts. */
+  /** Whether another process runs the call, or the call whose tool makes it, so that its outcome here is ignored. */
   isLost(callId: string): boolean;
-  /** Returns what an earlier process asked about a call: see `Asking.earlier`. */
-  askedBefore(callId: string): MaybePromise<readonly InquiryRecord[]>;
+  /** Returns what an earlier process asked about a call: see `Confirmer.earlier`. */
+  askedBefore(callId: string): MaybePromise<readonly ConfirmationRecord[]>;
   /** Counts a call that the policy does not deny. Returns a promise only if the store needs time. */
   count(request: PolicyRequest, quotas: Quotas): Promise<void> | undefined;
   /** Identifies a call of the message, or one that its tool makes, whose arguments are `input`. */
   identityOf(callId: string, name: string, input: JsonValue): CallIdentity;
-  /** Has the changes of a call held: it does not run otherwise. */
-  holdCall(callId: string): void;
+  /** Requires that the changes of a call are staged: it does not run otherwise. */
+  stageCall(callId: string): void;
   /** Called when a call of the message has its result. */
   endCall(): void;
-  /** Keeps the result of a call. Returns a promise, which never rejects, only if there is something to wait for. */
+  /** Stores the result of a call. Returns a promise, which never rejects, only if there is something to wait for. */
   keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined;
 }

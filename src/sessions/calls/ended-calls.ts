@@ -16,7 +16,7 @@ import {
   userDeniedText,
 } from "../../engine/errors.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
-import type { Resolution } from "../confirmations/inquiry.ts";
+import type { Resolution } from "../confirmations/confirmation.ts";
 
 const STILL_RUNS: ExecutionReceipt = Object.freeze({ ...NOTHING_RAN, mayStillRun: true, ended: "unknown" });
 

@@ -45,6 +45,11 @@ export class RecordedCalls implements CallJournal {
   }
 }
 
+/** @throws {Error} unless the call is to be run now. */
+function checkClaim({ state }: Claim): void {
+  if (state !== "fresh") throw new Error(`the call cannot begin: it is in the state '${state}'`);
+}
+
 /**
  * Records no denial of a call that only waits when the process ends: it goes on in the next one, which records what becomes
  * of it. The end of a call that was suspended says so.
@@ -77,7 +82,7 @@ export class LeavingJournal implements CallJournal {
   }
 }
 
-/** Passes events on, except the end of a call that goes on in the next process. */
+/** Forwards events, except the end of a call that goes on in the next process. */
 export class LeavingEvents extends EventStream {
   readonly #events: EventStream;
   readonly #message: RestartableMessage;
@@ -141,6 +146,15 @@ export class GatedJournal implements CallJournal {
   }
 }
 
+/** Returns a stream that forwards the events of a call, until the call goes on in another process. */
+export function gatedEvents(events: EventStream, gates: CallGates): EventStream {
+  const own = new EventStream();
+  own.on((event) => {
+    if (!gates.isAbandoned) events.emit(event);
+  });
+  return own;
+}
+
 /** The most characters of a call's id in a name of it. */
 const MAX_ID = 256;
 
@@ -180,23 +194,9 @@ export class AgentJournal implements CallJournal {
   }
 }
 
-/** Returns a stream that passes events of an agent's calls on, with the call that runs it as their `parent`. */
+/** Returns a stream that forwards events of an agent's calls, with the call that runs it as their `parent`. */
 export function agentEvents(events: EventStream, parent: string): EventStream {
   const own = new EventStream();
   own.on((event) => events.emit({ parent, ...event }));
   return own;
-}
-
-/** Returns a stream that passes the events of a call on, until the call goes on in another process. */
-export function gatedEvents(events: EventStream, gates: CallGates): EventStream {
-  const own = new EventStream();
-  own.on((event) => {
-    if (!gates.isAbandoned) events.emit(event);
-  });
-  return own;
-}
-
-/** @throws {Error} unless the call is to be run now. */
-function checkClaim({ state }: Claim): void {
-  if (state !== "fresh") throw new Error(`the call cannot begin: it is in the state '${state}'`);
 }

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
-import type { DispatchContext, Holding } from "../../engine/call/context.ts";
+import type { ChangeStaging, DispatchContext } from "../../engine/call/context.ts";
 import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallJournal } from "../../engine/call/journal.ts";
@@ -13,8 +13,8 @@ import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { CallLedger } from "../../policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
-import type { CallKey, InquiryRecord } from "../confirmations/inquiry.ts";
-import type { Asking } from "../confirmations/inquiry-broker.ts";
+import type { CallKey, ConfirmationRecord } from "../confirmations/confirmation.ts";
+import type { Confirmer } from "../confirmations/confirmation-broker.ts";
 import type { CallGates } from "../durable-runtime.ts";
 import { LedgerJournal, MessageLedger } from "../ledger/message-ledger.ts";
 import { stagesChanges } from "../levels.ts";
@@ -62,7 +62,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   readonly calls: readonly CallRun[];
   readonly context: DispatchContext;
   readonly refusal: Refusal | undefined;
-  readonly inquiries: Asking;
+  readonly inquiries: Confirmer;
   /** Of the only call, if a durable runtime has it dispatched. */
   readonly #gates: CallGates | undefined;
   /** How many of the calls have no result yet. */
@@ -71,8 +71,8 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   readonly #ledger: MessageLedger | undefined;
   /** `undefined` if calls end with the process. */
   readonly #suspensions: MessageSuspensions | undefined;
-  /** The calls whose changes must be held; `undefined` if there is none. */
-  #held: Set<string> | undefined;
+  /** The calls whose changes must be staged; `undefined` if there are none. */
+  #staged: Set<string> | undefined;
 
   constructor(
     turn: TurnCore,
@@ -116,7 +116,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
       ask: (request, signal) => this.#ask(request, signal),
-      stageChanges: (callId) => this.#holdingOf(callId),
+      stageChanges: (callId) => this.#stagingOf(callId),
       journal: this.#journal(),
       events: this.#events(),
       tracer: tracer && trace ? continueTrace(tracer, trace) : tracer,
@@ -170,17 +170,17 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     for (const call of this.calls) call.abandon();
   }
 
-  holdCall(callId: string): void {
-    this.#held ??= new Set();
-    this.#held.add(callId);
+  stageCall(callId: string): void {
+    this.#staged ??= new Set();
+    this.#staged.add(callId);
   }
 
-  /** A call that was decided on while changes were held has its changes held, also if the mode has changed since. */
-  #holdingOf(callId: string): Holding | undefined {
+  /** The changes of a call that was decided on while changes were staged are staged, even if the mode has changed since. */
+  #stagingOf(callId: string): ChangeStaging | undefined {
     const { session } = this;
-    const isRequired = this.#held?.has(callId) === true;
-    const isHeld = isRequired || modesOf(session).some(({ base }) => stagesChanges(base));
-    return isHeld ? { open: session.stageChanges, isRequired } : undefined;
+    const isRequired = this.#staged?.has(callId) === true;
+    const isStaged = isRequired || modesOf(session).some(({ base }) => stagesChanges(base));
+    return isStaged ? { open: session.stageChanges, isRequired } : undefined;
   }
 
   suspendSlot(callId: string): () => Promise<void> {
@@ -189,7 +189,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     return async () => run?.resumeSlot();
   }
 
-  /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */
+  /** A call releases its slot while it waits for its answer. A nested call has no slot, and its caller keeps its own. */
   #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
     if (run === undefined) return askPerson(this, request, signal);
@@ -201,8 +201,8 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   }
 
   /**
-   * A call waits for the answer to its question without a place of the session. It keeps the one of its tool: other calls
-   * of a tool that allows one at a time would find it half done.
+   * A call releases the slot of the session while it waits for the answer to its question. It keeps the slot of its tool:
+   * other calls of a tool that allows one at a time would find it half done.
    */
   async #ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
@@ -225,9 +225,9 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
   historyOf(request: PolicyRequest): CallHistory | undefined {
     const { session, turn } = this;
     if (this.#ledger === undefined) {
-      turn.miss();
-      session.ledger.miss();
-      session.ledger.ledgers.miss();
+      turn.markMissing();
+      session.ledger.markMissing();
+      session.ledger.ledgers.markMissing();
       return turn.history;
     }
     return withLedger(turn.history, this.#ledger.begin(request));
@@ -237,7 +237,7 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     return withLedger(this.turn.history, this.#ledger?.without(callId));
   }
 
-  askedBefore(callId: string): MaybePromise<readonly InquiryRecord[]> {
+  askedBefore(callId: string): MaybePromise<readonly ConfirmationRecord[]> {
     return this.inquiries.earlier(this.#keyOf(callId));
   }
 
@@ -294,10 +294,10 @@ export class MessageRun implements MessageCore, RestartableMessage, UnderWay {
     return this.#suspensions?.hasLeft(callId) === true;
   }
 
-  /** Keeps the result of a call, if there is a store and the call does not go on after a restart. */
+  /** Stores the result of a call, if there is a store and the call does not go on after a restart. */
   keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
     const { store } = this.session;
-    // A durable runtime keeps it.
+    // A durable runtime stores it.
     if (this.#gates !== undefined) return undefined;
     const isLeft = isUndone(result) || this.hasLeft(received.id);
     if (store === undefined || (this.session.isSuspended && isLeft)) return undefined;

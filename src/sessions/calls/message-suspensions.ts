@@ -20,7 +20,7 @@ export class MessageSuspensions implements CallSuspensions {
   readonly #left = new Set<string>();
   /** The calls that are suspended now. */
   readonly #waiting = new Set<string>();
-  /** The calls that another process has. */
+  /** The calls that another process runs. */
   readonly #lost = new Set<string>();
   readonly #suspendSlot: (callId: string) => () => Promise<void>;
   readonly #mayGoOn: (() => Promise<void>) | undefined;
@@ -47,7 +47,7 @@ export class MessageSuspensions implements CallSuspensions {
     return this.#left.has(callId);
   }
 
-  /** Whether another process has a call, or one whose tool makes it, so that nothing that comes of it here counts. */
+  /** Whether another process runs a call, or the call whose tool makes it, so that its outcome here is ignored. */
   isLost(callId: string): boolean {
     return [...this.#lost].some((id) => `${callId}/`.startsWith(`${id}/`));
   }

@@ -15,11 +15,11 @@ import { isWithinOrigin, type OriginPattern, originOf, parseOrigin } from "../..
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
-import type { InquiryRecord } from "../confirmations/inquiry.ts";
+import type { ConfirmationRecord } from "../confirmations/confirmation.ts";
 import {
+  acceptsApprovals,
   awaitsPlan,
   type CallLevel,
-  hearsApprovals,
   isReading,
   type LevelBasis,
   levelOf,
@@ -74,7 +74,7 @@ export class SessionPolicy implements RuntimePolicy {
   /** An answer holds beyond its call even if the policy now denies the call, which a suspended program makes again. */
   async #checkAsked(
     request: PolicyRequest,
-    asked: MaybePromise<readonly InquiryRecord[]>,
+    asked: MaybePromise<readonly ConfirmationRecord[]>,
   ): Promise<PolicyDecision> {
     const records = await asked;
     const { session } = this.#message;
@@ -119,7 +119,7 @@ export class SessionPolicy implements RuntimePolicy {
       level === "prompt" || wasAsked ? this.#prompt(decision, request, bases, basis, wasAsked) : decision;
     // Also of a call that a person is asked about, who is not told that it takes effect at once.
     if (bases.some((each) => each.canHold && stagesChanges(each.mode))) {
-      this.#message.holdCall(request.callId);
+      this.#message.stageCall(request.callId);
     }
     return counted === undefined ? decide() : counted.then(decide);
   }
@@ -159,11 +159,11 @@ export class SessionPolicy implements RuntimePolicy {
     basis: LevelBasis,
     wasAsked: boolean,
   ): MaybePromise<PolicyDecision> {
-    const hears = bases.every((each) => levelOf(each) !== "prompt" || hearsApprovals(each));
-    const covered = hears && !wasAsked ? this.#isCovered(request) : false;
+    const remembers = bases.every((each) => levelOf(each) !== "prompt" || acceptsApprovals(each));
+    const covered = remembers && !wasAsked ? this.#isCovered(request) : false;
     const question = this.#questionOf(decision, request, basis);
     const decide = (isCovered: boolean): PolicyDecision =>
-      isCovered ? lift(decision) : raise(decision, question, hears);
+      isCovered ? lift(decision) : raise(decision, question, remembers);
     return covered instanceof Promise ? covered.then(decide) : decide(covered);
   }
 
@@ -248,13 +248,13 @@ function lift(decision: MayRun): PolicyDecision {
 }
 
 /** Has a person asked about a call. */
-function raise(decision: MayRun, question: string, hears: boolean): AskDecision {
+function raise(decision: MayRun, question: string, remembers: boolean): AskDecision {
   const { grant, rules, sandboxes } = decision;
   return ask(question, {
     ...(grant && { grant }),
     ...(rules && { rules }),
     ...(sandboxes && { sandboxes }),
-    ...(hears && { remember: "session" }),
+    ...(remembers && { remember: "session" }),
     ...(decision.decision === "allow" && { policyDecision: "allow" }),
   });
 }

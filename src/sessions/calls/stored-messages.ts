@@ -11,27 +11,15 @@ import type { TurnCore } from "./core.ts";
 import { cancelledExecution } from "./ended-calls.ts";
 import { type MessageCall, storedCalls } from "./message-calls.ts";
 
-/** How a message runs. */
-interface DurableRunOptions {
-  /** Called when the message is stored, or known to be stored. */
-  readonly onKept?: (() => void) | undefined;
-  /** The trace that its calls belong to. Default: each begins one of its own. */
-  readonly trace?: TraceHeaders | undefined;
-  /** Whether it does not wait for the messages that came before. Default: it does. */
-  readonly isAlone?: boolean;
-  /** Whether it is refused if its turn was forgotten. Default: the turn begins again. */
-  readonly refusesForgotten?: boolean;
+/** Thrown if a turn has a message of this id with other calls. */
+export class MessageConflictError extends SandgateError {
+  override readonly name = "MessageConflictError";
+  override readonly code = "message_conflict";
 }
 
 /** Thrown if a message was refused since its turn was forgotten. */
 export class ForgottenTurnError extends Error {
   override readonly name = "ForgottenTurnError";
-}
-
-/** Thrown if a turn has a message of this id with other calls. */
-export class MessageConflictError extends SandgateError {
-  override readonly name = "MessageConflictError";
-  override readonly code = "message_conflict";
 }
 
 /** A message of a turn, with the results of its calls. */
@@ -50,6 +38,7 @@ interface MessageTurn {
 }
 
 type Result = ToolExecution | null;
+
 type Results = Result[];
 
 /** The messages of one turn in the store: each is dispatched once. */
@@ -111,20 +100,20 @@ export class StoredMessages {
   /**
    * Runs a message, unless it ran before: then the results are those of the first time.
    *
-   * @param onKept Called when the message is stored, or known to be stored.
+   * @param onPersisted Called when the message is stored, or known to be stored.
    * @throws {MessageConflictError} if the message had other calls the first time, or its results were not stored.
    */
   async once(
     id: string,
     calls: readonly MessageCall[],
     run: () => Promise<Results>,
-    onKept?: () => void,
+    onPersisted?: () => void,
   ): Promise<Results> {
     const before = this.#underWay(id);
     if (this.#store === undefined) {
       if (this.#dispatched.has(id)) throw dispatchedBefore(id);
       this.#dispatched.add(id);
-      onKept?.();
+      onPersisted?.();
       return this.#track(id, run());
     }
     // In the map before the store answers: the same message could come twice at once.
@@ -134,7 +123,7 @@ export class StoredMessages {
     try {
       const known = await this.#add(id, calls);
       if (known !== undefined && textOf(known.calls) !== textOf(storedCalls(calls))) throw conflict(id);
-      onKept?.();
+      onPersisted?.();
       const other = known === undefined ? undefined : this.#underWay(id);
       if (other !== undefined && other !== promise) return await other;
       // The one before could not be stored if this one is new.
@@ -223,6 +212,18 @@ function conflict(id: string): MessageConflictError {
   return new MessageConflictError(`the turn has another message with the id '${id}'`);
 }
 
+/** How a message runs. */
+interface DurableRunOptions {
+  /** Called when the message is stored, or known to be stored. */
+  readonly onPersisted?: (() => void) | undefined;
+  /** The trace that its calls belong to. Default: each begins one of its own. */
+  readonly trace?: TraceHeaders | undefined;
+  /** Whether it does not wait for the messages that came before. Default: it does. */
+  readonly isAlone?: boolean;
+  /** Whether it is refused if its turn was forgotten. Default: the turn begins again. */
+  readonly refusesForgotten?: boolean;
+}
+
 /**
  * Has a durable runtime run a message, once.
  *
@@ -235,7 +236,7 @@ export async function runDurably(
   { id: turnId, userText, session, unattended }: TurnCore,
   messageId: string,
   calls: readonly MessageCall[],
-  { onKept, trace, isAlone = false, refusesForgotten = false }: DurableRunOptions = {},
+  { onPersisted, trace, isAlone = false, refusesForgotten = false }: DurableRunOptions = {},
 ): Promise<(ToolExecution | null)[]> {
   const message: DurableMessage = {
     sessionId: session.id,
@@ -258,7 +259,7 @@ export async function runDurably(
   ) {
     throw new MessageConflictError(`the turn has another message with the id '${messageId}'`);
   }
-  onKept?.();
+  onPersisted?.();
   const place = { ...message, receivedAt: (known ?? message).receivedAt };
   const results = (await runtime.results(place)) ?? (await storedResults(runtime, message));
   const byId = new Map(message.calls.map(({ id }, index) => [id, results[index]]));

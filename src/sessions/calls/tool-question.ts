@@ -1,9 +1,14 @@
 import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { textSummary } from "../../rendering/text-summary.ts";
-import type { NewInquiry, QuestionChoice, Resolution, ShownQuestion } from "../confirmations/inquiry.ts";
-import type { Asking } from "../confirmations/inquiry-broker.ts";
-import type { AskOptions } from "../confirmations/open-inquiry.ts";
+import type {
+  NewConfirmation,
+  QuestionChoice,
+  Resolution,
+  ShownQuestion,
+} from "../confirmations/confirmation.ts";
+import type { Confirmer } from "../confirmations/confirmation-broker.ts";
+import type { AskOptions } from "../confirmations/open-confirmations.ts";
 import type { MessageCore, SessionCore } from "./core.ts";
 import { parentName } from "./message-journals.ts";
 
@@ -21,7 +26,7 @@ export async function askQuestion(
   if (turn.unattended) return { decision: "nobody" };
   const { redaction } = session;
   const { callId, digest, principal, parent, timeoutMs = inquiries.timeoutMs } = request;
-  const resolution = await askInquiry(
+  const resolution = await requestConfirmation(
     { inquiries, origin: session.origin },
     {
       kind: "question",
@@ -76,9 +81,9 @@ function shownQuestion(
  *
  * @returns as `Inquiries.ask` does.
  */
-export async function askInquiry(
-  { inquiries, origin }: Pick<SessionCore, "origin"> & { readonly inquiries: Asking },
-  question: NewInquiry,
+export async function requestConfirmation(
+  { inquiries, origin }: Pick<SessionCore, "origin"> & { readonly inquiries: Confirmer },
+  question: NewConfirmation,
   options: AskOptions,
 ): Promise<Resolution | "nobody"> {
   if (origin === undefined) return inquiries.ask(question, options);

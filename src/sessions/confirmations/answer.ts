@@ -8,14 +8,8 @@ import { checkOptions } from "../../policy/rule/rule-options.ts";
 import { answerProblem, copyAnswer } from "../../tool/questions/check-question.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import type { ApprovalScope } from "../approvals.ts";
-import type { CallInquiry, Choice, Inquiry, QuestionInquiry, Resolution } from "./inquiry.ts";
-import type { CheckArguments, OpenInquiry } from "./open-inquiry.ts";
-
-/** The longest time for which an approval can hold: a year, in ms. */
-const MAX_DURATION_MS = 366 * 24 * 3_600_000;
-
-/** An answer that can be accepted, copied; or why it cannot. */
-type Checked = { readonly answer: InquiryAnswer } | { readonly problem: string };
+import type { CallInquiry, Choice, Inquiry, QuestionInquiry, Resolution } from "./confirmation.ts";
+import type { CheckArguments, OpenConfirmation } from "./open-confirmations.ts";
 
 /** A person's answer to an inquiry. */
 export interface InquiryAnswer {
@@ -95,9 +89,12 @@ function equalOptional(one: JsonValue | undefined, other: JsonValue | undefined)
   return one === undefined || other === undefined ? one === other : equalJson(one, other);
 }
 
+/** An answer that can be accepted, copied; or why it cannot. */
+type Checked = { readonly answer: InquiryAnswer } | { readonly problem: string };
+
 /** Checks that an inquiry accepts the decision of an answer, and what the answer adds to it. */
 export function checkAnswer(
-  { inquiry, checkArguments }: OpenInquiry,
+  { inquiry, checkArguments }: OpenConfirmation,
   given: InquiryAnswer,
 ): Checked | Promise<Checked> {
   const choices: readonly string[] = inquiry.choices;
@@ -166,6 +163,9 @@ async function checkDecision(
   const problem = await checkArguments(answer.arguments as NonNullable<typeof answer.arguments>);
   return problem === undefined ? { answer } : { problem };
 }
+
+/** The longest time for which an approval can hold: a year, in ms. */
+const MAX_DURATION_MS = 366 * 24 * 3_600_000;
 
 /**
  * Checks the scope of an approval, of which nothing is known, and returns a deeply frozen copy.

@@ -2,7 +2,7 @@ import type { DispatchContext } from "../../engine/call/context.ts";
 import type { DispatchEventBase, DispatchEventBody } from "../../engine/call/events.ts";
 import { redactEvent } from "../../engine/reporting/redacted.ts";
 import type { Principal } from "../../policy/principal.ts";
-import type { InquiryEvent, InquiryListener } from "./inquiry-broker.ts";
+import type { ConfirmationEvent, InquiryListener } from "./confirmation-broker.ts";
 
 /**
  * Returns a listener that emits what happens to inquiries into the stream of the calls' events.
@@ -30,7 +30,7 @@ export function emitInto(
   };
 }
 
-function bodyOf(event: InquiryEvent): DispatchEventBody {
+function bodyOf(event: ConfirmationEvent): DispatchEventBody {
   const { inquiry } = event;
   const { id: requestId, turnId, digest, expiresAt } = inquiry;
   if (event.type === "resolved") {

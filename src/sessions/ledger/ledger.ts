@@ -3,52 +3,6 @@ import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { amountOf } from "../../policy/history/amount.ts";
 import { type LedgerQuery, type LedgerTally, MAX_AMOUNT_POINTER } from "../../policy/history/call-ledger.ts";
 
-/** How many numbers of a call are stored, and how many values are looked at to find them. */
-const MAX_NUMBERS = 16;
-
-const MAX_VALUES = 256;
-
-const NONE: ReadonlyMap<string, number> = new Map();
-
-/** Entries in the order in which they were added, each at a place that never changes. The first can be dropped. */
-export class EntryQueue<Entry extends object> {
-  #entries: Entry[] = [];
-  /** The place of the first element of the array. */
-  #offset = 0;
-  /** The place of the first entry. */
-  #first = 0;
-
-  get first(): number {
-    return this.#first;
-  }
-
-  /** The place of the next entry to be added. */
-  get end(): number {
-    return this.#offset + this.#entries.length;
-  }
-
-  get size(): number {
-    return this.end - this.#first;
-  }
-
-  /** Returns the entry at a place from `first` to before `end`. */
-  at(place: number): Entry {
-    return this.#entries[place - this.#offset] as Entry;
-  }
-
-  push(entry: Entry): void {
-    this.#entries.push(entry);
-  }
-
-  dropFirst(): void {
-    this.#first++;
-    // Each entry is moved at most once for each that was dropped.
-    if (this.#first - this.#offset < this.#entries.length / 2) return;
-    this.#entries = this.#entries.slice(this.#first - this.#offset);
-    this.#offset = this.#first;
-  }
-}
-
 /** A call, as ledgers know it. It counts from the moment in which the policy is asked about it. */
 export interface Entry {
   readonly turnId: string;
@@ -63,7 +17,7 @@ export interface Entry {
   endedAt: number | undefined;
 }
 
-/** An entry, with what it takes to keep it in a store. */
+/** An entry, with what it takes to store it. */
 export interface StoredEntry extends Entry {
   readonly id: string;
   readonly sessionId: string;
@@ -71,6 +25,101 @@ export interface StoredEntry extends Entry {
   readonly principal: string | undefined;
   /** Whether the store has it. */
   isKept: boolean;
+}
+
+/** The most queries of which a ledger keeps the results. A policy asks far fewer; one that was forgotten is counted anew. */
+const MAX_QUERIES = 1_000;
+
+/**
+ * The calls of a turn, of a session or of a principal. Calls that are under way count in every window, and from their end
+ * on they count in those that reach back to it. At most so many that have ended are stored; the oldest are forgotten, and
+ * windows that reach back to them are incomplete.
+ */
+export class Ledger {
+  readonly #maxEntries: number;
+  readonly #underWay = new Set<Entry>();
+  readonly #ended = new EntryQueue<Entry>();
+  readonly #windows = new Map<string, Window>();
+  /** The time up to which entries may be missing; `undefined` if none is. */
+  #missingUntil: number | undefined;
+
+  /** @param missingUntil The time up to which entries may be missing. Default: none is. */
+  constructor(maxEntries: number, missingUntil?: number) {
+    this.#maxEntries = maxEntries;
+    this.#missingUntil = missingUntil;
+  }
+
+  get isEmpty(): boolean {
+    return this.#underWay.size === 0 && this.#ended.size === 0;
+  }
+
+  get missingUntil(): number | undefined {
+    return this.#missingUntil;
+  }
+
+  /** Records that entries may be missing up to a time. */
+  markMissingUntil(time: number): void {
+    this.#missingUntil = Math.max(time, this.#missingUntil ?? time);
+  }
+
+  begin(entry: Entry): void {
+    this.#underWay.add(entry);
+    for (const window of this.#windows.values()) window.add(entry);
+  }
+
+  /** Takes away a call that is under way, because it did not take effect, or before it changes. */
+  remove(entry: Entry): void {
+    if (!this.#underWay.delete(entry)) return;
+    for (const window of this.#windows.values()) window.remove(entry);
+  }
+
+  /** Adds a call that has ended, not before any other. */
+  add(entry: Entry): void {
+    this.#ended.push(entry);
+    if (this.#ended.size > this.#maxEntries) this.#dropFirst();
+  }
+
+  /** Forgets the oldest call if it is this one. */
+  drop(entry: Entry): void {
+    if (this.#ended.size > 0 && this.#ended.at(this.#ended.first) === entry) this.#dropFirst();
+  }
+
+  #dropFirst(): void {
+    const { first } = this.#ended;
+    const entry = this.#ended.at(first);
+    for (const window of this.#windows.values()) window.drop(entry, first);
+    this.#ended.dropFirst();
+    this.markMissingUntil(entry.endedAt as number);
+  }
+
+  /** Returns a ledger that has only some of the calls which have ended. */
+  select(matches: (entry: Entry) => boolean): Ledger {
+    const selected = new Ledger(this.#maxEntries, this.#missingUntil);
+    for (let place = this.#ended.first; place < this.#ended.end; place++) {
+      const entry = this.#ended.at(place);
+      if (matches(entry)) selected.#ended.push(entry);
+    }
+    return selected;
+  }
+
+  /** @param own The call that is decided on, which does not count; `undefined` if it is not in the ledger. */
+  tally(query: LedgerQuery, now: number, own: Entry | undefined): LedgerTally {
+    let window = this.#windows.get(query.key);
+    window ??= this.#open(query);
+    const start = now - query.withinMs;
+    window.moveTo(start, this.#ended);
+    const isComplete = this.#missingUntil === undefined || start >= this.#missingUntil;
+    return window.tally(own !== undefined && this.#underWay.has(own) ? own : undefined, isComplete);
+  }
+
+  #open(query: LedgerQuery): Window {
+    const [oldest] = this.#windows.keys();
+    if (oldest !== undefined && this.#windows.size >= MAX_QUERIES) this.#windows.delete(oldest);
+    const window = new Window(query, this.#ended.first);
+    for (const entry of this.#underWay) window.add(entry);
+    this.#windows.set(query.key, window);
+    return window;
+  }
 }
 
 /**
@@ -141,100 +190,49 @@ class Window {
   }
 }
 
-/** The most queries of which a ledger keeps the results. A policy asks far fewer; one that was forgotten is counted anew. */
-const MAX_QUERIES = 1_000;
+/** Entries in the order in which they were added, each at a place that never changes. The first can be dropped. */
+export class EntryQueue<Entry extends object> {
+  #entries: Entry[] = [];
+  /** The place of the first element of the array. */
+  #offset = 0;
+  /** The place of the first entry. */
+  #first = 0;
 
-/**
- * The calls of a turn, of a session or of a principal. Calls that are under way count in every window, and from their end
- * on they count in those that reach back to it. At most so many that have ended are stored; the oldest are forgotten, and
- * windows that reach back to them are incomplete.
- */
-export class Ledger {
-  readonly #maxEntries: number;
-  readonly #underWay = new Set<Entry>();
-  readonly #ended = new EntryQueue<Entry>();
-  readonly #windows = new Map<string, Window>();
-  /** The time up to which entries may be missing; `undefined` if none is. */
-  #missingUntil: number | undefined;
-
-  /** @param missingUntil The time up to which entries may be missing. Default: none is. */
-  constructor(maxEntries: number, missingUntil?: number) {
-    this.#maxEntries = maxEntries;
-    this.#missingUntil = missingUntil;
+  get first(): number {
+    return this.#first;
   }
 
-  get isEmpty(): boolean {
-    return this.#underWay.size === 0 && this.#ended.size === 0;
+  /** The place of the next entry to be added. */
+  get end(): number {
+    return this.#offset + this.#entries.length;
   }
 
-  get missingUntil(): number | undefined {
-    return this.#missingUntil;
+  get size(): number {
+    return this.end - this.#first;
   }
 
-  /** Says that entries may be missing up to a time. */
-  missUntil(time: number): void {
-    this.#missingUntil = Math.max(time, this.#missingUntil ?? time);
+  /** Returns the entry at a place from `first` to before `end`. */
+  at(place: number): Entry {
+    return this.#entries[place - this.#offset] as Entry;
   }
 
-  begin(entry: Entry): void {
-    this.#underWay.add(entry);
-    for (const window of this.#windows.values()) window.add(entry);
+  push(entry: Entry): void {
+    this.#entries.push(entry);
   }
 
-  /** Takes away a call that is under way, because it did not take effect, or before it changes. */
-  remove(entry: Entry): void {
-    if (!this.#underWay.delete(entry)) return;
-    for (const window of this.#windows.values()) window.remove(entry);
-  }
-
-  /** Adds a call that has ended, not before any other. */
-  add(entry: Entry): void {
-    this.#ended.push(entry);
-    if (this.#ended.size > this.#maxEntries) this.#dropFirst();
-  }
-
-  /** Forgets the oldest call if it is this one. */
-  drop(entry: Entry): void {
-    if (this.#ended.size > 0 && this.#ended.at(this.#ended.first) === entry) this.#dropFirst();
-  }
-
-  #dropFirst(): void {
-    const { first } = this.#ended;
-    const entry = this.#ended.at(first);
-    for (const window of this.#windows.values()) window.drop(entry, first);
-    this.#ended.dropFirst();
-    this.missUntil(entry.endedAt as number);
-  }
-
-  /** Returns a ledger that has only some of the calls which have ended. */
-  select(matches: (entry: Entry) => boolean): Ledger {
-    const selected = new Ledger(this.#maxEntries, this.#missingUntil);
-    for (let place = this.#ended.first; place < this.#ended.end; place++) {
-      const entry = this.#ended.at(place);
-      if (matches(entry)) selected.#ended.push(entry);
-    }
-    return selected;
-  }
-
-  /** @param own The call that is decided on, which does not count; `undefined` if it is not in the ledger. */
-  tally(query: LedgerQuery, now: number, own: Entry | undefined): LedgerTally {
-    let window = this.#windows.get(query.key);
-    window ??= this.#open(query);
-    const start = now - query.withinMs;
-    window.moveTo(start, this.#ended);
-    const isComplete = this.#missingUntil === undefined || start >= this.#missingUntil;
-    return window.tally(own !== undefined && this.#underWay.has(own) ? own : undefined, isComplete);
-  }
-
-  #open(query: LedgerQuery): Window {
-    const [oldest] = this.#windows.keys();
-    if (oldest !== undefined && this.#windows.size >= MAX_QUERIES) this.#windows.delete(oldest);
-    const window = new Window(query, this.#ended.first);
-    for (const entry of this.#underWay) window.add(entry);
-    this.#windows.set(query.key, window);
-    return window;
+  dropFirst(): void {
+    this.#first++;
+    // Each entry is moved at most once for each that was dropped.
+    if (this.#first - this.#offset < this.#entries.length / 2) return;
+    this.#entries = this.#entries.slice(this.#first - this.#offset);
+    this.#offset = this.#first;
   }
 }
+
+/** How many numbers of a call are stored, and how many values are looked at to find them. */
+const MAX_NUMBERS = 16;
+const MAX_VALUES = 256;
+const NONE: ReadonlyMap<string, number> = new Map();
 
 /**
  * Returns the numbers among the arguments of a call by their pointers (RFC 6901), those closest to the root first. What

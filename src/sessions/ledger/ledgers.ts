@@ -5,76 +5,17 @@ import { newId } from "../ids.ts";
 import { EntryQueue, Ledger, numbersOf, type StoredEntry } from "./ledger.ts";
 import type { LedgerRecord, LedgerState, LedgerTable } from "./ledger-table.ts";
 
-/** The ledger of a turn or a session, which is made when a policy first needs it. */
-export class LedgerScope {
-  /** Those of all sessions. */
-  readonly ledgers: Ledgers;
-  #ledger: Ledger | undefined;
-  readonly #open: (() => Ledger) | undefined;
-  #isMissing = false;
-
-  /** @param open Returns a ledger with earlier calls. Default: there were none. */
-  constructor(ledgers: Ledgers, open?: () => Ledger) {
-    this.ledgers = ledgers;
-    this.#open = open;
-  }
-
-  /** Says that a call was not entered, because no policy used the history. */
-  miss(): void {
-    this.#isMissing = true;
-  }
-
-  get ledger(): Ledger {
-    this.#ledger ??= this.#open?.() ?? new Ledger(this.ledgers.maxEntries);
-    if (this.#isMissing) this.#ledger.missUntil(this.ledgers.now());
-    this.#isMissing = false;
-    return this.#ledger;
-  }
-}
-
-/**
- * The entries in a store. What is written after a call has run can fail: the process is warned, and the call counts in the
- * next process as if it was under way when this one ended.
- */
-class StoredEntries {
-  readonly #table: LedgerTable | undefined;
-
-  /** @param table `undefined` if calls are not stored. */
-  constructor(table: LedgerTable | undefined) {
-    this.#table = table;
-  }
-
-  /** Adds a call that is about to run. Returns a promise only if there is something to wait for. */
-  add(entry: StoredEntry): Promise<void> | undefined {
-    if (this.#table === undefined) return undefined;
-    entry.isKept = true;
-    const added = this.#table.putEntry(recordOf(entry));
-    return added instanceof Promise ? added : undefined;
-  }
-
-  end(entry: StoredEntry): void {
-    if (entry.isKept) this.#write((table) => table.putEntry(recordOf(entry)));
-  }
-
-  remove({ id, isKept }: StoredEntry): void {
-    if (isKept) this.#write((table) => table.removeEntry(id));
-  }
-
-  drop({ id, endedAt = 0 }: StoredEntry): void {
-    this.#write((table) => table.dropEntry(id, endedAt));
-  }
-
-  reset(missingUntil: number | undefined): void {
-    this.#write((table) => table.resetLedger(missingUntil));
-  }
-
-  #write(write: (table: LedgerTable) => unknown): void {
-    if (this.#table !== undefined) void attempt(write, this.#table);
-  }
-}
-
 /** How many entries all ledgers have at most, as a multiple of those of one. */
 const SHARE = 10;
+
+/** Options of {@link Ledgers}. */
+export interface LedgersOptions {
+  /** The most entries of a ledger. All ledgers have ten times as many at most. */
+  readonly maxEntries: number;
+  readonly clock: SteadyClock;
+  /** Stores calls beyond the end of this process. Default: they are not stored. */
+  readonly table?: LedgerTable | undefined;
+}
 
 /** Where a call is made. */
 export interface CallPlace extends Pick<StoredEntry, "sessionId" | "turnId" | "principal"> {
@@ -90,15 +31,6 @@ export interface RestoredSession {
   /** In milliseconds since the epoch. */
   readonly openedAt: number;
   readonly ledger: Ledger;
-}
-
-/** Options of {@link Ledgers}. */
-export interface LedgersOptions {
-  /** The most entries of a ledger. All ledgers have ten times as many at most. */
-  readonly maxEntries: number;
-  readonly clock: SteadyClock;
-  /** Keeps calls beyond the end of this process. Default: they are not stored. */
-  readonly table?: LedgerTable | undefined;
 }
 
 /** The ledgers of all sessions. Those of principals are here; turns and sessions have their own. */
@@ -126,17 +58,17 @@ export class Ledgers {
     return this.#clock.now();
   }
 
-  /** Says that a call was not entered, because no policy used the history. */
-  miss(): void {
+  /** Records that a call was not entered, because no policy used the history. */
+  markMissing(): void {
     if (this.#isMissing) return;
     this.#isMissing = true;
     this.#kept.reset(undefined);
   }
 
-  /** Says that other processes run calls, too, of which nothing is entered here. */
+  /** Records that other processes run calls, too, which are not entered here. */
   share(): void {
     this.#isShared = true;
-    this.miss();
+    this.markMissing();
   }
 
   /** Whether other processes run calls, too. */
@@ -159,7 +91,7 @@ export class Ledgers {
     this.#isMissing = false;
     const time = this.now();
     this.#missingUntil = time;
-    for (const ledger of this.#principals.values()) ledger.missUntil(time);
+    for (const ledger of this.#principals.values()) ledger.markMissingUntil(time);
     this.#kept.reset(time);
   }
 
@@ -244,7 +176,7 @@ export class Ledgers {
     else if (missingUntil > 0) this.#missingUntil = missingUntil;
     const until = this.#missingUntil;
     for (const { openedAt, ledger } of sessions.values()) {
-      if (until !== undefined && openedAt <= until) ledger.missUntil(until);
+      if (until !== undefined && openedAt <= until) ledger.markMissingUntil(until);
     }
     for (const { numbers, principal, endedAt, ...record } of entries) {
       const { ledger } = sessions.get(record.sessionId) ?? {};
@@ -261,6 +193,47 @@ export class Ledgers {
       if (endedAt === undefined) this.#kept.end(entry);
       this.#add(entry);
     }
+  }
+}
+
+/**
+ * The entries in a store. What is written after a call has run can fail: the process is warned, and the call counts in the
+ * next process as if it was under way when this one ended.
+ */
+class StoredEntries {
+  readonly #table: LedgerTable | undefined;
+
+  /** @param table `undefined` if calls are not stored. */
+  constructor(table: LedgerTable | undefined) {
+    this.#table = table;
+  }
+
+  /** Adds a call that is about to run. Returns a promise only if there is something to wait for. */
+  add(entry: StoredEntry): Promise<void> | undefined {
+    if (this.#table === undefined) return undefined;
+    entry.isKept = true;
+    const added = this.#table.putEntry(recordOf(entry));
+    return added instanceof Promise ? added : undefined;
+  }
+
+  end(entry: StoredEntry): void {
+    if (entry.isKept) this.#write((table) => table.putEntry(recordOf(entry)));
+  }
+
+  remove({ id, isKept }: StoredEntry): void {
+    if (isKept) this.#write((table) => table.removeEntry(id));
+  }
+
+  drop({ id, endedAt = 0 }: StoredEntry): void {
+    this.#write((table) => table.dropEntry(id, endedAt));
+  }
+
+  reset(missingUntil: number | undefined): void {
+    this.#write((table) => table.resetLedger(missingUntil));
+  }
+
+  #write(write: (table: LedgerTable) => unknown): void {
+    if (this.#table !== undefined) void attempt(write, this.#table);
   }
 }
 
@@ -287,4 +260,31 @@ function recordOf(entry: StoredEntry): LedgerRecord {
     ...(principal !== undefined && { principal }),
     ...(endedAt !== undefined && { endedAt }),
   };
+}
+
+/** The ledger of a turn or a session, which is made when a policy first needs it. */
+export class LedgerScope {
+  /** Those of all sessions. */
+  readonly ledgers: Ledgers;
+  #ledger: Ledger | undefined;
+  readonly #open: (() => Ledger) | undefined;
+  #isMissing = false;
+
+  /** @param open Returns a ledger with earlier calls. Default: there were none. */
+  constructor(ledgers: Ledgers, open?: () => Ledger) {
+    this.ledgers = ledgers;
+    this.#open = open;
+  }
+
+  /** Records that a call was not entered, because no policy used the history. */
+  markMissing(): void {
+    this.#isMissing = true;
+  }
+
+  get ledger(): Ledger {
+    this.#ledger ??= this.#open?.() ?? new Ledger(this.ledgers.maxEntries);
+    if (this.#isMissing) this.#ledger.markMissingUntil(this.ledgers.now());
+    this.#isMissing = false;
+    return this.#ledger;
+  }
 }

@@ -1,27 +1,5 @@
 import type { BaseMode, Level } from "../levels.ts";
 
-/**
- * The modes than which each is at least as strict, besides itself. `manual` is not as strict as `plan`, which denies what
- * `manual` asks about, nor as `review` and `audit`: a call that is allowed there still changes no file.
- */
-const MILDER: Readonly<Record<BaseMode, readonly BaseMode[]>> = {
-  autonomous: [],
-  cautious: ["autonomous"],
-  manual: ["cautious", "autonomous"],
-  plan: ["cautious", "autonomous"],
-  review: ["audit", "cautious", "autonomous"],
-  audit: ["review", "cautious", "autonomous"],
-};
-
-/** What a store keeps of a mode. */
-interface StoredMode {
-  /** Not checked. */
-  readonly mode: unknown;
-  readonly isPlanApproved: boolean;
-  /** The id of the last inquiry with which a plan was approved, perhaps in an earlier mode; `undefined` if there is none. */
-  readonly planInquiry: string | undefined;
-}
-
 /** A mode of your own: another mode, with levels of single tools. */
 export interface CustomMode {
   readonly base: BaseMode;
@@ -53,6 +31,15 @@ export function decidingMode({ base, isPlanApproved }: Pick<ModeState, "base" | 
   return base === "plan" && isPlanApproved ? "autonomous" : base;
 }
 
+/** A mode as it is stored. */
+interface StoredMode {
+  /** Not checked. */
+  readonly mode: unknown;
+  readonly isPlanApproved: boolean;
+  /** The id of the last inquiry with which a plan was approved, perhaps in an earlier mode; `undefined` if there is none. */
+  readonly planInquiry: string | undefined;
+}
+
 /**
  * Returns a mode as a text for a store: its name, or JSON if there is more to it than its name. A mode of the configuration
  * is stored by its name, so that it is what the configuration says when it is read.
@@ -82,6 +69,19 @@ export function readStoredMode(text: string): StoredMode {
     planInquiry: typeof planInquiry === "string" ? planInquiry : undefined,
   };
 }
+
+/**
+ * The modes than which each is at least as strict, besides itself. `manual` is not as strict as `plan`, which denies what
+ * `manual` asks about, nor as `review` and `audit`: a call that is allowed there still changes no file.
+ */
+const MILDER: Readonly<Record<BaseMode, readonly BaseMode[]>> = {
+  autonomous: [],
+  cautious: ["autonomous"],
+  manual: ["cautious", "autonomous"],
+  plan: ["cautious", "autonomous"],
+  review: ["audit", "cautious", "autonomous"],
+  audit: ["review", "cautious", "autonomous"],
+};
 
 /**
  * Whether a mode is at least as strict as another: without a person, no call takes effect in it that would not in the

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
-import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
+import type { ConfirmationRecord, Inquiry, Resolution } from "../confirmations/confirmation.ts";
 import type { LedgerTable } from "../ledger/ledger-table.ts";
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
@@ -146,7 +146,7 @@ export class GuardedStore implements SessionStore {
     return known instanceof Promise ? known.then(withEnds) : withEnds(known);
   }
 
-  addInquiry(inquiry: Inquiry): MaybePromise<InquiryRecord | undefined> {
+  addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined> {
     return this.#typed(() => this.#store.addInquiry(inquiry));
   }
 
@@ -156,11 +156,11 @@ export class GuardedStore implements SessionStore {
     return this.#typed(() => this.#store.resolveInquiry(id, resolution));
   }
 
-  inquiry(id: string): MaybePromise<InquiryRecord | undefined> {
+  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined> {
     return this.#typed(() => this.#store.inquiry(id));
   }
 
-  pendingInquiries(): MaybePromise<readonly InquiryRecord[]> {
+  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]> {
     return this.#typed(() => this.#store.pendingInquiries());
   }
 

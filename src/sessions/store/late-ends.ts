@@ -18,7 +18,7 @@ export interface LateEndListener {
   onRecovery(lost: number): void;
 }
 
-/** Beyond these bounds, an end is lost: the call is `begun` until a restart, and `unknown` then. */
+/** Beyond these bounds, an end is lost: the call is `begun` until a restart, and then `unknown`. */
 const MAX_ENDS = 10_000;
 const MAX_SIZE = 67_108_864;
 /** Milliseconds to the first retry. Each further one waits twice as long, up to the maximum. */
@@ -26,7 +26,7 @@ const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Writes the ends of calls. Those that the store fails to write are stored in memory, and written later in their order. A
+ * Writes the ends of calls. Those that the store fails to write are buffered in memory, and written later in their order. A
  * call that has ended cannot be undone, so that a store that fails must not lose its end.
  */
 export class LateEnds {

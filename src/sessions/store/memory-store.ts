@@ -2,12 +2,12 @@ import { LruMap } from "../../base/lru-map.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import {
+  type ConfirmationRecord,
+  confirmationInForce,
   type Inquiry,
-  type InquiryRecord,
   isBelow,
   type Resolution,
-  standingInquiry,
-} from "../confirmations/inquiry.ts";
+} from "../confirmations/confirmation.ts";
 import {
   compareEnds,
   type LedgerRecord,
@@ -25,7 +25,7 @@ import {
   type SessionStore,
 } from "./store.ts";
 
-/** Keeps the calls of ledgers in the memory of this process. */
+/** Stores the calls of ledgers in the memory of this process. */
 class MemoryLedgerTable implements LedgerTable {
   readonly #entries = new Map<string, LedgerRecord>();
   #missingUntil: number | undefined = 0;
@@ -86,11 +86,11 @@ const FRESH: Claim = Object.freeze({ state: "fresh" });
 const BEGUN: Claim = Object.freeze({ state: "begun" });
 const CONFLICT: Claim = Object.freeze({ state: "conflict" });
 
-/** Keeps sessions in the memory of this process: nothing survives a restart. */
+/** A session store in the memory of this process: nothing survives a restart. */
 export class MemorySessionStore implements SessionStore {
   readonly ledger: LedgerTable = new MemoryLedgerTable();
   readonly #sessions = new Map<string, Session>();
-  readonly #inquiries = new Map<string, InquiryRecord>();
+  readonly #inquiries = new Map<string, ConfirmationRecord>();
   readonly #approvals = new Map<string, StoredApproval>();
   /** The sessions of removed approvals, by the ids of the approvals. */
   readonly #removedApprovals = new Map<string, string>();
@@ -212,7 +212,7 @@ export class MemorySessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): InquiryRecord | undefined {
+  addInquiry(inquiry: Inquiry): ConfirmationRecord | undefined {
     const { id, sessionId, turnId, messageId, callId, parent } = inquiry;
     const known = this.#inquiries.get(id);
     if (known !== undefined) return known;
@@ -223,7 +223,7 @@ export class MemorySessionStore implements SessionStore {
     const records = inquiries
       .map((each) => this.#inquiries.get(each))
       .filter((each) => each?.inquiry.callId === callId && each.inquiry.messageId === messageId);
-    const standing = standingInquiry(records as InquiryRecord[], inquiry);
+    const standing = confirmationInForce(records as ConfirmationRecord[], inquiry);
     if (standing !== undefined) return standing;
     const record = { inquiry };
     inquiries.push(id);
@@ -238,11 +238,11 @@ export class MemorySessionStore implements SessionStore {
     return resolution;
   }
 
-  inquiry(id: string): InquiryRecord | undefined {
+  inquiry(id: string): ConfirmationRecord | undefined {
     return this.#inquiries.get(id);
   }
 
-  pendingInquiries(): readonly InquiryRecord[] {
+  pendingInquiries(): readonly ConfirmationRecord[] {
     return Array.from(this.#inquiries.values()).filter(({ inquiry, resolution }) => {
       if (resolution === undefined) return true;
       const message = this.#message(inquiry);

@@ -61,7 +61,7 @@ export class Turn implements TurnCore {
   #underWay: UnfinishedMessages | undefined;
   /** How many messages wait for those that came before. */
   #waiting = 0;
-  #kept: StoredMessages | undefined;
+  #stored: StoredMessages | undefined;
   #isNew: boolean;
   #isUnread: boolean;
   #ledger: LedgerScope | undefined;
@@ -100,8 +100,8 @@ export class Turn implements TurnCore {
   }
 
   get #messages(): StoredMessages {
-    this.#kept ??= new StoredMessages(this, this.session.store);
-    return this.#kept;
+    this.#stored ??= new StoredMessages(this, this.session.store);
+    return this.#stored;
   }
 
   /** @internal */
@@ -115,10 +115,10 @@ export class Turn implements TurnCore {
   }
 
   /** @internal */
-  miss(): void {
+  markMissing(): void {
     const { origin } = this.session;
-    if (origin !== undefined) origin.root.turn.miss();
-    else if (this.#ledger !== undefined) this.#ledger.miss();
+    if (origin !== undefined) origin.root.turn.markMissing();
+    else if (this.#ledger !== undefined) this.#ledger.markMissing();
     // The session misses the same call: its ledger says so.
     else this.#isNew = false;
   }
@@ -180,10 +180,10 @@ export class Turn implements TurnCore {
       const { messageId, trace } = options;
       const received = messageCalls([...calls]);
       const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
-      const onKept = (): void => resolve({ id, results });
+      const onPersisted = (): void => resolve({ id, results });
       const results = this.#whileUnderWay(async () => {
         await undefined;
-        return this.#once(id, received, { onKept, trace });
+        return this.#once(id, received, { onPersisted, trace });
       });
       results.catch(reject);
     });
@@ -192,17 +192,21 @@ export class Turn implements TurnCore {
   #once(
     id: string,
     calls: readonly MessageCall[],
-    { onKept, trace }: { readonly onKept?: () => void; readonly trace: TraceHeaders | undefined },
+    { onPersisted, trace }: { readonly onPersisted?: () => void; readonly trace: TraceHeaders | undefined },
   ): Promise<Results> {
     const { durable } = this.session;
     if (durable !== undefined) {
       const kept = (): void => {
         this.#isUnread = false;
-        onKept?.();
+        onPersisted?.();
       };
-      return runDurably(durable, this, id, calls, { onKept: kept, trace, refusesForgotten: this.#isUnread });
+      return runDurably(durable, this, id, calls, {
+        onPersisted: kept,
+        trace,
+        refusesForgotten: this.#isUnread,
+      });
     }
-    return this.#messages.once(id, calls, () => this.#run(id, calls, trace), onKept);
+    return this.#messages.once(id, calls, () => this.#run(id, calls, trace), onPersisted);
   }
 
   /** Takes the turn for active while a message waits, too: it is not forgotten, and cancelling it waits for the message. */
@@ -305,7 +309,7 @@ export class Turn implements TurnCore {
    *
    * @internal
    */
-  rest(): void {
+  releaseSignal(): void {
     if (this.#underWay !== undefined || this.#waiting > 0) return;
     if (this.#cancelling?.signal.aborted === false) this.#cancelling = undefined;
   }
@@ -322,7 +326,7 @@ export class Turn implements TurnCore {
   /** @internal */
   end(message: UnderWay): void {
     this.#underWay?.delete(message);
-    this.#kept?.end(message.id);
+    this.#stored?.end(message.id);
     if (this.#underWay?.isEmpty !== true) return;
     this.#underWay = undefined;
     this.session.end(this);

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CallIdentity, CallWindow } from "../../../src/executor/once/call-window.ts";
+import { CallWindow, type RequestIdentity } from "../../../src/executor/once/call-window.ts";
 
-function call(name: string, caller = "caller"): CallIdentity {
+function call(name: string, caller = "caller"): RequestIdentity {
   return { caller, name, digest: "1" };
 }
 

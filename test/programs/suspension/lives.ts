@@ -7,7 +7,7 @@ import type { SuspensionStore } from "../../../src/programs/stores/suspension-st
 import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
 import { openSuspensions, type Suspensions } from "../../../src/programs/suspension/suspensions.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";

@@ -4,7 +4,7 @@ import { ask, deny } from "../../../src/policy/decision.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
 import { programTools } from "../../../src/programs/program-tools.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { Lives } from "./lives.ts";
 import { counted, program, programPolicy } from "./setting.ts";

@@ -6,7 +6,7 @@ import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-st
 import { Random } from "../../guests/fuzz/random.ts";
 import { type Disk, interleave, type Progress } from "../interleave.ts";
 import { SessionsSubject } from "../sessions-subject.ts";
-import type { OpenInquiry } from "../subject.ts";
+import type { OpenConfirmation } from "../subject.ts";
 import { type PolicyVersion, readVectors, type Vector } from "../vector.ts";
 import { type Run, World } from "../world.ts";
 import type { Line } from "./line.ts";
@@ -14,7 +14,7 @@ import type { Line } from "./line.ts";
 const [folder = "", vectorIndex = "", seed = "", mayKill = ""] = process.argv.slice(2);
 const linesFile = join(folder, "lines.jsonl");
 const vector = readVectors()[Number(vectorIndex)] as Vector;
-const actors = vector.actors.map(() => ({ taken: 0, seen: [] as OpenInquiry[] }));
+const actors = vector.actors.map(() => ({ taken: 0, seen: [] as OpenConfirmation[] }));
 /** The policy is outside of the process that was killed. */
 let policy: PolicyVersion = "same";
 for (const line of readLines()) {

@@ -1,7 +1,7 @@
 import { canonicalText } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import type { InquiryAnswer } from "../../../src/sessions/confirmations/answer.ts";
-import type { OpenInquiry, Subject } from "../subject.ts";
+import type { OpenConfirmation, Subject } from "../subject.ts";
 import type { VectorMessage } from "../vector.ts";
 import type { World } from "../world.ts";
 import type { Conversation, Peer, PeerAnswer, PendingCall, Refusal, Stop } from "./peer.ts";
@@ -100,7 +100,7 @@ export class Application implements Subject {
     });
   }
 
-  open(): readonly OpenInquiry[] {
+  open(): readonly OpenConfirmation[] {
     return [...this.#shelf.saved].flatMap(([session, saved]) =>
       isOver(saved)
         ? []
@@ -110,7 +110,7 @@ export class Application implements Subject {
     );
   }
 
-  #show(session: string, { id, callId, arguments: args }: PendingCall): OpenInquiry {
+  #show(session: string, { id, callId, arguments: args }: PendingCall): OpenConfirmation {
     const text = canonicalText(args);
     const message = this.#messageOf(session, callId, text)?.id ?? "";
     const { definition } = this.#world;

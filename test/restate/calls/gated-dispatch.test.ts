@@ -4,14 +4,18 @@ import {
   GatedDispatch,
   type StartDispatch,
 } from "../../../src/restate/calls/gated-dispatch.ts";
-import type { Inquiry, NewInquiry, Resolution } from "../../../src/sessions/confirmations/inquiry.ts";
-import type { Asking } from "../../../src/sessions/confirmations/inquiry-broker.ts";
+import type {
+  Inquiry,
+  NewConfirmation,
+  Resolution,
+} from "../../../src/sessions/confirmations/confirmation.ts";
+import type { Confirmer } from "../../../src/sessions/confirmations/confirmation-broker.ts";
 import { executionOf, INQUIRY } from "../../sessions/store/records.ts";
 
 const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = INQUIRY;
-const question = { ...QUESTION } as NewInquiry;
+const question = { ...QUESTION } as NewConfirmation;
 const ALLOWED: Resolution = { decision: "allow", choice: "allow", by: "ann", at: 1 };
-const answered = (given: NewInquiry = question, resolution: Resolution = ALLOWED): Answered => ({
+const answered = (given: NewConfirmation = question, resolution: Resolution = ALLOWED): Answered => ({
   question: given,
   resolution,
   inquiry: { ...given, id: "i", askedAt: 0, expiresAt: 1 } as Inquiry,
@@ -19,7 +23,7 @@ const answered = (given: NewInquiry = question, resolution: Resolution = ALLOWED
 const EXECUTION = executionOf("call");
 
 /** Asks people of a call that runs. */
-const live: Asking = { timeoutMs: 1_000, earlier: () => [], ask: async () => "nobody" };
+const live: Confirmer = { timeoutMs: 1_000, earlier: () => [], ask: async () => "nobody" };
 const dispatchOf = (start: StartDispatch) =>
   new GatedDispatch({ idempotencyKey: "key", start, inquiries: live });
 
@@ -98,7 +102,7 @@ describe("A gated dispatch", () => {
     let asked = 0;
     const dispatch = dispatchOf(async (gates) => {
       for (;;) {
-        const next = { ...question, digest: String(asked) } as NewInquiry;
+        const next = { ...question, digest: String(asked) } as NewConfirmation;
         if ((await gates.inquiries.ask(next)) === "nobody") return EXECUTION;
         asked++;
       }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";
 import { program, programPolicy } from "../../programs/suspension/setting.ts";

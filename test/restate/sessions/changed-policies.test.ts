@@ -3,7 +3,7 @@ import type { Tool } from "../../../src/engine/tool.ts";
 import { deny } from "../../../src/policy/decision.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";
 import { hostTool } from "../../engine/helpers.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Ingress } from "../../../src/restate/connection/ingress.ts";
-import { listed } from "../../../src/restate/sessions/open-inquiries.ts";
-import { OpenInquiryList } from "../../../src/restate/sessions/restate-inquiries.ts";
+import { listed } from "../../../src/restate/sessions/open-confirmations.ts";
+import { OpenConfirmationList } from "../../../src/restate/sessions/restate-confirmations.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
 import { INQUIRY } from "../../sessions/store/records.ts";
 import { type RestateStores, startRestateStores } from "../store/restate-stores.ts";
@@ -18,7 +18,7 @@ function openList(prefix: string) {
   const store = new RestateSessionStore({ ingress, prefix });
   return {
     store,
-    list: new OpenInquiryList(store.client, { prefix }),
+    list: new OpenConfirmationList(store.client, { prefix }),
     [Symbol.asyncDispose]: async () => {
       store.close();
       await ingress.close();

@@ -5,7 +5,7 @@ import type { RestateService } from "../../../src/restate/connection/worker.ts";
 import { callObject } from "../../../src/restate/objects/handlers.ts";
 import { sessionObject } from "../../../src/restate/objects/object-keys.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import { ALLOWED, DENIED, INQUIRY, MESSAGE, SESSION } from "../../sessions/store/records.ts";
 import { type RestateStores, startRestateStores } from "./restate-stores.ts";
 

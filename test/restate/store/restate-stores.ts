@@ -3,7 +3,10 @@ import { register } from "../../../src/restate/connection/registration.ts";
 import { loadSdk } from "../../../src/restate/connection/sdk.ts";
 import { openWorker, type RestateService } from "../../../src/restate/connection/worker.ts";
 import { defineObject, storeServices } from "../../../src/restate/objects/services.ts";
-import { OPEN_INQUIRIES_OBJECT, openInquiryHandlers } from "../../../src/restate/sessions/open-inquiries.ts";
+import {
+  OPEN_INQUIRIES_OBJECT,
+  openConfirmationHandlers,
+} from "../../../src/restate/sessions/open-confirmations.ts";
 import { programServices } from "../../../src/restate/sessions/open-restate.ts";
 import { type RestateNode, startRestate } from "../restate-nodes.ts";
 
@@ -23,7 +26,7 @@ export async function startRestateStores(further: readonly RestateService[] = []
   const { nodes } = opened.use(await startRestate());
   const node = nodes[0] as RestateNode;
   const sdk = await loadSdk();
-  const inquiries = defineObject(sdk, OPEN_INQUIRIES_OBJECT, openInquiryHandlers(sdk));
+  const inquiries = defineObject(sdk, OPEN_INQUIRIES_OBJECT, openConfirmationHandlers(sdk));
   const services = [...storeServices(sdk), ...programServices(sdk), inquiries, ...further];
   const worker = await openWorker({ services, host: "127.0.0.1", port: 0 });
   let closed: Promise<void> | undefined;

@@ -8,7 +8,7 @@ import type { Receiver } from "../../../src/base/receiver.ts";
 import { Notifier } from "../../../src/server/notifying/notifier.ts";
 import type { Notify } from "../../../src/server/notifying/notify.ts";
 import { AttachedApprovers } from "../../../src/server/service.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import { startServer, TestClient, WritingTool } from "../harness.ts";
 
 const CALL = { id: "c1", name: "write_note", arguments: { text: "my diary" } };

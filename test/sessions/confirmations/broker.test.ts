@@ -2,11 +2,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { OpenInquiryList, RestateInquiries } from "../../../src/restate/sessions/restate-inquiries.ts";
+import {
+  OpenConfirmationList,
+  RestateConfirmations,
+} from "../../../src/restate/sessions/restate-confirmations.ts";
 import { RestateSessionStore } from "../../../src/restate/store/session-store.ts";
-import { Inquiries } from "../../../src/sessions/confirmations/inquiries.ts";
-import type { NewInquiry } from "../../../src/sessions/confirmations/inquiry.ts";
-import type { InquiryBroker, InquiryEvent } from "../../../src/sessions/confirmations/inquiry-broker.ts";
+import type { NewConfirmation } from "../../../src/sessions/confirmations/confirmation.ts";
+import type {
+  ConfirmationBroker,
+  ConfirmationEvent,
+} from "../../../src/sessions/confirmations/confirmation-broker.ts";
+import { LocalConfirmations } from "../../../src/sessions/confirmations/local-confirmations.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
@@ -14,10 +20,10 @@ import { type RestateStores, startRestateStores } from "../../restate/store/rest
 import { IS_REST, targetsOfTier } from "../../tier.ts";
 import { INQUIRY, MESSAGE, SESSION } from "../store/records.ts";
 
-/** A kind of broker that must keep the contract of `InquiryBroker`. */
+/** A kind of broker that must keep the contract of `ConfirmationBroker`. */
 interface BrokerTarget {
   readonly name: string;
-  readonly open: (options: { readonly timeoutMs: number }) => Promise<InquiryBroker>;
+  readonly open: (options: { readonly timeoutMs: number }) => Promise<ConfirmationBroker>;
 }
 
 async function withSession<Store extends SessionStore>(store: Store): Promise<Store> {
@@ -38,12 +44,12 @@ const TARGETS: readonly BrokerTarget[] = [
   {
     name: "in memory",
     open: async (options) =>
-      new Inquiries({ store: await withSession(new MemorySessionStore()), ...options }),
+      new LocalConfirmations({ store: await withSession(new MemorySessionStore()), ...options }),
   },
   {
     name: "in SQLite",
     open: async (options) =>
-      new Inquiries({
+      new LocalConfirmations({
         store: await withSession(new SqliteSessionStore(join(folder, `${count++}.db`))),
         ...options,
       }),
@@ -56,8 +62,8 @@ const TARGETS: readonly BrokerTarget[] = [
       const prefix = newPrefix();
       const kept = new RestateSessionStore({ ingress, prefix });
       const store = await withSession(kept);
-      const list = new OpenInquiryList(kept.client, { prefix });
-      return new RestateInquiries({
+      const list = new OpenConfirmationList(kept.client, { prefix });
+      return new RestateConfirmations({
         now: Date.now,
         store,
         list,
@@ -70,10 +76,10 @@ const TARGETS: readonly BrokerTarget[] = [
 
 const { id: _id, askedAt: _askedAt, expiresAt: _expiresAt, ...QUESTION } = INQUIRY;
 const { digest } = INQUIRY;
-const aboutCall = (callId: string): NewInquiry => ({ ...QUESTION, callId });
+const aboutCall = (callId: string): NewConfirmation => ({ ...QUESTION, callId });
 
 /** Asks, and returns the id of the inquiry as soon as it is open. */
-async function ask(broker: InquiryBroker, question: NewInquiry = QUESTION, signal?: AbortSignal) {
+async function ask(broker: ConfirmationBroker, question: NewConfirmation = QUESTION, signal?: AbortSignal) {
   let id = "";
   const answer = broker.ask(question, {
     onAsked: (inquiry) => {
@@ -88,7 +94,7 @@ async function ask(broker: InquiryBroker, question: NewInquiry = QUESTION, signa
 const targets = targetsOfTier(TARGETS, ({ name }) => name === "on Restate");
 
 describe.each(targets)("A broker of inquiries $name", ({ open }) => {
-  const opened = async (timeoutMs = 60_000): Promise<InquiryBroker> => {
+  const opened = async (timeoutMs = 60_000): Promise<ConfirmationBroker> => {
     const broker = await open({ timeoutMs });
     await broker.restore();
     return broker;
@@ -159,7 +165,9 @@ describe.each(targets)("A broker of inquiries $name", ({ open }) => {
     const broker = await opened();
     const { id: first } = await ask(broker, aboutCall("call_0"));
     const events: string[] = [];
-    const stop = broker.on(({ type, inquiry }: InquiryEvent) => void events.push(`${type} ${inquiry.id}`));
+    const stop = broker.on(
+      ({ type, inquiry }: ConfirmationEvent) => void events.push(`${type} ${inquiry.id}`),
+    );
     const { id: second, answer } = await ask(broker, aboutCall("call_1"));
     expect(broker.open().map(({ id }) => id)).toEqual([first, second]);
     expect(broker.open(({ callId }) => callId === "call_1").map(({ id }) => id)).toEqual([second]);
@@ -189,10 +197,10 @@ test.runIf(IS_REST)(
     const kept = new RestateSessionStore({ ingress, prefix });
     const store = await withSession(kept);
     const openBroker = () =>
-      new RestateInquiries({
+      new RestateConfirmations({
         now: Date.now,
         store,
-        list: new OpenInquiryList(kept.client, { prefix }),
+        list: new OpenConfirmationList(kept.client, { prefix }),
         timeoutMs: 60_000,
         checkArguments: async () => "no",
       });

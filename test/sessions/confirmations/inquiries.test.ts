@@ -1,9 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import type { InquiryAnswer } from "../../../src/sessions/confirmations/answer.ts";
-import { Inquiries, type InquiriesOptions } from "../../../src/sessions/confirmations/inquiries.ts";
-import type { Inquiry, NewInquiry, Resolution } from "../../../src/sessions/confirmations/inquiry.ts";
-import type { InquiryEvent } from "../../../src/sessions/confirmations/inquiry-broker.ts";
+import type {
+  Inquiry,
+  NewConfirmation,
+  Resolution,
+} from "../../../src/sessions/confirmations/confirmation.ts";
+import type { ConfirmationEvent } from "../../../src/sessions/confirmations/confirmation-broker.ts";
+import {
+  LocalConfirmations,
+  type LocalConfirmationsOptions,
+} from "../../../src/sessions/confirmations/local-confirmations.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { CALL, executionOf, INQUIRY, MESSAGE, SESSION } from "../store/records.ts";
 
@@ -12,12 +19,12 @@ const ANSWER: InquiryAnswer = { decision: "allow", digest: QUESTION.digest, by: 
 
 let store: MemorySessionStore;
 let time: { wall: number; monotonic: number };
-let inquiries: Inquiries;
-const opened: Inquiries[] = [];
+let inquiries: LocalConfirmations;
+const opened: LocalConfirmations[] = [];
 
-function open(options: Partial<InquiriesOptions> = {}): Inquiries {
+function open(options: Partial<LocalConfirmationsOptions> = {}): LocalConfirmations {
   const clock = new SteadyClock({ wall: () => time.wall, monotonic: () => time.monotonic });
-  const made = new Inquiries({ store, clock, ...options });
+  const made = new LocalConfirmations({ store, clock, ...options });
   opened.push(made);
   return made;
 }
@@ -35,16 +42,16 @@ afterEach(() => {
 
 /** Asks, and returns the inquiry as soon as it is open. */
 async function ask(
-  question: Partial<NewInquiry> = {},
-  options: Parameters<Inquiries["ask"]>[1] = {},
-  on: Inquiries = inquiries,
+  question: Partial<NewConfirmation> = {},
+  options: Parameters<LocalConfirmations["ask"]>[1] = {},
+  on: LocalConfirmations = inquiries,
 ): Promise<{ inquiry: Inquiry; end: Promise<Resolution | "nobody"> }> {
   const known = new Set(on.open().map(({ id }) => id));
   const { promise, resolve } = Promise.withResolvers<Inquiry>();
   const stop = on.on((event) => {
     if (event.type === "requested" && !known.has(event.inquiry.id)) resolve(event.inquiry);
   });
-  const end = on.ask({ ...QUESTION, ...question } as NewInquiry, options);
+  const end = on.ask({ ...QUESTION, ...question } as NewConfirmation, options);
   const inquiry = await promise;
   stop();
   return { inquiry, end };
@@ -264,7 +271,7 @@ describe("Time", () => {
   });
 
   test("that is over ends the inquiry by itself", async () => {
-    inquiries = new Inquiries({ store, timeoutMs: 20 });
+    inquiries = new LocalConfirmations({ store, timeoutMs: 20 });
     opened.push(inquiries);
     expect(await inquiries.ask(QUESTION)).toMatchObject({ decision: "timeout" });
   });
@@ -347,7 +354,7 @@ describe("Open inquiries", () => {
 describe("A listener", () => {
   test("is told of inquiries that were open before it came, and of every end", async () => {
     const first = await ask({ callId: "1" });
-    const events: InquiryEvent[] = [];
+    const events: ConfirmationEvent[] = [];
     const stop = inquiries.on((event) => events.push(event));
     const second = await ask({ callId: "2" });
     await inquiries.answer(first.inquiry.id, ANSWER);
@@ -373,7 +380,7 @@ describe("A listener", () => {
 
 describe("After a restart", () => {
   /** The same store with new inquiries, as in a new process. */
-  async function restart(): Promise<Inquiries> {
+  async function restart(): Promise<LocalConfirmations> {
     inquiries.close();
     inquiries = open();
     await inquiries.restore();

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import {
+  acceptsApprovals,
   BASE_MODES,
   type CallLevel,
   DEFAULT_CLASS_LEVELS,
-  hearsApprovals,
   type Level,
   type LevelBasis,
   levelOf,
@@ -162,6 +162,6 @@ describe("the level of a call", () => {
 test("an approval is worth remembering exactly if it would turn a question into none", () => {
   for (const basis of all) {
     if (basis.approved || levelOf(basis) !== "prompt") continue;
-    expect(hearsApprovals(basis)).toBe(levelOf({ ...basis, approved: true }) === "auto");
+    expect(acceptsApprovals(basis)).toBe(levelOf({ ...basis, approved: true }) === "auto");
   }
 });

@@ -10,7 +10,7 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import { allow, ask, deny, type PolicyDecision } from "../../../src/policy/decision.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { InquiryAnswer } from "../../../src/sessions/confirmations/answer.ts";
-import type { CallInquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { CallInquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { ConfirmationOptions } from "../../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";

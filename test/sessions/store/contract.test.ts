@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { LedgerRecord, LedgerTable } from "../../../src/sessions/ledger/ledger-table.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
 import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";

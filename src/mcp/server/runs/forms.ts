@@ -4,7 +4,7 @@ import { render } from "../../../rendering/render.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import type { InquiryAnswer } from "../../../sessions/confirmations/answer.ts";
-import type { CallInquiry, Inquiry, QuestionInquiry } from "../../../sessions/confirmations/inquiry.ts";
+import type { CallInquiry, Inquiry, QuestionInquiry } from "../../../sessions/confirmations/confirmation.ts";
 import type { McpInputRequest } from "./input-requests.ts";
 import type { InquiryWay } from "./inquiry-forms.ts";
 

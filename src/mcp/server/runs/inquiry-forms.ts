@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../json/value.ts";
 import type { InquiryAnswer } from "../../../sessions/confirmations/answer.ts";
-import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../sessions/confirmations/confirmation.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
 import type { Principal } from "../../../tool/principal.ts";
 import type { McpInputRequest } from "./input-requests.ts";

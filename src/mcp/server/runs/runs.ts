@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DispatchEvent } from "../../../engine/call/events.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import type { InquiryEvent } from "../../../sessions/confirmations/inquiry-broker.ts";
+import type { ConfirmationEvent } from "../../../sessions/confirmations/confirmation-broker.ts";
 import { newId } from "../../../sessions/ids.ts";
 import type { Session } from "../../../sessions/session.ts";
 import type { McpProgress } from "../../../tool/implementations/mcp-implementation.ts";
@@ -97,7 +97,7 @@ export class Runs {
     }
   }
 
-  #onInquiry(event: InquiryEvent): void {
+  #onInquiry(event: ConfirmationEvent): void {
     const { turnId, sessionId } = event.inquiry;
     const active = this.#active.get(turnId);
     if (active === undefined || active.sessionId !== sessionId) return;

@@ -5,7 +5,13 @@ import type { CallIdentity } from "../../../sessions/store/call-identity.ts";
 import type { CallRecord, Claim } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
-import { type CallState, COUNTS_KEY, callsKey, executionKey, type StoredCalls } from "./session-state.ts";
+import {
+  COUNTS_KEY,
+  callsKey,
+  executionKey,
+  type StoredCallState,
+  type StoredCalls,
+} from "./session-state.ts";
 
 /** A call of the session. */
 export type CallOfSession = Omit<CallIdentity, "sessionId" | "principal">;
@@ -139,11 +145,11 @@ export function callHandlers(sdk: RestateSdk): ObjectHandlers {
   };
 }
 
-function stateOf({ states }: StoredCalls, { callId, digest }: CallOfSession): CallState {
+function stateOf({ states }: StoredCalls, { callId, digest }: CallOfSession): StoredCallState {
   return states.find((state) => state.callId === callId) ?? { callId, digest };
 }
 
-function set(ctx: ObjectContext, message: StoredCalls, changed: CallState): void {
+function set(ctx: ObjectContext, message: StoredCalls, changed: StoredCallState): void {
   const others = message.states.filter(({ callId }) => callId !== changed.callId);
   ctx.set<StoredCalls>(callsKey(message.turnId, message.messageId), {
     ...message,

@@ -6,7 +6,7 @@ import {
 } from "../../../sessions/store/store.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, type ObjectHandlers, reader, readPrefix, readValues, refusal } from "../handlers.ts";
-import { inquiryObject, type StorePlace } from "../object-keys.ts";
+import { confirmationObject, type StorePlace } from "../object-keys.ts";
 import {
   callsKey,
   executionKey,
@@ -87,7 +87,7 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
       );
       if (turn.inquiries.length > 0) {
         await sdk.RestatePromise.all(
-          turn.inquiries.map(({ id }) => callObject(sdk, ctx, inquiryObject(store, id), "remove")),
+          turn.inquiries.map(({ id }) => callObject(sdk, ctx, confirmationObject(store, id), "remove")),
         );
       }
       for (const [index, messageId] of turn.messageIds.entries()) {
@@ -110,7 +110,7 @@ export function messageHandlers(sdk: RestateSdk): ObjectHandlers {
 }
 
 /**
- * Keeps a message of a session, unless its turn has one with this id. Each value of an object that a handler reads costs
+ * Stores a message of a session, unless its turn has one with this id. Each value of an object that a handler reads costs
  * two records of Restate's log, and each that it sets costs one.
  */
 export async function keepMessage(

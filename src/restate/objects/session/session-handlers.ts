@@ -11,19 +11,19 @@ import {
 } from "../handlers.ts";
 import {
   approvalsObject,
+  confirmationObject,
   indexObject,
-  inquiryObject,
   principalObject,
   type StorePlace,
 } from "../object-keys.ts";
 import {
   CALLS_PREFIX,
-  type CallState,
+  type ConfirmationEntry,
   hasEnded,
   messageKey,
   SESSION_KEY,
+  type StoredCallState,
   type StoredCalls,
-  type StoredInquiry,
   type StoredSession,
   type StoredTurn,
   TURN_PREFIX,
@@ -32,10 +32,10 @@ import {
 /** What waits in a session: for its calls to end, or for a person. */
 export interface WaitingInSession {
   readonly messages: readonly { readonly place: number; readonly message: MessageRecord }[];
-  readonly inquiries: readonly WaitingInquiry[];
+  readonly inquiries: readonly WaitingConfirmation[];
 }
 
-export interface WaitingInquiry {
+export interface WaitingConfirmation {
   readonly id: string;
   readonly place: number;
   /** Whether its call is such that it waits even if it is resolved. */
@@ -85,7 +85,7 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
           callObject(sdk, ctx, approvalsObject(store), "removeSession", id),
           ...turns
             .flatMap(({ inquiries }) => inquiries)
-            .map((inquiry) => callObject(sdk, ctx, inquiryObject(store, inquiry.id), "remove")),
+            .map((inquiry) => callObject(sdk, ctx, confirmationObject(store, inquiry.id), "remove")),
         ]);
         ctx.clearAll();
       },
@@ -101,7 +101,7 @@ export function sessionHandlers(sdk: RestateSdk): ObjectHandlers {
         return message === undefined ? [] : [{ place, message }];
       });
       const inquiries = turns.flatMap((turn) =>
-        turn.inquiries.map((inquiry): WaitingInquiry => {
+        turn.inquiries.map((inquiry): WaitingConfirmation => {
           const message = calls.find(
             ({ turnId, messageId }) => turnId === turn.turnId && messageId === inquiry.messageId,
           );
@@ -124,7 +124,7 @@ async function readAll(
   };
 }
 
-function isListed({ callId, parent }: StoredInquiry, message: StoredCalls | undefined): boolean {
+function isListed({ callId, parent }: ConfirmationEntry, message: StoredCalls | undefined): boolean {
   if (parent === undefined) {
     const call = message && stateOf(message, callId);
     return call?.isClaimed !== true && call?.isEnded !== true;
@@ -135,6 +135,6 @@ function isListed({ callId, parent }: StoredInquiry, message: StoredCalls | unde
   });
 }
 
-function stateOf({ states }: StoredCalls, callId: string): CallState | undefined {
+function stateOf({ states }: StoredCalls, callId: string): StoredCallState | undefined {
   return states.find((state) => state.callId === callId);
 }

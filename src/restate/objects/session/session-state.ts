@@ -1,4 +1,4 @@
-import type { Inquiry } from "../../../sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../sessions/confirmations/confirmation.ts";
 import type { SessionRecord } from "../../../sessions/store/store.ts";
 
 /** Under `session`. */
@@ -28,12 +28,12 @@ export interface StoredTurn {
   readonly place: number;
   readonly turnId: string;
   readonly messageIds: readonly string[];
-  readonly inquiries: readonly StoredInquiry[];
+  readonly inquiries: readonly ConfirmationEntry[];
   readonly isCancelled?: true;
 }
 
 /** Which inquiry there is, and about which call. The rest is in an object of its own. */
-export interface StoredInquiry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
+export interface ConfirmationEntry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
   readonly place: number;
 }
 
@@ -45,16 +45,16 @@ export interface StoredCalls {
   /** The calls of the message, in order. */
   readonly callIds: readonly string[];
   /** The calls that something is known of, among them nested ones. */
-  readonly states: readonly CallState[];
+  readonly states: readonly StoredCallState[];
 }
 
-export interface CallState {
+export interface StoredCallState {
   readonly callId: string;
   /** Of the first who named the call. */
   readonly digest: string;
   readonly isCounted?: true;
   readonly isClaimed?: true;
-  /** No person is asked any more about the calls that its tool makes. */
+  /** People are no longer asked about the calls that its tool makes. */
   readonly asksNobody?: true;
   /** Its execution is under `execution/TURN/MESSAGE/CALL`. */
   readonly isEnded?: true;

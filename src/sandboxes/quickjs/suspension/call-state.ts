@@ -14,7 +14,7 @@ export interface OpenRequest {
 }
 
 /** What is retained of a call besides its guest. */
-export interface CallState {
+export interface SuspendedCallState {
   /** The wall time that it used, in ms. */
   readonly elapsedMs: number;
   readonly timerWaits: number;
@@ -32,13 +32,13 @@ export interface CallState {
 }
 
 /** Writes the state of a call as JSON. */
-export function writeCallState(state: CallState): JsonObject {
+export function writeCallState(state: SuspendedCallState): JsonObject {
   // Plain data, in which only members can be absent.
   return JSON.parse(JSON.stringify(state)) as JsonObject;
 }
 
 /** @throws {SuspensionError} if a part of the state is missing, or is of another kind. */
-export function readCallState(state: JsonObject): CallState {
+export function readCallState(state: JsonObject): SuspendedCallState {
   const { elapsedMs, timerWaits, wakeMs, log, files, requests, fetches, lastCall, use } = state;
   const isValid =
     [elapsedMs, timerWaits, fetches, lastCall].every(isAmount) &&
@@ -54,7 +54,7 @@ export function readCallState(state: JsonObject): CallState {
     Array.isArray(requests) &&
     requests.every(isOpenRequest);
   if (!isValid) throw new SuspensionError("its state is not valid");
-  return state as unknown as CallState;
+  return state as unknown as SuspendedCallState;
 }
 
 const EFFECTS: readonly CallEffect[] = ["none", "unknown"];

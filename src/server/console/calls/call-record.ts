@@ -11,92 +11,8 @@ import type { Principal } from "../../../policy/principal.ts";
 import { toLine } from "../../../rendering/shown.ts";
 import type { SideEffects } from "../../../tool/side-effects.ts";
 
-/** A part of the time that a call took, as far as its events tell. */
-interface Phase {
-  readonly name: "gate" | "parse" | "decide" | "wait" | "hook" | "record" | "sandbox" | "end";
-  /** Milliseconds after the start of the call. */
-  readonly at: number;
-  /** Milliseconds that it took; absent while it lasts. */
-  readonly ms?: number;
-}
-
-/** The most phases of one call: a tool can ask many questions. */
-const MAX_PHASES = 50;
-
-/** The phases that have no events. */
-const OWN = ["gate", "parse", "hook", "record"] as const satisfies readonly ProgressPhase[];
-
-/** The phases of one call. Times are milliseconds since the epoch. */
-class Phases {
-  readonly startedAt: number;
-  /** How many phases of the progress were looked at. */
-  #followed = 0;
-  #phases: { name: Phase["name"]; from: number; ms: number | undefined }[] = [];
-
-  constructor(startedAt: number) {
-    this.startedAt = startedAt;
-  }
-
-  get list(): readonly Phase[] {
-    return this.#phases.map(({ name, from, ms }) => ({
-      name,
-      at: rounded(Math.max(from - this.startedAt, 0)),
-      ...(ms !== undefined && { ms: rounded(ms) }),
-    }));
-  }
-
-  add(name: Phase["name"], from: number, ms: number): void {
-    if (this.#phases.length < MAX_PHASES) this.#phases.push({ name, from, ms });
-  }
-
-  begin(name: Phase["name"], from: number): void {
-    if (this.#phases.length < MAX_PHASES) this.#phases.push({ name, from, ms: undefined });
-  }
-
-  /**
-   * Adds the phases that no event tells of, as far as the call has come. The others have events, which are more exact.
-   *
-   * @param at Until when the last one lasts.
-   * @param hasEnded Whether that one has ended, too.
-   */
-  follow({ begun }: Pick<CallProgress, "begun">, at: number, hasEnded: boolean): void {
-    const until = hasEnded ? begun.length : begun.length - 1;
-    for (; this.#followed < until; this.#followed++) {
-      const [one, next] = [begun[this.#followed], begun[this.#followed + 1]];
-      if (one === undefined || !isOwn(one.phase)) continue;
-      this.add(one.phase, one.at, Math.max((next?.at ?? at) - one.at, 0));
-    }
-  }
-
-  /** Ends the latest phase of this name. */
-  end(name: Phase["name"], at: number): void {
-    const phase = this.#phases.findLast((each) => each.name === name && each.ms === undefined);
-    if (phase !== undefined) phase.ms = Math.max(at - phase.from, 0);
-  }
-
-  /** Adds a phase that began when the one before it ended. */
-  fill(name: Phase["name"], at: number): void {
-    const before = this.#phases.at(-1);
-    const from = before === undefined ? this.startedAt : before.from + (before.ms ?? 0);
-    this.add(name, from, Math.max(at - from, 0));
-  }
-
-  /** Ends every phase: the call has ended. */
-  close(at: number): void {
-    for (const phase of this.#phases) phase.ms ??= Math.max(at - phase.from, 0);
-    this.add("end", at, 0);
-  }
-}
-
-/** The beginning of a JSON text. */
-interface BoundedJson {
-  readonly text: string;
-  /** Whether there is more: the text is no JSON then. */
-  readonly isCut: boolean;
-}
-
 /** What a call is doing, or how it ended. */
-export type CallState = "running" | "waiting" | "completed" | "failed" | "aborted";
+export type CallStatus = "running" | "waiting" | "completed" | "failed" | "aborted";
 
 /** Where a call came from: sessions have ids that the server made, and clients of the executor name theirs as they like. */
 export type CallOrigin = "session" | "executor";
@@ -128,7 +44,7 @@ export interface CalledSession {
   readonly openedAt: number;
 }
 
-/** What is retained of one call. Events update it. What they say is bounded, and without secrets. */
+/** The retained state of one call, which events update. Its texts are bounded, and without secrets. */
 export class CallRecord {
   readonly number: number;
   readonly origin: CallOrigin;
@@ -144,9 +60,9 @@ export class CallRecord {
   parent: number | undefined;
   readonly sideEffects: SideEffects;
   readonly phases: Phases;
-  /** Tells the call from others with the same id, and has the times of its phases. */
+  /** Distinguishes the call from others with the same id, and has the times of its phases. */
   progress: CallProgress | undefined;
-  state: CallState = "running";
+  state: CallStatus = "running";
   decision: RecordedDecision | undefined;
   error: ToolError | undefined;
   detail: string | undefined;
@@ -309,6 +225,98 @@ function cut(text: string): string {
   return text.length > DETAIL_CHARS ? `${beginning(text, DETAIL_CHARS)}…` : text;
 }
 
+/** A part of the time that a call took, as its events show. */
+interface Phase {
+  readonly name: "gate" | "parse" | "decide" | "wait" | "hook" | "record" | "sandbox" | "end";
+  /** Milliseconds after the start of the call. */
+  readonly at: number;
+  /** Milliseconds that it took; absent while it lasts. */
+  readonly ms?: number;
+}
+
+/** The most phases of one call: a tool can ask many questions. */
+const MAX_PHASES = 50;
+
+/** The phases that have no events. */
+const OWN = ["gate", "parse", "hook", "record"] as const satisfies readonly ProgressPhase[];
+
+/** The phases of one call. Times are milliseconds since the epoch. */
+class Phases {
+  readonly startedAt: number;
+  /** How many phases of the progress were looked at. */
+  #followed = 0;
+  #phases: { name: Phase["name"]; from: number; ms: number | undefined }[] = [];
+
+  constructor(startedAt: number) {
+    this.startedAt = startedAt;
+  }
+
+  get list(): readonly Phase[] {
+    return this.#phases.map(({ name, from, ms }) => ({
+      name,
+      at: rounded(Math.max(from - this.startedAt, 0)),
+      ...(ms !== undefined && { ms: rounded(ms) }),
+    }));
+  }
+
+  add(name: Phase["name"], from: number, ms: number): void {
+    if (this.#phases.length < MAX_PHASES) this.#phases.push({ name, from, ms });
+  }
+
+  begin(name: Phase["name"], from: number): void {
+    if (this.#phases.length < MAX_PHASES) this.#phases.push({ name, from, ms: undefined });
+  }
+
+  /**
+   * Adds the phases without an event, as far as the call has come. The others have events, which are more exact.
+   *
+   * @param at Until when the last one lasts.
+   * @param hasEnded Whether that one has ended, too.
+   */
+  follow({ begun }: Pick<CallProgress, "begun">, at: number, hasEnded: boolean): void {
+    const until = hasEnded ? begun.length : begun.length - 1;
+    for (; this.#followed < until; this.#followed++) {
+      const [one, next] = [begun[this.#followed], begun[this.#followed + 1]];
+      if (one === undefined || !isOwn(one.phase)) continue;
+      this.add(one.phase, one.at, Math.max((next?.at ?? at) - one.at, 0));
+    }
+  }
+
+  /** Ends the latest phase of this name. */
+  end(name: Phase["name"], at: number): void {
+    const phase = this.#phases.findLast((each) => each.name === name && each.ms === undefined);
+    if (phase !== undefined) phase.ms = Math.max(at - phase.from, 0);
+  }
+
+  /** Adds a phase that began when the one before it ended. */
+  fill(name: Phase["name"], at: number): void {
+    const before = this.#phases.at(-1);
+    const from = before === undefined ? this.startedAt : before.from + (before.ms ?? 0);
+    this.add(name, from, Math.max(at - from, 0));
+  }
+
+  /** Ends every phase: the call has ended. */
+  close(at: number): void {
+    for (const phase of this.#phases) phase.ms ??= Math.max(at - phase.from, 0);
+    this.add("end", at, 0);
+  }
+}
+
+function isOwn(phase: ProgressPhase): phase is (typeof OWN)[number] {
+  return (OWN as readonly string[]).includes(phase);
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}
+
+/** The beginning of a JSON text. */
+interface BoundedJson {
+  readonly text: string;
+  /** Whether there is more: the text is no JSON then. */
+  readonly isCut: boolean;
+}
+
 /** Writes a value as JSON until the text has `chars` characters. The rest of the value costs nothing. */
 export function boundedJson(value: JsonValue, chars: number): BoundedJson {
   let text = "";
@@ -346,12 +354,4 @@ export function boundedJson(value: JsonValue, chars: number): BoundedJson {
   };
   write(value);
   return { text, isCut };
-}
-
-function isOwn(phase: ProgressPhase): phase is (typeof OWN)[number] {
-  return (OWN as readonly string[]).includes(phase);
-}
-
-function rounded(ms: number): number {
-  return Math.round(ms * 1_000) / 1_000;
 }

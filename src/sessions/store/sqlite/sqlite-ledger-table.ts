@@ -4,7 +4,7 @@ import type { LedgerRecord, LedgerState, LedgerTable } from "../../ledger/ledger
 import { SessionStoreError } from "../../session-errors.ts";
 import type { GroupedCommits } from "./statements.ts";
 
-/** Keeps the calls of ledgers in the file of a store of sessions. */
+/** Stores the calls of ledgers in the file of a session store. */
 export class SqliteLedgerTable implements LedgerTable {
   readonly #commits: GroupedCommits;
   readonly #put: StatementSync;

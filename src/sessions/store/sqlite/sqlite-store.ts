@@ -5,11 +5,11 @@ import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { freezeJson, type JsonValue } from "../../../json/value.ts";
 import type { Approval, StoredApproval } from "../../approvals.ts";
 import {
+  type ConfirmationRecord,
+  confirmationInForce,
   type Inquiry,
-  type InquiryRecord,
   type Resolution,
-  standingInquiry,
-} from "../../confirmations/inquiry.ts";
+} from "../../confirmations/confirmation.ts";
 import type { LedgerTable } from "../../ledger/ledger-table.ts";
 import { SessionStoreError } from "../../session-errors.ts";
 import type { CallIdentity } from "../call-identity.ts";
@@ -253,7 +253,7 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  addInquiry(inquiry: Inquiry): Promise<InquiryRecord | undefined> {
+  addInquiry(inquiry: Inquiry): Promise<ConfirmationRecord | undefined> {
     const { id, sessionId, turnId, messageId = null, callId, parent } = inquiry;
     const key = [sessionId, turnId, messageId, callId];
     return this.#commits.write(() => {
@@ -264,7 +264,7 @@ export class SqliteSessionStore implements SessionStore {
         "SELECT inquiry, resolution FROM inquiries WHERE session = ? AND turn = ? AND message IS ? AND call = ? ORDER BY place",
         key,
       );
-      const standing = standingInquiry(about.map(readInquiry), inquiry);
+      const standing = confirmationInForce(about.map(readInquiry), inquiry);
       if (standing !== undefined) return standing;
       this.#statements.change(
         "INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -286,14 +286,14 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  inquiry(id: string): MaybePromise<InquiryRecord | undefined> {
+  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined> {
     return this.#commits.read(() => {
       const row = this.#statements.row("SELECT inquiry, resolution FROM inquiries WHERE id = ?", [id]);
       return row && readInquiry(row);
     });
   }
 
-  pendingInquiries(): MaybePromise<readonly InquiryRecord[]> {
+  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]> {
     return this.#commits.read(() =>
       this.#statements
         .rows(
@@ -366,7 +366,7 @@ function keyOf({ sessionId, turnId, messageId, callId }: CallIdentity): string[]
   return [sessionId, turnId, messageId, callId];
 }
 
-function readInquiry({ inquiry, resolution }: Row): InquiryRecord {
+function readInquiry({ inquiry, resolution }: Row): ConfirmationRecord {
   if (resolution === null) return { inquiry: readRecord<Inquiry>(inquiry) };
   return { inquiry: readRecord<Inquiry>(inquiry), resolution: readRecord<Resolution>(resolution) };
 }

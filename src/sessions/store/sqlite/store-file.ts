@@ -89,6 +89,56 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 /**
+ * Opens a file for this process alone, and creates it if it does not exist. Only its owner can read it, since it has the
+ * arguments of calls.
+ *
+ * @throws {SessionStoreError} if the file cannot be opened, is in use, is corrupt, has a newer format, or is not a store.
+ */
+export function openDatabase(file: string): DatabaseSync {
+  guardFiles(databaseFiles(file));
+  // Loaded on use: most processes keep their sessions in memory.
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  let database: DatabaseSync | undefined;
+  try {
+    createPrivateFile(file);
+    const path = databasePath(file);
+    guardFiles(databaseFiles(path));
+    database = new sqlite.DatabaseSync(path);
+    database.exec(
+      // Two processes that run the same sessions would run calls twice. The lock ends with the process.
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT",
+    );
+    const [flaw] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
+    if (flaw !== "ok") throw new SessionStoreError(`the file is corrupt: ${String(flaw)}`);
+    bringToFormat(database);
+    return database;
+  } catch (error) {
+    if (database?.isOpen) database.close();
+    throw new SessionStoreError(`cannot open the session store '${file}': ${readableError(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Checks that a file is a session store whose format this version reads. Changes nothing. A store that another process has
+ * open passes.
+ *
+ * @throws {SessionStoreError} if it is not.
+ */
+export function checkStoreFile(file: string): void {
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  try {
+    using database = new sqlite.DatabaseSync(file, { readOnly: true });
+    checkFormat(database);
+  } catch (error) {
+    // SQLITE_BUSY: a server has it open, which has checked it.
+    if ((error as { errcode?: number }).errcode === 5) return;
+    throw error instanceof SessionStoreError ? error : new SessionStoreError(readableError(error));
+  }
+}
+
+/**
  * Brings a file to the current format; an empty one gets its tables.
  *
  * @throws {SessionStoreError} if the file is not a store of sessions, or has a newer format.
@@ -128,54 +178,4 @@ function isEmpty(database: DatabaseSync): boolean {
 
 function pragma(database: DatabaseSync, name: string): number {
   return database.prepare(`PRAGMA ${name}`).get()?.[name] as number;
-}
-
-/**
- * Checks that a file is a session store whose format this version reads. Changes nothing. A store that another process has
- * open passes.
- *
- * @throws {SessionStoreError} if it is not.
- */
-export function checkStoreFile(file: string): void {
-  const sqlite = process.getBuiltinModule("node:sqlite");
-  try {
-    using database = new sqlite.DatabaseSync(file, { readOnly: true });
-    checkFormat(database);
-  } catch (error) {
-    // SQLITE_BUSY: a server has it open, which has checked it.
-    if ((error as { errcode?: number }).errcode === 5) return;
-    throw error instanceof SessionStoreError ? error : new SessionStoreError(readableError(error));
-  }
-}
-
-/**
- * Opens a file for this process alone, and creates it if it does not exist. Only its owner can read it, since it has the
- * arguments of calls.
- *
- * @throws {SessionStoreError} if the file cannot be opened, is in use, is corrupt, has a newer format, or is not a store.
- */
-export function openDatabase(file: string): DatabaseSync {
-  guardFiles(databaseFiles(file));
-  // Loaded on use: most processes keep their sessions in memory.
-  const sqlite = process.getBuiltinModule("node:sqlite");
-  let database: DatabaseSync | undefined;
-  try {
-    createPrivateFile(file);
-    const path = databasePath(file);
-    guardFiles(databaseFiles(path));
-    database = new sqlite.DatabaseSync(path);
-    database.exec(
-      // Two processes that run the same sessions would run calls twice. The lock ends with the process.
-      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT",
-    );
-    const [flaw] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
-    if (flaw !== "ok") throw new SessionStoreError(`the file is corrupt: ${String(flaw)}`);
-    bringToFormat(database);
-    return database;
-  } catch (error) {
-    if (database?.isOpen) database.close();
-    throw new SessionStoreError(`cannot open the session store '${file}': ${readableError(error)}`, {
-      cause: error,
-    });
-  }
 }

@@ -11,7 +11,7 @@ import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
 import { Ingress } from "../../../../src/restate/connection/ingress.ts";
 import { RestateSessionStore } from "../../../../src/restate/store/session-store.ts";
 import { RestateSuspensionStore } from "../../../../src/restate/store/suspension-store.ts";
-import type { Inquiry } from "../../../../src/sessions/confirmations/inquiry.ts";
+import type { Inquiry } from "../../../../src/sessions/confirmations/confirmation.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";
 import { openSetting, program, type SettingStores } from "../setting.ts";
 import { isDenied, numbers, PROGRAM, planOf } from "./plan.ts";

@@ -15,7 +15,7 @@ export interface InquiryTable {
    * @returns what holds, with its resolution; `undefined` if a call has ended whose tool makes the call, directly or not: an
    *   answer would not count.
    */
-  addInquiry(inquiry: Inquiry): MaybePromise<InquiryRecord | undefined>;
+  addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined>;
   /**
    * Resolves an inquiry. The first resolution that is written wins.
    *
@@ -23,12 +23,12 @@ export interface InquiryTable {
    */
   resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
   /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
-  inquiry(id: string): MaybePromise<InquiryRecord | undefined>;
+  inquiry(id: string): MaybePromise<ConfirmationRecord | undefined>;
   /**
    * Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. Of a nested call, whose
    * state is not known here, the resolved ones while the call of the message that it belongs to has begun, and not ended.
    */
-  pendingInquiries(): MaybePromise<readonly InquiryRecord[]>;
+  pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]>;
 }
 
 /** How a person can answer an inquiry. `always` allows the call, and remembers the answer. */
@@ -44,21 +44,21 @@ export type QuestionChoice = "answer" | "deny";
 export type Inquiry = CallInquiry | QuestionInquiry;
 
 /** A call, or a plan, that a person allows or denies. */
-export interface CallInquiry extends InquiryBase {
+export interface CallInquiry extends ConfirmationBase {
   readonly kind: "call" | "plan";
   readonly shown: ShownCall;
   readonly choices: readonly CallChoice[];
 }
 
 /** A question of a tool whose call is running. The answer approves nothing. */
-export interface QuestionInquiry extends InquiryBase {
+export interface QuestionInquiry extends ConfirmationBase {
   readonly kind: "question";
   readonly shown: ShownQuestion;
   readonly choices: readonly QuestionChoice[];
 }
 
 /** The members of every {@link Inquiry}. */
-export interface InquiryBase {
+export interface ConfirmationBase {
   /** Unguessable. */
   readonly id: string;
   readonly sessionId: string;
@@ -78,7 +78,7 @@ export interface InquiryBase {
 }
 
 /** What is asked. The rest of an {@link Inquiry} is filled in. */
-export type NewInquiry = Omit<CallInquiry, FilledIn> | Omit<QuestionInquiry, FilledIn>;
+export type NewConfirmation = Omit<CallInquiry, FilledIn> | Omit<QuestionInquiry, FilledIn>;
 
 type FilledIn = "id" | "askedAt" | "expiresAt";
 
@@ -137,7 +137,7 @@ export interface Resolution {
 }
 
 /** An inquiry, and how it ended. */
-export interface InquiryRecord {
+export interface ConfirmationRecord {
   readonly inquiry: Inquiry;
   /** Absent as long as the inquiry is open. */
   readonly resolution?: Resolution;
@@ -150,10 +150,10 @@ export interface InquiryRecord {
  *
  * @param records What was asked about the call, in order.
  */
-export function standingInquiry(
-  records: readonly InquiryRecord[],
-  question: NewInquiry,
-): InquiryRecord | undefined {
+export function confirmationInForce(
+  records: readonly ConfirmationRecord[],
+  question: NewConfirmation,
+): ConfirmationRecord | undefined {
   const { kind, callId, parent } = question;
   if (kind === "question" || parent === undefined || !callId.startsWith(`${parent}/`)) return undefined;
   const about = records.filter(({ inquiry }) => inquiry.kind !== "question");

@@ -2,13 +2,13 @@ import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk
 import type { Approval } from "../../../sessions/approvals.ts";
 import {
   type CallKey,
+  type ConfirmationRecord,
+  confirmationInForce,
   type Inquiry,
-  type InquiryRecord,
-  standingInquiry,
-} from "../../../sessions/confirmations/inquiry.ts";
+} from "../../../sessions/confirmations/confirmation.ts";
 import type { RestateSdk } from "../../connection/sdk.ts";
 import { callObject, type ObjectHandlers, reader, readValues, refusal } from "../handlers.ts";
-import { approvalsObject, inquiryObject, type StorePlace } from "../object-keys.ts";
+import { approvalsObject, confirmationObject, type StorePlace } from "../object-keys.ts";
 import {
   callsKey,
   HEAD_KEY,
@@ -23,7 +23,7 @@ import {
 } from "./session-state.ts";
 
 /** The handlers of what people are asked in a session, and what they approve. */
-export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
+export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   return {
     /**
      * Adds an inquiry, unless something holds for it that was asked about the same call. Returns what holds; nothing if a
@@ -39,15 +39,15 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
         place: given,
         awakeable,
       }: { store: StorePlace; inquiry: Inquiry; place: number; awakeable?: string },
-    ): Promise<InquiryRecord | undefined> => {
+    ): Promise<ConfirmationRecord | undefined> => {
       const { id, turnId, messageId, callId, parent } = inquiry;
       const keys = [SESSION_KEY, HEAD_KEY, turnKey(turnId)];
       const [session, head, turn] = await readValues<[StoredSession, StoredHead, StoredTurn]>(sdk, ctx, keys);
-      const object = inquiryObject(store, id);
+      const object = confirmationObject(store, id);
       // An answer would have the call begin, in a process that does not know of it.
       if (turn?.isCancelled === true && awakeable !== undefined) throw refusal(sdk, "the turn was cancelled");
       if (session === null) {
-        const known = await callObject<InquiryRecord | undefined>(sdk, ctx, object, "read");
+        const known = await callObject<ConfirmationRecord | undefined>(sdk, ctx, object, "read");
         if (known !== undefined) return known;
         throw refusal(sdk, "the session is not in the store");
       }
@@ -55,9 +55,12 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
         if (parent !== undefined && (await isCallerEnded(ctx, inquiry))) return undefined;
         const ids = idsAbout(turn, inquiry);
         const records = await sdk.RestatePromise.all(
-          ids.map((each) => callObject<InquiryRecord>(sdk, ctx, inquiryObject(store, each), "read")),
+          ids.map((each) =>
+            callObject<ConfirmationRecord>(sdk, ctx, confirmationObject(store, each), "read"),
+          ),
         );
-        const standing = records.find((each) => each.inquiry.id === id) ?? standingInquiry(records, inquiry);
+        const standing =
+          records.find((each) => each.inquiry.id === id) ?? confirmationInForce(records, inquiry);
         if (standing !== undefined) return standing;
       }
       const isNew = await callObject<boolean>(sdk, ctx, object, "add", { inquiry, awakeable });
@@ -104,7 +107,8 @@ export function askingHandlers(sdk: RestateSdk): ObjectHandlers {
         (each) => each.messageId === call.messageId && each.callId.startsWith(`${callId}/`),
       );
       const resolution = { decision: "cancelled", at };
-      for (const { id } of below) await callObject(sdk, ctx, inquiryObject(store, id), "resolve", resolution);
+      for (const { id } of below)
+        await callObject(sdk, ctx, confirmationObject(store, id), "resolve", resolution);
       return below.map(({ id }) => id);
     },
 

@@ -1,9 +1,14 @@
 import type { Context, ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { Inquiry, NewInquiry, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { callObject, type ObjectHandlers, REFUSED } from "../objects/handlers.ts";
-import { inquiryObject, type ObjectAddress, type StorePlace, sessionObject } from "../objects/object-keys.ts";
+import {
+  confirmationObject,
+  type ObjectAddress,
+  type StorePlace,
+  sessionObject,
+} from "../objects/object-keys.ts";
 
 /** The name of the object that lists the inquiries of all sessions that are open. */
 export const OPEN_INQUIRIES_OBJECT = "SandgateOpenInquiries";
@@ -17,13 +22,11 @@ export interface ListedInquiry
 
 /** How many inquiries may be open: of one principal, and in all. */
 const PER_PRINCIPAL = 32;
-
 const TOTAL = 1_000;
-
 const KEY = "open";
 
 /** Where a durable call asks people. */
-export interface InquiryPlace {
+export interface ConfirmationPlace {
   readonly sdk: RestateSdk;
   readonly store: StorePlace;
   /** The longest time for which an inquiry is open, in ms. */
@@ -33,10 +36,10 @@ export interface InquiryPlace {
 }
 
 /** Opens an inquiry whose resolution completes an awakeable. Returns `undefined` if too many are open. */
-export async function openInquiry(
-  { sdk, store, timeoutMs: longest, now: clock }: InquiryPlace,
+export async function openConfirmation(
+  { sdk, store, timeoutMs: longest, now: clock }: ConfirmationPlace,
   ctx: Context,
-  question: NewInquiry,
+  question: NewConfirmation,
   { timeoutMs, awakeable }: { readonly timeoutMs: number; readonly awakeable: string },
 ): Promise<Inquiry | undefined> {
   const { id, askedAt } = await ctx.run("inquiry", () => {
@@ -51,7 +54,7 @@ export async function openInquiry(
   };
   const session = sessionObject(store, inquiry.sessionId);
   // First, so that no inquiry is open that is not listed.
-  if (!(await callObject<boolean>(sdk, ctx, openInquiriesObject(store), "put", listed(inquiry))))
+  if (!(await callObject<boolean>(sdk, ctx, openConfirmationsObject(store), "put", listed(inquiry))))
     return undefined;
   try {
     await callObject(sdk, ctx, session, "addInquiry", { store, inquiry, place: askedAt * 1_000, awakeable });
@@ -64,17 +67,17 @@ export async function openInquiry(
 }
 
 /** Takes an inquiry that was resolved off the list, unless the answer did. */
-export async function unlistInquiry(
-  { sdk, store }: InquiryPlace,
+export async function unlistConfirmation(
+  { sdk, store }: ConfirmationPlace,
   ctx: Context,
   { id }: Inquiry,
 ): Promise<void> {
-  await callObject(sdk, ctx, openInquiriesObject(store), "remove", [id]);
+  await callObject(sdk, ctx, openConfirmationsObject(store), "remove", [id]);
 }
 
 /** Ends an inquiry that was not answered in time. Returns the resolution that was first. */
-export async function expireInquiry(
-  { sdk, store }: InquiryPlace,
+export async function expireConfirmation(
+  { sdk, store }: ConfirmationPlace,
   ctx: Context,
   { id, expiresAt }: Inquiry,
 ): Promise<Resolution> {
@@ -82,21 +85,21 @@ export async function expireInquiry(
   const first = await callObject<Resolution | undefined>(
     sdk,
     ctx,
-    inquiryObject(store, id),
+    confirmationObject(store, id),
     "resolve",
     timeout,
   );
-  await callObject(sdk, ctx, openInquiriesObject(store), "remove", [id]);
+  await callObject(sdk, ctx, openConfirmationsObject(store), "remove", [id]);
   return first ?? timeout;
 }
 
 /** The one object of a store that lists open inquiries. */
-export function openInquiriesObject({ prefix }: StorePlace): ObjectAddress {
+export function openConfirmationsObject({ prefix }: StorePlace): ObjectAddress {
   return { service: OPEN_INQUIRIES_OBJECT, key: `${prefix}all` };
 }
 
 /** The handlers of the list of open inquiries. */
-export function openInquiryHandlers(sdk: RestateSdk): ObjectHandlers {
+export function openConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   const { shared } = sdk.handlers.object;
   const read = async (ctx: ObjectSharedContext): Promise<readonly ListedInquiry[]> =>
     (await ctx.get<readonly ListedInquiry[]>(KEY)) ?? [];

@@ -10,26 +10,26 @@ import {
 import {
   type CallInquiry,
   type CallKey,
+  type ConfirmationRecord,
+  confirmationInForce,
   type Inquiry,
-  type InquiryRecord,
-  type NewInquiry,
+  type NewConfirmation,
   type Resolution,
-  standingInquiry,
-} from "../../sessions/confirmations/inquiry.ts";
+} from "../../sessions/confirmations/confirmation.ts";
 import {
-  type InquiryBroker,
+  type ConfirmationBroker,
+  ConfirmationListeners,
   type InquiryListener,
-  InquiryListeners,
-} from "../../sessions/confirmations/inquiry-broker.ts";
-import { type AskOptions, OpenInquiry } from "../../sessions/confirmations/open-inquiry.ts";
+} from "../../sessions/confirmations/confirmation-broker.ts";
+import { type AskOptions, OpenConfirmation } from "../../sessions/confirmations/open-confirmations.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { StorePlace } from "../objects/object-keys.ts";
 import type { RestateSessionStore } from "../store/session-store.ts";
 import { mapSome, type StoreClient } from "../store/store-client.ts";
-import { type ListedInquiry, listed, openInquiriesObject } from "./open-inquiries.ts";
+import { type ListedInquiry, listed, openConfirmationsObject } from "./open-confirmations.ts";
 
 /** Lists the inquiries of all processes that are open. */
-export class OpenInquiryList {
+export class OpenConfirmationList {
   readonly #client: StoreClient;
   readonly #place: StorePlace;
 
@@ -41,22 +41,22 @@ export class OpenInquiryList {
 
   /** Returns `false` if too many inquiries are open. */
   put(inquiry: ListedInquiry): Promise<boolean> {
-    return this.#client.write(openInquiriesObject(this.#place), "put", inquiry);
+    return this.#client.write(openConfirmationsObject(this.#place), "put", inquiry);
   }
 
   remove(ids: readonly string[]): Promise<void> {
-    return this.#client.write(openInquiriesObject(this.#place), "remove", ids);
+    return this.#client.write(openConfirmationsObject(this.#place), "remove", ids);
   }
 
   list(): Promise<readonly ListedInquiry[]> {
-    return this.#client.read(openInquiriesObject(this.#place), "list");
+    return this.#client.read(openConfirmationsObject(this.#place), "list");
   }
 }
 
-/** The options of {@link RestateInquiries}. */
-export interface RestateInquiriesOptions {
+/** The options of {@link RestateConfirmations}. */
+export interface RestateConfirmationsOptions {
   readonly store: RestateSessionStore;
-  readonly list: OpenInquiryList;
+  readonly list: OpenConfirmationList;
   /** How long an inquiry waits for an answer, in ms. */
   readonly timeoutMs: number;
   /** The time as Restate has it, in ms since the epoch: clocks of servers may be wrong. */
@@ -72,22 +72,22 @@ const READ_EVERY_MS = 1_000;
  * Asks people from several processes. What is open is read from Restate again and again, so that each of them can show and
  * answer all inquiries; the first answer that is written decides.
  */
-export class RestateInquiries implements InquiryBroker {
+export class RestateConfirmations implements ConfirmationBroker {
   readonly timeoutMs: number;
-  readonly #options: RestateInquiriesOptions;
-  readonly #open = new Map<string, OpenInquiry>();
-  readonly #listeners = new InquiryListeners();
+  readonly #options: RestateConfirmationsOptions;
+  readonly #open = new Map<string, OpenConfirmation>();
+  readonly #listeners = new ConfirmationListeners();
   #timer: NodeJS.Timeout | undefined;
   #reading: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(options: RestateInquiriesOptions) {
+  constructor(options: RestateConfirmationsOptions) {
     this.#options = options;
     this.timeoutMs = options.timeoutMs;
   }
 
   /** Asks about a call that has begun, such as one that a tool makes: its process waits for the answer. */
-  async ask(question: NewInquiry, options: AskOptions = {}): Promise<Resolution | "nobody"> {
+  async ask(question: NewConfirmation, options: AskOptions = {}): Promise<Resolution | "nobody"> {
     const { signal, staysOpen, onAsked } = options;
     const entry = (await this.#earlier(question)) ?? (await this.#request(question, options));
     if (entry === undefined) return "nobody";
@@ -111,7 +111,7 @@ export class RestateInquiries implements InquiryBroker {
     if (resolution !== undefined) return outcomeOf(resolution, given, inquiry.digest);
     if (this.#isExpired(inquiry)) return { outcome: "gone" };
     if (given.digest !== inquiry.digest) return { outcome: "other-digest" };
-    const entry = new OpenInquiry(inquiry);
+    const entry = new OpenConfirmation(inquiry);
     if (inquiry.kind !== "question") entry.checkArguments = (edited) => checkArguments(inquiry, edited);
     const checked = await checkAnswer(entry, given);
     if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
@@ -124,7 +124,7 @@ export class RestateInquiries implements InquiryBroker {
   }
 
   /** Reads what was asked about a call that a tool makes: other calls have begun with their answers. */
-  async earlier(call: CallKey): Promise<readonly InquiryRecord[]> {
+  async earlier(call: CallKey): Promise<readonly ConfirmationRecord[]> {
     const { store } = this.#options;
     const records = await mapSome(await store.inquiriesOf(call), (id) => store.inquiry(id));
     return records.filter((record) => record !== undefined);
@@ -145,7 +145,7 @@ export class RestateInquiries implements InquiryBroker {
     if (ids.length > 0) await list.remove(ids);
   }
 
-  find(id: string): Promise<InquiryRecord | undefined> {
+  find(id: string): Promise<ConfirmationRecord | undefined> {
     return Promise.resolve(this.#options.store.inquiry(id));
   }
 
@@ -160,7 +160,7 @@ export class RestateInquiries implements InquiryBroker {
   }
 
   /** Begins to read the list. Each server applies the answers about the calls that it dispatches. */
-  async restore(): Promise<readonly InquiryRecord[]> {
+  async restore(): Promise<readonly ConfirmationRecord[]> {
     await this.#read();
     this.#readLater();
     return [];
@@ -218,7 +218,7 @@ export class RestateInquiries implements InquiryBroker {
     if (known === undefined) {
       // It is listed before it is written, and never was: it would count for ever.
       if (this.#isExpired({ expiresAt })) await list.remove([id]);
-    } else if (known.resolution === undefined) this.#add(new OpenInquiry(known.inquiry));
+    } else if (known.resolution === undefined) this.#add(new OpenConfirmation(known.inquiry));
     else await list.remove([id]);
   }
 
@@ -226,23 +226,23 @@ export class RestateInquiries implements InquiryBroker {
    * What an earlier process has asked about the same call, which goes on here. A person may have answered while no process
    * waited for it, and is not asked again. What another one asks at the same time is found when it is written.
    */
-  async #earlier(question: NewInquiry): Promise<OpenInquiry | undefined> {
+  async #earlier(question: NewConfirmation): Promise<OpenConfirmation | undefined> {
     if (question.parent === undefined) return undefined;
     const records = await this.earlier(question);
-    const known = standingInquiry(records, question);
+    const known = confirmationInForce(records, question);
     return known && this.#entryOf(known);
   }
 
-  #entryOf({ inquiry, resolution }: InquiryRecord): OpenInquiry {
-    const entry = this.#open.get(inquiry.id) ?? new OpenInquiry(inquiry, resolution);
+  #entryOf({ inquiry, resolution }: ConfirmationRecord): OpenConfirmation {
+    const entry = this.#open.get(inquiry.id) ?? new OpenConfirmation(inquiry, resolution);
     if (resolution === undefined) this.#add(entry);
     return entry;
   }
 
   async #request(
-    question: NewInquiry,
+    question: NewConfirmation,
     { timeoutMs = this.timeoutMs }: AskOptions,
-  ): Promise<OpenInquiry | "ended" | undefined> {
+  ): Promise<OpenConfirmation | "ended" | undefined> {
     const { list, store } = this.#options;
     const askedAt = this.#options.now();
     const inquiry: Inquiry = Object.freeze({
@@ -257,7 +257,7 @@ export class RestateInquiries implements InquiryBroker {
     return added === undefined ? "ended" : this.#entryOf(added);
   }
 
-  #add(entry: OpenInquiry): void {
+  #add(entry: OpenConfirmation): void {
     const { inquiry } = entry;
     if (this.#open.has(inquiry.id)) return;
     this.#open.set(inquiry.id, entry);
@@ -265,7 +265,7 @@ export class RestateInquiries implements InquiryBroker {
     this.#listeners.emit({ type: "requested", inquiry });
   }
 
-  async #end(entry: OpenInquiry, decision: "timeout" | "cancelled"): Promise<void> {
+  async #end(entry: OpenConfirmation, decision: "timeout" | "cancelled"): Promise<void> {
     if (entry.resolution !== undefined) return;
     const end: Resolution = Object.freeze({ decision, at: Date.now() });
     let winner: Resolution | undefined;
@@ -286,7 +286,7 @@ export class RestateInquiries implements InquiryBroker {
     await this.#options.list.remove([inquiry.id]).catch(() => {});
   }
 
-  #settle(entry: OpenInquiry, resolution: Resolution): void {
+  #settle(entry: OpenConfirmation, resolution: Resolution): void {
     this.#open.delete(entry.inquiry.id);
     if (!entry.settle(resolution)) return;
     this.#listeners.emit({ type: "resolved", inquiry: entry.inquiry, resolution });

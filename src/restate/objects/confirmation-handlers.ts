@@ -1,10 +1,10 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { Inquiry, InquiryRecord, Resolution } from "../../sessions/confirmations/inquiry.ts";
+import type { ConfirmationRecord, Inquiry, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { type ObjectHandlers, reader, readValues } from "./handlers.ts";
 
 /** An inquiry, and the ids of the awakeables that are resolved with its resolution. */
-interface StoredInquiry {
+interface StoredConfirmation {
   readonly inquiry: Inquiry;
   readonly awakeables: readonly string[];
 }
@@ -13,7 +13,7 @@ const INQUIRY_KEY = "inquiry";
 const RESOLUTION_KEY = "resolution";
 
 /** The handlers of an inquiry. */
-export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
+export function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   return {
     /**
      * Returns `false` if the inquiry is known, which stays as it is. Its awakeable is resolved anyway. Sessions call
@@ -27,7 +27,7 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
       if (awakeable !== undefined && resolution !== null) ctx.resolveAwakeable(awakeable, resolution);
       const awakeables = [...(known?.awakeables ?? []), ...(awakeable === undefined ? [] : [awakeable])];
       if (known === null || resolution === null) {
-        ctx.set<StoredInquiry>(INQUIRY_KEY, { inquiry: known?.inquiry ?? inquiry, awakeables });
+        ctx.set<StoredConfirmation>(INQUIRY_KEY, { inquiry: known?.inquiry ?? inquiry, awakeables });
       }
       return known === null;
     },
@@ -41,7 +41,7 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
       return resolution;
     },
 
-    read: reader(sdk, async (ctx: ObjectSharedContext): Promise<InquiryRecord | undefined> => {
+    read: reader(sdk, async (ctx: ObjectSharedContext): Promise<ConfirmationRecord | undefined> => {
       const [known, resolution] = await read(sdk, ctx);
       if (known === null) return undefined;
       return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };
@@ -59,6 +59,9 @@ export function inquiryHandlers(sdk: RestateSdk): ObjectHandlers {
   };
 }
 
-function read(sdk: RestateSdk, ctx: ObjectSharedContext): Promise<[StoredInquiry | null, Resolution | null]> {
-  return readValues<[StoredInquiry, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
+function read(
+  sdk: RestateSdk,
+  ctx: ObjectSharedContext,
+): Promise<[StoredConfirmation | null, Resolution | null]> {
+  return readValues<[StoredConfirmation, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
 }

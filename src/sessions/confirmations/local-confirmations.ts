@@ -10,15 +10,26 @@ import {
   outcomeOf,
   resolutionOf,
 } from "./answer.ts";
-import type { CallKey, Inquiry, InquiryRecord, InquiryTable, NewInquiry, Resolution } from "./inquiry.ts";
-import { type InquiryBroker, type InquiryListener, InquiryListeners } from "./inquiry-broker.ts";
+import type {
+  CallKey,
+  ConfirmationRecord,
+  Inquiry,
+  InquiryTable,
+  NewConfirmation,
+  Resolution,
+} from "./confirmation.ts";
+import {
+  type ConfirmationBroker,
+  ConfirmationListeners,
+  type InquiryListener,
+} from "./confirmation-broker.ts";
 import {
   type AskOptions,
-  type InquiryBounds,
-  InquiryCounts,
-  OpenInquiry,
-  RestoredInquiries,
-} from "./open-inquiry.ts";
+  type ConfirmationBounds,
+  ConfirmationCounts,
+  OpenConfirmation,
+  RestoredConfirmations,
+} from "./open-confirmations.ts";
 
 const ANSWER_NAMES: OptionNames<InquiryAnswer> = {
   decision: true,
@@ -33,8 +44,8 @@ const ANSWER_NAMES: OptionNames<InquiryAnswer> = {
   signal: true,
 };
 
-/** The options of {@link Inquiries}. */
-export interface InquiriesOptions extends Partial<InquiryBounds> {
+/** The options of {@link LocalConfirmations}. */
+export interface LocalConfirmationsOptions extends Partial<ConfirmationBounds> {
   readonly store: InquiryTable;
   /** How long an inquiry waits for an answer, in ms: 1 to 2^31 - 1. Default: 5 minutes. */
   readonly timeoutMs?: number;
@@ -42,9 +53,9 @@ export interface InquiriesOptions extends Partial<InquiryBounds> {
   readonly clock?: SteadyClock;
 }
 
-const NONE: readonly InquiryRecord[] = Object.freeze([]);
+const NONE: readonly ConfirmationRecord[] = Object.freeze([]);
 
-function recordOf({ inquiry, resolution }: OpenInquiry): InquiryRecord {
+function recordOf({ inquiry, resolution }: OpenConfirmation): ConfirmationRecord {
   return resolution === undefined ? { inquiry } : { inquiry, resolution };
 }
 
@@ -54,15 +65,15 @@ const GONE: AnswerOutcome = Object.freeze({ outcome: "gone" });
 const OTHER_DIGEST: AnswerOutcome = Object.freeze({ outcome: "other-digest" });
 
 /** Asks people from one process, over a store. The answer that the store writes first decides. */
-export class Inquiries implements InquiryBroker {
+export class LocalConfirmations implements ConfirmationBroker {
   readonly timeoutMs: number;
   readonly #store: InquiryTable;
   readonly #clock: SteadyClock;
-  readonly #open = new Map<string, OpenInquiry>();
-  readonly #restored = new RestoredInquiries<OpenInquiry>();
-  readonly #counts: InquiryCounts;
-  readonly #listeners = new InquiryListeners();
-  readonly #timer = new DeadlineTimer<OpenInquiry>({
+  readonly #open = new Map<string, OpenConfirmation>();
+  readonly #restored = new RestoredConfirmations<OpenConfirmation>();
+  readonly #counts: ConfirmationCounts;
+  readonly #listeners = new ConfirmationListeners();
+  readonly #timer = new DeadlineTimer<OpenConfirmation>({
     deadlineOf: ({ inquiry }) => performance.now() + inquiry.expiresAt - this.#clock.now(),
     expire: (entry) => {
       this.#timer.delete(entry);
@@ -82,7 +93,7 @@ export class Inquiries implements InquiryBroker {
     perPrincipal = 32,
     total = 1_000,
     clock,
-  }: InquiriesOptions) {
+  }: LocalConfirmationsOptions) {
     if (!(Number.isFinite(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_DELAY_MS)) {
       throw new TypeError(`the timeout of inquiries must be 1 to ${MAX_DELAY_MS} ms, not ${timeoutMs}`);
     }
@@ -94,7 +105,7 @@ export class Inquiries implements InquiryBroker {
     this.#store = store;
     this.timeoutMs = timeoutMs;
     this.#clock = clock ?? new SteadyClock();
-    this.#counts = new InquiryCounts({ perPrincipal, total });
+    this.#counts = new ConfirmationCounts({ perPrincipal, total });
   }
 
   /**
@@ -104,11 +115,13 @@ export class Inquiries implements InquiryBroker {
    * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
    * @returns those that were answered, also about calls that do not ask again.
    */
-  async restore(asksAgain: (inquiry: Inquiry) => boolean = () => false): Promise<readonly InquiryRecord[]> {
+  async restore(
+    asksAgain: (inquiry: Inquiry) => boolean = () => false,
+  ): Promise<readonly ConfirmationRecord[]> {
     const pending = await this.#store.pendingInquiries();
     for (const { inquiry, resolution } of pending) {
       this.#clock.atLeast(resolution?.at ?? inquiry.askedAt);
-      const entry = new OpenInquiry(inquiry, resolution);
+      const entry = new OpenConfirmation(inquiry, resolution);
       const isLost = inquiry.parent !== undefined && !asksAgain(inquiry);
       if (isLost && resolution !== undefined) continue;
       if (resolution !== undefined) {
@@ -129,7 +142,7 @@ export class Inquiries implements InquiryBroker {
    *
    * @returns how it ended; `"nobody"` if too many inquiries are open.
    */
-  async ask(question: NewInquiry, options: AskOptions = {}): Promise<Resolution | "nobody"> {
+  async ask(question: NewConfirmation, options: AskOptions = {}): Promise<Resolution | "nobody"> {
     const earlier = await this.#takeRestored(question);
     const { signal, staysOpen } = options;
     if (signal?.aborted && staysOpen?.() !== true) {
@@ -143,7 +156,7 @@ export class Inquiries implements InquiryBroker {
     return entry.wait(options, () => void this.#end(entry, "cancelled"));
   }
 
-  earlier(call: CallKey): readonly InquiryRecord[] {
+  earlier(call: CallKey): readonly ConfirmationRecord[] {
     const entries = this.#restored.of(call);
     return entries.length === 0 ? NONE : entries.map(recordOf);
   }
@@ -189,7 +202,7 @@ export class Inquiries implements InquiryBroker {
   }
 
   /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
-  async find(id: string): Promise<InquiryRecord | undefined> {
+  async find(id: string): Promise<ConfirmationRecord | undefined> {
     const inquiry = this.get(id);
     return inquiry === undefined ? this.#store.inquiry(id) : { inquiry };
   }
@@ -205,7 +218,7 @@ export class Inquiries implements InquiryBroker {
     );
   }
 
-  /** Adds a listener, after it was told of the open inquiries. Returns a function that removes it. */
+  /** Adds a listener, after it was notified of the open confirmations. Returns a function that removes it. */
   on(listener: InquiryListener): () => void {
     return this.#listeners.add(listener, this.open());
   }
@@ -219,7 +232,7 @@ export class Inquiries implements InquiryBroker {
    * Takes what an earlier process asked about the call: what a person denied, or else the last inquiry if it is the same.
    * Cancels everything else.
    */
-  async #takeRestored(question: NewInquiry): Promise<OpenInquiry | undefined> {
+  async #takeRestored(question: NewConfirmation): Promise<OpenConfirmation | undefined> {
     const entries = this.#restored.take(question);
     const last = entries.at(-1);
     const denied = entries.find(({ resolution }) => resolution?.decision === "deny");
@@ -231,9 +244,9 @@ export class Inquiries implements InquiryBroker {
 
   /** Writes a new inquiry, unless something holds for it; returns `undefined` if too many are open. */
   async #request(
-    question: NewInquiry,
+    question: NewConfirmation,
     { checkArguments, timeoutMs = this.timeoutMs, awaitsRoom = false, signal }: AskOptions,
-  ): Promise<OpenInquiry | "ended" | undefined> {
+  ): Promise<OpenConfirmation | "ended" | undefined> {
     if (awaitsRoom) {
       if (!(await this.#counts.awaitRoom(question.principal, signal))) return undefined;
     } else {
@@ -247,7 +260,7 @@ export class Inquiries implements InquiryBroker {
       askedAt,
       expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs),
     });
-    let added: InquiryRecord | undefined;
+    let added: ConfirmationRecord | undefined;
     try {
       added = await this.#store.addInquiry(inquiry);
     } finally {
@@ -255,15 +268,15 @@ export class Inquiries implements InquiryBroker {
     }
     if (added === undefined) return "ended";
     if (added.inquiry.id !== inquiry.id)
-      return this.#open.get(added.inquiry.id) ?? new OpenInquiry(added.inquiry, added.resolution);
-    const entry = new OpenInquiry(inquiry);
+      return this.#open.get(added.inquiry.id) ?? new OpenConfirmation(added.inquiry, added.resolution);
+    const entry = new OpenConfirmation(inquiry);
     entry.checkArguments = checkArguments;
     this.#add(entry);
     this.#listeners.emit({ type: "requested", inquiry });
     return entry;
   }
 
-  #add(entry: OpenInquiry): void {
+  #add(entry: OpenConfirmation): void {
     this.#open.set(entry.inquiry.id, entry);
     this.#timer.add(entry);
   }
@@ -273,7 +286,7 @@ export class Inquiries implements InquiryBroker {
   }
 
   /** Ends an inquiry without an answer, unless an answer was written first. */
-  async #end(entry: OpenInquiry, decision: "timeout" | "cancelled"): Promise<void> {
+  async #end(entry: OpenConfirmation, decision: "timeout" | "cancelled"): Promise<void> {
     if (entry.resolution !== undefined) return;
     const end: Resolution = Object.freeze({ decision, at: this.#clock.now() });
     let winner: Resolution | undefined;
@@ -285,7 +298,7 @@ export class Inquiries implements InquiryBroker {
     this.#settle(entry, winner ?? end);
   }
 
-  #settle(entry: OpenInquiry, resolution: Resolution): void {
+  #settle(entry: OpenConfirmation, resolution: Resolution): void {
     if (!entry.settle(resolution)) return;
     const { inquiry } = entry;
     this.#open.delete(inquiry.id);
