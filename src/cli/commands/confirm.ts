@@ -5,34 +5,34 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import { shown } from "../../rendering/shown.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import {
-  type AskedCall,
-  type AskedQuestion,
-  showAskedCall,
-  showAskedQuestion,
+  type CallConfirmation,
+  type ToolQuestion,
+  showConfirmation,
+  showQuestion,
   shownId,
-} from "../confirm/asked-call.ts";
+} from "../confirm/confirmation.ts";
 import { type Answered, Dialogue } from "../confirm/dialogue.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 
-/** An inquiry of a server. */
-type ServerInquiry = ServerCall | ServerQuestion;
+/** A confirmation of a server. */
+type ServerConfirmation = ServerCall | ServerQuestion;
 
 /** A call that waits for an answer. */
-interface ServerCall extends AskedCall, ServerInquiryBase {
+interface ServerCall extends CallConfirmation, ServerConfirmationBase {
   readonly kind: "call";
 }
 
 /** A question of a tool that waits for an answer. */
-interface ServerQuestion extends AskedQuestion, ServerInquiryBase {
+interface ServerQuestion extends ToolQuestion, ServerConfirmationBase {
   readonly kind: "question";
 }
 
-interface ServerInquiryBase {
+interface ServerConfirmationBase {
   readonly requestId: string;
   /** The calls of one assistant message, and their questions, have the same. */
   readonly messageKey: string;
-  /** The path of the inquiry. */
+  /** The path of the confirmation. */
   readonly path: string;
   readonly digest: string;
 }
@@ -45,7 +45,7 @@ const MAX_BYTES = 64 * 1_024 * 1_024;
 /** Milliseconds for a request and its whole response. */
 const TIMEOUT_MS = 30_000;
 
-/** Lists and answers the inquiries of a server, as the approver whose token it has. */
+/** Lists and answers the confirmations of a server, as the approver whose token it has. */
 class ServerClient {
   readonly #url: URL;
   readonly #token: string;
@@ -62,29 +62,29 @@ class ServerClient {
     this.#signal = signal;
   }
 
-  /** Returns the open inquiries, with whole arguments, the oldest first. */
-  async inquiries(): Promise<readonly ServerInquiry[]> {
+  /** Returns the open confirmations, with whole arguments, the oldest first. */
+  async confirmations(): Promise<readonly ServerConfirmation[]> {
     const { body } = await this.#send("GET", "/v1/confirmations");
     const listed = body["confirmations"];
     if (!Array.isArray(listed)) throw this.#unexpected();
-    const whole: ServerInquiry[] = [];
+    const whole: ServerConfirmation[] = [];
     for (const each of listed) {
       if (!isJsonObject(each)) throw this.#unexpected();
       const [session, turn, request] = ["sessionId", "turnId", "requestId"].map((name) =>
         segment(each[name]),
       );
       const path = `/v1/sessions/${session}/turns/${turn}/confirmations/${request}`;
-      const { status, body: inquiry } = await this.#send("GET", path, undefined, [404]);
-      if (status === 404 || inquiry["resolution"] !== undefined) continue;
-      const read = readInquiry(path, inquiry);
+      const { status, body: confirmation } = await this.#send("GET", path, undefined, [404]);
+      if (status === 404 || confirmation["resolution"] !== undefined) continue;
+      const read = readConfirmation(path, confirmation);
       if (read === undefined) throw this.#unexpected();
       whole.push(read);
     }
     return whole;
   }
 
-  /** Answers an inquiry. Returns what became of it, as a text. */
-  async answer({ path, digest }: ServerInquiry, reply: Reply): Promise<string> {
+  /** Answers a confirmation. Returns what became of it, as a text. */
+  async answer({ path, digest }: ServerConfirmation, reply: Reply): Promise<string> {
     const { status, body } = await this.#send("POST", path, { ...reply, digest }, [404, 409, 410, 422]);
     if (status === 200) return `answered: ${reply.decision}`;
     if (status === 409) return `not counted: ${text(body["by"])} answered first: ${text(body["decision"])}`;
@@ -150,15 +150,15 @@ interface ConfirmCommand {
   readonly url: string;
   /** Default: the token is in the environment. */
   readonly tokenFile: string | undefined;
-  /** Whether to wait for further inquiries. */
+  /** Whether to wait for further confirmations. */
   readonly watch: boolean;
 }
 
-/** Milliseconds between two looks for new inquiries. */
+/** Milliseconds after which new confirmations are read. */
 const WATCH_MS = 1_000;
 
 /**
- * Lists the open inquiries of a server, and has the person at the terminal answer them. Without a terminal, it only lists.
+ * Lists the open confirmations of a server, and has the person at the terminal answer them. Without a terminal, it only lists.
  *
  * @throws {UsageError} if there is no token, or the server cannot be reached or refuses.
  */
@@ -170,12 +170,12 @@ export async function confirm(command: ConfirmCommand, terminal: Terminal): Prom
   const seen = new Set<string>();
   try {
     do {
-      const fresh = (await client.inquiries()).filter(({ requestId }) => !seen.has(requestId));
+      const fresh = (await client.confirmations()).filter(({ requestId }) => !seen.has(requestId));
       for (const { requestId } of fresh) seen.add(requestId);
       if (fresh.length === 0 && !command.watch)
         await print(terminal.stderr, shown`there is nothing to confirm`);
-      for (const inquiries of Map.groupBy(fresh, ({ messageKey }) => messageKey).values()) {
-        await answer(client, dialogue, inquiries, terminal);
+      for (const confirmations of Map.groupBy(fresh, ({ messageKey }) => messageKey).values()) {
+        await answer(client, dialogue, confirmations, terminal);
       }
       if (command.watch) await delay(WATCH_MS, undefined, signal && { signal });
     } while (command.watch);
@@ -186,8 +186,8 @@ export async function confirm(command: ConfirmCommand, terminal: Terminal): Prom
 }
 
 async function list(client: ServerClient, { stdout }: Terminal): Promise<ExitCode> {
-  for (const inquiry of await client.inquiries()) {
-    const { text } = inquiry.kind === "question" ? showAskedQuestion(inquiry) : showAskedCall(inquiry);
+  for (const confirmation of await client.confirmations()) {
+    const { text } = confirmation.kind === "question" ? showQuestion(confirmation) : showConfirmation(confirmation);
     await print(stdout, text);
   }
   return EXIT_OK;
@@ -196,20 +196,20 @@ async function list(client: ServerClient, { stdout }: Terminal): Promise<ExitCod
 async function answer(
   client: ServerClient,
   dialogue: Dialogue,
-  inquiries: readonly ServerInquiry[],
+  confirmations: readonly ServerConfirmation[],
   { stdout }: Terminal,
 ): Promise<void> {
-  const tell = async (inquiry: ServerInquiry, reply: Reply): Promise<void> => {
-    const outcome = await client.answer(inquiry, reply);
-    await print(stdout, shown`call '${shownId(inquiry.callId)}' of '${inquiry.toolName}': ${outcome}`);
+  const report = async (confirmation: ServerConfirmation, reply: Reply): Promise<void> => {
+    const outcome = await client.answer(confirmation, reply);
+    await print(stdout, shown`call '${shownId(confirmation.callId)}' of '${confirmation.toolName}': ${outcome}`);
   };
-  const calls = inquiries.filter((inquiry) => inquiry.kind === "call");
-  if (calls.length > 0) await dialogue.ask(calls, tell);
-  for (const question of inquiries) {
+  const calls = confirmations.filter((confirmation) => confirmation.kind === "call");
+  if (calls.length > 0) await dialogue.ask(calls, report);
+  for (const question of confirmations) {
     if (question.kind !== "question") continue;
     const reply = await dialogue.askQuestion(question);
     if (reply === undefined) return;
-    await tell(question, reply === "deny" ? { decision: reply } : { decision: "answer", ...reply });
+    await report(question, reply === "deny" ? { decision: reply } : { decision: "answer", ...reply });
   }
 }
 
@@ -248,36 +248,36 @@ function parsed(json: string): JsonValue | undefined {
 }
 
 /**
- * Reads an inquiry from the server's JSON: texts that are missing are empty. Returns `undefined` if a person could not
+ * Reads a confirmation from the server's JSON: texts that are missing are empty. Returns `undefined` if a person could not
  * decide on it: it has no time at which it expires, or is about a call without a grant or with arguments that are not JSON.
  */
-function readInquiry(path: string, inquiry: JsonObject): ServerInquiry | undefined {
-  if (!Number.isSafeInteger(inquiry["expiresAt"])) return undefined;
+function readConfirmation(path: string, confirmation: JsonObject): ServerConfirmation | undefined {
+  if (!Number.isSafeInteger(confirmation["expiresAt"])) return undefined;
   const base = {
     path,
-    requestId: text(inquiry["requestId"]),
-    digest: text(inquiry["digest"]),
-    messageKey: JSON.stringify([inquiry["sessionId"], inquiry["turnId"], inquiry["messageId"]]),
-    principal: inquiry["principal"] === undefined ? undefined : text(inquiry["principal"]),
-    callId: text(inquiry["callId"]),
-    toolName: text(inquiry["toolName"]),
-    expiresAt: Number(inquiry["expiresAt"]),
+    requestId: text(confirmation["requestId"]),
+    digest: text(confirmation["digest"]),
+    messageKey: JSON.stringify([confirmation["sessionId"], confirmation["turnId"], confirmation["messageId"]]),
+    principal: confirmation["principal"] === undefined ? undefined : text(confirmation["principal"]),
+    callId: text(confirmation["callId"]),
+    toolName: text(confirmation["toolName"]),
+    expiresAt: Number(confirmation["expiresAt"]),
   };
-  if (inquiry["kind"] !== "question") return readCall(base, inquiry);
+  if (confirmation["kind"] !== "question") return readCall(base, confirmation);
   return {
     ...base,
     kind: "question",
-    question: text(inquiry["wholeQuestion"]),
-    multiple: inquiry["multiple"] === true,
-    ...(Array.isArray(inquiry["options"]) && { options: texts(inquiry["options"]) }),
+    question: text(confirmation["wholeQuestion"]),
+    multiple: confirmation["multiple"] === true,
+    ...(Array.isArray(confirmation["options"]) && { options: texts(confirmation["options"]) }),
   };
 }
 
 function readCall(
   base: Omit<ServerQuestion, "kind" | "question" | "options" | "multiple">,
-  inquiry: JsonObject,
+  confirmation: JsonObject,
 ): ServerCall | undefined {
-  const { grant, arguments: args } = inquiry;
+  const { grant, arguments: args } = confirmation;
   if (parsed(text(args)) === undefined || !isJsonObject(grant)) return undefined;
   const part = (name: string): JsonObject => {
     const value = grant[name];
@@ -286,12 +286,12 @@ function readCall(
   return {
     ...base,
     kind: "call",
-    sideEffects: text(inquiry["sideEffects"]),
+    sideEffects: text(confirmation["sideEffects"]),
     arguments: text(args),
-    projectedChanges: texts(inquiry["projectedChanges"]),
-    question: text(inquiry["question"]),
+    projectedChanges: texts(confirmation["projectedChanges"]),
+    question: text(confirmation["question"]),
     grant: { sandbox: text(grant["sandbox"]), limits: part("limits"), capabilities: part("capabilities") },
-    choices: texts(inquiry["choices"]),
+    choices: texts(confirmation["choices"]),
   };
 }
 

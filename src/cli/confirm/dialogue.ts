@@ -6,16 +6,16 @@ import type { ShownText } from "../../rendering/shown-text.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import { print, type Terminal } from "../terminal/terminal.ts";
 import {
-  type AskedCall,
-  type AskedQuestion,
+  type CallConfirmation,
+  type ToolQuestion,
   answerHelp,
   readAnswer,
-  showAskedCall,
-  showAskedQuestion,
+  showConfirmation,
+  showQuestion,
   shownId,
   showWhole,
   showWholeQuestion,
-} from "./asked-call.ts";
+} from "./confirmation.ts";
 
 /** What a person decides on a call. */
 type Decision = "allow" | "deny" | "always";
@@ -54,11 +54,11 @@ export class Dialogue implements Disposable {
    * @param answered Called with each answer at once, and awaited: the person can take their time for the next one. Not called for
    *   calls about which the person said nothing, as the input ended.
    */
-  async ask<Call extends AskedCall>(
+  async ask<Call extends CallConfirmation>(
     calls: readonly Call[],
     answered: (call: Call, answer: Answered) => Promise<void>,
   ): Promise<void> {
-    const shownCalls = calls.map(showAskedCall);
+    const shownCalls = calls.map(showConfirmation);
     await this.#print(
       joinShown(
         shownCalls.map(({ text }) => text),
@@ -98,10 +98,10 @@ export class Dialogue implements Disposable {
    */
   async #choose(
     about: ShownText,
-    partial: readonly AskedCall[],
+    partial: readonly CallConfirmation[],
     more: readonly string[],
     choices: readonly Decision[],
-    whole: readonly AskedCall[] = partial,
+    whole: readonly CallConfirmation[] = partial,
   ): Promise<Answered | "each" | undefined> {
     let isHidden = partial.length > 0;
     const keys = [...KEYS].filter(([, decision]) => choices.includes(decision));
@@ -134,8 +134,8 @@ export class Dialogue implements Disposable {
    *
    * @returns the answer; `"deny"` if the person declines to answer, and `undefined` if the input ended.
    */
-  async askQuestion(asked: AskedQuestion): Promise<{ readonly answer: QuestionAnswer } | "deny" | undefined> {
-    const { text, isPartial } = showAskedQuestion(asked);
+  async askQuestion(asked: ToolQuestion): Promise<{ readonly answer: QuestionAnswer } | "deny" | undefined> {
+    const { text, isPartial } = showQuestion(asked);
     let isHidden = isPartial;
     await this.#print(text);
     for (;;) {
@@ -167,6 +167,6 @@ export class Dialogue implements Disposable {
 }
 
 /** The decisions that all the calls accept. */
-function choicesOf(calls: readonly AskedCall[]): readonly Decision[] {
+function choicesOf(calls: readonly CallConfirmation[]): readonly Decision[] {
   return [...KEYS.values()].filter((decision) => calls.every(({ choices }) => choices.includes(decision)));
 }

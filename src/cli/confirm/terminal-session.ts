@@ -5,25 +5,25 @@ import type { SessionMode } from "../../sessions/modes/mode.ts";
 import type { SessionsOptions } from "../../sessions/options.ts";
 import { openSessions, type Sessions } from "../../sessions/sessions.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { AskedCall, AskedQuestion } from "./asked-call.ts";
+import type { CallConfirmation, ToolQuestion } from "./confirmation.ts";
 import { type Answered, Dialogue } from "./dialogue.ts";
 
 /**
- * Dispatches the calls of a message in a session in memory, whose questions the person at the terminal answers.
+ * Dispatches the calls of a message in a session in memory, whose confirmations the person at the terminal answers.
  *
  * @returns one result for each call.
  */
-export async function dispatchAsking(
+export async function dispatchWithConfirmations(
   { calls }: DispatchableTurn,
   { mode, ...options }: SessionsOptions & { readonly mode: SessionMode },
   terminal: Terminal,
 ): Promise<readonly (ToolExecution | null)[]> {
   const sessions = await openSessions(options);
   using dialogue = new Dialogue(terminal);
-  let asking = Promise.resolve();
+  let answering = Promise.resolve();
   sessions.onInquiry((event) => {
     if (event.type !== "requested") return;
-    asking = asking.then(() => ask(sessions, dialogue, event.inquiry)).catch(() => {});
+    answering = answering.then(() => confirm(sessions, dialogue, event.inquiry)).catch(() => {});
   });
   const session = await sessions.open({ mode });
   const { signal } = terminal;
@@ -40,23 +40,23 @@ export async function dispatchAsking(
   }
 }
 
-/** Asks about one inquiry. A person who says nothing more, as the input has ended, denies it. */
-async function ask(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry): Promise<void> {
+/** Has the person answer one confirmation. If the input has ended, it is denied. */
+async function confirm(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry): Promise<void> {
   const { id, digest } = inquiry;
   if (inquiry.kind === "question") {
-    const reply = (await dialogue.askQuestion(askedQuestion(inquiry))) ?? "deny";
+    const reply = (await dialogue.askQuestion(questionOf(inquiry))) ?? "deny";
     const answer = reply === "deny" ? { decision: reply } : { decision: "answer" as const, ...reply };
     await sessions.answer(id, { ...answer, digest, by: "terminal" });
     return;
   }
   let given: Answered = { decision: "deny" };
-  await dialogue.ask([askedCall(inquiry)], async (_call, answer) => {
+  await dialogue.ask([confirmationOf(inquiry)], async (_call, answer) => {
     given = answer;
   });
   await sessions.answer(id, { ...given, digest, by: "terminal" });
 }
 
-function askedQuestion({ shown, callId, principal, expiresAt }: QuestionInquiry): AskedQuestion {
+function questionOf({ shown, callId, principal, expiresAt }: QuestionInquiry): ToolQuestion {
   const { toolName, question, options, multiple } = shown;
   return {
     principal: principal ?? "the message",
@@ -69,7 +69,7 @@ function askedQuestion({ shown, callId, principal, expiresAt }: QuestionInquiry)
   };
 }
 
-function askedCall({
+function confirmationOf({
   shown,
   sessionId,
   turnId,
@@ -78,7 +78,7 @@ function askedCall({
   principal,
   choices,
   expiresAt,
-}: CallInquiry): AskedCall {
+}: CallInquiry): CallConfirmation {
   const { toolName, sideEffects, arguments: args, projectedChanges, question, grant } = shown;
   return {
     messageKey: JSON.stringify([sessionId, turnId, messageId]),

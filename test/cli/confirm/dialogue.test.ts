@@ -1,12 +1,12 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import type { AskedCall } from "../../../src/cli/confirm/asked-call.ts";
+import type { CallConfirmation } from "../../../src/cli/confirm/confirmation.ts";
 import { Dialogue } from "../../../src/cli/confirm/dialogue.ts";
 import { print } from "../../../src/cli/terminal/terminal.ts";
 import { shown } from "../../../src/rendering/shown.ts";
 
-const CALL: AskedCall = {
+const CALL: CallConfirmation = {
   messageKey: "m",
   principal: "alice",
   callId: "c1",
@@ -20,7 +20,7 @@ const CALL: AskedCall = {
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 
-async function asked(call: AskedCall): Promise<string> {
+async function asked(call: CallConfirmation): Promise<string> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const dialogue = new Dialogue({ stdin, stdout, stderr });
   stdin.end("n\n");

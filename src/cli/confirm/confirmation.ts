@@ -12,7 +12,7 @@ import { answerProblem } from "../../tool/questions/check-question.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 
 /** A question of a tool to the person at the terminal. Its texts may be hostile. */
-export interface AskedQuestion {
+export interface ToolQuestion {
   readonly principal: string | undefined;
   readonly callId: string;
   readonly toolName: string;
@@ -25,8 +25,8 @@ export interface AskedQuestion {
   readonly expiresAt: number;
 }
 
-/** A call about which a person is asked. Its texts may be hostile. */
-export interface AskedCall {
+/** A call that waits for a confirmation. Its texts may be hostile. */
+export interface CallConfirmation {
   /** The calls of one assistant message have the same. */
   readonly messageKey: string;
   readonly principal: string | undefined;
@@ -50,7 +50,7 @@ const MAX_ID_CHARS = 64;
 const REDACTION = new Redaction();
 
 /** Shows what a person decides on. Returns whether anything of the arguments was left out or hidden. */
-export function showAskedCall(call: AskedCall): { readonly text: ShownText; readonly isPartial: boolean } {
+export function showConfirmation(call: CallConfirmation): { readonly text: ShownText; readonly isPartial: boolean } {
   const { principal = "a client", toolName, sideEffects, callId, grant, question, projectedChanges } = call;
   const summary = inputSummary(new CanonicalJson(parseAnswer(call.arguments)), { redaction: REDACTION });
   const left = formatDuration(Math.max(0, Math.round((call.expiresAt - Date.now()) / 1_000)) * 1_000);
@@ -74,7 +74,7 @@ export function shownId(callId: string): string {
 }
 
 /** Shows the whole arguments, secrets included. */
-export function showWhole(call: AskedCall): ShownText {
+export function showWhole(call: CallConfirmation): ShownText {
   return joinShown(
     [
       shown`the whole arguments of call '${shownId(call.callId)}':`,
@@ -85,7 +85,7 @@ export function showWhole(call: AskedCall): ShownText {
 }
 
 /** Shows a question. Returns whether anything of it was left out or hidden. */
-export function showAskedQuestion(asked: AskedQuestion): {
+export function showQuestion(asked: ToolQuestion): {
   readonly text: ShownText;
   readonly isPartial: boolean;
 } {
@@ -102,7 +102,7 @@ export function showAskedQuestion(asked: AskedQuestion): {
 }
 
 /** Shows the whole question, secrets included. */
-export function showWholeQuestion({ question, callId }: AskedQuestion): ShownText {
+export function showWholeQuestion({ question, callId }: ToolQuestion): ShownText {
   return joinShown(
     [
       shown`the whole question of call '${shownId(callId)}':`,
@@ -113,7 +113,7 @@ export function showWholeQuestion({ question, callId }: AskedQuestion): ShownTex
 }
 
 /** What the person can enter. */
-export function answerHelp({ options, multiple }: AskedQuestion, isHidden: boolean): string {
+export function answerHelp({ options, multiple }: ToolQuestion, isHidden: boolean): string {
   const form =
     options === undefined
       ? "one line"
@@ -124,7 +124,7 @@ export function answerHelp({ options, multiple }: AskedQuestion, isHidden: boole
 }
 
 /** Reads a line as an answer; `undefined` if it is none. */
-export function readAnswer(line: string, asked: AskedQuestion): QuestionAnswer | undefined {
+export function readAnswer(line: string, asked: ToolQuestion): QuestionAnswer | undefined {
   const { options, multiple } = asked;
   const answer = options === undefined ? line : chosen(line, options, multiple);
   const isAnswer = answerProblem({ ...(options && { choices: options }), multiple }, answer) === undefined;
