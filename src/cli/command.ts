@@ -6,7 +6,7 @@ import {
   type OptionValues,
   parseArguments,
 } from "./parse-arguments.ts";
-import { EXIT_INTERRUPTED, type Terminal } from "./terminal/terminal.ts";
+import { EXIT_INTERRUPTED, type Terminal } from "./terminal.ts";
 
 /** The option `--config` without its help. */
 export const CONFIG = { type: "string", short: "c", value: "sandgate.yaml" } as const;

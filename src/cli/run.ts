@@ -18,9 +18,10 @@ import {
   EXIT_OK,
   hasColors,
   print,
+  showProblems,
   styled,
   type Terminal,
-} from "./terminal/terminal.ts";
+} from "./terminal.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
@@ -96,7 +97,6 @@ async function problemText(error: unknown, argv: readonly string[]): Promise<Sho
   if (error instanceof JournalError) return shown`sandgate: ${error.message}`;
   const { ConfigError } = await import("../config/problem.ts");
   if (!(error instanceof ConfigError)) return undefined;
-  const { showProblems } = await import("./terminal/problems.ts");
   return showProblems(error.problems);
 }
 

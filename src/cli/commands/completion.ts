@@ -1,6 +1,6 @@
 import { ShownText } from "../../rendering/shown-text.ts";
 import { type CommandDescription, HELP, type OptionDefinition } from "../parse-arguments.ts";
-import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
 /** The words of a command line that can be completed. */
 interface Words {

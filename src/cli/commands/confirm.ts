@@ -6,14 +6,14 @@ import { shown } from "../../rendering/shown.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import {
   type CallConfirmation,
-  type ToolQuestion,
   showConfirmation,
-  showQuestion,
   shownId,
+  showQuestion,
+  type ToolQuestion,
 } from "../confirm/confirmation.ts";
 import { type Answered, Dialogue } from "../confirm/dialogue.ts";
 import { UsageError } from "../errors.ts";
-import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
 /** A confirmation of a server. */
 type ServerConfirmation = ServerCall | ServerQuestion;
@@ -187,7 +187,8 @@ export async function confirm(command: ConfirmCommand, terminal: Terminal): Prom
 
 async function list(client: ServerClient, { stdout }: Terminal): Promise<ExitCode> {
   for (const confirmation of await client.confirmations()) {
-    const { text } = confirmation.kind === "question" ? showQuestion(confirmation) : showConfirmation(confirmation);
+    const { text } =
+      confirmation.kind === "question" ? showQuestion(confirmation) : showConfirmation(confirmation);
     await print(stdout, text);
   }
   return EXIT_OK;
@@ -201,7 +202,10 @@ async function answer(
 ): Promise<void> {
   const report = async (confirmation: ServerConfirmation, reply: Reply): Promise<void> => {
     const outcome = await client.answer(confirmation, reply);
-    await print(stdout, shown`call '${shownId(confirmation.callId)}' of '${confirmation.toolName}': ${outcome}`);
+    await print(
+      stdout,
+      shown`call '${shownId(confirmation.callId)}' of '${confirmation.toolName}': ${outcome}`,
+    );
   };
   const calls = confirmations.filter((confirmation) => confirmation.kind === "call");
   if (calls.length > 0) await dialogue.ask(calls, report);
@@ -257,7 +261,11 @@ function readConfirmation(path: string, confirmation: JsonObject): ServerConfirm
     path,
     requestId: text(confirmation["requestId"]),
     digest: text(confirmation["digest"]),
-    messageKey: JSON.stringify([confirmation["sessionId"], confirmation["turnId"], confirmation["messageId"]]),
+    messageKey: JSON.stringify([
+      confirmation["sessionId"],
+      confirmation["turnId"],
+      confirmation["messageId"],
+    ]),
     principal: confirmation["principal"] === undefined ? undefined : text(confirmation["principal"]),
     callId: text(confirmation["callId"]),
     toolName: text(confirmation["toolName"]),

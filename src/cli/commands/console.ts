@@ -7,7 +7,7 @@ import { makeTemporaryDirectory } from "../../base/temporary-directory.ts";
 import { isLocal, parseListenAddress } from "../../executor/http/listen-address.ts";
 import { shown } from "../../rendering/shown.ts";
 import { UsageError } from "../errors.ts";
-import { type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { type ExitCode, print, type Terminal } from "../terminal.ts";
 import { serve } from "./serve/serve.ts";
 
 /** A config with calls to look at, in a temporary folder that is deleted with it. */

@@ -26,15 +26,15 @@ import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openLog } from "../config/load-log.ts";
 import { UsageError } from "../errors.ts";
-import { showProblems } from "../terminal/problems.ts";
 import {
   EXIT_INTERRUPTED,
   EXIT_OK,
   type ExitCode,
   print,
+  showProblems,
   styled,
   type Terminal,
-} from "../terminal/terminal.ts";
+} from "../terminal.ts";
 import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";

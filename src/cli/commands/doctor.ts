@@ -18,15 +18,15 @@ import { type Config, loadConfig } from "../config/load-config.ts";
 import { loadServer } from "../config/server/load-server.ts";
 import { type Answering, describeAnswering, whoAnswers } from "../config/server/who-answers.ts";
 import type { ConfiguredTool } from "../config/tools/load-tools.ts";
-import { showProblems } from "../terminal/problems.ts";
 import {
   EXIT_OK,
   EXIT_TOOL_FAILED,
   type ExitCode,
   print,
+  showProblems,
   styled,
   type Terminal,
-} from "../terminal/terminal.ts";
+} from "../terminal.ts";
 import { checkGrants } from "./check/check-grants.ts";
 
 /** Below this, a store is likely to fill its disk soon. */

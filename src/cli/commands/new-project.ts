@@ -2,7 +2,7 @@ import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 import type { Template, ToolCommand } from "../tool-command.ts";
 
 /** The files of a project, and where they are in the package. */

@@ -8,7 +8,7 @@ import { ShownText } from "../../rendering/shown-text.ts";
 import { engineBuild } from "../../sandboxes/quickjs/suspension/engine-build.ts";
 import { loadSessions } from "../config/load-sessions.ts";
 import { UsageError } from "../errors.ts";
-import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
 /** Where suspended programs are: the file, or a config whose sessions keep some. */
 export type ProgramsPlace = { readonly file: string } | { readonly config: string };

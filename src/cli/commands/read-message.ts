@@ -15,8 +15,7 @@ import type { ProviderProtocol } from "../../protocols/protocol.ts";
 import { EventParser } from "../../protocols/streaming/event-parser.ts";
 import type { AssistantTurn } from "../../protocols/turn.ts";
 import { MessageError } from "../errors.ts";
-import { showProblem } from "../terminal/problems.ts";
-import type { Terminal } from "../terminal/terminal.ts";
+import { showProblem, type Terminal } from "../terminal.ts";
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
 

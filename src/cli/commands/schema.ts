@@ -22,7 +22,7 @@ import { DURABLE_SHAPE } from "../config/server/load-durable.ts";
 import { SERVER_SHAPE } from "../config/server/server-entry.ts";
 import { TOOL_SHAPE } from "../config/tools/tool-entry.ts";
 import { OPTIONS_READERS, TOOLSET_DESCRIPTIONS } from "../config/tools/toolset-options.ts";
-import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
 /** The parts of a config that are checked by shapes of their own. */
 const PARTS: Readonly<Record<string, JsonObject>> = {

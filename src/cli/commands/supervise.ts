@@ -12,7 +12,7 @@ import { openSupervisor, type Supervisor } from "../../supervisor/supervisor.ts"
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { openLog } from "../config/load-log.ts";
 import { UsageError } from "../errors.ts";
-import { EXIT_TOOL_FAILED, print, type Terminal } from "../terminal/terminal.ts";
+import { EXIT_TOOL_FAILED, print, type Terminal } from "../terminal.ts";
 import { ConfiguredServers } from "./mcp/servers.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 

@@ -6,7 +6,7 @@ import { Log } from "../../log/log.ts";
 import { LOG_LEVELS } from "../../log/log-entry.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
-import type { Terminal } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal.ts";
 
 /** How the operator's log is written. */
 export interface LogSettings {

@@ -50,7 +50,10 @@ const MAX_ID_CHARS = 64;
 const REDACTION = new Redaction();
 
 /** Shows what a person decides on. Returns whether anything of the arguments was left out or hidden. */
-export function showConfirmation(call: CallConfirmation): { readonly text: ShownText; readonly isPartial: boolean } {
+export function showConfirmation(call: CallConfirmation): {
+  readonly text: ShownText;
+  readonly isPartial: boolean;
+} {
   const { principal = "a client", toolName, sideEffects, callId, grant, question, projectedChanges } = call;
   const summary = inputSummary(new CanonicalJson(parseAnswer(call.arguments)), { redaction: REDACTION });
   const left = formatDuration(Math.max(0, Math.round((call.expiresAt - Date.now()) / 1_000)) * 1_000);

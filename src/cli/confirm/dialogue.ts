@@ -4,17 +4,17 @@ import { MAX_REASON_CHARS } from "../../engine/errors.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import type { ShownText } from "../../rendering/shown-text.ts";
 import type { QuestionAnswer } from "../../tool/questions/question.ts";
-import { print, type Terminal } from "../terminal/terminal.ts";
+import { print, type Terminal } from "../terminal.ts";
 import {
-  type CallConfirmation,
-  type ToolQuestion,
   answerHelp,
+  type CallConfirmation,
   readAnswer,
   showConfirmation,
-  showQuestion,
   shownId,
+  showQuestion,
   showWhole,
   showWholeQuestion,
+  type ToolQuestion,
 } from "./confirmation.ts";
 
 /** What a person decides on a call. */

@@ -4,7 +4,7 @@ import type { CallInquiry, Inquiry, QuestionInquiry } from "../../sessions/confi
 import type { SessionMode } from "../../sessions/modes/mode.ts";
 import type { SessionsOptions } from "../../sessions/options.ts";
 import { openSessions, type Sessions } from "../../sessions/sessions.ts";
-import type { Terminal } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal.ts";
 import type { CallConfirmation, ToolQuestion } from "./confirmation.ts";
 import { type Answered, Dialogue } from "./dialogue.ts";
 

@@ -7,7 +7,7 @@ import { CLOCK_SKEW_S } from "../../remote-protocol/signatures/verifier.ts";
 import type { Sender } from "../http/authentication.ts";
 import type { RouteRefusal } from "../http/more-routes.ts";
 import { problemOf } from "../http/refused-request.ts";
-import { decodeBody } from "../http/request-body.ts";
+import { decodeBody } from "../http/request.ts";
 import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 

@@ -12,7 +12,7 @@ import { UnreadAnswers } from "../load/unread-answers.ts";
 import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Sender } from "./authentication.ts";
-import { bodyLength, decodeBody, readBody } from "./request-body.ts";
+import { bodyLength, decodeBody, readBody } from "./request.ts";
 import { AnswerStream, limitUnread, respondExecution } from "./respond.ts";
 
 /** How a request is refused. */

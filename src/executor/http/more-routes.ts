@@ -9,7 +9,7 @@ import {
 } from "../../remote-protocol/http.ts";
 import type { Metric } from "../metrics/prometheus-text.ts";
 import type { Authentication, Sender } from "./authentication.ts";
-import type { HostCheck } from "./host-check.ts";
+import type { HostCheck } from "./request.ts";
 
 /** A route of the executor that needs a credential, by its method and path. */
 export type ExecutorRoute =

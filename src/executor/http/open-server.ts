@@ -12,7 +12,6 @@ import { guardFiles } from "../../base/guarded-files.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import type { CheckedTls } from "../tls/server-tls.ts";
 import { type RefusedHandshake, TlsConnections } from "../tls/tls-connections.ts";
-import { HostCheck, loopbackNames } from "./host-check.ts";
 import {
   isLocal,
   LISTEN_FORM,
@@ -21,6 +20,7 @@ import {
   parseListenAddress,
   writeAuthority,
 } from "./listen-address.ts";
+import { HostCheck, loopbackNames } from "./request.ts";
 
 /** How a server is bound to an address. */
 interface Binding {

@@ -21,10 +21,10 @@ import type { Dispatcher } from "../once/dispatcher.ts";
 import type { TlsConnections } from "../tls/tls-connections.ts";
 import { type Authentication, authenticate, type Sender } from "./authentication.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
-import { HostCheck, refuseRepeated } from "./host-check.ts";
 import { stripBasePath } from "./listen-address.ts";
 import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
 import { problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
+import { HostCheck, refuseRepeated } from "./request.ts";
 import { limitReadingTime, limitUnread, respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };

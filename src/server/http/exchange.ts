@@ -3,7 +3,7 @@ import type { Hono } from "hono";
 import type { FairBudget } from "../../base/fair-budget.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import type { Guards } from "../../executor/http/more-routes.ts";
-import { bodyLength, decodeBody, readBody } from "../../executor/http/request-body.ts";
+import { bodyLength, decodeBody, readBody } from "../../executor/http/request.ts";
 import { parseJson } from "../../json/parse.ts";
 import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import type { CallConfirmation } from "../../../src/cli/confirm/confirmation.ts";
 import { Dialogue } from "../../../src/cli/confirm/dialogue.ts";
-import { print } from "../../../src/cli/terminal/terminal.ts";
+import { print } from "../../../src/cli/terminal.ts";
 import { shown } from "../../../src/rendering/shown.ts";
 
 const CALL: CallConfirmation = {

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { link, print } from "../../../src/cli/terminal/terminal.ts";
+import { link, print } from "../../../src/cli/terminal.ts";
 
 test.each([
   ["http://127.0.0.1:7420/console/#token=PrDVc8iXES5k3WWaz9jxwaBr_Egyr8iMo4dqaWoIvwM", undefined],

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { showProgress } from "../../../src/cli/terminal/progress.ts";
+import { showProgress } from "../../../src/cli/progress.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

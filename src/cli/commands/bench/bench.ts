@@ -12,16 +12,16 @@ import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { UsageError } from "../../errors.ts";
-import { showProblems } from "../../terminal/problems.ts";
-import { showProgress } from "../../terminal/progress.ts";
+import { showProgress } from "../../progress.ts";
 import {
   EXIT_INTERRUPTED,
   EXIT_OK,
   EXIT_TOOL_FAILED,
   type ExitCode,
   print,
+  showProblems,
   type Terminal,
-} from "../../terminal/terminal.ts";
+} from "../../terminal.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
 import { type InputMessage, readMessage } from "../read-message.ts";
 import { type Load, MAX_OUTSTANDING, makeCalls } from "./load.ts";

@@ -18,15 +18,15 @@ import { loadServer } from "../../config/server/load-server.ts";
 import { describeAnswering, sharedIds, whoAnswers } from "../../config/server/who-answers.ts";
 import { loadExport } from "../../config/tools/load-tool.ts";
 import type { ConfiguredTool } from "../../config/tools/load-tools.ts";
-import { showProblems } from "../../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
   EXIT_OK,
   type ExitCode,
   print,
+  showProblems,
   type Terminal,
-} from "../../terminal/terminal.ts";
+} from "../../terminal.ts";
 import { ConfiguredServers, registerPinned } from "../mcp/servers.ts";
 import { checkEntries } from "./check-entries.ts";
 import { checkGrants } from "./check-grants.ts";

@@ -4,7 +4,7 @@ import { createJournalKeys } from "../../../journal/checkpoints/signed-note.ts";
 import { forgetSession } from "../../../journal/session-keys.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
-import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { directoryOf, type JournalPlace, keyOf, readText } from "./place.ts";
 
 /** Options of `sandgate journal archive`. */

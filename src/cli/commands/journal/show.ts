@@ -15,7 +15,7 @@ import {
   type ExitCode,
   print,
   type Terminal,
-} from "../../terminal/terminal.ts";
+} from "../../terminal.ts";
 import { directoryOf, type JournalPlace } from "./place.ts";
 
 /** The number of records that are shown at first. */

@@ -6,8 +6,8 @@ import { type MachinesReport, verifyJournals } from "../../../journal/verify/ver
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";
-import { showProgress } from "../../terminal/progress.ts";
-import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { showProgress } from "../../progress.ts";
+import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { directoryOf, type JournalPlace, readText } from "./place.ts";
 
 /** The number of differences that are printed. */

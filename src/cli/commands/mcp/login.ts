@@ -11,7 +11,7 @@ import {
   link,
   print,
   type Terminal,
-} from "../../terminal/terminal.ts";
+} from "../../terminal.ts";
 
 /** Options of `sandgate mcp login` and `sandgate mcp logout`. */
 interface LoginCommand {

@@ -8,15 +8,15 @@ import { showChanges, showNewDefinitions } from "../../../pins/show-changes.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { type LocatedLock, registerOffers } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { showProblems } from "../../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_OK,
   EXIT_TOOL_FAILED,
   type ExitCode,
   print,
+  showProblems,
   type Terminal,
-} from "../../terminal/terminal.ts";
+} from "../../terminal.ts";
 import { ConfiguredServers } from "./servers.ts";
 
 /** The definitions of a config as they are now, and as they were approved. */

@@ -12,7 +12,7 @@ import { missingLock } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { logWarnings, openLog } from "../../config/load-log.ts";
 import { loadServer } from "../../config/server/load-server.ts";
-import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
 import { ConfiguredServers } from "./servers.ts";
 

@@ -3,8 +3,8 @@ import type { ChangedCalls, PolicyDiff } from "../../../journal/diff/policy-diff
 import { DECISION_CHANGES, type DecisionChange } from "../../../policy/compare-decisions.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
-import { showProgress } from "../../terminal/progress.ts";
-import { EXIT_OK, EXIT_WIDER, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { showProgress } from "../../progress.ts";
+import { EXIT_OK, EXIT_WIDER, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { loadAnyPolicy } from "./load.ts";
 
 /** The number of combinations of rules that are printed for each change. */

@@ -14,7 +14,7 @@ import { toPrintableJson } from "../../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { ShownText } from "../../../rendering/shown-text.ts";
 import { UsageError } from "../../errors.ts";
-import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { CALL_SHAPE, requestOf, type WrittenCall } from "./case-request.ts";
 import { loadConfiguredPolicy } from "./load.ts";
 

@@ -9,8 +9,7 @@ import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { loadAllTools, registerOffers } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { isCedarEntry, loadCedar, loadPolicy } from "../../config/load-policy.ts";
-import { showProblems } from "../../terminal/problems.ts";
-import { print, type Terminal } from "../../terminal/terminal.ts";
+import { print, showProblems, type Terminal } from "../../terminal.ts";
 import { PinnedServers } from "../mcp/servers.ts";
 
 /**

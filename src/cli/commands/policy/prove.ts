@@ -3,8 +3,14 @@ import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import type { LocatedProof } from "../../config/load-policy.ts";
-import { showProblems } from "../../terminal/problems.ts";
-import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import {
+  EXIT_OK,
+  EXIT_TOOL_FAILED,
+  type ExitCode,
+  print,
+  showProblems,
+  type Terminal,
+} from "../../terminal.ts";
 import { PinnedServers } from "../mcp/servers.ts";
 
 /**

@@ -12,8 +12,14 @@ import type { PolicyRequest } from "../../../policy/policy.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
 import { POLICY_CASES } from "../../config/load-config.ts";
-import { showProblem } from "../../terminal/problems.ts";
-import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import {
+  EXIT_OK,
+  EXIT_TOOL_FAILED,
+  type ExitCode,
+  print,
+  showProblem,
+  type Terminal,
+} from "../../terminal.ts";
 import { CASES_SHAPE, requestOf, type WrittenCase } from "./case-request.ts";
 import { loadConfiguredPolicy } from "./load.ts";
 

@@ -18,7 +18,7 @@ import type { SessionMode } from "../../../sessions/modes/mode.ts";
 import type { Sessions } from "../../../sessions/sessions.ts";
 import { logWarnings, openLog } from "../../config/load-log.ts";
 import { UsageError } from "../../errors.ts";
-import { EXIT_OK, type ExitCode, link, print, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_OK, type ExitCode, link, print, type Terminal } from "../../terminal.ts";
 import { ConfiguredServers } from "../mcp/servers.ts";
 import { openConfiguredJournal } from "../open-journal.ts";
 import { readMessage } from "../read-message.ts";

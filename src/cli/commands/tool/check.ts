@@ -15,7 +15,7 @@ import {
   type ExitCode,
   print,
   type Terminal,
-} from "../../terminal/terminal.ts";
+} from "../../terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { checkComponent } from "./check-component.ts";
 import { type FileNeeds, readGrantValues, writeGrant } from "./grant-file.ts";

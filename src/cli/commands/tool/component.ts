@@ -8,7 +8,7 @@ import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { type InspectedExport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import { newComponent } from "../../../sandboxes/wasm/tools/new-component.ts";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 
 /** The maximum characters of JSON text for one export, and for all together. */

@@ -24,7 +24,6 @@ import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import { guardModule, guardOwnCode } from "../../config/guard-code.ts";
 import { UsageError } from "../../errors.ts";
-import { showProblems } from "../../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
@@ -32,8 +31,9 @@ import {
   EXIT_TOOL_FAILED,
   type ExitCode,
   print,
+  showProblems,
   type Terminal,
-} from "../../terminal/terminal.ts";
+} from "../../terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { FileKeyValue } from "./file-key-value.ts";
 import { componentTool, isComponentFile, toolOfFile } from "./tool-file.ts";

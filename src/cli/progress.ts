@@ -1,4 +1,4 @@
-import { formatDuration } from "../../base/units.ts";
+import { formatDuration } from "../base/units.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Work that is shorter shows nothing, unless it is known how long it takes. */

@@ -1,11 +1,14 @@
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
-import { wrapLine } from "../../rendering/lines.ts";
-import { toLine } from "../../rendering/shown.ts";
-import { ShownText } from "../../rendering/shown-text.ts";
+import type { ConfigProblem } from "../config/problem.ts";
+import { wrapLine } from "../rendering/lines.ts";
+import { joinShown, shown, toLine } from "../rendering/shown.ts";
+import { ShownText } from "../rendering/shown-text.ts";
+
+const MAX_PROBLEM_CHARS = 500;
 
 /** The longest address that is printed as a whole. */
-const MAX_CHARS = 16_384;
+const MAX_ADDRESS_CHARS = 16_384;
 
 /** What a style means. The colours are the same in every command. */
 const STYLES = { good: "green", bad: "red", caution: "yellow", heading: "bold", minor: "dim" } as const;
@@ -99,5 +102,17 @@ export function hasColors(stream: NodeJS.WritableStream): boolean {
  * @throws {TypeError} if it is not a URL.
  */
 export function link(url: string): ShownText {
-  return new ShownText(toLine(new URL(url).href, MAX_CHARS), { isData: true });
+  return new ShownText(toLine(new URL(url).href, MAX_ADDRESS_CHARS), { isData: true });
+}
+
+/** Formats a problem as one line: `file:line:column: message`, with `warning: ` before a warning's message. */
+export function showProblem({ file, line, column, severity, message }: ConfigProblem): ShownText {
+  const label = severity === "warning" ? styled("caution", shown`warning: `) : shown``;
+  const place = styled("heading", shown`${file}:${line}:${column}:`);
+  return shown`${place} ${label}${new ShownText(toLine(message, MAX_PROBLEM_CHARS))}`;
+}
+
+/** Formats problems as one line each. */
+export function showProblems(problems: readonly ConfigProblem[]): ShownText {
+  return joinShown(problems.map(showProblem), "\n");
 }
