@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { createTwoFilesPatch } from "diff";
 
-/** The longest file whose difference is computed, and the most lines by which two files are compared line by line. */
+/** The longest file whose difference is computed, and the most edits of one difference. */
 const MAX_BYTES: number = 1_024 * 1_024;
 const MAX_EDITS = 1_000;
 
@@ -9,15 +9,15 @@ const MAX_EDITS = 1_000;
 const MAX_COMPARISONS = 20_000_000;
 
 /**
- * What differences that are computed together can take: contents in bytes, and steps of comparing. Steps grow with the
- * square of the lines that differ. Once there are none left, files that differ are shown one after the other.
+ * The budget of differences that are computed together: contents in bytes, and steps of comparing, which grow with the
+ * square of the lines that differ. Once the steps are exhausted, files that differ are shown one after the other.
  */
 export class DiffBudget {
   bytes: number = 16 * 1_024 * 1_024;
   steps = 20_000_000;
 }
 
-/** The contents of a file: `undefined` if there is none, a number if there are too many bytes. */
+/** The contents of a file: `undefined` if it does not exist, its size in bytes if it is too long. */
 export type DiffedContents = Buffer | undefined | number;
 
 /** The most bytes of a file of which {@link fileDiff} needs the contents. */

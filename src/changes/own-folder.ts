@@ -59,7 +59,7 @@ export function otherFolders(workspace: string, folder: string, own: string): re
   return entries.flatMap((entry) => (entry.isDirectory() && entry.name !== own ? [entry.name] : []));
 }
 
-/** Returns the workspace of which a directory is a shadow; `undefined` if it is none. */
+/** Returns the workspace of which a directory is a shadow; `undefined` if it is not a shadow. */
 export function shadowedBy(directory: string): string | undefined {
   const names = directory.split("/");
   if (names.at(-2) !== SHADOWS || names.at(-3) !== OWN_PREFIX) return undefined;

@@ -63,7 +63,7 @@ export interface ChangeConflict {
   readonly reason: ConflictReason;
 }
 
-/** What became of changes that were to be accepted: either all of them were, or there are conflicts. */
+/** The result of accepting changes: either all were accepted, or there are conflicts. */
 export interface AcceptedChanges {
   /** Relative to the workspace, sorted. Empty if there are conflicts. */
   readonly accepted: readonly string[];
@@ -72,21 +72,21 @@ export interface AcceptedChanges {
 
 /** Options of accepting changes. */
 export interface AcceptOptions {
-  /** The digest of what was shown. Default: what is staged now is accepted, whatever it is. */
+  /** The digest of what was shown. Default: the changes that are staged now. */
   readonly digest?: string;
 }
 
-/** A change that waits for a person to accept or to reject it. */
+/** A staged change that a person has not accepted or rejected yet. */
 export interface PendingChange {
   /** Relative to the workspace. Directories end with `/`. */
   readonly path: string;
   readonly change: "created" | "modified" | "deleted";
   /**
-   * The difference from the disk as a unified diff, or a line that says why there is none. It has the text of the files: what
-   * shows it must render it first. A directory has none.
+   * The difference from the disk as a unified diff, or a line that says why it is not shown. It contains text of the files, which
+   * must be rendered before it is shown. Empty for a directory.
    */
   readonly diff: string;
-  /** Set if `diff` says only that there is one, since too many others were shown: the change can be read by its path. */
+  /** Set if the difference was omitted because too many others were shown: the change can be read by its path. */
   readonly isOmitted?: true;
   /** Identifies the change, with the new contents and what is accepted with it: what is accepted is what was shown. */
   readonly digest: string;
@@ -94,12 +94,12 @@ export interface PendingChange {
   readonly conflict?: ConflictReason;
 }
 
-/** What changes that are listed together are described with. */
+/** The context in which a list of changes is described. */
 export interface ListedChanges {
   readonly store: StagedStore;
   /** All that are staged. */
   readonly all: RecordsByPath;
-  /** What is left for differences. */
+  /** The remaining budget for differences. */
   readonly budget: DiffBudget;
 }
 
@@ -201,7 +201,7 @@ class Collected {
   }
 }
 
-/** Returns the SHA-256 of new contents. @param take Receives each chunk. Default: nothing does. */
+/** Returns the SHA-256 of new contents. @param take Receives each chunk. Default: it is not needed. */
 export async function hashContents(
   { contents }: StagedStore,
   content: string,

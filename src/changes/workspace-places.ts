@@ -35,7 +35,7 @@ export class WorkspacePlaces implements Disposable {
     return syscall(() => act(entryPath(walk.directory, name)));
   }
 
-  /** Identifies the entry and its version; `undefined` if there is none. Reading it does not change the version. */
+  /** Identifies the entry and its version; `undefined` if it does not exist. Reading it does not change the version. */
   version(path: string): string | undefined {
     return syscallUnless(["no-entry", "not-directory"], () =>
       this.at(path, (entry) => {
@@ -45,7 +45,7 @@ export class WorkspacePlaces implements Disposable {
     );
   }
 
-  /** Identifies the entry, whatever its contents; `undefined` if there is none. */
+  /** Identifies the entry, whatever its contents; `undefined` if it does not exist. */
   identity(path: string): string | undefined {
     return this.version(path)?.split(":", 2).join(":");
   }

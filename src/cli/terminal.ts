@@ -56,7 +56,7 @@ function terminalLine(line: string, { columns, showsStyles = false }: Output): s
 
 /** Every call was dispatched, even if tools failed; or no problem was found. */
 export const EXIT_OK = 0;
-/** `tool run`: the tool failed. `doctor`: the config uses what does not hold. `bench`: a figure is above its maximum. */
+/** `tool run`: the tool failed. `doctor`: the config uses what does not work here. `bench`: a figure is above its maximum. */
 export const EXIT_TOOL_FAILED = 1;
 /** The command line, the config, the message or a tool's file is invalid. */
 export const EXIT_BAD_INPUT = 2;

@@ -13,7 +13,7 @@ export type ToolCommand =
       readonly input: string;
       /** The policy file. `undefined` grants the sandbox with its own limits, the engine, and nothing else. */
       readonly policy: string | undefined;
-      /** The file that keeps the key-value stores. `undefined` keeps them in memory, until the command ends. */
+      /** The file of the key-value stores. `undefined` stores them in memory until the command ends. */
       readonly store: string | undefined;
     }
   | {

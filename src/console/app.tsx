@@ -48,7 +48,7 @@ const COMPONENTS = {
 
 const TITLE = document.title;
 
-/** The page: the login, or a view. A view stays as it is while a person logs in again, with what they have typed. */
+/** The page: the login, or a view. A view stays while a person logs in again, with what they have typed. */
 export function App(): JSX.Element {
   if (isSignedIn.value === undefined) return <main aria-busy="true" />;
   if (viewer.value === undefined) return <Login />;
@@ -80,7 +80,7 @@ function Console(): JSX.Element {
     "/": () => document.querySelector<HTMLElement>("main input, main select")?.focus(),
   });
   useLayoutEffect(() => {
-    // Who answers nothing begins with what happened.
+    // People who cannot answer begin with the overview.
     if (location.hash === "" && !hasRole("approver")) location.replace(hashOf("overview"));
   }, []);
   useEffect(() => {
@@ -123,7 +123,7 @@ function Login(): JSX.Element {
   );
 }
 
-/** Asks for a token once more, above the view that the person will go on with. */
+/** Asks for a token again, above the view, which stays. */
 function LoginAgain(): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
@@ -181,7 +181,7 @@ function LoginForm(): JSX.Element {
   );
 }
 
-/** The navigation, and what is known of the server. */
+/** The navigation, and the state of the server. */
 function Header(): JSX.Element {
   return (
     <header>

@@ -35,7 +35,7 @@ if (answerToken === undefined) {
   render(<AnswerByLink token={answerToken} />, root);
 }
 
-/** Returns the token of a link that answers, `/console/#/answer/…`, and removes it likewise. `undefined` if there is none. */
+/** Returns the token of a link that answers, `/console/#/answer/…`, and removes it like {@link takeToken}; `undefined` for other addresses. */
 function takeAnswerToken(): string | undefined {
   const [, token] = /^#\/answer\/([\w-]+)$/.exec(location.hash) ?? [];
   if (token !== undefined) history.replaceState(undefined, "", `${location.pathname}${location.search}`);
@@ -44,7 +44,7 @@ function takeAnswerToken(): string | undefined {
 
 /**
  * Returns the token of an address such as `/console/#token=…`, and removes it from the address bar and from the entry of
- * the history, so that it is neither bookmarked nor seen over a shoulder. `undefined` if there is none.
+ * the history, so that it is neither bookmarked nor seen over a shoulder; `undefined` for other addresses.
  */
 function takeToken(): string | undefined {
   const match = /^#token=(.+)$/.exec(location.hash);

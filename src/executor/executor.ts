@@ -240,7 +240,7 @@ export class Executor implements AsyncDisposable {
   }
 
   /**
-   * After `limits.drainDelayMs`, stops accepting calls, waits until the accepted ones end, cancels the rest after `limits.drainMs`, and
+   * After `limits.drainDelayMs`, stops accepting calls, waits until the accepted ones end, cancels the others after `limits.drainMs`, and
    * closes. All accepted calls have been answered when it resolves. Idempotent.
    */
   close(): Promise<void> {

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { beginning } from "../base/text.ts";
 import { BoundedLines } from "./wire/bounded-lines.ts";
 
-/** A line that an agent wrote and that is no call. Foreign text: escape it before it is shown. */
+/** A line of an agent that is not a call. Foreign text: escape it before it is shown. */
 export interface AgentLogLine {
   readonly agent: string;
   /** `stdout` also stands for the socket with the calls. `supervisor`: Sandgate's own words about the agent. */
@@ -37,7 +37,7 @@ export class AgentLog {
     this.#onLine({ agent: this.#agent, source: "supervisor", text });
   }
 
-  /** Reads the lines of an output to its end. Of one that is too long, the beginning is passed on, and the rest is dropped. */
+  /** Reads the lines of an output to its end. After a line that is too long, the others are dropped. */
   readFrom(source: "stdout" | "stderr", stream: Readable): void {
     let lines: BoundedLines | undefined = new BoundedLines(MAX_LINE_BYTES);
     stream.on("error", () => {});

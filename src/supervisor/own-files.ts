@@ -4,10 +4,10 @@ import { delimiter, join, resolve } from "node:path";
 import type { FsGrant } from "../policy/grant/fs-grant.ts";
 import { ToolPreparationError } from "../sandboxes/contract/sandbox.ts";
 
-/** Whose programs and libraries every sandbox shows. */
+/** Directories of programs and libraries that every sandbox shows. */
 const SYSTEM = /^\/(?:usr|bin|sbin|lib|lib32|lib64|libx32)\//;
 
-/** What a confined agent is started with: its program, and the files of its own that it sees. */
+/** The program of a confined agent, and the files of its own that it sees. */
 export interface OwnFiles {
   readonly command: string;
   readonly fs: readonly FsGrant[];
@@ -19,7 +19,7 @@ export interface OwnFiles {
  *
  * @param command A path, or a name that is looked up in this process's `PATH`.
  * @param cwd The agent's folder. Default: it has none.
- * @throws {ToolPreparationError} if there is no such program, or the folder is one that holds more than an agent.
+ * @throws {ToolPreparationError} if the program does not exist, or the folder contains more than an agent.
  */
 export function ownFiles(command: string, cwd: string | undefined): OwnFiles {
   const folder = cwd === undefined ? undefined : ownFolder(cwd);
@@ -58,7 +58,7 @@ function realHome(): string {
   }
 }
 
-/** The canonical path of a program; `undefined` if there is none. */
+/** Returns the canonical path of a program; `undefined` if it does not exist. */
 function findProgram(command: string, folder: string | undefined): string | undefined {
   if (command.includes("/")) return executable(resolve(folder ?? "/", command));
   for (const directory of (process.env["PATH"] ?? "/usr/bin:/bin").split(delimiter)) {

@@ -14,7 +14,7 @@ import { plan, prepare } from "./prepare.ts";
 import { changedDirectories, doStep, removeOwn, StepConflict, undoStep } from "./run-steps.ts";
 
 /**
- * Makes staged changes on the disk: all of them, or none. What happens is recorded in a journal before it happens, so that
+ * Makes staged changes on the disk: all of them, or none. Each step is recorded in a journal before it is done, so that
  * {@link recover} can complete or undo it after a crash.
  *
  * @param hashes The SHA-256 that the new contents of files must have, by their paths. Default: they may be any.
@@ -58,7 +58,7 @@ function conflictIn(error: unknown): string {
 /**
  * Completes or undoes what a process that has ended was accepting.
  *
- * @param isOwnProcess Whether this process may have been accepting it, and no longer is. Default: false.
+ * @param isOwnProcess Whether a record of this process counts as interrupted, too. Default: `false`.
  * @returns `"accepted"` if the changes have been made, `"undone"` if none was made; `undefined` if nothing was being
  *   accepted, or the process still runs.
  * @throws {WorkspaceError} if the system refuses to undo it. It can be tried again.
@@ -96,7 +96,7 @@ export function recover(
 
 const OWN_NAME = /^\.sandgate-[0-9a-f]{16}\.tmp$/;
 
-/** Whether a record changes only what accepted changes can: others than Sandgate could have written it in the workspace. */
+/** Whether a record changes only what accepted changes can: other programs could have written it in the workspace. */
 function isOwn(places: WorkspacePlaces, { made, steps }: AcceptingRecord): boolean {
   const own = steps.flatMap((step) => {
     if (step.kind === "remove") return [step.backup];
@@ -117,7 +117,7 @@ function complete(places: WorkspacePlaces, store: StagedStore, record: Accepting
   finish(places, store, record);
 }
 
-/** Forgets changes that have been made. */
+/** Removes changes that have been made from the store. */
 function finish(places: WorkspacePlaces, store: StagedStore, { records, made }: AcceptingRecord): void {
   for (const record of records) {
     if (store.remove(record) && record.now.kind === "file") store.removeContent(record.now.content);

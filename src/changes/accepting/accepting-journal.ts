@@ -18,8 +18,7 @@ import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 import { syncDirectory } from "../workspace-places.ts";
 
 /**
- * One step of accepting changes. Each can be found out to be done or not, so that it can be repeated or undone after a
- * crash. All paths are relative to the workspace; `temporary` and `backup` are names that only Sandgate uses.
+ * One step of accepting changes. After a crash, one can find out whether it was done, and repeat or undo it. All paths are relative to the workspace; `temporary` and `backup` are names that only Sandgate uses.
  */
 export type Step =
   | RemoveStep
@@ -36,7 +35,7 @@ export interface RemoveStep {
   readonly version: string;
 }
 
-/** Gives a file that was written beside it the name of the new or changed file. */
+/** Renames a temporary file beside it to the new or changed file. */
 export interface PlaceStep {
   readonly kind: "place";
   readonly path: string;
@@ -49,7 +48,7 @@ export interface PlaceStep {
   readonly version: string | null;
 }
 
-/** What a process does that accepts changes. */
+/** The progress of a process that accepts changes. */
 export interface AcceptingRecord {
   /** Identifies the process. */
   readonly process: string;
@@ -102,8 +101,8 @@ export class AcceptingJournal {
   }
 
   /**
-   * Replaces the state of what was recorded, in its place: that takes no space, so that what was begun can be ended on a
-   * full disk. Nor can it be written in part.
+   * Replaces the state of what was recorded, in its place: that takes no space, so that it also works on a full
+   * disk, and cannot be written in part.
    */
   setState(state: AcceptingRecord["state"]): void {
     syscall(() => {
@@ -117,7 +116,7 @@ export class AcceptingJournal {
     });
   }
 
-  /** Says that nothing is being accepted any more. */
+  /** Ends accepting: nothing is left to complete or undo. */
   remove(): void {
     syscallUnless(["no-entry"], () => unlinkSync(this.#file));
     this.#sync();

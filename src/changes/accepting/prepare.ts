@@ -83,7 +83,7 @@ export async function prepare(
     const { path } = step;
     switch (step.kind) {
       case "create-folder":
-        // One that is there already is none of the steps, so that it is not removed if they are undone.
+        // A directory that exists already needs no step, so that undoing does not remove it.
         if (findEntry(places, path).kind !== "directory") prepared.push({ kind: step.kind, path });
         break;
       case "remove-folder": {

@@ -123,30 +123,30 @@ export async function* entriesOf(
   }
 }
 
-/** The format of kept trees. */
+/** The format of stored trees. */
 const FORMAT = 1;
 
-/** Returns a tree as it is retained. */
+/** Returns the text of a tree as it is stored. */
 export function treeText(tree: Tree): string {
   return JSON.stringify({ format: FORMAT, entries: [...tree] });
 }
 
 /**
- * Reads a tree that was retained in the workspace, where others than Sandgate can have written it.
+ * Reads a tree that was stored in the workspace, where other programs can have written it.
  *
  * @returns `undefined` if it is not one that Sandgate writes.
  * @throws {WorkspaceError} if it has a newer format.
  */
 export function parseTree(value: unknown): Tree | undefined {
   // Before there was a number, the file had the entries alone.
-  const kept = isObject(value) ? value["entries"] : value;
+  const stored = isObject(value) ? value["entries"] : value;
   if (isObject(value) && isNewerFormat(value["format"], FORMAT))
     throw new WorkspaceError(
       "unsupported",
       `the copy of the workspace ${newerFormatText(value["format"], FORMAT)}`,
     );
-  if (!Array.isArray(kept)) return undefined;
-  const entries: unknown[] = kept;
+  if (!Array.isArray(stored)) return undefined;
+  const entries: unknown[] = stored;
   const isTree = entries.every((each) => Array.isArray(each) && isPath(each[0]) && isTreeEntry(each[1]));
   return isTree ? new Map(entries as [string, TreeEntry][]) : undefined;
 }

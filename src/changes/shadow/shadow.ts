@@ -90,7 +90,7 @@ export class ShadowTree {
    *
    * @param staged Where they are staged, rather than made. Default: they are made.
    */
-  async merge(held?: StagedChanges): Promise<AcceptedChanges> {
+  async merge(staged?: StagedChanges): Promise<AcceptedChanges> {
     return this.#withRecords(async (places, store, records, unsupported, after) => {
       const conflicts: ChangeConflict[] = [...unsupported];
       for (const record of records) {
@@ -98,8 +98,8 @@ export class ShadowTree {
         if (reason !== undefined) conflicts.push({ path: record.path, reason });
       }
       if (conflicts.length > 0 || records.length === 0) return { accepted: [], conflicts };
-      if (held !== undefined) {
-        const taken = await held.adopt(store, records);
+      if (staged !== undefined) {
+        const taken = await staged.adopt(store, records);
         if (taken.length > 0) return { accepted: [], conflicts: taken };
       } else {
         const changed = await acceptRecords(places, store, records);

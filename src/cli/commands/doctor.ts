@@ -32,7 +32,7 @@ import { checkGrants } from "./check/check-grants.ts";
 /** Below this, a store is likely to fill its disk soon. */
 const MIN_FREE_BYTES = 64 * 2 ** 20;
 
-/** A file or directory that a config keeps something in. */
+/** A file or directory in which a config stores something. */
 interface StoreReport {
   readonly name: "sessions" | "journal";
   readonly path: string;

@@ -15,9 +15,9 @@ interface Recorded {
 }
 
 /**
- * Opens the journal of a config, if it has one, and keeps the policy and the tools beside it.
+ * Opens the journal of a config, if it has one, and stores the policy and the tools beside it.
  *
- * @param onNotice Receives what the operator has to know.
+ * @param onNotice Receives notices for the operator.
  * @throws {UsageError} if it cannot be opened.
  */
 export async function openConfiguredJournal(

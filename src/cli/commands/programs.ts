@@ -10,10 +10,10 @@ import { loadSessions } from "../config/load-sessions.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 
-/** Where suspended programs are: the file, or a config whose sessions keep some. */
+/** Where suspended programs are: a file, or a config whose sessions store them. */
 export type ProgramsPlace = { readonly file: string } | { readonly config: string };
 
-/** How many characters of an id are printed: enough to tell programs apart. */
+/** How many characters of an id are printed: enough to distinguish programs. */
 const SHORT_ID = 12;
 
 /** Prints the programs that are suspended, the oldest first. */
@@ -39,7 +39,7 @@ function lineOf(program: ProgramHeader): ShownText {
   return shown`${id.slice(0, SHORT_ID)}  ${toolName}  ${principal}  session ${sessionId}  ${calls} open  ${leftText(program)}`;
 }
 
-/** Says how long a program may still wait, that it runs, or that this version cannot go on with it. */
+/** Says how long a program may still wait, that it runs, or that this version cannot continue it. */
 function leftText({ state, waitUntil, build }: ProgramHeader): string {
   if (state === "taken") return "running";
   if (build !== engineBuild()) return "suspended by another build";
@@ -110,7 +110,7 @@ export async function show(
  * Opens the store of suspended programs. A server can have it open at the same time.
  *
  * @throws {ConfigError} if the config is invalid.
- * @throws {UsageError} if the config keeps no programs, or the file cannot be opened.
+ * @throws {UsageError} if the config stores no programs, or the file cannot be opened.
  */
 async function openPrograms(place: ProgramsPlace, readOnly: boolean): Promise<SqliteSuspensionStore> {
   const file = "file" in place ? place.file : await fileOf(place.config);
@@ -141,7 +141,7 @@ async function fileOf(config: string): Promise<string> {
 /**
  * Finds a program by its id, or by the beginning of it.
  *
- * @throws {UsageError} if there is none, or several begin like this.
+ * @throws {UsageError} if it does not exist, or several ids begin like this.
  */
 function findProgram(programs: readonly ProgramHeader[], id: string): ProgramHeader {
   const [found, other] = programs.filter((program) => id !== "" && program.id.startsWith(id));

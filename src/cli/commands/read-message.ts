@@ -147,7 +147,7 @@ function parseMessage(text: string, file: string): unknown {
   return tooDeep === undefined ? message : refuse(`nested deeper than ${MAX_MESSAGE_DEPTH} levels`, tooDeep);
 }
 
-/** Finds the position of an error's pointer. JSON is also YAML, and the YAML reader keeps positions. */
+/** Finds the position of an error's pointer. JSON is also YAML, and the YAML reader has positions. */
 function locateProtocolError(
   { pointer, message, event }: ProtocolError,
   text: string,

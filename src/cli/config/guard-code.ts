@@ -25,17 +25,17 @@ const MAX_MODULE_BYTES = 4 * 1_024 * 1_024;
 /** A specifier of `import`, `export … from` and `require`. It may find too much. */
 const SPECIFIER = /\b(?:from|import|require)\b\s*\(?\s*["']([^"'\n]+)["']/g;
 
-/** One that names a file beside the module; others name packages. */
+/** A specifier of a file beside the module; others name packages. */
 const RELATIVE = /^\.{1,2}\//;
 
-/** What stands between the words of a command for a shell, of an option such as `--require=hook.js`, and of a variable. */
+/** Separates the words of a command for a shell, of an option such as `--require=hook.js`, and of a variable. */
 const BETWEEN_WORDS = /[\s=:;,&|<>(){}$"'`]+/;
 
-/** What programs are named, other than folders. */
+/** Names of programs, unlike those of folders. */
 const PROGRAM =
   /\.(?:[cm]?[jt]sx?|awk|bash|exs?|fish|jar|jq|lua|php|pl|ps1|py|pyz|rb|sed|sh|so|tcl|wasm|zsh)$/i;
 
-/** What a specifier can leave out. */
+/** Endings that a specifier can omit. */
 const ENDINGS = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".json", "/index.js", "/index.ts"];
 
 /**
@@ -248,7 +248,7 @@ function dependenciesIn(file: string): readonly string[] {
   }
 }
 
-/** Resolves a path of a config against the config's file, and keeps it relative if it can. */
+/** Resolves a path of a config against the config's file, and leaves it relative if the file is. */
 export function pathBeside(file: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(file), path);
 }

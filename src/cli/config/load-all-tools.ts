@@ -70,7 +70,7 @@ async function offerSubjects(mcp: McpConfig): Promise<readonly PolicySubject[]> 
   return registry.subjects;
 }
 
-/** Registers the tools through which resources, prompts and completions of MCP servers are asked for, without what they read. */
+/** Registers the tools that read resources, prompts and completions of MCP servers, without their implementations. */
 export async function registerOffers(registry: ToolRegistry): Promise<void> {
   // Loaded only for configs with servers.
   const { offerTools } = await import("../../mcp/server/offers/offer-tools.ts");

@@ -96,7 +96,7 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
   readonly problems: readonly ConfigProblem[];
   /** `undefined` if it has errors, or is optional and absent. */
   readonly policy: RuntimePolicy | undefined;
-  /** The candidate for the policy; `undefined` if there is none, or if it has errors. */
+  /** The candidate for the policy; `undefined` if the config names none, or it has errors. */
   readonly shadow: RuntimePolicy | undefined;
   /** The rules of each policy without errors. */
   readonly locatedPolicies: readonly LocatedPolicy[];
@@ -109,7 +109,7 @@ export interface Config extends Omit<AllTools, "subjects" | "mcp"> {
   readonly log: LogSettings;
   /** The agents without errors. */
   readonly agents: ConfiguredAgents;
-  /** `undefined` if there is none, or if it has errors. */
+  /** `undefined` if the config has none, or it has errors. */
   readonly journalOptions: JournalOptions | undefined;
 }
 

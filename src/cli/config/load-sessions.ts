@@ -141,16 +141,16 @@ export interface SessionsConfig {
   readonly limits: SessionLimits;
   /** The mode of new sessions. */
   readonly mode: SessionMode;
-  /** The absolute path of the file in which a server keeps its sessions. */
+  /** The absolute path of the file in which a server stores its sessions. */
   readonly storeFile: string;
   /** The absolute paths of the files with suspended programs and with their keys; absent if programs end with the server. */
   readonly programs?: { readonly storeFile: string; readonly keysFile: string };
 }
 
-/** The file in which a server keeps its sessions, beside the config. */
+/** The file in which a server stores its sessions, beside the config. */
 const DEFAULT_STORE = "sandgate-sessions.db";
 
-/** The file in which a server keeps suspended programs, beside the config. */
+/** The file in which a server stores suspended programs, beside the config. */
 const DEFAULT_PROGRAMS = "sandgate-programs.db";
 
 /**

@@ -61,7 +61,7 @@ export interface Explanation {
   readonly policyRevision?: string;
 }
 
-/** The smallest change of the policy that would allow a call that was denied, or why there is none. */
+/** The smallest change of the policy that would allow a call that was denied, or why none is suggested. */
 export type Suggestion = SuggestedChange | { readonly withheld: string };
 
 /** The change. */
@@ -71,7 +71,7 @@ export interface SuggestedChange {
   readonly text: string;
   readonly yaml: string;
   readonly where: string;
-  /** What else the change would allow. */
+  /** Other calls that the change would allow. */
   readonly widens: readonly string[];
   /** The change for exactly this call, if the first one allows more. */
   readonly exactly?: SuggestedChange;

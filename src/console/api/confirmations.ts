@@ -43,7 +43,7 @@ export interface WholeConfirmation extends Confirmation {
   readonly rules?: readonly string[];
   /** The names of the arguments in the order of the tool's schema, the paths and URLs first. */
   readonly argumentOrder?: readonly string[];
-  /** The file that the call would write, as it is now; `null` if there is none. Foreign text as it is, not escaped. */
+  /** The file that the call would write, as it is now; `null` if it does not exist. Foreign text as it is, not escaped. */
   readonly currentText?: string | null;
   readonly resolution?: Resolution;
 }

@@ -5,7 +5,7 @@ import { ApiError, get, isSignedIn, messageOf, send } from "./http.ts";
 /** Whether events arrive. */
 export const isConnected: Signal<boolean> = signal(false);
 
-/** What is told of the events of the server. */
+/** Called with the events of the server. */
 interface EventListeners {
   readonly onCalls: (calls: readonly CallSummary[]) => void;
   /** The list of open confirmations, or of sessions, may have changed. */
@@ -44,8 +44,8 @@ export const server: Signal<ServerInfo | undefined> = signal(undefined);
 export const loginProblem: Signal<string> = signal("");
 
 /**
- * Reads who uses the page. Without a session, the page shows the login. If another person uses it now, it begins anew: what it
- * has read may be none of their business.
+ * Reads who uses the page. Without a session, the page shows the login. If another person uses it now, it is loaded again: that
+ * person may not be allowed to see what it has read.
  */
 export async function loadSession(): Promise<void> {
   try {
@@ -114,8 +114,8 @@ export function listen({ onCalls, onAttention, onGap }: EventListeners): () => v
     source.addEventListener("attention", onAttention);
     source.addEventListener("lost", onGap);
     source.addEventListener("server", ({ data }) => {
-      const { server: told = {}, ...flat } = JSON.parse(data) as { server?: Partial<ServerInfo> };
-      if (server.value !== undefined) server.value = { ...server.value, ...flat, ...told };
+      const { server: changed = {}, ...flat } = JSON.parse(data) as { server?: Partial<ServerInfo> };
+      if (server.value !== undefined) server.value = { ...server.value, ...flat, ...changed };
     });
     source.addEventListener("error", () => {
       isConnected.value = false;

@@ -138,7 +138,7 @@ const CONTENTS: readonly string[] = ["content", "contents", "file_text", "text",
 /**
  * Returns arguments in which the whole new text of a file is a replacement of its text.
  *
- * @param current The text of the file, as it is now. If there is none, or it is not known, the arguments are returned as they are.
+ * @param current The text of the file, as it is now. If it does not exist or is not known, the arguments are returned as they are.
  */
 export function withCurrent(given: JsonMembers, current: string | null | undefined): JsonMembers {
   const name = CONTENTS.find((known) => Object.hasOwn(given, known) && typeof given[known] === "string");

@@ -11,7 +11,7 @@ export interface Compared {
   readonly others?: readonly JsonMembers[];
   /** Where the server found that the paths lead. Default: not known. */
   readonly leadsTo?: readonly string[];
-  /** The text of the file that the call would write, as it is now; `null` if there is none. Default: not known. */
+  /** The text of the file that the call would write, as it is now; `null` if it does not exist. Default: not known. */
   readonly current?: string | null | undefined;
 }
 

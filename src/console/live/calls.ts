@@ -3,7 +3,7 @@ import type { CallSummary } from "../api/calls.ts";
 import { get, messageOf, rereading, withQuery } from "../api/http.ts";
 import { type CallFilter, isEmpty, isOpen } from "./call-rows.ts";
 
-/** The calls that the page keeps, as many as the server does. */
+/** The most calls that the page stores, as many as the server. */
 const MAX_CALLS = 10_000;
 const PAGE = 500;
 

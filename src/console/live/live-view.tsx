@@ -214,7 +214,7 @@ function CallLine({ row, index, isSelected, now, onOpen }: CallLineProps): JSX.E
   );
 }
 
-/** Ids of sessions begin with their time: their ends tell them apart. */
+/** Ids of sessions begin with their time: they differ at their ends. */
 function shortId(id = ""): string {
   return id.length <= 12 ? id : `…${id.slice(-8)}`;
 }

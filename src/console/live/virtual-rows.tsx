@@ -22,7 +22,7 @@ export interface VirtualRowsProps<Row> {
 }
 
 /**
- * Has elements only for the rows in view, so that ten thousand rows cost as much as fifty. When rows are inserted above the
+ * Renders only the rows in view, so that ten thousand rows cost as much as fifty. When rows are inserted above the
  * ones in view, those stay where they are.
  */
 export function VirtualRows<Row>({
@@ -51,9 +51,9 @@ export function VirtualRows<Row>({
 
   useLayoutEffect(() => {
     const element = box.current;
-    const held = anchor.current;
-    if (element === null || held === undefined || element.scrollTop === 0) return;
-    const moved = rows.findIndex((row) => keyOf(row) === held.key) - held.index;
+    const before = anchor.current;
+    if (element === null || before === undefined || element.scrollTop === 0) return;
+    const moved = rows.findIndex((row) => keyOf(row) === before.key) - before.index;
     if (moved > 0) element.scrollTop += moved * rowHeight;
   }, [rows]);
 

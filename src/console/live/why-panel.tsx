@@ -162,7 +162,7 @@ function membersOf(value: unknown): Members {
   return typeof value === "object" && value !== null ? (value as Members) : {};
 }
 
-/** A grant that the server cut is no JSON any more. */
+/** Returns `undefined` if the server has shortened the JSON. */
 function parsed(json: string | undefined): unknown {
   try {
     return json === undefined ? undefined : JSON.parse(json);

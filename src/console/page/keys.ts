@@ -4,14 +4,14 @@ import { go, type View } from "./route.ts";
 /** What keys do. A key is its `KeyboardEvent.key`. */
 export type Keys = Readonly<Record<string, () => void>>;
 
-/** Where keys write. A checkbox takes only the space bar. */
+/** Elements in which keys write. A checkbox takes only the space bar. */
 const EDITABLE = "input:not([type=checkbox]), textarea, select, [contenteditable]";
 /** What `Enter` activates by itself. */
 const ACTIVE = "button, a, summary";
 
 /**
  * Has keys do something while a component is there. They do nothing while a text is edited or a dialog is open, with a
- * modifier, or when a key that is held down repeats: a held key must not answer one confirmation after the other.
+ * modifier, or when a pressed key repeats: it must not answer one confirmation after the other.
  */
 export function useKeys(keys: Keys): void {
   const current = useRef(keys);

@@ -43,7 +43,7 @@ export function useLoaded<Value>(key: unknown, read: () => Promise<Value>): Load
   return { value, problem, reload };
 }
 
-/** Says why something failed. The element is always there, so that screen readers hear what appears in it. */
+/** Says why something failed. The element is always there, so that screen readers announce what appears in it. */
 export function Problem({ of }: { readonly of: Signal<string> }): JSX.Element {
   return (
     <div role="alert" class={of.value === "" ? "" : "problem"}>

@@ -117,7 +117,7 @@ export function Answering({
   );
 }
 
-/** Has screen readers go on with what is asked. No key answers there, unlike on a button. */
+/** Has screen readers continue with the confirmation. Unlike on a button, no key answers there. */
 function focusHeading(): void {
   document.querySelector<HTMLElement>(".confirmation :is(h1, h2)[tabindex]")?.focus({ preventScroll: true });
 }

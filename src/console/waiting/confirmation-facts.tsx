@@ -99,7 +99,7 @@ function ShownArguments({
   );
 }
 
-/** Whether a change is the path that the arguments have. */
+/** Whether a change only repeats a path among the arguments. */
 function saysAsMuch(value: JsonValue, change: string): boolean {
   return isMembers(value) && Object.values(value).some((own) => own === change);
 }

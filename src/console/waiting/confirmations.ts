@@ -21,7 +21,7 @@ export interface ListedConfirmation {
 const MAX_ENDED = 50;
 
 /**
- * The confirmations, the oldest first. One that ends keeps its place until the person clears it, and new ones are added at the
+ * The confirmations, the oldest first. A confirmation that ended stays in its place until the person clears it, and new ones are added at the
  * end, so that nothing moves under a pointer or a key.
  */
 export const confirmations: Signal<readonly ListedConfirmation[]> = signal([]);
@@ -35,7 +35,7 @@ export const confirmationsProblem: Signal<string> = signal("");
 /** What happened last, for screen readers. */
 export const announcement: Signal<string> = signal("");
 
-/** The id of the confirmation that the person answered last; `""` if there is none. */
+/** The id of the confirmation that the person answered last; `""` before the first. */
 export const lastAnswered: Signal<string> = signal("");
 
 /** The number of confirmations that wait. */
@@ -43,15 +43,15 @@ export const openCount: ReadonlySignal<number> = computed(
   () => confirmations.value.filter(({ resolution }) => resolution === undefined).length,
 );
 
-/** How confirmations ended that a person answers at once, until the last of them; otherwise `undefined`. */
+/** How the confirmations ended that a person is answering together; `undefined` at other times. */
 let atOnce: Map<string, Resolution> | undefined;
 
-/** Reads the open confirmations, and how those ended that were open. A call while it reads has it read once more. */
+/** Reads the open confirmations, and how the others ended. If it is called while it reads, it reads once more. */
 export const refreshConfirmations: () => Promise<void> = rereading(async () => {
   if (atOnce === undefined) await merge(await listConfirmations());
 }, confirmationsProblem);
 
-/** Changes the list once for all that are answered meanwhile: reading hundreds again after each answer takes minutes. */
+/** Updates the list once after several answers: reading hundreds again after each answer takes minutes. */
 export async function answerAtOnce(answer: () => Promise<unknown>): Promise<void> {
   const ended = new Map<string, Resolution>();
   atOnce = ended;
@@ -94,7 +94,7 @@ async function resolutionOf(confirmation: Confirmation): Promise<Resolution> {
   try {
     return (await readConfirmation(confirmation)).resolution ?? ended;
   } catch (error) {
-    // Its session may be closed. Anything else says nothing of how it ended: it is read again.
+    // Its session may be closed. After other errors it is read again.
     if (error instanceof ApiError && [403, 404, 410].includes(error.status)) return ended;
     throw error;
   }
@@ -136,9 +136,9 @@ export function endOf({ decision, by }: Resolution): string {
 }
 
 /**
- * Answers a confirmation. Returns why the answer does not hold, or `""` if it does.
+ * Answers a confirmation. Returns why the answer was not accepted, or `""` if it was.
  *
- * @param answer Has the digest of what the person saw, so that it holds for nothing else.
+ * @param answer Has the digest of what the person saw, so that it is valid for nothing else.
  */
 export async function giveAnswer(confirmation: Confirmation, answer: Answer): Promise<string> {
   try {

@@ -51,7 +51,7 @@ function matches({ confirmation }: ListedConfirmation, wanted: string): boolean 
   );
 }
 
-/** The first open confirmation after another one, or else before it. */
+/** The first open confirmation after another one; if there is no later one, before it. */
 export function openAfter(
   items: readonly ListedConfirmation[],
   requestId: string,
@@ -66,7 +66,7 @@ export function canSelect({ confirmation, resolution }: ListedConfirmation): boo
   return resolution === undefined && confirmation.choices.includes("allow");
 }
 
-/** Selects confirmations, or no longer. */
+/** Selects confirmations, or removes them from the selection. */
 export function select(items: readonly ListedConfirmation[], isSelected: boolean): void {
   const ids = new Set(selected.peek());
   for (const item of items) {
@@ -76,7 +76,7 @@ export function select(items: readonly ListedConfirmation[], isSelected: boolean
   chosen.value = ids;
 }
 
-/** Whether every one of some confirmations that can be selected is. */
+/** Whether all that can be selected of some confirmations are selected. */
 export function isAllSelected(items: readonly ListedConfirmation[]): boolean {
   const selectable = items.filter(canSelect);
   return (

@@ -25,7 +25,7 @@ interface SuspendedProgram {
   }[];
 }
 
-/** How often listed programs are read again, in ms: no event tells that one goes on or ends. */
+/** How often listed programs are read again, in ms: the server sends no event when one continues or ends. */
 const REREAD_MS = 2_000;
 
 /**

@@ -44,7 +44,7 @@ let publicKey: string | undefined;
 
 /** Finds out whether the server can notify this browser, and does. */
 async function loadPush(): Promise<void> {
-  // Without HTTPS, browsers have none of these.
+  // Browsers have these only with HTTPS.
   if (!("serviceWorker" in navigator) || !("PushManager" in globalThis)) return;
   try {
     publicKey ??= await readPushKey();

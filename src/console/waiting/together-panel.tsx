@@ -18,7 +18,7 @@ import { readWhole } from "./whole-confirmations.ts";
 /** How many answers are sent at once: browsers have six connections to a server, and one of them is that of the events. */
 const AT_ONCE = 4;
 
-/** Stands for the selected confirmations in the address. No id of a confirmation has it. */
+/** The id of the selected confirmations in the address. No confirmation has this id. */
 const ID = "(together)";
 
 /** The confirmations that are answered together, as they were when the person began. */
@@ -43,7 +43,7 @@ export function together(): void {
 /** Shows several confirmations one below the other, and takes one answer for all after each was shown. */
 export function TogetherPanel(): JSX.Element {
   const all = members.value;
-  // Other confirmations begin anew, also while these are shown.
+  // A new selection resets the state, also while another one is shown.
   return <Together key={all.map(({ requestId }) => requestId).join()} all={all} />;
 }
 
@@ -101,7 +101,7 @@ function Together({ all }: { readonly all: readonly Confirmation[] }): JSX.Eleme
     },
     Escape: () => begin("first"),
   });
-  // Hundreds of them are not to be compared each time that one was shown or answered.
+  // With hundreds of them, rendering all after each one was shown or answered would be slow.
   const list = useMemo(
     () =>
       all.map((confirmation, at) => (

@@ -94,7 +94,7 @@ export function WaitingView(): JSX.Element {
   );
 }
 
-/** What helps with many confirmations. */
+/** The filter, and the selection of many confirmations. */
 function Tools(): JSX.Element {
   const amount = selected.value.size;
   return (

@@ -39,7 +39,7 @@ function remember({ requestId, toolName, arguments: text }: WholeConfirmation): 
   if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest);
 }
 
-/** What was shown of other calls, and what waits of them. */
+/** The arguments of other calls that were shown or are pending. */
 export interface Peers {
   /** Of the same tool. */
   readonly peers: readonly JsonMembers[];
@@ -47,7 +47,7 @@ export interface Peers {
   readonly others: readonly JsonMembers[];
 }
 
-/** Reads other calls of the tool of a confirmation: those that were shown before, and those that wait as well. */
+/** Reads other calls of the tool of a confirmation: those that were shown before, and those that are pending. */
 export async function readPeers({ requestId, toolName }: Confirmation): Promise<Peers> {
   const isPeer = (id: string, name: string): boolean => name === toolName && id !== requestId;
   const shown = [...known].filter(([id, call]) => isPeer(id, call.toolName)).length;
@@ -57,7 +57,7 @@ export async function readPeers({ requestId, toolName }: Confirmation): Promise<
     .filter((other) => isPeer(other.requestId, other.toolName) && !known.has(other.requestId))
     .slice(0, Math.max(0, MAX_PEERS - shown));
   for (const other of unknown) {
-    // One that has just ended is one less to compare with.
+    // It may have ended meanwhile.
     await readWhole(other).catch(() => {});
   }
   const calls = [...known];

@@ -41,7 +41,7 @@ const REPLAYED: Buffer = Buffer.from([1]);
 /** A call that arrived in a frame. */
 export class FrameCall implements CallWaiter {
   readonly id: number;
-  /** Bytes that are held for it. */
+  /** Bytes that are reserved for its body. */
   readonly heldBytes: number;
   readonly onEvent: CallWaiter["onEvent"];
   readonly #host: FrameCallHost;

@@ -219,7 +219,7 @@ export class FrameUpgrades {
     socket.destroySoon();
   }
 
-  /** Counts a problem, and tells the operator of it. */
+  /** Counts a problem, and reports it to the operator. */
   #tell(request: IncomingMessage, thrown: unknown, body?: DispatchRequest): ReturnType<typeof problemOf> {
     const problem = problemOf(thrown);
     this.#options.dispatcher.metrics.refused(problem.code);

@@ -80,7 +80,7 @@ export class Authentication {
   readonly #signers = new Map<string, Sender>();
   /** The senders with certificates, by the names of these. */
   readonly #certified = new Map<string, Sender>();
-  /** Whether requests without credentials are refused although there are none of these. */
+  /** Whether requests without credentials are refused even if no key, token or certificate is configured. */
   readonly #hasOthers: boolean;
   /** The path below which clients reach the server: signatures cover it. */
   readonly basePath: string;
@@ -175,7 +175,7 @@ export class Authentication {
     if (!this.isCurrent(sender)) throw new RemoteProblem("unauthenticated", "the credential was revoked");
   }
 
-  /** Returns the sender with a bearer token; `undefined` if there is none. */
+  /** Returns the sender with a bearer token; `undefined` if the token is unknown. */
   senderOf(token: string): Sender | undefined {
     const digest = digestOf(token);
     // Digests have the same length, and reveal nothing about where the tokens differ.

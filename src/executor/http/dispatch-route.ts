@@ -24,12 +24,12 @@ interface Refusals {
    */
   admit(): void;
   /**
-   * Responds with a problem, and tells the operator.
+   * Responds with a problem, and reports it to the operator.
    *
    * @param body The request's body, if it was read.
    */
   fail(thrown: unknown, body?: DispatchRequest): void;
-  /** Only tells the operator of a problem. */
+  /** Only reports a problem to the operator. */
   tell(problem: RemoteProblem, body?: DispatchRequest): void;
 }
 
@@ -155,13 +155,13 @@ export class DispatchRoute {
     const isStream = wantsStream(request.headers);
     const bytes = bodyLength(request, this.#maxBodyBytes);
     const { caller } = sender;
-    let held = 0;
+    let reserved = 0;
     const reserve = (more: number): boolean => {
       if (!this.#bodies.take(caller, more)) {
         refusals.fail(overloaded());
         return false;
       }
-      held += more;
+      reserved += more;
       return true;
     };
     const unread = new UnreadAnswers(this.#unread, caller);
@@ -169,8 +169,8 @@ export class DispatchRoute {
     const stream = isStream ? new AnswerStream(response, unread) : undefined;
     const exchange = new DispatchExchange(this.#dispatcher, { request, response, stream, refusals }, sender);
     response.on("close", () => {
-      this.#bodies.giveBack(caller, held);
-      held = 0;
+      this.#bodies.giveBack(caller, reserved);
+      reserved = 0;
       exchange.closed();
     });
     readBody(request, bytes, reserve, (body) => {

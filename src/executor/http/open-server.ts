@@ -50,10 +50,10 @@ interface OpenServer {
   readonly connections: TlsConnections | undefined;
 }
 
-/** What a server tells. */
+/** Called with the requests and events of a server. */
 interface ServerListeners {
   readonly onRequest: RequestListener;
-  /** Whether a request is one for another protocol; any other is answered as if it did not ask for an upgrade. */
+  /** Whether a request is one for another protocol; others are answered as if they had no header `upgrade`. */
   readonly shouldUpgrade: (request: IncomingMessage) => boolean;
   /** A connection was closed because there are too many. */
   readonly onRefusedConnection: () => void;

@@ -14,7 +14,7 @@ export class AnswerStream {
   readonly #response: ServerResponse;
   readonly #unread: UnreadAnswers;
 
-  /** @param unread Where what waits for the reader has to have room. */
+  /** @param unread The budget for what the client has not read. */
   constructor(response: ServerResponse, unread: UnreadAnswers) {
     this.#response = response;
     this.#unread = unread;
@@ -37,7 +37,7 @@ export class AnswerStream {
     this.#response.write(text);
   }
 
-  /** Says that the call waits, or has waited, for its turn. */
+  /** Reports that the call is still queued, so that the client does not time out. */
   tellWait(): void {
     this.#response.write(writeStreamEvent("waiting", "{}"));
   }

@@ -144,7 +144,7 @@ export class Routes {
     else respondProblem(request, response, problem);
   }
 
-  /** Counts a problem, and tells the operator of it. */
+  /** Counts a problem, and reports it to the operator. */
   #tell(request: IncomingMessage, problem: RemoteProblem | RouteRefusal, body?: DispatchRequest): void {
     this.#dispatcher.metrics.refused(problem.code);
     this.#onRefusal(refusedRequest(request, problem, body));

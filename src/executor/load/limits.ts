@@ -68,8 +68,8 @@ export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
 });
 
 /**
- * Maximum bytes of all bodies that are held at once, as a multiple of `bodyBytes`. Each caller can hold one of this
- * size even if others hold them all.
+ * Maximum bytes of all bodies that are buffered at once, as a multiple of `bodyBytes`. Every caller may always buffer one body
+ * of this size, even if the total is exhausted.
  */
 export const HELD_BODIES = 64;
 

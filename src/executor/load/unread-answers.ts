@@ -1,14 +1,14 @@
 import { FairBudget } from "../../base/fair-budget.ts";
 
-/** Bytes of what clients have not read, and how many of them each caller can have even if others have all. */
+/** The most unread bytes of all clients, and how many each caller may always have, even if the total is exhausted. */
 const UNREAD = { all: 256 * 1_024 * 1_024, each: 16 * 1_024 * 1_024 };
 
-/** Returns a budget for what clients have not read: responses, streams and frames. */
+/** Returns a budget for responses, streams and frames that clients have not read. */
 export function openUnreadBudget(): FairBudget {
   return new FairBudget(UNREAD.all, UNREAD.each);
 }
 
-/** What waits on one connection, or for one response, because its client has not read it. */
+/** The bytes of one connection or response that its client has not read. */
 export class UnreadAnswers {
   readonly #budget: FairBudget;
   readonly #caller: string;
@@ -19,7 +19,7 @@ export class UnreadAnswers {
     this.#caller = caller;
   }
 
-  /** Says how many bytes wait now. Returns `false` if there is no room for more of them: nothing is charged for these then. */
+  /** Sets how many bytes wait now. Returns `false`, and charges nothing more, if the budget is exhausted. */
   settle(bytes: number): boolean {
     const more = bytes - this.#bytes;
     if (more === 0) return true;

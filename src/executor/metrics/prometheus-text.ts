@@ -69,13 +69,13 @@ export class Histogram {
   }
 }
 
-/** The value of a label that stands for all values that have no place of their own. */
+/** The value of a label for all values that are not counted separately. */
 export const OTHER = "other";
 
 /** The longest value of a label, in UTF-16 code units. */
 const MAX_LENGTH = 128;
 
-/** The values of a label that have a place of their own: the first ones that come. */
+/** The values of a label that are counted separately: the first ones that occur. */
 export class LabelValues {
   readonly #known = new Set<string>();
   readonly #max: number;
@@ -98,7 +98,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** One value of a metric. */
 export interface Sample {
-  /** What its name adds to that of the metric, such as `_count`. Default: nothing. */
+  /** Appended to the name of the metric, such as `_count`. Default: nothing. */
   readonly suffix?: "_bucket" | "_count" | "_sum";
   readonly labels?: Labels;
   readonly value: number;
@@ -139,8 +139,7 @@ function escaped(text: string): string {
 }
 
 /**
- * Returns metrics in which the other callers are one, `other`, with the sum of what is theirs: a client must not see who
- * the others are.
+ * Sums the samples of other callers under `other`: a client must not see who they are.
  *
  * @param caller The id of the principal who reads them.
  */

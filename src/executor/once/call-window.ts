@@ -26,7 +26,7 @@ class EndedCalls<Call extends EndedCall<Call>> {
     return this.#size;
   }
 
-  /** An upper bound of the bytes of the kept answers. */
+  /** An upper bound of the bytes of the remembered answers. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -125,7 +125,7 @@ export class CallWindow<Running> {
     return this.#entries.size - this.#running;
   }
 
-  /** An upper bound of the bytes of the kept answers. */
+  /** An upper bound of the bytes of the remembered answers. */
   get bytes(): number {
     return this.#bytes;
   }

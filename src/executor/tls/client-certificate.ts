@@ -25,7 +25,7 @@ export function isCertificateName(text: string): boolean {
   return /^(?:DNS|URI|email|subject):[^\n]+$/.test(text);
 }
 
-/** Returns the verified certificate of the client at the other end of a socket; `undefined` if there is none. */
+/** Returns the verified certificate of the client of a connection; `undefined` if it has none. */
 export function clientCertificateOf(socket: Socket): ClientCertificate | undefined {
   if ((socket as TLSSocket).authorized !== true) return undefined;
   const found = known.get(socket);

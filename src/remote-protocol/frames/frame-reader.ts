@@ -64,7 +64,7 @@ export class FrameReader {
     return this.#filled > 0 || this.#dropping > 0;
   }
 
-  /** Frees what is held of an incomplete frame. */
+  /** Frees the buffered part of an incomplete frame. */
   close(): void {
     this.#forget();
   }

@@ -30,7 +30,7 @@ const MAX_TRACE_BYTES = 2_048;
 /** The most bytes that a frame with a call has in addition to the body. */
 export const CALL_HEAD_BYTES: number = FIXED_BYTES + MAX_TRACE_BYTES;
 
-/** What an executor tells first on a framed connection. */
+/** The first message of an executor on a framed connection. */
 export interface Hello {
   /** Identifies one start of the executor: 32 hexadecimal digits. */
   readonly process: string;
@@ -77,7 +77,7 @@ type FrameName =
 export const FRAME: Readonly<Record<FrameName, number>> = Object.freeze({
   /** To the executor: a call. See `call-frame.ts`. */
   call: 0x01,
-  /** To the executor: the client does not wait for a call any more. Empty. */
+  /** To the executor: the client no longer waits for a call. Empty. */
   cancel: 0x02,
   /** To the executor: 8 bytes that the executor returns. */
   ping: 0x03,

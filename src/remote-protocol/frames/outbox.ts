@@ -7,7 +7,7 @@ export interface OutgoingFrame {
   readonly id: number;
   /** The first bytes of the payload. */
   readonly prefix?: Buffer | undefined;
-  /** The rest of the payload. */
+  /** The part of the payload that was not sent yet. */
   readonly text: string;
   /** The length of `text` in UTF-8. */
   readonly textBytes: number;
@@ -64,7 +64,7 @@ export class Outbox {
     return this.#waitingBytes + this.#socket.writableLength;
   }
 
-  /** The memory that is held because the reader has not read, in bytes. Many small frames take up more than they have bytes. */
+  /** The memory of frames that the reader has not read, in bytes: many small frames take up more than their length. */
   get heldBytes(): number {
     return this.bytes + this.#waiting.length * WAITING_FRAME_BYTES;
   }

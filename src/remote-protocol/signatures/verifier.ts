@@ -54,7 +54,7 @@ export class ReplayMemory {
   #purgedAt = 0;
 
   /**
-   * @param keys The number of keys. Each has an equal part of the capacity even if others hold all of it, so up to
+   * @param keys The number of keys. Each always has an equal part of the capacity, even if the total is exhausted, so up to
    *   twice the capacity may be used.
    * @param capacity Maximum number of nonces. Default: 200,000.
    */

@@ -14,8 +14,8 @@ const MAX_BYTES = 4_096;
 const MAX_LINKS = 40;
 
 /**
- * Resolves an absolute path name by name, as the system does, and follows each link. What is there can change afterwards:
- * whatever opens the path has to keep within what was granted.
+ * Resolves an absolute path name by name, as the system does, and follows each link. The result can be outdated at once:
+ * whoever opens the path must enforce the grant again.
  *
  * @returns `undefined` if the path leads nowhere: it is not absolute, too long, passes through a file or a folder that is
  *   missing or cannot be read, or has too many links.
@@ -66,8 +66,8 @@ function namesOf(path: string): string[] {
 }
 
 /**
- * Resolves the links in the paths of capabilities: the kernel compares canonical paths. What does not exist yet is what it is
- * granted as.
+ * Resolves the links in the paths of capabilities: the kernel compares canonical paths. A path that does not exist yet
+ * stays as it is.
  *
  * @throws {TypeError} if a path is not absolute, cannot be resolved, or is a file in place of a directory or the reverse.
  */
@@ -79,7 +79,7 @@ export function canonicalCapabilities(capabilities: AgentCapabilities): AgentCap
 
 function canonicalCapability(given: FsCapability): FsCapability {
   const path: unknown = pathOf(given);
-  // Another form is refused with the others that are not valid.
+  // Other forms are refused where all capabilities are checked.
   if (path === undefined) return given;
   if (typeof path !== "string" || !isAbsolute(path))
     throw new TypeError("the path of an fs capability must be absolute, such as /srv/data");

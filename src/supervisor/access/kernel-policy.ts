@@ -33,11 +33,11 @@ export class SupervisedPolicy implements RuntimePolicy {
   }
 
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {
-    const held = this.#own.check(request) as PolicyDecision;
-    if (held.decision !== "allow" || this.#embedders === undefined) return held;
+    const own = this.#own.check(request) as PolicyDecision;
+    if (own.decision !== "allow" || this.#embedders === undefined) return own;
     const given: unknown = this.#embedders.check(request);
     const join = (answer: unknown): PolicyDecision =>
-      narrow(checkDecision(answer as PolicyDecision), held.grant);
+      narrow(checkDecision(answer as PolicyDecision), own.grant);
     return isThenable(given) ? adopt(given).then(join) : join(given);
   }
 }
@@ -61,14 +61,14 @@ function decide(kernel: CapabilityKernel, { principal, tool, input }: PolicyRequ
   if ("slug" in checked) return deny(checked.reason);
   const [sandbox] = tool.sandboxes;
   if (sandbox === undefined) return deny("the tool has no implementation");
-  const { fs: held = [], net: origins = [] } = kernel.capabilitiesOf(id) ?? {};
-  const fs = access.paths !== undefined ? grantsOf(checked) : tool.usesFiles ? held.map(grantOf) : [];
+  const { fs: granted = [], net: origins = [] } = kernel.capabilitiesOf(id) ?? {};
+  const fs = access.paths !== undefined ? grantsOf(checked) : tool.usesFiles ? granted.map(grantOf) : [];
   const net = hasNetwork(sandbox) && (access.urls !== undefined || sandbox === "remote") ? origins : [];
   if (fs.length === 0 && net.length === 0) return allowWithNothing(tool.sandboxes);
   return allow({ sandbox, capabilities: { fs, net } }, { sandboxes: [...tool.sandboxes] });
 }
 
-/** The decisions on tools that get no files and no network, by their sandboxes: checking a grant takes longer than all else. */
+/** The decisions on tools that get no files and no network, by their sandboxes: most of the time of a decision is spent on checking its grant. */
 const WITH_NOTHING = new Map<string, PolicyDecision>();
 
 function allowWithNothing(sandboxes: readonly SandboxMode[]): PolicyDecision {
@@ -97,18 +97,18 @@ function grantOf(capability: FsCapability): FsGrant {
   return "file" in capability ? { file: capability.file, ...at } : { directory: capability.directory, ...at };
 }
 
-/** The host sandbox cannot hold a function to origins. */
+/** Whether a sandbox can enforce origins: the host sandbox cannot. */
 function hasNetwork(sandbox: SandboxMode): boolean {
   return sandbox !== "host" && sandbox !== "microvm";
 }
 
-function narrow(decision: PolicyDecision, held: ExecutionGrant): PolicyDecision {
+function narrow(decision: PolicyDecision, own: ExecutionGrant): PolicyDecision {
   if (decision.decision === "deny" || decision.grant === undefined) return decision;
   const { grant, sandboxes, rules } = decision;
   const { fs, net, ...others } = grant.capabilities;
   const common = {
-    fs: commonFsGrants(fs ?? [], held.capabilities.fs ?? []),
-    net: commonNetGrants(net ?? [], held.capabilities.net ?? []),
+    fs: commonFsGrants(fs ?? [], own.capabilities.fs ?? []),
+    net: commonNetGrants(net ?? [], own.capabilities.net ?? []),
   };
   const narrowed = { ...grant, capabilities: { ...others, ...common } };
   const options = { ...(sandboxes && { sandboxes: [...sandboxes] }), ...(rules && { rules }) };

@@ -2,7 +2,7 @@ import { CollectedBytes } from "../../base/collected-bytes.ts";
 
 const NEWLINE = 0x0a;
 
-/** Splits bytes into lines without their ends, and holds no more than one line of a limited length. */
+/** Splits bytes into lines without their ends. Buffers at most one line of a limited length. */
 export class BoundedLines {
   readonly #maxBytes: number;
   readonly #rest = new CollectedBytes();

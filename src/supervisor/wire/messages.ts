@@ -40,7 +40,7 @@ export interface WireCall {
   readonly args: JsonObject;
 }
 
-/** What a line is: a call, one that cannot be used but has an id, or a line for the log. */
+/** A line of an agent: a call, an invalid call with an id, or a line for the log. */
 export type WireLine =
   | ({ readonly kind: "call" } & WireCall)
   | { readonly kind: "bad"; readonly id: string; readonly message: string }
@@ -121,7 +121,7 @@ export function slugOf(code: ErrorCode | "aborted"): Slug {
   return code === "aborted" ? "permission_denied" : SLUGS[code];
 }
 
-/** Returns the slug of a call that failed. Whatever a tool threw once it ran is a failure of the tool. */
+/** Returns the slug of a call that failed. Once the tool ran, every error is a failure of the tool. */
 export function slugOfFailure({ error, receipt }: ToolExecution): Slug {
   return receipt.grant !== undefined || error === undefined ? "tool_failed" : slugOf(error.code);
 }

@@ -80,7 +80,7 @@ interface BenchOptions {
   readonly thresholds: Thresholds;
   /** Whether tools may be called that do more than reading. */
   readonly allowsEffects: boolean;
-  /** Where the result is retained. Default: nowhere. */
+  /** The file to which the result is saved. Default: it is not saved. */
   readonly save: string | undefined;
   /** An earlier result. Default: the result is compared with nothing. */
   readonly compare: string | undefined;

@@ -83,7 +83,7 @@ class EntryCheck {
     return tool?.submitsPlan === true ? "a tool with 'submitsPlan' asks" : undefined;
   }
 
-  /** Limits of tools that do not exist, and limits above those that hold for all tools. */
+  /** Limits of tools that do not exist, and limits above those of all tools. */
   limits(): void {
     const {
       perTool = {},

@@ -113,7 +113,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
-/** Prepares the tools, and checks that their sandboxes can hold what the policies grant. */
+/** Prepares the tools, and checks that their sandboxes can enforce what the policies grant. */
 async function checkTools(config: Config, { signal }: Terminal): Promise<readonly ConfigProblem[]> {
   await using sandboxes = await openSandboxes(config.sandboxOptions);
   sandboxes.ensureExit();

@@ -98,7 +98,7 @@ async function showAsTest(
   return printed > 0 && left === 0 ? EXIT_OK : EXIT_TOOL_FAILED;
 }
 
-/** Returns the case of a recorded call, or why there is none. */
+/** Returns the case of a recorded call, or why it cannot be one. */
 function caseOf(entry: JournalEntry, reader: ArgumentReader): JsonObject | string {
   const {
     args = null,

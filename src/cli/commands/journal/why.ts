@@ -7,7 +7,7 @@ import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "
 import { directoryOf, type JournalPlace } from "./place.ts";
 import { showEntry } from "./show.ts";
 
-/** What is printed of a record besides its line, in this order. */
+/** The members of a record that are printed below its line, in this order. */
 const DETAILS = {
   principal: "principal",
   rules: "rules",
@@ -20,7 +20,7 @@ const DETAILS = {
   args: "arguments",
 } as const;
 
-/** How many calls with the same id are remembered, of which some may go on. */
+/** How many calls with the same id are remembered: later records may belong to any of them. */
 const MAX_CALLS = 1_000;
 
 /** Which calls are explained. */
@@ -32,7 +32,7 @@ interface WhySelection {
 }
 
 /**
- * Prints why a call was decided on as it was, and what became of it. Models give the same ids to calls of different messages.
+ * Prints why a call was decided on as it was, and how it ended. Models give the same ids to calls of different messages.
  * The exit code is 1 if there is no such call.
  */
 export async function why(

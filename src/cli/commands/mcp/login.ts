@@ -22,7 +22,7 @@ interface LoginCommand {
 
 /**
  * Prints the page on which a person gives access to an MCP server, waits for the browser's answer on a loopback address, and
- * keeps the tokens.
+ * stores the tokens.
  *
  * @throws {ConfigError} if the config is invalid, or has no such server with `oauth`.
  */

@@ -12,33 +12,11 @@ import { SchemaError } from "../../../schema/schema-error.ts";
 import type { McpCallIdentity } from "../../../tool/implementations/mcp-implementation.ts";
 import type { ImportTools, McpConfig } from "../../config/load-mcp.ts";
 
-/**
- * The MCP servers of a config, for commands that decide on calls and make none: the tools of a server are those of the lock, and
- * only a server that the lock does not know is started.
- */
-export class PinnedServers implements AsyncDisposable {
-  readonly #unknown = new ConfiguredServers("error");
-
-  /** For `loadConfig`. */
-  readonly importTools: ImportTools = async (given) => {
-    const { mcp, lock } = given;
-    const known = Object.keys(mcp.servers).filter((server) => lock !== undefined && isPinned(server, lock));
-    const problems = await registerPinned(given, known);
-    const others = Object.entries(mcp.servers).filter(([server]) => !known.includes(server));
-    const started = { ...given, mcp: { ...mcp, servers: Object.fromEntries(others) } };
-    return [...problems, ...(await this.#unknown.importTools(started))];
-  };
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#unknown[Symbol.asyncDispose]();
-  }
-}
-
 /** The server of MCP before the servers of a config. */
 type Gateway = Pick<McpServer, "clientOf" | "toolsChanged" | "resourcesChanged" | "promptsChanged">;
 
-/** Notices that are retained until there is a log. */
-const MAX_KEPT = 1_000;
+/** The most notices that are buffered until there is a log. */
+const MAX_PENDING = 1_000;
 
 /** The MCP servers of a config, while a command runs. */
 export class ConfiguredServers implements AsyncDisposable {
@@ -46,13 +24,13 @@ export class ConfiguredServers implements AsyncDisposable {
   #sandboxes: Sandboxes | undefined;
   #current: McpImports | undefined;
   #next: McpImports | undefined;
-  #kept: McpNotice[] = [];
+  #pending: McpNotice[] = [];
   #listener: OnMcpNotice | undefined;
   readonly #serves: boolean;
   #gateway: Gateway | undefined;
 
   /**
-   * @param severity What it is that a server cannot be reached.
+   * @param severity The severity of a server that cannot be reached.
    * @param options.serves Whether the command may serve clients of MCP, which the servers can ask. Default: `false`.
    */
   constructor(severity: "error" | "warning", { serves = false }: { readonly serves?: boolean } = {}) {
@@ -60,7 +38,7 @@ export class ConfiguredServers implements AsyncDisposable {
     this.#serves = serves;
   }
 
-  /** Has the servers ask the clients of a server of MCP, which is told when resources and prompts change. */
+  /** Sets the MCP server whose clients the servers can ask, and which is notified when resources and prompts change. */
   serveThrough(gateway: Gateway | undefined): void {
     this.#gateway = gateway;
   }
@@ -75,11 +53,11 @@ export class ConfiguredServers implements AsyncDisposable {
     return (this.#current ?? this.#next)?.offers ?? {};
   }
 
-  /** Passes on all notices, also those that came before. */
+  /** Passes on all notices, also the buffered ones. */
   listen(listener: OnMcpNotice): void {
     this.#listener = listener;
-    for (const notice of this.#kept) listener(notice);
-    this.#kept = [];
+    for (const notice of this.#pending) listener(notice);
+    this.#pending = [];
   }
 
   /** For `loadConfig`. Servers whose config did not change stay connected. */
@@ -98,7 +76,7 @@ export class ConfiguredServers implements AsyncDisposable {
           problems.push(problem);
       }
       if (this.#listener !== undefined) this.#listener(notice);
-      else if (this.#kept.length < MAX_KEPT) this.#kept.push(notice);
+      else if (this.#pending.length < MAX_PENDING) this.#pending.push(notice);
     };
     // Loaded only for configs with servers.
     const { openMcp } = await import("../../../mcp/import/open-mcp.ts");
@@ -160,6 +138,28 @@ export class ConfiguredServers implements AsyncDisposable {
     await this.#next?.close();
     await this.#current?.close();
     await this.#sandboxes?.close();
+  }
+}
+
+/**
+ * The MCP servers of a config, for commands that decide on calls and make none: the tools of a server are those of the lock, and
+ * only a server that the lock does not know is started.
+ */
+export class PinnedServers implements AsyncDisposable {
+  readonly #unknown = new ConfiguredServers("error");
+
+  /** For `loadConfig`. */
+  readonly importTools: ImportTools = async (given) => {
+    const { mcp, lock } = given;
+    const known = Object.keys(mcp.servers).filter((server) => lock !== undefined && isPinned(server, lock));
+    const problems = await registerPinned(given, known);
+    const others = Object.entries(mcp.servers).filter(([server]) => !known.includes(server));
+    const started = { ...given, mcp: { ...mcp, servers: Object.fromEntries(others) } };
+    return [...problems, ...(await this.#unknown.importTools(started))];
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#unknown[Symbol.asyncDispose]();
   }
 }
 

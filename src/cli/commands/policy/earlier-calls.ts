@@ -118,7 +118,7 @@ function readEarlier(
   return "flaws" in read ? read : { ...others, agoMs, call: { tool: call.tool, input: read.input } };
 }
 
-/** A session knows the values of its own calls only. */
+/** Provenance covers only the calls of its own session. */
 function learn(provenance: ProvenanceLedger, earlier: Earlier): void {
   if ("said" in earlier) {
     provenance.hear(earlier.said);

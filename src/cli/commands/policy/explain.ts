@@ -105,7 +105,7 @@ function usageError(
   return new UsageError(joinShown(texts, "; "));
 }
 
-/** Describes a change of the policy that would allow a call, or why there is none to suggest. */
+/** Describes a change of the policy that would allow a call, or why none is suggested. */
 function describeSuggestion(suggestion: PolicySuggestion): readonly ShownText[] {
   if ("withheld" in suggestion) return [shown`no change is suggested: ${suggestion.withheld}`];
   const { decision, exactly } = suggestion;

@@ -36,7 +36,7 @@ export async function loadConfiguredPolicy(
  * checked against tools. The schema of policies in Cedar is made of the tools of the config, and of those that were retained
  * for calls that were recorded.
  *
- * @param journals The directories of the journals that kept tools, or files of them.
+ * @param journals The directories of journals with stored tools, or files of them.
  * @throws {ConfigError} if it is invalid.
  */
 export async function loadAnyPolicy(file: string, journals: readonly string[]): Promise<RuntimePolicy> {
@@ -54,8 +54,8 @@ export async function loadAnyPolicy(file: string, journals: readonly string[]): 
 }
 
 async function journalTools(journals: readonly string[]): Promise<readonly PolicyTool[]> {
-  const kept = await Promise.all(journals.map((place) => new RecordedInputs(directoryOf(place)).tools()));
-  return byName(kept.flatMap((tools) => [...tools.values()]));
+  const stored = await Promise.all(journals.map((place) => new RecordedInputs(directoryOf(place)).tools()));
+  return byName(stored.flatMap((tools) => [...tools.values()]));
 }
 
 /** Returns the last of the tools of each name. */

@@ -19,7 +19,7 @@ import type { SessionsConfig } from "../../config/load-sessions.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../../config/server/load-server.ts";
 import type { ConfiguredServers } from "../mcp/servers.ts";
 
-/** The parts of a server that are on if they are there. */
+/** The optional parts of a server. */
 interface ServedParts {
   readonly executor?: boolean;
   readonly console?: object | undefined;
@@ -39,7 +39,7 @@ const FIXED_ENTRIES = [
   "resultBudget",
 ];
 
-/** Entries of which a reload changes these members, or says otherwise that it does not. */
+/** Entries of which a reload changes these members, or refuses to change them. */
 const RELOADED_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   confirmations: ["modes"],
   log: ["level"],
@@ -81,7 +81,7 @@ export interface LoadedConfig {
 /**
  * @param servers Connect to the MCP servers of the config.
  * @param before What the server runs with; `undefined` if it does not run yet.
- * @throws {ConfigError} if the config has errors, or the server would have to be another one.
+ * @throws {ConfigError} if the config has errors, or changes what only a restart can change.
  */
 export async function load(
   file: string,
@@ -95,7 +95,7 @@ export async function load(
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (!hasConsole && before !== undefined) warnings.push(...reloadProblems(source, before.served, served));
   if (before !== undefined) warnings.push(...unchangedEntries(source, before.fixed));
-  // TLS that is not valid was reported, and is none that ceases.
+  // Invalid TLS settings were reported already, and do not count as removed.
   const hasTls = source.at(["server", "tls"]) !== undefined;
   if (before !== undefined && (before.options.tls !== undefined) !== hasTls) {
     const message = "a reload cannot begin or cease to use TLS: restart the server";
@@ -158,7 +158,7 @@ function fixedEntries(source: ConfigSource): FixedEntries {
 }
 
 /**
- * Warns of what has changed in a config and holds only after a restart.
+ * Warns of changes in a config that take effect only after a restart.
  *
  * @param before What the server runs with.
  */

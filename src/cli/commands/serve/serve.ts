@@ -213,7 +213,7 @@ async function makeCalls(
 }
 
 /**
- * Opens what keeps the sessions of several servers, and runs their calls, if the config says so. The server closes it.
+ * Opens Restate, which stores the sessions of several servers and runs their calls, if the config has it. The server closes it.
  *
  * @throws {UsageError} if Restate cannot be used, or no sessions are served.
  */
@@ -224,7 +224,7 @@ async function openDurable({
   if (durable === undefined) return undefined;
   if (served === undefined)
     throw new UsageError(shown`durable needs sessions: set server.sessions in the config`);
-  // Loaded only for those who need it.
+  // Loaded only if the config needs it.
   const { openRestate } = await import("../../../restate/sessions/open-restate.ts");
   try {
     return await openRestate(durable);
@@ -234,9 +234,9 @@ async function openDurable({
 }
 
 /**
- * Opens what keeps the programs of served sessions while they wait, if the config says so. Close it after the server.
+ * Opens the store of suspended programs, if the config has it. Close it after the server.
  *
- * @param shared Where several servers keep them. Default: in the file that the config names.
+ * @param shared The store of several servers. Default: the file that the config names.
  * @throws {UsageError} if the keys or the store cannot be opened.
  */
 async function openPrograms(
@@ -244,7 +244,7 @@ async function openPrograms(
   shared?: SuspensionStore,
 ): Promise<Suspensions | undefined> {
   if (served === undefined || programs === undefined) return undefined;
-  // Loaded only for those who keep programs.
+  // Loaded only if the config stores programs.
   const { openSuspensions } = await import("../../../programs/suspension/suspensions.ts");
   const { readSuspensionKeys } = await import("../../../programs/suspension/keys.ts");
   const { SqliteSuspensionStore } = await import("../../../programs/stores/sqlite-store.ts");

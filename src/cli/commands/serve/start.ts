@@ -35,9 +35,7 @@ interface StartedParts {
   readonly durable: DurableRuntime | undefined;
 }
 
-/**
- * Starts a server of sessions if the config says so, and otherwise an executor.
- */
+/** Starts a server of sessions if the config has them served, and otherwise an executor. */
 export async function start(
   options: ExecutorOptions,
   admin: Pick<ServerOptions, keyof AdminOptions | "history">,
@@ -50,14 +48,14 @@ export async function start(
     const { storeFile, programs: _, ...rest } = sessions;
     // Loaded only for those who serve sessions.
     const { startServer } = await import("../../../server/server.ts");
-    const kept = durable === undefined ? { store: await openSessionStore(storeFile) } : { durable };
+    const storage = durable === undefined ? { store: await openSessionStore(storeFile) } : { durable };
     const onProblem = (message: string): void =>
       log.write({ level: "warn", event: "mcp.problem", fields: { message } });
     return await startServer({
       ...options,
       ...admin,
       ...access,
-      sessions: { ...rest, ...kept, workspaces },
+      sessions: { ...rest, ...storage, workspaces },
       ...(suspensions && { suspensions }),
       ...(mcp && {
         mcp: { ...mcp, ...(servers.hasServers && { imported: () => servers.offers() }), onProblem },
@@ -131,7 +129,7 @@ export async function reload(
     log.write({ level: "info", event: "config.reloaded", fields: fieldsOf(tools) });
     log.level = level;
   } catch (error) {
-    // Whatever is wrong with the files, the server goes on.
+    // An invalid config must not stop the server.
     await servers.refuse();
     const problems =
       error instanceof ConfigError

@@ -8,7 +8,7 @@ import type { ShownText } from "../../../rendering/shown-text.ts";
 import type { Credential } from "../../../server/access/credential.ts";
 import type { ServerConfig } from "./load-server.ts";
 
-/** Who can answer what is asked about the calls of a principal. */
+/** Who can answer the confirmations of a principal's calls. */
 export interface Answering {
   /** The id of the principal; `oauth:*` stands for all that have access tokens. */
   readonly caller: string;
@@ -85,7 +85,7 @@ export function describeAnswering(answering: readonly Answering[]): readonly Sho
   });
 }
 
-/** Finds approvers with the id of a caller for which they answer: records could not tell the agent from the person. */
+/** Finds approvers with the id of a caller for which they answer: records could not distinguish the agent from the person. */
 export function sharedIds(source: ConfigSource, { served }: ServerConfig): readonly ConfigProblem[] {
   const credentials = served?.credentials ?? [];
   return credentials.flatMap(({ id, roles, approves: patterns = [id] }, index) => {

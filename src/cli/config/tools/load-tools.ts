@@ -67,7 +67,7 @@ export async function loadTools(source: ConfigSource, problems: ConfigProblem[])
   return { toolCount, tools, registry, loadLast };
 }
 
-/** The list under a key of the config; an empty one if there is none, or if it is no list, which its shape reports. */
+/** The list under a key of the config; an empty one if it is absent or not a list, which its shape reports. */
 function listAt(source: ConfigSource, key: string): readonly JsonValue[] {
   const value = source.at([key]);
   return Array.isArray(value) ? value : [];
