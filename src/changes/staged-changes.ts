@@ -30,7 +30,7 @@ import { WorkspacePlaces } from "./workspace-places.ts";
 const FOLDER = "changes";
 
 /**
- * The staged changes of a session. They are retained in `.sandgate/changes/` of the workspace, and survive this process. All
+ * The staged changes of a session. They are stored in `.sandgate/changes/` of the workspace, and survive this process. All
  * methods run one after the other; while changes are being accepted or rejected, no call can change anything.
  */
 export class StagedChanges {
@@ -44,7 +44,7 @@ export class StagedChanges {
    * @param workspace An absolute path without links.
    * @param all Counts the changes of all sessions.
    * @throws {DirectoryGrantError} if the workspace does not exist, or is reached through a link.
-   * @throws {WorkspaceError} if the changes cannot be retained, or what was being accepted can neither be completed nor undone.
+   * @throws {WorkspaceError} if the changes cannot be stored, or what was being accepted can neither be completed nor undone.
    */
   constructor(workspace: string, sessionId: string, all: StagedQuota = new StagedQuota(HELD_LIMITS.all)) {
     const name = folderName(sessionId);
@@ -154,7 +154,7 @@ export class StagedChanges {
   }
 
   /**
-   * Forgets a change, with those that cannot be made without it.
+   * Removes a change, with those that cannot be made without it.
    *
    * @returns the paths of the changes; empty if no change of this path is staged.
    */
@@ -166,7 +166,7 @@ export class StagedChanges {
   }
 
   /**
-   * Holds changes that another store has, such as those of a shadow.
+   * Stages the changes of another store, such as those of a shadow.
    *
    * @returns conflicts with changes that are staged already: then none was taken.
    */
@@ -186,7 +186,7 @@ export class StagedChanges {
     });
   }
 
-  /** Forgets all changes. Returns their paths. */
+  /** Removes all changes. Returns their paths. */
   rejectAll(): Promise<readonly string[]> {
     return this.#locked(async () => this.#forget(this.#store.all()));
   }
@@ -275,7 +275,7 @@ export class StagedChanges {
     });
   }
 
-  /** Completes or undoes what could be neither before. What is rejected must not be accepted by that later. */
+  /** Tries again to complete or undo what an earlier call could not. Rejected changes must not be accepted by that later. */
   #recover(): void {
     if (recover(this.#places, this.#store, true) !== "accepted") return;
     this.#mount.room.clear();
@@ -303,7 +303,7 @@ async function conflictsOf(
 }
 
 /**
- * Names what was found out only while changes were being made.
+ * Returns the conflicts that were found only while changes were being made.
  *
  * @param path The path of one of them, which could not be made.
  * @param hashes The SHA-256 that the new contents had to have, by their paths.

@@ -1,4 +1,4 @@
-/** Shows what push services deliver, also while no page is open. It is a script of its own. */
+/** Shows push messages, also while no page is open. It is a separate script. */
 
 /** What a message has: see `pushText` of the server. */
 interface Message {
@@ -52,7 +52,7 @@ function placeOf(link: string): string {
   return `/console/${URL.parse(link)?.hash || "#/waiting"}`;
 }
 
-/** Shows a place in a page that is there already, or else in a new one. A page is not led away from what a person does. */
+/** Shows a place in an open page, or else in a new one. A page in which a person works stays where it is. */
 async function show(place: string): Promise<void> {
   const url = new URL(place, location.origin).href;
   const pages = await worker.clients.matchAll({ type: "window" });

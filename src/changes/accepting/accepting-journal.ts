@@ -18,7 +18,8 @@ import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
 import { syncDirectory } from "../workspace-places.ts";
 
 /**
- * One step of accepting changes. After a crash, one can find out whether it was done, and repeat or undo it. All paths are relative to the workspace; `temporary` and `backup` are names that only Sandgate uses.
+ * One step of accepting changes. After a crash, one can find out whether it was done, and repeat or undo it. All paths are
+ * relative to the workspace; `temporary` and `backup` are names that only Sandgate uses.
  */
 export type Step =
   | RemoveStep
@@ -144,7 +145,7 @@ function stateText(state: AcceptingRecord["state"]): string {
 }
 
 /**
- * Reads the record of changes that were being accepted, which others than Sandgate can have written.
+ * Reads the record of changes that were being accepted, which other programs can have written.
  *
  * @returns `undefined` if it is not one that Sandgate writes.
  */

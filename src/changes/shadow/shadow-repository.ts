@@ -24,7 +24,7 @@ const SETTING = /^\s*([\w-]+)\s*=\s*(.*?)\s*$/;
 const FIRST = /^(HEAD|packed-refs|shallow|index|sharedindex\.[0-9a-f]+|info\/exclude|refs\/(?!stash$).+)$/;
 const OBJECTS = /^objects\/.+/;
 
-/** Objects of other repositories, which are elsewhere. */
+/** Files that refer to objects of other repositories. */
 const ALTERNATES: readonly string[] = ["objects/info/alternates", "objects/info/http-alternates"];
 
 /** The longest configuration that is read. */
@@ -35,11 +35,11 @@ const MAX_CONFIG_BYTES = 65_536;
  * and a new configuration. Nothing that git runs is copied, such as hooks, and nothing is shared. No program runs, and no
  * link is followed.
  *
- * There is none if the workspace is not the root of a repository, if its repository is elsewhere (as in a worktree or a
+ * The copy gets none if the workspace is not the root of a repository, if its repository is elsewhere (as in a worktree or a
  * submodule), has objects elsewhere, uses an extension of the format, or is larger than 100,000 files or 4 GiB.
  *
  * @param to The copy.
- * @returns whether there is one.
+ * @returns whether the copy has one.
  */
 export async function copyRepository(from: WorkspacePlaces, to: string): Promise<boolean> {
   const target = join(to, ".git");

@@ -174,7 +174,7 @@ export class ShadowTree {
       for (const record of records) store.put(record);
       return await act(places, store, records, unsupported, after);
     } finally {
-      // What could neither be completed nor undone is tried again.
+      // Tries again what could neither be completed nor undone.
       if (new AcceptingJournal(store.folder).read() === undefined) removeOwnFolder(store.folder);
     }
   }

@@ -46,7 +46,7 @@ interface PolicyResult {
   /** The rules of each of the policies that were joined to one. */
   readonly located: readonly LocatedPolicy[];
   readonly problems: readonly ConfigProblem[];
-  /** What became of the invariants of each policy, in their order. */
+  /** The proofs of the invariants of each policy, in their order. */
   readonly proofs: readonly LocatedProof[];
 }
 

@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 
-/** Whether the server knows the browser; `undefined` until it has said so. */
+/** Whether the server knows the browser; `undefined` before the first response. */
 export const isSignedIn: Signal<boolean | undefined> = signal(undefined);
 
 /** What the server refused. */
@@ -63,7 +63,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** How often something is read again that the server is too busy for: a page can have more reads than it serves at once. */
+/** How often a read is retried if the server is too busy: a page can send more requests than it serves at once. */
 const MAX_RETRIES = 5;
 const BUSY_MS = 300;
 
@@ -91,14 +91,14 @@ export function withQuery(
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
-/** What a person reads of a failure. */
+/** The text of a failure for people. */
 export function messageOf(error: unknown): string {
   return error instanceof ApiError ? error.message : "The page failed. Load it again.";
 }
 
 const RETRY_MS = 3_000;
 
-/** Does something again in a while, unless the person has to log in first. */
+/** Retries something after a delay, unless the person has to log in first. */
 export function retryLater(again: () => Promise<void>): void {
   setTimeout(() => {
     if (isSignedIn.peek() === true) void again();

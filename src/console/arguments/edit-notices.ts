@@ -10,7 +10,7 @@ interface NamedReplacement extends Replacement {
   readonly name: string;
 }
 
-/** How many lines have to be gone, and which share of a file, before that is said. */
+/** How many lines, and which share of a file, have to be removed before a notice says so. */
 const MIN_GONE = 20;
 const GONE_SHARE = 0.5;
 
@@ -41,7 +41,7 @@ export function editNotices(given: Json, current: string | null | undefined): re
   return notices;
 }
 
-/** What a change only seems to leave as it is: white space, and characters that look alike. */
+/** Changes that are hard to see: white space, and characters that look alike. */
 function sameButFor(name: string, lines: readonly DiffLine[]): readonly Notice[] {
   const notices: Notice[] = [];
   for (const { lines: changed } of hunksOf(lines)) {
@@ -64,7 +64,7 @@ function sameButFor(name: string, lines: readonly DiffLine[]): readonly Notice[]
   return notices;
 }
 
-/** The lines that become comments, and so no longer do what they did. */
+/** The lines that become comments, and no longer have an effect. */
 function commentedOut(lines: readonly DiffLine[]): readonly string[] {
   const gone = new Set(lines.filter(({ sign }) => sign === "-").map(({ text }) => text.trim()));
   return lines
@@ -91,7 +91,7 @@ function partOf({ text, changed }: DiffLine): string {
   return changed === undefined ? text : text.slice(...changed);
 }
 
-/** Without what distinguishes nothing that looks alike. */
+/** Returns a text without case and with one kind of separator, which look alike. */
 function plain(text: string): string {
   return text.toLowerCase().replace(/[\s_.\\-]+/g, "-");
 }

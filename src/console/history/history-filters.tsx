@@ -5,7 +5,7 @@ import { time } from "../parts/format.ts";
 
 const OUTCOMES = ["completed", "denied", "failed", "aborted"];
 
-/** What people read of the parts of a filter that have no field: the overview sets them. */
+/** The texts of filters without a field, which the overview sets. */
 const SHOWN: Readonly<Record<string, (text: string) => string>> = {
   rule: (text) => `rule ${text}`,
   ruled: (text) => (text === "true" ? "a rule decided" : "no rule decided"),

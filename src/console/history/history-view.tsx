@@ -147,7 +147,7 @@ function Verification(): JSX.Element | null {
 }
 
 /**
- * Reads recorded calls, and reads them anew when the filter changes.
+ * Reads recorded calls, and reads them again when the filter changes.
  *
  * @param filter The parameters of the API.
  */

@@ -117,7 +117,7 @@ function isInList(rows: ReturnType<typeof callRows>, ref: string): boolean {
   return ref !== "" && rows.some(({ call }) => call.ref === ref);
 }
 
-/** The time in milliseconds since the epoch. It goes on once a second while calls run. */
+/** The time in milliseconds since the epoch. Updated every second while calls run. */
 function useNow(): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -129,7 +129,7 @@ function useNow(): number {
   return now;
 }
 
-/** Says how calls come here, as long as there are none. */
+/** Explains how calls get here, while the list is empty. */
 function FirstSteps(): JSX.Element {
   return (
     <section class="first-steps" aria-labelledby="first-steps-title">
@@ -219,7 +219,7 @@ function shortId(id = ""): string {
   return id.length <= 12 ? id : `…${id.slice(-8)}`;
 }
 
-/** Draws when a call did what, within the time of the outermost call above it. */
+/** Draws the phases of a call, within the time of the outermost call above it. */
 function Waterfall({ row, now }: { readonly row: CallRow; readonly now: number }): JSX.Element {
   const { call, from, span } = row;
   const start = call.startedAt - from;

@@ -4,13 +4,13 @@ import { hashOf, type RouteQuery } from "../page/route.ts";
 import { Titles } from "../parts/badges.tsx";
 import { time } from "../parts/format.ts";
 
-/** Of the chart, in units of its own: it is as wide as the page. */
+/** The size of the chart in its own units: it is as wide as the page. */
 const WIDTH = 960;
 const HEIGHT = 120;
 /** The lowest bar of a step that has calls. */
 const LOWEST = 2;
 
-/** What is drawn of a step, from below. */
+/** The parts of the bar of a step, from the bottom. */
 const PARTS = [
   { name: "ran", of: ({ calls, denied, failed }: Counts) => Math.max(0, calls - denied - failed) },
   { name: "failed", of: ({ failed }: Counts) => failed },
@@ -127,7 +127,7 @@ function heightOf({ calls, denied, failed }: Counts): number {
   return Math.max(calls, denied + failed);
 }
 
-/** What finds the calls of a step. */
+/** The query that finds the calls of a step. */
 function stepOf(at: number, stepMs: number, query: RouteQuery = {}): RouteQuery {
   return { ...query, since: String(at), until: String(at + stepMs) };
 }

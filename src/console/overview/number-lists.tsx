@@ -8,7 +8,7 @@ import { duration } from "../parts/format.ts";
 /** What {@link NumberLists} shows. */
 export interface NumberListsProps {
   readonly recorded: RecordedOverview;
-  /** Returns what finds calls in the range. */
+  /** Adds the range to a query of calls. */
   readonly inRange: (query: RouteQuery) => RouteQuery;
 }
 
@@ -155,7 +155,7 @@ function Cell({
   text = of.toLocaleString("en-US"),
 }: {
   readonly of: number;
-  /** What finds the calls. Empty or absent if nothing finds them alone. */
+  /** The query that finds the calls; empty or absent if no query does. */
   readonly query: RouteQuery | "" | undefined;
   readonly text?: string;
 }): JSX.Element {

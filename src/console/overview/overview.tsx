@@ -10,7 +10,7 @@ import { NumberLists, ServerList } from "./number-lists.tsx";
 const RELOAD_MS = 15_000;
 const SOON_MS = 1_500;
 
-/** What happened in a range of time, and how things are. */
+/** The numbers of a range of time, and the current state of the server. */
 export function Overview(): JSX.Element {
   const { query } = route.value;
   const range = (Object.keys(RANGES) as Range[]).find((each) => each === query["range"]) ?? "day";

@@ -37,8 +37,8 @@ export function ForeignBlock({
 }
 
 /**
- * Shows a JSON text that the server has not escaped, whole: everything that is not what it looks like becomes an escape of
- * JSON, so that the text shown means the same value.
+ * Shows a whole JSON text that the server has not escaped: misleading characters become escapes of JSON, so that the text
+ * means the same value.
  */
 export function ExactJson({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
   return <Exact text={indentJson(text)} label={label} syntax="json" />;

@@ -87,7 +87,7 @@ function lineBreak(depth: number): string {
   return `\n${"  ".repeat(Math.max(0, Math.min(depth, 64)))}`;
 }
 
-/** Writes everything in a JSON text that is not what it looks like as escapes of JSON, so that it can be edited. */
+/** Writes misleading characters in a JSON text as escapes of JSON, so that it can be edited. */
 export function printableJson(text: string): string {
   return printable(indentJson(text), "json");
 }

@@ -16,10 +16,10 @@ import type { Dispatcher } from "../once/dispatcher.ts";
 import { clientCertificateOf } from "../tls/client-certificate.ts";
 import { FrameConnection } from "./frame-connection.ts";
 
-/** The most framed connections, and how many of them each caller can have even if others have all of these. */
+/** The most framed connections in all, and how many each caller may always have, even if the total is exhausted. */
 const MAX_CONNECTIONS = { all: 1_000, each: 16 };
 
-/** How often connections are checked for what takes too long, in ms. */
+/** How often connections are checked for timeouts, in ms. */
 const CHECK_MS = 1_000;
 
 /** The open framed connections of an executor. */
@@ -38,7 +38,7 @@ class FrameConnections {
     return [...this.#open].some(({ isBusy }) => isBusy);
   }
 
-  /** Takes a place for a connection; returns `undefined` if the caller has too many, and else a function that frees it. */
+  /** Acquires a slot for a connection. Returns a function that releases it; `undefined` if the caller has too many. */
   takePlace(caller: string): (() => void) | undefined {
     if (!this.#budget.take(caller, 1)) return undefined;
     let isTaken = true;

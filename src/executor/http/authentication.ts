@@ -90,7 +90,7 @@ export class Authentication {
    * @param options.before The authentication that this one replaces.
    * @param options.hasOthers Whether credentials are also checked elsewhere. Default: as before; `false` at first.
    * @param options.authorities The digest of the authorities of clients' certificates. Default: there are none.
-   * @param options.basePath The path below which clients reach the server; requests have it no more. Default: as before;
+   * @param options.basePath The path below which clients reach the server; it is removed from requests. Default: as before;
    *   empty at first.
    * @throws {TypeError} if a key is not a public Ed25519 key, a token is too short or not the only one of its kind, the
    *   name of `token` is empty or the id of a key, or there are certificates without authorities.
@@ -278,7 +278,7 @@ function digestOf(text: string): Buffer {
   return hash("sha256", text, "buffer");
 }
 
-/** Takes note of who sent a request. */
+/** Remembers who sent a request. */
 export function noteSender(request: IncomingMessage, { principal }: Pick<Sender, "principal">): void {
   if (principal !== undefined) principals.set(request, principal);
 }

@@ -87,7 +87,7 @@ interface Caller {
 
 /**
  * Bounds the numbers of running and queued calls, and shares them between callers, and between the sessions of a
- * caller. A free place goes to the waiting caller with the fewest running calls; its sessions take turns. If the queue
+ * caller. A free slot goes to the waiting caller with the fewest running calls; its sessions take turns. If the queue
  * is full, the caller with the most queued calls loses the last one of its longest session to a caller with fewer, or
  * to a session of its own with fewer.
  */

@@ -11,7 +11,7 @@ import { CallWindow, identityOf, type RequestIdentity } from "./call-window.ts";
 import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 
 /**
- * The share of its wall time after which a client learns that its call waits, or has waited: late, since most calls end before,
+ * The share of its wall time after which a client is notified that its call was queued: late, since most calls end before,
  * and some proxies take an interim response for the last one.
  */
 const WAIT_TOLD_AFTER = 0.75;
@@ -46,7 +46,7 @@ export class Dispatcher {
     deadlineOf: ({ call }) => call.arrivedAt + this.#maxWaitMs,
     expire: (queued) => this.#expire(queued),
   });
-  /** Calls that wait, or have waited, for their turns: their clients learn of it before they give them up. */
+  /** Queued calls, whose clients are notified before they give up. */
   readonly #late: DeadlineTimer<DispatchedCall> = new DeadlineTimer({
     deadlineOf: ({ arrivedAt, request }) =>
       arrivedAt + (request.grant.limits.wallTimeMs ?? 0) * WAIT_TOLD_AFTER,
@@ -231,7 +231,7 @@ export class Dispatcher {
     call.refuse(problem);
   }
 
-  /** Forgets a call that did not run, and may therefore be submitted again. */
+  /** Removes a call that did not run from the window: it may be submitted again. */
   #forget(name: string, call: DispatchedCall): void {
     this.#late.delete(call);
     this.#window.cancel(name);

@@ -14,11 +14,11 @@ const OUTSTANDING_TEXT = "Invalid tool call: a call with this tool_call_id is ou
 /** Why the wire ends an agent. */
 export type WireEnd = "line too long" | "answers not read";
 
-/** What surrounds a wire. */
+/** The callbacks of a wire. */
 export interface WireUse {
   /** Runs a call. Never rejects. */
   readonly call: (call: WireCall) => Promise<Answer>;
-  /** Gets each line that is no call. */
+  /** Gets each line that is not a call. */
   readonly log: (text: string) => void;
   /** Called once, if the agent must be ended. */
   readonly end: (reason: WireEnd) => void;
@@ -55,13 +55,13 @@ export class AgentWire {
     for (const stream of [input, output]) stream.on("error", () => {});
   }
 
-  /** Reads what an agent that has exited left in its pipe, however much is outstanding: its end would never be seen otherwise. */
+  /** Reads what an agent that has exited left in its pipe, however much is outstanding: otherwise, its end would never be noticed. */
   drain(): void {
     this.#isDraining = true;
     this.#input.resume();
   }
 
-  /** Reads and writes nothing more, and drops what comes, so that the end of the agent is seen. */
+  /** Stops reading and writing, and drops further input, so that the end of the agent is noticed. */
   close(): void {
     this.#isOver = true;
     this.#input.resume();
@@ -138,7 +138,7 @@ export class AgentWire {
     else if (this.#input.isPaused()) this.#input.resume();
   }
 
-  /** What has no end does not run. */
+  /** A line without an end is dropped. */
   #finish(): void {
     const { rest } = this.#lines;
     if (!this.#isOver && rest.length > 0) this.#use.log(rest.toString("utf8"));

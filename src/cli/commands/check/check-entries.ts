@@ -14,7 +14,7 @@ import type { Config } from "../../config/load-config.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
 import { whoAnswers } from "../../config/server/who-answers.ts";
 
-/** Finds entries of a config that can have no effect: names that nothing has, and members that need others. */
+/** Finds entries of a config that have no effect: names that do not exist, and members that need others. */
 export async function checkEntries(config: Config, server: ServerConfig): Promise<readonly ConfigProblem[]> {
   const check = new EntryCheck(config, server, await toolNames(config));
   check.confirmations();
@@ -47,7 +47,7 @@ class EntryCheck {
     this.#names = names;
   }
 
-  /** Levels and modes of tools that do not exist, levels that a tool always raises, and workspaces that are not there. */
+  /** Levels and modes of tools that do not exist, levels that a tool always raises, and workspaces that do not exist. */
   confirmations(): void {
     const { modes = {}, tools = {}, ...others } = this.#config.sessions.confirmations;
     const { trustedWorkspaces = [], trustedWorkspaceOverrides } = others;
@@ -105,7 +105,7 @@ class EntryCheck {
     }
   }
 
-  /** What stands twice in a list of these entries. */
+  /** Duplicates in the lists of these entries. */
   repeated(): void {
     for (const path of [["agents"], ["toolsets"], ["server"], ...(this.#hasPolicies ? [["policy"]] : [])]) {
       const value = this.#config.source.at(path);

@@ -56,8 +56,8 @@ interface GrantFlaw {
 
 /**
  * Finds rules whose calls must all fail: their grant has a limit or a capability that the tool's sandbox does not
- * support, or lacks what the tool needs; and parts of grants that no call can use. A failure is an error if this holds for a tool that the rule names, or for all its
- * tools, and otherwise a warning.
+ * support, or lacks what the tool needs; and parts of grants that no call can use. A failure is an error if it concerns a tool
+ * that the rule names, or all its tools, and otherwise a warning.
  *
  * @param tools The registered tools.
  */
@@ -110,7 +110,7 @@ async function openOrNothing(
   }
 }
 
-/** @param sandbox `undefined` if it is not open, so that nothing can be said about it. */
+/** @param sandbox `undefined` if it could not be opened: nothing is reported then. */
 function grantFlaws(located: LocatedGrant, tool: Tool, sandbox: Sandbox | undefined): readonly GrantFlaw[] {
   // The policy's own checks report a rule that lists none of the tool's sandboxes.
   const { sandboxes } = located.use;
@@ -162,7 +162,7 @@ function capabilityFlaws(
     const name = key as CapabilityName;
     const own = use.capabilities?.[name];
     if (given.has(name) || own === undefined || own === false) return [];
-    // No entries grant nothing.
+    // An empty list grants nothing.
     if (Array.isArray(own) && own.length === 0) return [];
     const message = remedyOf(name, sandbox) ?? `the '${sandbox.mode}' sandbox cannot give this capability`;
     return [{ path: ["capabilities", name], message }];
@@ -217,7 +217,7 @@ function needFlaws({ use, capabilities }: LocatedGrant, { remote }: Tool): reado
   return flaws;
 }
 
-/** Files, directories and variables that are not there. */
+/** Files, directories and variables that do not exist. */
 function missingFlaws({ use }: LocatedGrant, { mode }: Sandbox): readonly GrantFlaw[] {
   const { fs = [], env = [] } = use.capabilities ?? {};
   return [

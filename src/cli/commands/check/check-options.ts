@@ -13,7 +13,7 @@ import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { ServerConfig } from "../../config/server/load-server.ts";
 
-/** Finds options that can have no effect, since what they are about is off, or another option bounds it. */
+/** Finds options that have no effect, since a feature is off or another option has a lower bound. */
 export function checkOptions(config: Config, server: ServerConfig): readonly ConfigProblem[] {
   const check = new OptionCheck(config, server);
   check.sandboxes();
@@ -36,7 +36,7 @@ class OptionCheck {
     this.#server = server;
   }
 
-  /** Options of sandboxes in which nothing runs. */
+  /** Options of sandboxes that no tool uses. */
   sandboxes(): void {
     const { registry, source, locatedPolicies, sandboxOptions } = this.#config;
     const used = new Set<SandboxMode>(registry.tools.flatMap((tool) => [...sandboxesOf(tool)]));
@@ -205,7 +205,7 @@ class OptionCheck {
     }
   }
 
-  /** Warns of an entry if it is there. */
+  /** Warns of an entry if it is present. */
   #ifThere(path: ConfigPath, message: string): void {
     if (this.#config.source.at(path) !== undefined) this.#warn(path, message);
   }

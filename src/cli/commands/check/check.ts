@@ -56,7 +56,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
     policy: "optional",
     importTools: async (given) => {
       const problems = await servers.importTools(given);
-      // That a server is away is one problem. The rules about its tools are none.
+      // An unreachable server is one problem: rules about its tools are not reported as well.
       return [...problems, ...(await registerPinned(given, servers.unreached))];
     },
   });
@@ -75,7 +75,7 @@ export async function check({ config: file, isJson }: CheckOptions, terminal: Te
   problems.push(...checkGuarded(config.source, config.locatedPolicies, served?.workspaces ?? []));
   // A config without a server is not for callers.
   if (source.at(["server"]) !== undefined) problems.push(...checkPrincipals(config.locatedPolicies, server));
-  // What could not be loaded would be named again.
+  // Entries that could not be loaded were reported already.
   if (problems.every(({ severity }) => severity === "warning"))
     problems.push(
       ...checkAnswers(config, answering),

@@ -76,12 +76,12 @@ export const CASES_SHAPE: Shape = compileShape({
   ),
 });
 
-/** What calls that were written down are made requests of. */
+/** The context in which written calls become requests. */
 interface RequestSetting {
   readonly registry: ToolRegistry;
   /** What the policy tracks: see `RuntimePolicy.trackedFields`. */
   readonly tracked: TrackedFields | undefined;
-  /** The one to which a workspace is relative. */
+  /** The directory to which a workspace is relative. */
   readonly directory: string;
 }
 

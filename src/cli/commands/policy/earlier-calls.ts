@@ -62,7 +62,7 @@ export const EARLIER: JsonObject = {
   }),
 };
 
-/** What a history is made of, besides the earlier calls. */
+/** The present call, and the context of its history. */
 interface Present {
   readonly userText: string | undefined;
   /** Whether the call that is decided on has a principal. */
@@ -75,7 +75,7 @@ interface Present {
 const UNKNOWN: LedgerTally = Object.freeze({ count: 0, sum: 0n, isComplete: false });
 const DEFAULT_AGO_MS = 1_000;
 
-/** Returns what a session would know about the time before a call, or what is wrong with how it is described. */
+/** Returns the history that a session would have at a call, or the flaws of its description. */
 export function historyOf(
   earlier: readonly WrittenEarlier[],
   { userText, hasPrincipal, tracked, registry }: Present,

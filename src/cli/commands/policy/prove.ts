@@ -14,7 +14,7 @@ import {
 import { PinnedServers } from "../mcp/servers.ts";
 
 /**
- * Prints what became of each invariant of a config's policies: proved, or the rules that may violate it and calls that
+ * Prints the result for each invariant of a config's policies: that it is proved, or rules that may violate it and calls that
  * do.
  *
  * @throws {ConfigError} if the config is invalid for another reason.

@@ -113,7 +113,7 @@ async function sandboxGlobals(sandboxes: Sandboxes): Promise<readonly string[]> 
   return execution.output as readonly string[];
 }
 
-/** Whether a problem of loading the tool is one that was found, too: a missing variable, or an import. */
+/** Whether a problem of loading the tool was also found by the analysis: a missing variable, or an import. */
 function isExplained(problem: string, findings: readonly Finding[]): boolean {
   return findings.some(
     ({ module, line, kind }) =>

@@ -47,7 +47,7 @@ export interface ServerConfig {
   readonly mcp: McpEntry | undefined;
 }
 
-/** What a server of sessions needs besides what an executor does. */
+/** The options of a server of sessions, besides those of an executor. */
 export interface ServedConfig {
   readonly credentials: readonly Credential[];
   /** Whether calls can be dispatched without a session. */
@@ -173,7 +173,7 @@ class ServerReader {
     };
   }
 
-  /** Refuses what is for clients of the executor, which is not served. */
+  /** Refuses options for clients of the executor, which is not served. */
   #refuseClients(mcp: McpEntry | undefined): void {
     const { value } = this.#entry;
     const write = (credential: string): string =>
