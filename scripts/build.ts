@@ -37,7 +37,7 @@ const ALONE = globSync(
 const SHARING = [
   "cli/main",
   "journal/diff/worker-entry",
-  "journal/diff/latest/worker-entry",
+  "journal/diff/latest-worker-entry",
   "journal/verify/worker-entry",
   "journal/overview/worker-entry",
 ];

@@ -35,7 +35,6 @@ export type { Approval, ApprovalScope } from "../sessions/approvals.ts";
 
 export type { ApprovalTable } from "../sessions/approvals.ts";
 export type { InquiryTable } from "../sessions/confirmations/confirmation.ts";
-export type { LedgerTable } from "../sessions/ledger/ledger-table.ts";
 export { SessionStoreError } from "../sessions/session-errors.ts";
 export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
@@ -44,6 +43,7 @@ export type {
   CallRecord,
   CallTable,
   Claim,
+  LedgerTable,
   MessageRecord,
   SessionRecord,
   SessionStore,

@@ -7,8 +7,8 @@ import { type ArchivedRecords, reserveArchived, writeArchived } from "./checkpoi
 import { readSigningKey, readVerifierKey } from "./checkpoints/signed-note.ts";
 import { JournalError } from "./journal-error.ts";
 import { parseEntry } from "./line/entry.ts";
-import { syncDirectory } from "./storage/append-file.ts";
 import { besideFile, type JournalFileName, listFiles } from "./storage/file-names.ts";
+import { syncDirectory } from "./storage/file-writing.ts";
 import { LineReader } from "./storage/line-reader.ts";
 import type { JournalContradiction } from "./verify/report.ts";
 import { verifyBeginning } from "./verify/verify-journal.ts";

@@ -8,8 +8,8 @@ import { recordedName, type ShownArguments } from "./line/call-parts.ts";
 import type { ChainHead } from "./line/entry.ts";
 import type { CheckedOptions, JournalNotice } from "./options.ts";
 import { type SessionKeys, seal } from "./session-keys.ts";
-import { AppendFile } from "./storage/append-file.ts";
 import { besideFile } from "./storage/file-names.ts";
+import { AppendFile } from "./storage/file-writing.ts";
 
 /** What a record shows in place of sealed arguments. */
 const HIDDEN = '"[redacted: sealed]"';

@@ -31,8 +31,8 @@ import { type CheckedOptions, checkOptions, type JournalNotice, type JournalOpti
 import { findCalls } from "./read/find-calls.ts";
 import { RecordedInputs } from "./recorded-inputs.ts";
 import { SessionKeys } from "./session-keys.ts";
-import { AppendFile } from "./storage/append-file.ts";
 import { journalFile, journalFiles } from "./storage/file-names.ts";
+import { AppendFile } from "./storage/file-writing.ts";
 import { DirectoryLock, type EarlierFileProblem, EarlierFiles } from "./storage/guards.ts";
 import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
 import { type RecoveredJournal, recover } from "./write/recover.ts";

@@ -7,9 +7,8 @@ import { isJsonObject, type JsonValue } from "../json/value.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
 import { JournalError, withRemedy } from "./journal-error.ts";
-import { syncDirectory } from "./storage/append-file.ts";
+import { replaceFile, syncDirectory } from "./storage/file-writing.ts";
 import { readWhole } from "./storage/line-reader.ts";
-import { replaceFile } from "./storage/new-file.ts";
 
 /** A tool as a policy sees it, as far as its definition says. */
 export type JournalTool = Pick<PolicySubject, "name" | "sideEffects" | "tags" | "sandboxes" | "inputSchema">;

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
 import { LruMap } from "../base/lru-map.ts";
 import { JournalError } from "./journal-error.ts";
-import { syncDirectory } from "./storage/append-file.ts";
-import { replaceFile } from "./storage/new-file.ts";
+import { replaceFile, syncDirectory } from "./storage/file-writing.ts";
 
 const MAX_CACHED = 10_000;
 const KEY_BYTES = 32;

@@ -1,5 +1,5 @@
 import { basename, dirname, sep } from "node:path";
-import type { LatestDiff } from "../journal/diff/latest/latest-diff.ts";
+import type { LatestDiff } from "../journal/diff/policy-diff.ts";
 import type { HistoryCall } from "../journal/history/list-calls.ts";
 import type { JournalEntry } from "../journal/line/entry.ts";
 import { principalIn } from "../journal/read/record-members.ts";

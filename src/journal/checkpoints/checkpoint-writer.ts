@@ -1,5 +1,5 @@
 import type { ChainHead } from "../line/entry.ts";
-import { AppendFile } from "../storage/append-file.ts";
+import { AppendFile } from "../storage/file-writing.ts";
 import type { Anchors } from "./anchors.ts";
 import { type CheckpointHead, parseCheckpoints, signCheckpoint } from "./checkpoint.ts";
 import type { PeerCheckpoints } from "./peers.ts";

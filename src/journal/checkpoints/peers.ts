@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { replaceFile } from "../storage/file-writing.ts";
 import { openFile } from "../storage/line-reader.ts";
-import { replaceFile } from "../storage/new-file.ts";
 import { type CheckpointHead, type KnownHead, parseCheckpoints } from "./checkpoint.ts";
 import {
   checkNote,

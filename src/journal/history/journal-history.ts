@@ -5,8 +5,8 @@ import { entryFile } from "../../base/entry-file.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { ComparedSources } from "../diff/compared-policies.ts";
-import type { LatestDiff, LatestDiffOptions } from "../diff/latest/latest-diff.ts";
-import type { LatestAnswer } from "../diff/latest/worker-entry.ts";
+import type { LatestAnswer } from "../diff/latest-worker-entry.ts";
+import type { LatestDiff, LatestDiffOptions } from "../diff/policy-diff.ts";
 import type { Journal } from "../journal.ts";
 import { JournalError } from "../journal-error.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
@@ -249,7 +249,7 @@ async function verifyInThread(workerData: VerifyOptions, signal: AbortSignal): P
  */
 async function compareInThread(workerData: LatestDiffOptions, signal: AbortSignal): Promise<LatestDiff> {
   signal.throwIfAborted();
-  const worker = new Worker(entryFile("journal/diff/latest/worker-entry"), {
+  const worker = new Worker(entryFile("journal/diff/latest-worker-entry"), {
     workerData,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
   });

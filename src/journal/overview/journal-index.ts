@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import { parseEntry } from "../line/entry.ts";
 import { type JournalPosition, readJournal } from "../read/read-journal.ts";
 import { type JournalFileName, listFiles } from "../storage/file-names.ts";
+import { replaceFile } from "../storage/file-writing.ts";
 import { backwardLines, LineReader, readWhole } from "../storage/line-reader.ts";
-import { replaceFile } from "../storage/new-file.ts";
 import { CallIndex, COUNTED_MS, type StoredIndex } from "./call-index.ts";
 
 /** The format of the file. One of another format is made anew. */

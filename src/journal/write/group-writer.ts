@@ -2,7 +2,7 @@ import { loadCrypto } from "../../base/load-crypto.ts";
 import type { CallNames } from "../line/call-parts.ts";
 import { type ChainHead, composeLine, type RecordParts } from "../line/entry.ts";
 import { eventParts } from "../line/event-parts.ts";
-import { type AppendFile, LineBuffer } from "../storage/append-file.ts";
+import { type AppendFile, LineBuffer } from "../storage/file-writing.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
 /** A record that waits to be written. */

@@ -6,10 +6,9 @@ import { JournalError } from "../journal-error.ts";
 import { type CallNames, namesIn } from "../line/call-parts.ts";
 import { type ChainHead, type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
 import { refuseNewerFormat } from "../line/event-parts.ts";
-import { AppendFile } from "../storage/append-file.ts";
 import { type JournalFileName, journalFile, listFiles, listStrays } from "../storage/file-names.ts";
+import { AppendFile, createFile } from "../storage/file-writing.ts";
 import { backwardLines, LineReader } from "../storage/line-reader.ts";
-import { createFile } from "../storage/new-file.ts";
 import { OpenCalls } from "./open-calls.ts";
 
 /** A journal's last file, ready for the next record. */

@@ -1,5 +1,5 @@
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { LedgerRecord } from "../../sessions/ledger/ledger-table.ts";
+import type { LedgerRecord } from "../../sessions/store/store.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import { type ObjectHandlers, readPrefix, wholeReader } from "./handlers.ts";
 

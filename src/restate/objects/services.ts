@@ -1,8 +1,8 @@
 import type { ObjectContext, ObjectOptions, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { Approval, StoredApproval } from "../../sessions/approvals.ts";
+import type { ConfirmationRecord, Inquiry, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 import type { RestateService } from "../connection/worker.ts";
-import { confirmationHandlers } from "./confirmation-handlers.ts";
 import {
   type ObjectHandlers,
   reader,
@@ -35,22 +35,6 @@ const OBJECT_OPTIONS: ObjectOptions = {
   journalRetention: 0,
 };
 
-interface OrderedApproval extends StoredApproval {
-  readonly place: number;
-}
-
-const PLACE_KEY = "place";
-
-const APPROVAL_PREFIX = "approval/";
-
-/** Before the id of an approval that was removed; the value is the id of its session. */
-const REMOVED_PREFIX = "removed/";
-
-/** The most open sessions of one principal, on all servers; those without a principal share this number. */
-const MAX_SESSIONS = 1_000;
-
-const KEY = "sessions";
-
 /** Returns the virtual objects of the store of sessions, with further handlers of sessions. */
 export function storeServices(sdk: RestateSdk, ofSessions: ObjectHandlers = {}): readonly RestateService[] {
   return [
@@ -69,6 +53,25 @@ export function storeServices(sdk: RestateSdk, ofSessions: ObjectHandlers = {}):
     defineObject(sdk, LEDGER_OBJECT, ledgerHandlers(sdk)),
   ];
 }
+
+/**
+ * Defines a virtual object of a store.
+ *
+ * @param options Others than those of all objects of stores.
+ */
+export function defineObject(
+  sdk: RestateSdk,
+  name: string,
+  handlers: ObjectHandlers,
+  options: ObjectOptions = {},
+): RestateService {
+  const all = { ...handlers, ...severalHandler(sdk, handlers) };
+  return sdk.object({ name, handlers: all, options: { ...OBJECT_OPTIONS, ...options } }) as RestateService;
+}
+
+/** The most open sessions of one principal, on all servers; those without a principal share this number. */
+const MAX_SESSIONS = 1_000;
+const KEY = "sessions";
 
 /** The handlers of a principal: which sessions it has open. */
 function principalHandlers(): ObjectHandlers {
@@ -90,6 +93,16 @@ function principalHandlers(): ObjectHandlers {
     },
   };
 }
+
+interface OrderedApproval extends StoredApproval {
+  readonly place: number;
+}
+
+const PLACE_KEY = "place";
+const APPROVAL_PREFIX = "approval/";
+
+/** Before the id of an approval that was removed; the value is the id of its session. */
+const REMOVED_PREFIX = "removed/";
 
 /** The handlers of the approvals of all sessions and workspaces. */
 function approvalHandlers(sdk: RestateSdk): ObjectHandlers {
@@ -160,17 +173,65 @@ function keyOf(id: string): string {
   return `${APPROVAL_PREFIX}${id}`;
 }
 
-/**
- * Defines a virtual object of a store.
- *
- * @param options Others than those of all objects of stores.
- */
-export function defineObject(
+/** An inquiry, and the ids of the awakeables that are resolved with its resolution. */
+interface StoredConfirmation {
+  readonly inquiry: Inquiry;
+  readonly awakeables: readonly string[];
+}
+
+const INQUIRY_KEY = "inquiry";
+const RESOLUTION_KEY = "resolution";
+
+/** The handlers of an inquiry. */
+function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
+  return {
+    /**
+     * Returns `false` if the inquiry is known, which stays as it is. Its awakeable is resolved anyway. Sessions call
+     * it, so that they know their inquiries.
+     */
+    add: async (
+      ctx: ObjectContext,
+      { inquiry, awakeable }: { inquiry: Inquiry; awakeable?: string },
+    ): Promise<boolean> => {
+      const [known, resolution] = await read(sdk, ctx);
+      if (awakeable !== undefined && resolution !== null) ctx.resolveAwakeable(awakeable, resolution);
+      const awakeables = [...(known?.awakeables ?? []), ...(awakeable === undefined ? [] : [awakeable])];
+      if (known === null || resolution === null) {
+        ctx.set<StoredConfirmation>(INQUIRY_KEY, { inquiry: known?.inquiry ?? inquiry, awakeables });
+      }
+      return known === null;
+    },
+
+    /** Returns the resolution that won, which is the first one; nothing if the inquiry is unknown. */
+    resolve: async (ctx: ObjectContext, resolution: Resolution): Promise<Resolution | undefined> => {
+      const [known, first] = await read(sdk, ctx);
+      if (known === null || first !== null) return first ?? undefined;
+      ctx.set(RESOLUTION_KEY, resolution);
+      for (const awakeable of known.awakeables) ctx.resolveAwakeable(awakeable, resolution);
+      return resolution;
+    },
+
+    read: reader(sdk, async (ctx: ObjectSharedContext): Promise<ConfirmationRecord | undefined> => {
+      const [known, resolution] = await read(sdk, ctx);
+      if (known === null) return undefined;
+      return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };
+    }),
+
+    /** Removes the inquiry. What waits for its resolution goes on as if it was cancelled. */
+    remove: async (ctx: ObjectContext): Promise<void> => {
+      const [known, resolution] = await read(sdk, ctx);
+      if (known !== null && resolution === null) {
+        const cancelled: Resolution = { decision: "cancelled", at: known.inquiry.askedAt };
+        for (const awakeable of known.awakeables) ctx.resolveAwakeable(awakeable, cancelled);
+      }
+      ctx.clearAll();
+    },
+  };
+}
+
+function read(
   sdk: RestateSdk,
-  name: string,
-  handlers: ObjectHandlers,
-  options: ObjectOptions = {},
-): RestateService {
-  const all = { ...handlers, ...severalHandler(sdk, handlers) };
-  return sdk.object({ name, handlers: all, options: { ...OBJECT_OPTIONS, ...options } }) as RestateService;
+  ctx: ObjectSharedContext,
+): Promise<[StoredConfirmation | null, Resolution | null]> {
+  return readValues<[StoredConfirmation, Resolution]>(sdk, ctx, [INQUIRY_KEY, RESOLUTION_KEY]);
 }

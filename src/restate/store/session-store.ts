@@ -6,21 +6,19 @@ import type {
   Inquiry,
   Resolution,
 } from "../../sessions/confirmations/confirmation.ts";
+import type { CountShared, SharedCount } from "../../sessions/quotas.ts";
+import { TooManySessionsError } from "../../sessions/session-errors.ts";
+import type { CallIdentity } from "../../sessions/store/call-identity.ts";
 import {
+  type CallRecord,
+  type Claim,
   compareEnds,
   type LedgerRecord,
   type LedgerState,
   type LedgerTable,
-} from "../../sessions/ledger/ledger-table.ts";
-import type { CountShared, SharedCount } from "../../sessions/quotas.ts";
-import { TooManySessionsError } from "../../sessions/session-errors.ts";
-import type { CallIdentity } from "../../sessions/store/call-identity.ts";
-import type {
-  CallRecord,
-  Claim,
-  MessageRecord,
-  SessionRecord,
-  SessionStore,
+  type MessageRecord,
+  type SessionRecord,
+  type SessionStore,
 } from "../../sessions/store/store.ts";
 import { RestateHandlerError } from "../connection/restate-error.ts";
 import { TOO_MANY } from "../objects/handlers.ts";

@@ -2,8 +2,8 @@ import type { SteadyClock } from "../../base/steady-clock.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { newId } from "../ids.ts";
+import type { LedgerRecord, LedgerState, LedgerTable } from "../store/store.ts";
 import { EntryQueue, Ledger, numbersOf, type StoredEntry } from "./ledger.ts";
-import type { LedgerRecord, LedgerState, LedgerTable } from "./ledger-table.ts";
 
 /** How many entries all ledgers have at most, as a multiple of those of one. */
 const SHARE = 10;

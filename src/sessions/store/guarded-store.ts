@@ -3,11 +3,10 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals.ts";
 import type { ConfirmationRecord, Inquiry, Resolution } from "../confirmations/confirmation.ts";
-import type { LedgerTable } from "../ledger/ledger-table.ts";
 import { SessionStoreError, TooManySessionsError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import { LateEnds } from "./late-ends.ts";
-import type { CallRecord, Claim, MessageRecord, SessionRecord, SessionStore } from "./store.ts";
+import type { CallRecord, Claim, LedgerTable, MessageRecord, SessionRecord, SessionStore } from "./store.ts";
 
 /** Milliseconds between two warnings: a store that fails again and again must not flood the log of an operator. */
 const PAUSE_MS = 60_000;

@@ -8,17 +8,15 @@ import {
   isBelow,
   type Resolution,
 } from "../confirmations/confirmation.ts";
-import {
-  compareEnds,
-  type LedgerRecord,
-  type LedgerState,
-  type LedgerTable,
-} from "../ledger/ledger-table.ts";
 import { SessionStoreError } from "../session-errors.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import {
   type CallRecord,
   type Claim,
+  compareEnds,
+  type LedgerRecord,
+  type LedgerState,
+  type LedgerTable,
   MAX_FORGOTTEN_TURNS,
   type MessageRecord,
   type SessionRecord,

@@ -4,7 +4,6 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { ApprovalTable } from "../approvals.ts";
 import type { InquiryTable } from "../confirmations/confirmation.ts";
-import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
 
 /**
@@ -76,6 +75,49 @@ export interface CallTable {
   calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]>;
 }
 
+/**
+ * Keeps the calls of sessions and principals for conditions on them, beyond the end of a session. In a new store, no call
+ * is missing.
+ */
+export interface LedgerTable {
+  /** Adds a call that is about to run, or replaces the one with its id. */
+  putEntry(entry: LedgerRecord): MaybePromise<void>;
+  /** Removes a call that did not take effect. */
+  removeEntry(id: string): MaybePromise<void>;
+  /** Removes a call that is forgotten: from then on, calls are missing at least up to its end. */
+  dropEntry(id: string, endedAt: number): MaybePromise<void>;
+  /** Removes all calls. Calls are missing up to a time, or as long as it is `undefined`. */
+  resetLedger(missingUntil: number | undefined): MaybePromise<void>;
+  ledgerState(): MaybePromise<LedgerState>;
+}
+
+/** A call, as a store keeps it for conditions on earlier calls. */
+export interface LedgerRecord {
+  /** Unique among all calls. */
+  readonly id: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  /** The id of the principal; absent if the session has none. */
+  readonly principal?: string;
+  readonly tool: string;
+  /** Arguments that are numbers, by their pointers (RFC 6901). */
+  readonly numbers: readonly (readonly [pointer: string, value: number])[];
+  /** Whether a person confirmed the call. */
+  readonly isApproved: boolean;
+  /** Whether it ended with success. */
+  readonly isDone: boolean;
+  /** In milliseconds since the epoch; absent until it has ended. */
+  readonly endedAt?: number;
+}
+
+/** What a store has of earlier calls. */
+export interface LedgerState {
+  /** In the order of their ends; those that have not ended come last. */
+  readonly entries: readonly LedgerRecord[];
+  /** The time up to which calls may be missing: 0 if none is, `undefined` if calls may be missing up to now. */
+  readonly missingUntil: number | undefined;
+}
+
 /** How many turns of a session a store knows to be forgotten. */
 export const MAX_FORGOTTEN_TURNS = 1_000;
 
@@ -130,3 +172,12 @@ export type Claim =
   | { readonly state: "ended"; readonly execution: ToolExecution }
   /** The message has another call with this id. */
   | { readonly state: "conflict" };
+
+/** Orders calls by their ends; those that run are last. */
+export function compareEnds(one: LedgerRecord, other: LedgerRecord): number {
+  return endOf(one) - endOf(other);
+}
+
+function endOf({ endedAt = Number.MAX_SAFE_INTEGER }: LedgerRecord): number {
+  return endedAt;
+}

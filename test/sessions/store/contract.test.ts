@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
-import type { LedgerRecord, LedgerTable } from "../../../src/sessions/ledger/ledger-table.ts";
-import type { SessionStore } from "../../../src/sessions/store/store.ts";
+import type { LedgerRecord, LedgerTable, SessionStore } from "../../../src/sessions/store/store.ts";
 import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
 import { type StorePlace, storeTargets } from "./targets.ts";
 

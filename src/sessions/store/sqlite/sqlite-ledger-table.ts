@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MaybePromise } from "../../../base/promises.ts";
-import type { LedgerRecord, LedgerState, LedgerTable } from "../../ledger/ledger-table.ts";
 import { SessionStoreError } from "../../session-errors.ts";
+import type { LedgerRecord, LedgerState, LedgerTable } from "../store.ts";
 import type { GroupedCommits } from "./statements.ts";
 
 /** Stores the calls of ledgers in the file of a session store. */

@@ -10,12 +10,12 @@ import {
   type Inquiry,
   type Resolution,
 } from "../../confirmations/confirmation.ts";
-import type { LedgerTable } from "../../ledger/ledger-table.ts";
 import { SessionStoreError } from "../../session-errors.ts";
 import type { CallIdentity } from "../call-identity.ts";
 import {
   type CallRecord,
   type Claim,
+  type LedgerTable,
   MAX_FORGOTTEN_TURNS,
   type MessageRecord,
   type SessionRecord,

@@ -1,10 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { type JournalEntry, parseEntry } from "../../line/entry.ts";
-import { isCallRecord, RecordedCalls, type UndecidableCause } from "../../read/recorded-calls.ts";
-import { listFiles } from "../../storage/file-names.ts";
-import { backwardLines } from "../../storage/line-reader.ts";
-import { ComparedPolicies } from "../compared-policies.ts";
-import type { ChangedCall, LatestDiff, LatestDiffOptions } from "./latest-diff.ts";
+import { type JournalEntry, parseEntry } from "../line/entry.ts";
+import { isCallRecord, RecordedCalls, type UndecidableCause } from "../read/recorded-calls.ts";
+import { listFiles } from "../storage/file-names.ts";
+import { backwardLines } from "../storage/line-reader.ts";
+import { ComparedPolicies } from "./compared-policies.ts";
+import type { ChangedCall, LatestDiff, LatestDiffOptions } from "./policy-diff.ts";
 
 /** What the thread answers. */
 export type LatestAnswer = { readonly diff: LatestDiff } | { readonly error: string };
