@@ -202,7 +202,7 @@ export class Journal implements CallJournal, AsyncDisposable {
   }
 
   /**
-   * Keeps a policy and the tools that it decides on beside the journal, so that its decisions can be made again. A policy
+   * Stores a policy and the tools that it decides on beside the journal, so that its decisions can be made again. A policy
    * in code is not stored.
    */
   async keep(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {

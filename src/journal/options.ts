@@ -80,7 +80,7 @@ export interface JournalOptions {
 
 /** The journals of other machines. */
 export interface JournalPeers {
-  /** The path of an existing directory that all machines share. Each one keeps its newest checkpoint there. */
+  /** The path of an existing directory that all machines share. Each one writes its newest checkpoint there. */
   readonly directory: string;
   /** The verifier keys of the other journals: at most 64, with different names. One's own key is ignored. */
   readonly keys: readonly string[];

@@ -28,7 +28,7 @@ export class RecordedInputs {
   }
 
   /**
-   * Keeps a policy and the tools that it decides on. Not stored are a policy in code, and a tool of which a file was changed
+   * Stores a policy and the tools that it decides on. Not stored are a policy in code, and a tool of which a file was changed
    * since it was registered.
    *
    * @throws {JournalError} as a rejection, if they cannot be written.

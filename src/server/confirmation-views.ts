@@ -13,7 +13,7 @@ import { Workspace } from "../workspace/workspace.ts";
 /** The longest file that is shown, in bytes. */
 const MAX_BYTES = 262_144;
 
-/** An inquiry as it is listed: without what can be long. */
+/** A confirmation as it is listed: without what can be long. */
 export function confirmationView(inquiry: Inquiry): object {
   const { digest } = inquiry;
   if (inquiry.kind === "question") {
@@ -40,12 +40,12 @@ export function confirmationView(inquiry: Inquiry): object {
   };
 }
 
-/** Adds what people call the session of an inquiry. */
+/** Adds what people call the session of a confirmation. */
 export function inSession(view: object, { name }: Pick<Session, "name">): object {
   return name === undefined ? view : { ...view, sessionName: name };
 }
 
-/** An inquiry as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
+/** A confirmation as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
 export function callerConfirmationView(inquiry: Inquiry): object {
   return inquiry.parent === undefined ? confirmationView(inquiry) : identityView(inquiry);
 }
@@ -128,7 +128,7 @@ function wholeText(inquiry: Inquiry): object {
     : { arguments: inquiry.shown.arguments };
 }
 
-/** A whole inquiry for those who answer it: with the text, as it is now, of the file that the call would write. */
+/** A whole confirmation for those who answer it: with the text, as it is now, of the file that the call would write. */
 export function approverConfirmationView(
   record: ConfirmationRecord,
   tool: Tool<never, never> | undefined,

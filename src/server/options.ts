@@ -42,7 +42,7 @@ export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
      */
     readonly mcp?: ServedMcp;
     /**
-     * Keeps programs of sessions while they wait: see `openSuspensions`. The server does not close it: close it after the
+     * Stores programs of sessions while they wait: see `openSuspensions`. The server does not close it: close it after the
      * server. Default: they end with the process.
      */
     readonly suspensions?: CallSuspensions;
@@ -74,7 +74,7 @@ export interface ServedSessions {
   /** Runs the calls of sessions on several servers: see `SessionsOptions.durable`. `store` must be absent then. */
   readonly durable?: DurableRuntime;
   /**
-   * Who is notified of the inquiries that open while no approver is attached to the events of their sessions: of those that open
+   * Who is notified of the confirmations that open while no approver is attached to the events of their sessions: of those that open
    * within a second, together. A failure is a warning of the process with the code `SANDGATE_NOTIFY_FAILED`. Default: nobody.
    */
   readonly notify?: Notify;

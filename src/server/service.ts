@@ -84,7 +84,7 @@ export interface ServiceOptions {
   readonly inspected: Inspected;
   /** Whether a principal may answer for a session now. */
   readonly approves: (id: string, session: Session) => boolean;
-  /** Receives the inquiries that no attached approver sees. Default: none. */
+  /** Receives the confirmations that no attached approver sees. Default: none. */
   readonly notify?: Notify | undefined;
   /** Default: there is no page for people. */
   readonly console?: Console | undefined;

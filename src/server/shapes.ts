@@ -142,7 +142,7 @@ export interface ConsoleLogin {
 export interface LinkAnswer {
   /** What the fragment of the link has. */
   readonly token: string;
-  /** Default: the inquiry is only read. */
+  /** Default: the confirmation is only read. */
   readonly decision?: "allow" | "deny";
   readonly reason?: string;
 }
@@ -205,7 +205,7 @@ export interface CallRepetition {
   readonly dryRun: boolean;
 }
 
-/** The body that answers an inquiry. */
+/** The body that answers a confirmation. */
 export interface Answer {
   readonly decision: Choice;
   readonly digest: string;

@@ -19,7 +19,7 @@ export interface ApprovalTable {
   removeApproval(id: string): MaybePromise<boolean>;
 }
 
-/** For which calls an approval holds, and for how long. A person chooses it when answering an inquiry. */
+/** For which calls an approval holds, and for how long. A person chooses it when answering a confirmation. */
 export interface ApprovalScope {
   /** Names of tools, in which `*` matches any number of characters, as in a policy. */
   readonly tools: readonly string[];
@@ -36,7 +36,7 @@ export interface ApprovalScope {
 
 /** A remembered answer: the calls in its scope run without a question wherever the policy accepts that. */
 export interface Approval extends ApprovalScope {
-  /** The id of the inquiry whose answer made the approval. */
+  /** The id of the confirmation whose answer made the approval. */
   readonly id: string;
   /** The session in which the person was asked. */
   readonly sessionId: string;
@@ -70,7 +70,7 @@ export interface ApprovalPlace {
 
 /** A person's answer that is to be remembered. */
 export interface RememberedAnswer extends ApprovalPlace {
-  /** The id of the inquiry. The same answer is remembered once, also if a restart repeats it. */
+  /** The id of the confirmation. The same answer is remembered once, also if a restart repeats it. */
   readonly id: string;
   readonly by: string;
   /** When it was given, in milliseconds since the epoch. */
@@ -188,7 +188,7 @@ export class Approvals {
       .sort((one, other) => one.approval.at - other.approval.at);
   }
 
-  /** Revokes an approval that holds in a session. Returns `false` if none of this id does. */
+  /** Revokes an approval that holds in a session. Returns `false` if it does not exist. */
   async revoke(place: ApprovalPlace, id: string): Promise<boolean> {
     const found = this.list(place).find(({ approval }) => approval.id === id);
     if (found === undefined) return false;

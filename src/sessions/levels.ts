@@ -108,7 +108,7 @@ function usualLevel(basis: LevelBasis): CallLevel {
   if (configured === "auto" || configured === "prompt") return configured;
   if (approved) return "auto";
   if (configured === "prompt_once") return "prompt";
-  // What a tool says of itself, and where it works, must not keep a change from being looked at.
+  // What a tool says of itself, and where it works, must not prevent that a person looks at a change.
   if (stagesChanges(mode) && !isReading(sideEffects)) {
     if (classLevel(basis) === "deny") return "deny";
     return sideEffects === "write" && basis.canHold ? "held" : "prompt";

@@ -19,7 +19,7 @@ export type SessionsOptions<Embedder = unknown> = Omit<DispatchContext<Embedder>
   readonly confirmations?: ConfirmationOptions;
   readonly limits?: SessionLimits;
   /**
-   * What survives a restart. The sessions close it. Default: inquiries and approvals are stored in memory, and calls are
+   * What survives a restart. The sessions close it. Default: confirmations and approvals are stored in memory, and calls are
    * not stored.
    */
   readonly store?: SessionStore;

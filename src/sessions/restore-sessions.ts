@@ -228,7 +228,7 @@ class SuspendedCalls {
     return false;
   }
 
-  /** Whether the call that an inquiry is about was made by the tool of a suspended call, which asks again. */
+  /** Whether the call that a confirmation is about was made by the tool of a suspended call, which asks again. */
   hasCallerOf({ sessionId, turnId, messageId = "", parent: callId }: Inquiry): boolean {
     return callId !== undefined && this.has({ sessionId, turnId, messageId, callId });
   }

@@ -50,7 +50,7 @@ export abstract class SessionBase {
   readonly id: string;
   /** What people call it, as whoever opened it wrote it; `undefined` if it has no name. */
   readonly name: string | undefined;
-  /** Who calls; `undefined` if the sessions were not told. */
+  /** Who calls; `undefined` if it is not known. */
   readonly principal: Principal | undefined;
   /** The absolute path of the workspace; `undefined` if there is none. */
   readonly workspace: string | undefined;
@@ -67,7 +67,7 @@ export abstract class SessionBase {
   readonly ledger: LedgerScope;
   /** The changes that wait for a person: see the modes `review` and `audit`. */
   readonly changes: SessionChanges;
-  /** Keeps its calls; `undefined` if they are not stored. @internal */
+  /** Stores its calls; `undefined` if they are not stored. @internal */
   readonly store: GuardedStore | undefined;
   /** @internal */
   protected readonly shared: Shared;
@@ -209,7 +209,7 @@ export abstract class SessionBase {
 }
 
 /**
- * Returns a view of a registry with only the tools that a session can see. To its calls, the others do not exist.
+ * Returns a view of a registry with only the tools that a session can see. For its calls, other tools do not exist.
  *
  * @param tools Patterns of names, one of which must match. Default: any name.
  */

@@ -35,7 +35,7 @@ export interface OpenSessionOptions {
   /** Names of the tools that the session can see, in which `*` matches any number of characters. Default: all. */
   readonly tools?: readonly string[];
   /**
-   * Whether a store keeps the calls of the session beyond this process. `false` saves writing each call to the disk, for a client
+   * Whether a store persists the calls of the session beyond this process. `false` saves writing each call to the disk, for a client
    * that cannot ask for results again. Quotas then begin anew with the process; approvals and the ledgers do not. Default: `true`.
    */
   readonly durable?: boolean;

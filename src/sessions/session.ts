@@ -38,7 +38,7 @@ export interface ResumedMessage extends AcceptedMessage {
 
 /** A conversation with a model, whose calls run under one mode, in one workspace. `Sessions.open` opens it. */
 export class Session extends SessionBase implements TurnSession {
-  /** The turns with calls under way; `undefined` if there is none. */
+  /** The turns with calls under way; `undefined` if there are none. */
   #active: Set<Turn> | undefined;
   readonly #turns: RememberedTurns;
   #provenance: ProvenanceLedger | undefined;
@@ -153,7 +153,7 @@ export class Session extends SessionBase implements TurnSession {
 
   /**
    * Returns a turn for a message of it. Whether the runtime has the turn, or has forgotten it, is known when the message is
-   * kept: reading it first would be two more requests for each message.
+   * stored: reading it first would be two more requests for each message.
    *
    * @internal
    */
@@ -206,12 +206,12 @@ export class Session extends SessionBase implements TurnSession {
     return (await this.store?.isForgotten(this.id, id)) ?? false;
   }
 
-  /** The open inquiries of the session, the oldest first. */
+  /** The open confirmations of the session, the oldest first. */
   openInquiries(): readonly Inquiry[] {
     return this.inquiries.open(({ sessionId }) => sessionId === this.id);
   }
 
-  /** Answers an inquiry of this session: see `Sessions.answer`. Those of other sessions are `unknown`. */
+  /** Answers a confirmation of this session: see `Sessions.answer`. Those of other sessions are `unknown`. */
   answer(inquiryId: string, answer: Omit<InquiryAnswer, "sessionId">): Promise<AnswerOutcome> {
     return this.inquiries.answer(inquiryId, { ...answer, sessionId: this.id });
   }
@@ -231,7 +231,7 @@ export class Session extends SessionBase implements TurnSession {
     return this.approvals();
   }
 
-  /** Revokes an approval that holds for the session. Returns `false` if there is none with this id. */
+  /** Revokes an approval that holds for the session. Returns `false` if it does not exist. */
   async revokeApproval(id: string): Promise<boolean> {
     await this.shared.approvals.refresh();
     return this.shared.approvals.revoke(this.place, id);
@@ -243,7 +243,7 @@ export class Session extends SessionBase implements TurnSession {
   }
 
   /**
-   * Cancels everything that is under way, and removes the session with its inquiries and approvals.
+   * Cancels everything that is under way, and removes the session with its confirmations and approvals.
    *
    * @throws `SessionStoreError`, as a rejection, if the session cannot be removed from the store. It can be closed again.
    */

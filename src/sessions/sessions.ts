@@ -172,7 +172,7 @@ export class Sessions implements AsyncDisposable {
     );
   }
 
-  /** Returns an open session; `undefined` if there is none with this id. */
+  /** Returns an open session; `undefined` if it does not exist. */
   get(id: string): Session | undefined {
     return this.#table.get(id);
   }
@@ -224,21 +224,21 @@ export class Sessions implements AsyncDisposable {
     return this.#loaded ? waiting : waiting.filter(({ sessionId }) => this.get(sessionId) !== undefined);
   }
 
-  /** The open inquiries of all sessions, the oldest first. */
+  /** The open confirmations of all sessions, the oldest first. */
   openInquiries(): readonly Inquiry[] {
     return this.#inquiries.open();
   }
 
-  /** Returns an inquiry, open or resolved; `undefined` if it is unknown, or its session is closed. */
+  /** Returns a confirmation, open or resolved; `undefined` if it is unknown, or its session is closed. */
   inquiry(id: string): Promise<ConfirmationRecord | undefined> {
     return this.#inquiries.find(id);
   }
 
   /**
-   * Answers an inquiry. The first answer that is written wins, and later ones learn which it was. Nothing checks here who
+   * Answers a confirmation. The first answer that is written wins, and later ones learn which it was. Nothing checks here who
    * answers: `by` must be a person whom you authenticated, and who may decide on the session's calls.
    *
-   * @returns what became of the answer. Rejects with a `SessionStoreError` if it could not be stored; the inquiry is open
+   * @returns what became of the answer. Rejects with a `SessionStoreError` if it could not be stored; the confirmation is open
    *   then.
    */
   answer(inquiryId: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
@@ -246,7 +246,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
-   * Calls a listener for every inquiry that is open or opens, and for its end. Errors that it throws are ignored.
+   * Calls a listener for every confirmation that is open or opens, and for its end. Errors that it throws are ignored.
    *
    * @returns a function that removes it.
    */

@@ -9,7 +9,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_READONLY = 8;
 const SQLITE_CANTOPEN = 14;
 
-/** Keeps other processes from writing to a directory, as long as its file `lock` is the one that is locked. */
+/** Prevents other processes from writing to a directory, as long as its file `lock` is the one that is locked. */
 export class DirectoryLock implements Disposable {
   readonly #lock: FileLock;
   readonly #place: OpenFilePlace;

@@ -55,7 +55,7 @@ export interface ReadOptions {
  * Reads files and checks their chain, up to the first line that does not continue it.
  *
  * @param follow Is called with each record and its digest, in order. If it returns anything, the reading stops, unless
- *   the line after the record does not continue the chain: that tells more exactly what happened.
+ *   the line after the record does not continue the chain, which shows more exactly what happened.
  * @throws {JournalError} as a rejection, if a file cannot be read, or a record says that those after it have a newer format.
  */
 export async function readChain<Stop>(
@@ -76,7 +76,7 @@ export async function readChain<Stop>(
     for await (const lines of reader.batches()) {
       for (const { bytes, start } of lines) {
         const entry = parseEntry(bytes.toString());
-        // The first of some files tells what came before them.
+        // The first of some files shows what came before them.
         before ??= entry?.prev ?? "";
         const fits = entry?.seq === expected && entry.prev === before && entry.at >= at;
         const begins = !isFirst || beginsFile(entry, file);

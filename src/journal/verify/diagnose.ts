@@ -76,7 +76,7 @@ export async function diagnose(
   return found("changed", expected - 1, message, expected);
 }
 
-/** Whether a line is the one that was written; `undefined` if neither the next line nor a checkpoint tells. */
+/** Whether a line is the one that was written; `undefined` if neither the next line nor a checkpoint shows it. */
 function isIntact(
   { digest }: ReadLine,
   next: ReadLine | undefined,

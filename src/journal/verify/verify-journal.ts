@@ -116,7 +116,7 @@ async function straysOf(files: readonly JournalFileName[]): Promise<readonly Jou
   return strays;
 }
 
-/** Copies of files may have other names: their first records tell their order. */
+/** Copies of files may have other names: their first records determine their order. */
 async function inOrder(paths: readonly string[]): Promise<readonly JournalFileName[]> {
   const files: JournalFileName[] = [];
   for (const path of paths) {

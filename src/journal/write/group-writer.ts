@@ -20,7 +20,7 @@ export interface WaitingRecord {
 
 /** What surrounds the writer: where the lines go besides the file, and who is notified. */
 export interface WriterSurroundings {
-  /** Returns why nothing must be written, besides what the file's path tells; `undefined` if it can be. */
+  /** Returns why nothing must be written, in addition to the problems of the file's path; `undefined` if records can be written. */
   readonly problem: () => string | undefined;
   /** Writes the sealed arguments that a group names, before the group. */
   readonly writeSealed: (sealed: readonly string[], isDurable: boolean) => Promise<void> | undefined;
@@ -72,7 +72,7 @@ export class GroupWriter {
   #loop: Promise<void> | undefined;
   #problem: string | undefined;
   #lost = 0;
-  /** The lost records that the journal does not tell yet. */
+  /** The lost records that were not reported yet. */
   #unreported = 0;
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -139,7 +139,7 @@ export class GroupWriter {
     return this.#waiting.length >= MAX_WAITING || this.#waitingLength >= MAX_WAITING_LENGTH;
   }
 
-  /** Keeps a record that nothing waits for until the journal can write again, or counts it as lost. */
+  /** Buffers a record that nothing waits for until the journal can write again, or counts it as lost. */
   keep(record: WaitingRecord): void {
     const hasSpace =
       this.#writing + this.#waiting.length < MAX_KEPT && this.#waitingLength < MAX_WAITING_LENGTH;

@@ -140,7 +140,7 @@ export class Attempts {
     }
   }
 
-  /** Gives up every call that has not begun, and cancels the others. */
+  /** Abandons every call that has not begun, and cancels those that have. */
   close(): void {
     for (const [invocation, { dispatch }] of this.#attempts) {
       dispatch.giveUp();

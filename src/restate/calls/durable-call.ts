@@ -21,7 +21,7 @@ export interface CallProcess {
   /** Asks people about what the tool of a call does while it runs. */
   readonly inquiries: Confirmer & Pick<ConfirmationBroker, "abandonBelow">;
   /**
-   * Opens an inquiry whose resolution completes an awakeable. Returns `undefined` if too many inquiries are open. Steps of
+   * Opens a confirmation whose resolution completes an awakeable. Returns `undefined` if too many confirmations are open. Steps of
    * its own are stored in the invocation.
    */
   openConfirmation(
@@ -29,9 +29,9 @@ export interface CallProcess {
     question: NewConfirmation,
     options: { readonly timeoutMs: number; readonly awakeable: string },
   ): Promise<Inquiry | undefined>;
-  /** Ends an inquiry that was not answered in time. Returns the resolution that was first. */
+  /** Ends a confirmation that was not answered in time. Returns the resolution that was first. */
   expireConfirmation(ctx: Context, inquiry: Inquiry): Promise<Resolution>;
-  /** Takes an inquiry off the list of those that are open, whose session was closed. */
+  /** Takes a confirmation off the list of those that are open, whose session was closed. */
   unlistConfirmation(ctx: Context, inquiry: Inquiry): Promise<void>;
 }
 
@@ -94,7 +94,7 @@ export async function runDurableCall(
   }
 }
 
-/** Returns what is stored of an execution, which may be too long to be kept whole. */
+/** Returns what is stored of an execution, which may be too long to be stored whole. */
 function kept(execution: ToolExecution | null): ToolExecution | null {
   const [short = null] = withinMessage([execution]);
   return short;
@@ -121,7 +121,7 @@ async function ask(
   if (inquiry === undefined) return { question };
   try {
     // The SDK makes it a time of the clock of this process, which Restate compares with its own. If
-    // that of the process is ahead, the timer comes too late, and who reads the list of inquiries ends this one.
+    // that of the process is ahead, the timer comes too late, and who reads the list of confirmations ends this one.
     const resolution = await promise.orTimeout(Math.max(timeoutMs + process.skewMs, 0));
     if (resolution.decision === "cancelled") await process.unlistConfirmation(ctx, inquiry);
     return { question, inquiry, resolution };

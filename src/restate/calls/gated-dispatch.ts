@@ -20,7 +20,7 @@ export type Stop =
   /** The call has ended without an effect. */
   | { readonly kind: "ended"; readonly execution: ToolExecution | null };
 
-/** What became of a question: `resolution` is absent if too many inquiries are open. */
+/** What became of a question: `resolution` is absent if too many confirmations are open. */
 export interface Answered {
   readonly question: NewConfirmation;
   readonly inquiry?: Inquiry;

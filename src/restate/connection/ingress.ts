@@ -38,7 +38,7 @@ export interface IngressOptions {
   readonly retryMs?: number;
 }
 
-/** Answers tell the time in seconds, and arrive later. */
+/** Responses have the time in seconds, and arrive later. */
 const LEAST_SKEW_MS = 10_000;
 
 interface Request extends Pick<IngressCall, "input" | "signal"> {
@@ -132,7 +132,7 @@ export class Ingress {
 
   /**
    * How far the clock of the nodes is ahead of that of this process, in ms, as of their last answer; 0 if they differ by
-   * less than answers tell. Timers of Restate end when its own clock says so.
+   * less than responses show. Timers of Restate end when its own clock says so.
    */
   get skewMs(): number {
     return this.#skewMs;

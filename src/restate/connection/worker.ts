@@ -43,7 +43,7 @@ export async function openWorker(options: WorkerOptions): Promise<RestateWorker>
   const handler = createEndpointHandler({
     services: [...services],
     ...(identityKeys.length > 0 && { identityKeys: [...identityKeys] }),
-    // Restate itself keeps and shows why an attempt failed.
+    // Restate itself stores and shows why an attempt failed.
     logger: () => {},
   });
   const server = createServer(handler);

@@ -173,7 +173,7 @@ function keyOf(id: string): string {
   return `${APPROVAL_PREFIX}${id}`;
 }
 
-/** An inquiry, and the ids of the awakeables that are resolved with its resolution. */
+/** A confirmation, and the ids of the awakeables that are resolved with its resolution. */
 interface StoredConfirmation {
   readonly inquiry: Inquiry;
   readonly awakeables: readonly string[];
@@ -182,12 +182,12 @@ interface StoredConfirmation {
 const INQUIRY_KEY = "inquiry";
 const RESOLUTION_KEY = "resolution";
 
-/** The handlers of an inquiry. */
+/** The handlers of a confirmation. */
 function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   return {
     /**
-     * Returns `false` if the inquiry is known, which stays as it is. Its awakeable is resolved anyway. Sessions call
-     * it, so that they know their inquiries.
+     * Returns `false` if the confirmation is known, which stays as it is. Its awakeable is resolved anyway. Sessions call
+     * it, so that they know their confirmations.
      */
     add: async (
       ctx: ObjectContext,
@@ -202,7 +202,7 @@ function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       return known === null;
     },
 
-    /** Returns the resolution that won, which is the first one; nothing if the inquiry is unknown. */
+    /** Returns the resolution that won, which is the first one; nothing if the confirmation is unknown. */
     resolve: async (ctx: ObjectContext, resolution: Resolution): Promise<Resolution | undefined> => {
       const [known, first] = await read(sdk, ctx);
       if (known === null || first !== null) return first ?? undefined;
@@ -217,7 +217,7 @@ function confirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       return { inquiry: known.inquiry, ...(resolution !== null && { resolution }) };
     }),
 
-    /** Removes the inquiry. What waits for its resolution goes on as if it was cancelled. */
+    /** Removes the confirmation. What waits for its resolution goes on as if it was cancelled. */
     remove: async (ctx: ObjectContext): Promise<void> => {
       const [known, resolution] = await read(sdk, ctx);
       if (known !== null && resolution === null) {

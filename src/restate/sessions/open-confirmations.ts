@@ -10,17 +10,17 @@ import {
   sessionObject,
 } from "../objects/object-keys.ts";
 
-/** The name of the object that lists the inquiries of all sessions that are open. */
+/** The name of the object that lists the confirmations of all sessions that are open. */
 export const OPEN_INQUIRIES_OBJECT = "SandgateOpenInquiries";
 
-/** What is listed of an inquiry. The rest is in an object of its own. */
+/** What is listed of a confirmation. The rest is in an object of its own. */
 export interface ListedInquiry
   extends Pick<
     Inquiry,
     "id" | "sessionId" | "turnId" | "messageId" | "callId" | "digest" | "principal" | "expiresAt"
   > {}
 
-/** How many inquiries may be open: of one principal, and in all. */
+/** How many confirmations may be open: of one principal, and in all. */
 const PER_PRINCIPAL = 32;
 const TOTAL = 1_000;
 const KEY = "open";
@@ -29,13 +29,13 @@ const KEY = "open";
 export interface ConfirmationPlace {
   readonly sdk: RestateSdk;
   readonly store: StorePlace;
-  /** The longest time for which an inquiry is open, in ms. */
+  /** The longest time for which a confirmation is open, in ms. */
   readonly timeoutMs: number;
   /** The time as Restate has it, in ms since the epoch. */
   readonly now: () => number;
 }
 
-/** Opens an inquiry whose resolution completes an awakeable. Returns `undefined` if too many are open. */
+/** Opens a confirmation whose resolution completes an awakeable. Returns `undefined` if too many are open. */
 export async function openConfirmation(
   { sdk, store, timeoutMs: longest, now: clock }: ConfirmationPlace,
   ctx: Context,
@@ -53,7 +53,7 @@ export async function openConfirmation(
     expiresAt: askedAt + Math.min(timeoutMs, longest),
   };
   const session = sessionObject(store, inquiry.sessionId);
-  // First, so that no inquiry is open that is not listed.
+  // First, so that no confirmation is open that is not listed.
   if (!(await callObject<boolean>(sdk, ctx, openConfirmationsObject(store), "put", listed(inquiry))))
     return undefined;
   try {
@@ -66,7 +66,7 @@ export async function openConfirmation(
   return inquiry;
 }
 
-/** Takes an inquiry that was resolved off the list, unless the answer did. */
+/** Takes a confirmation that was resolved off the list, unless the answer did. */
 export async function unlistConfirmation(
   { sdk, store }: ConfirmationPlace,
   ctx: Context,
@@ -75,7 +75,7 @@ export async function unlistConfirmation(
   await callObject(sdk, ctx, openConfirmationsObject(store), "remove", [id]);
 }
 
-/** Ends an inquiry that was not answered in time. Returns the resolution that was first. */
+/** Ends a confirmation that was not answered in time. Returns the resolution that was first. */
 export async function expireConfirmation(
   { sdk, store }: ConfirmationPlace,
   ctx: Context,
@@ -93,18 +93,18 @@ export async function expireConfirmation(
   return first ?? timeout;
 }
 
-/** The one object of a store that lists open inquiries. */
+/** The one object of a store that lists open confirmations. */
 export function openConfirmationsObject({ prefix }: StorePlace): ObjectAddress {
   return { service: OPEN_INQUIRIES_OBJECT, key: `${prefix}all` };
 }
 
-/** The handlers of the list of open inquiries. */
+/** The handlers of the list of open confirmations. */
 export function openConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   const { shared } = sdk.handlers.object;
   const read = async (ctx: ObjectSharedContext): Promise<readonly ListedInquiry[]> =>
     (await ctx.get<readonly ListedInquiry[]>(KEY)) ?? [];
   return {
-    /** Returns `false` if too many inquiries are open. */
+    /** Returns `false` if too many confirmations are open. */
     put: async (ctx: ObjectContext, inquiry: ListedInquiry): Promise<boolean> => {
       const open = await read(ctx);
       if (open.some(({ id }) => id === inquiry.id)) return true;
@@ -124,7 +124,7 @@ export function openConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   };
 }
 
-/** Returns what is listed of an inquiry. */
+/** Returns what is listed of a confirmation. */
 export function listed({
   id,
   sessionId,

@@ -46,7 +46,7 @@ import { messageKeyOf, sessionRunHandlers } from "./session-run-handlers.ts";
 
 /** Runs sessions on Restate. */
 export interface RestateRuntime extends DurableRuntime {
-  /** Keeps suspended programs, for `openSuspensions` of `sandgate/programs`. The runtime closes it. */
+  /** Stores suspended programs, for `openSuspensions` of `sandgate/programs`. The runtime closes it. */
   readonly programs: SuspensionStore;
 }
 

@@ -28,7 +28,7 @@ import type { RestateSessionStore } from "../store/session-store.ts";
 import { mapSome, type StoreClient } from "../store/store-client.ts";
 import { type ListedInquiry, listed, openConfirmationsObject } from "./open-confirmations.ts";
 
-/** Lists the inquiries of all processes that are open. */
+/** Lists the confirmations of all processes that are open. */
 export class OpenConfirmationList {
   readonly #client: StoreClient;
   readonly #place: StorePlace;
@@ -39,7 +39,7 @@ export class OpenConfirmationList {
     this.#place = place;
   }
 
-  /** Returns `false` if too many inquiries are open. */
+  /** Returns `false` if too many confirmations are open. */
   put(inquiry: ListedInquiry): Promise<boolean> {
     return this.#client.write(openConfirmationsObject(this.#place), "put", inquiry);
   }
@@ -57,7 +57,7 @@ export class OpenConfirmationList {
 export interface RestateConfirmationsOptions {
   readonly store: RestateSessionStore;
   readonly list: OpenConfirmationList;
-  /** How long an inquiry waits for an answer, in ms. */
+  /** How long a confirmation waits for an answer, in ms. */
   readonly timeoutMs: number;
   /** The time as Restate has it, in ms since the epoch: clocks of servers may be wrong. */
   readonly now: () => number;
@@ -70,7 +70,7 @@ const READ_EVERY_MS = 1_000;
 
 /**
  * Asks people from several processes. What is open is read from Restate again and again, so that each of them can show and
- * answer all inquiries; the first answer that is written decides.
+ * answer all confirmations; the first answer that is written decides.
  */
 export class RestateConfirmations implements ConfirmationBroker {
   readonly timeoutMs: number;
@@ -210,7 +210,7 @@ export class RestateConfirmations implements ConfirmationBroker {
     });
   }
 
-  /** Shows an inquiry of another process; one that was answered meanwhile leaves the list. */
+  /** Shows a confirmation of another process; one that was answered meanwhile leaves the list. */
   async #take({ id, expiresAt }: ListedInquiry): Promise<void> {
     const { store, list } = this.#options;
     const known = await store.inquiry(id);

@@ -75,7 +75,7 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
     retryPolicy: { initialInterval: 50, exponentiationFactor: 2, maxInterval: 2_000, maxAttempts: 1_000_000 },
   };
   return {
-    /** Keeps a message, and has it run. Returns the message that is known by this id; nothing if it is new. */
+    /** Stores a message, and has it run. Returns the message that is known by this id; nothing if it is new. */
     accept: async (
       ctx: ObjectContext,
       input: { store: StorePlace; message: DurableMessage; place: number; places: ToolPlaces },
@@ -171,7 +171,7 @@ export function sessionRunHandlers(sdk: RestateSdk, process: () => CallProcess):
         runDurableCall(ctx, call, process()),
     ),
 
-    /** Keeps the results of a message. */
+    /** Stores the results of a message. */
     finish: async (
       ctx: ObjectContext,
       input: { turnId: string; messageId: string; results: readonly (ToolExecution | null)[] },

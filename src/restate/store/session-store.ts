@@ -40,7 +40,7 @@ import type { WaitingInSession } from "../objects/session/session-handlers.ts";
 import { DEFAULT_TIMEOUT_MS, mapSome, type RestateStoreOptions, StoreClient } from "./store-client.ts";
 import { isTooLong, tooLongExecution } from "./too-long.ts";
 
-/** Keeps the calls of ledgers on Restate. */
+/** Stores the calls of ledgers on Restate. */
 class RestateLedgerTable implements LedgerTable {
   readonly #client: StoreClient;
   readonly #object: ObjectAddress;
@@ -74,8 +74,8 @@ class RestateLedgerTable implements LedgerTable {
 }
 
 /**
- * Keeps sessions in virtual objects of Restate, which several servers can share: one of them claims a call, and the first
- * answer to an inquiry wins. An operation that is rejected because Restate cannot be reached may still have been written.
+ * Stores sessions in virtual objects of Restate, which several servers can share: one of them claims a call, and the first
+ * answer to a confirmation wins. An operation that is rejected because Restate cannot be reached may still have been written.
  */
 export class RestateSessionStore implements SessionStore {
   readonly ledger: LedgerTable;
@@ -217,7 +217,7 @@ export class RestateSessionStore implements SessionStore {
   }
 
   /**
-   * Returns the ids of the inquiries about a call, in the order in which they were asked.
+   * Returns the ids of the confirmations about a call, in the order in which they were asked.
    *
    * @internal
    */

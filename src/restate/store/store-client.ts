@@ -41,7 +41,7 @@ interface OperationRunner {
   readonly refuse: (message: string, status: number) => Error;
   /** Whether operations were refused together because they are too long, so that none was run. */
   readonly isTooLong: (error: unknown) => boolean;
-  /** Is told when nothing waits or runs any longer. */
+  /** Called when nothing waits or runs any longer. */
   readonly onIdle: () => void;
 }
 
@@ -221,7 +221,7 @@ export class StoreClient {
     return new OperationQueue({
       run: ({ handler, input }) => this.#call(object, handler, input, randomUUID()),
       runSome: (operations) => this.#call(object, SEVERAL, operations, randomUUID()),
-      // They need all that the object has, which the others do not.
+      // They need the whole state of the object, unlike other operations.
       canJoin: ({ handler }) => handler !== "remove",
       refuse: (message, status) =>
         status === REFUSED ? new SessionStoreError(message) : new RestateHandlerError(message, status),

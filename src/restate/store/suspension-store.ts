@@ -18,7 +18,7 @@ import {
 import { DEFAULT_TIMEOUT_MS, mapSome, type RestateStoreOptions, StoreClient } from "./store-client.ts";
 
 /**
- * Keeps suspended programs in virtual objects of Restate, which several servers can share: one of them takes a program. A
+ * Stores suspended programs in virtual objects of Restate, which several servers can share: one of them takes a program. A
  * program or a template has at most about 20 MB, since messages of Restate have at most 32 MiB.
  */
 export class RestateSuspensionStore implements SuspensionStore {

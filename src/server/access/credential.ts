@@ -16,7 +16,7 @@ const NAMES: OptionNames<Credential> = {
 /**
  * What a client may do. `client`: dispatch calls over the remote protocol, which run under the policy alone, so that no person
  * is asked. `caller`: open sessions, dispatch calls in them, and read, cancel and close its own. `approver`: read sessions and
- * recorded calls of the principals for which it approves, and the tools, answer their inquiries, list and revoke their
+ * recorded calls of the principals for which it approves, and the tools, answer their confirmations, list and revoke their
  * approvals, and set their modes. `reader`: read all sessions, recorded calls and tools, and verify the journal. `admin`: the
  * same, read sealed arguments, pause the server, and replace its policy.
  */

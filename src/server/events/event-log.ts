@@ -54,7 +54,7 @@ export class EventLog {
     return number;
   }
 
-  /** Forgets the oldest event. Returns `false` if there is none. */
+  /** Forgets the oldest event. Returns `false` if the log is empty. */
   forgetOldest(): boolean {
     const oldest = this.#events.get(this.#first);
     if (oldest === undefined) return false;

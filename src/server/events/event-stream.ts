@@ -11,7 +11,7 @@ export interface EventStreamOptions {
   readonly after: number;
   /** Whether the client is the caller of the session, and no more. */
   readonly isCaller: boolean;
-  /** Events to send first, such as inquiries that are open. They have no ids. */
+  /** Events to send first, such as confirmations that are open. They have no ids. */
   readonly first: readonly object[];
   /** Ends the stream with this event, after those that came before it. Default: the stream ends with the session. */
   readonly last?: Promise<FinalEvent>;

@@ -4,7 +4,7 @@ import { callerConfirmationView, confirmationView } from "../confirmation-views.
 
 /**
  * Returns what the clients of a session learn of an event: not what is for operators, such as stacks, paths and names of
- * rules. `undefined` for events that {@link publicConfirmationEvent} tells instead.
+ * rules. `undefined` for events that {@link publicConfirmationEvent} returns instead.
  */
 export function publicEvent(event: DispatchEvent): object | undefined {
   const { type, callId, toolName, parent, at } = event;
@@ -53,7 +53,7 @@ export function callerEvent(event: DispatchEvent): object {
 }
 
 /**
- * Returns what the clients of a session learn of an inquiry.
+ * Returns what the clients of a session learn of a confirmation.
  *
  * @param isCaller Whether it is for the caller of the session.
  */

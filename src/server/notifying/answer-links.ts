@@ -2,7 +2,7 @@ import { hash, randomBytes } from "node:crypto";
 import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
 import type { Notify } from "./notify.ts";
 
-/** What a link answers: one inquiry, exactly as it was in the notification, in one person's name. */
+/** What a link answers: one confirmation, exactly as it was in the notification, in one person's name. */
 export interface AnswerLink {
   readonly inquiryId: string;
   readonly sessionId: string;
@@ -18,7 +18,7 @@ export interface AnswerLink {
 export class AnswerLinks {
   readonly #page: string;
   readonly #approver: string;
-  /** By the digests of their tokens: no more than inquiries can be open. */
+  /** By the digests of their tokens: no more than confirmations can be open. */
   readonly #open = new Map<string, AnswerLink>();
 
   private constructor(page: string, approver: string) {
@@ -33,7 +33,7 @@ export class AnswerLinks {
   }
 
   /**
-   * Returns a new link for an inquiry. Its secret is in the fragment, which browsers do not send, nor services that look at
+   * Returns a new link for a confirmation. Its secret is in the fragment, which browsers do not send, nor services that look at
    * what a link leads to.
    *
    * @returns `undefined` for a destructive call, and for what is not a call.
@@ -52,7 +52,7 @@ export class AnswerLinks {
     return this.#open.get(digestOf(token));
   }
 
-  /** Takes the link of an inquiry: it has ended. */
+  /** Takes the link of a confirmation: it has ended. */
   forget(inquiryId: string): void {
     for (const [digest, link] of this.#open) if (link.inquiryId === inquiryId) this.#open.delete(digest);
   }

@@ -1,7 +1,7 @@
 import { render, textOf } from "../../rendering/render.ts";
 import type { Inquiry } from "../../sessions/confirmations/confirmation.ts";
 
-/** An inquiry, as those who are notified see it. */
+/** A confirmation, as those who are notified see it. */
 export interface NotifiedConfirmation {
   readonly requestId: string;
   readonly sessionId: string;
@@ -15,7 +15,7 @@ export interface NotifiedConfirmation {
   readonly summary?: string;
 }
 
-/** The inquiries of one notification. */
+/** The confirmations of one notification. */
 export interface Notification {
   readonly inquiries: readonly NotifiedConfirmation[];
   /** Where all are listed. */
@@ -25,7 +25,7 @@ export interface Notification {
 /** The most characters of a summary, and of a name in a text. */
 const SUMMARY_CHARS = 200;
 const NAME_CHARS = 100;
-/** The most inquiries that a text has. */
+/** The most confirmations that a text has. */
 const MAX_LISTED = 10;
 
 /** Returns a line of the arguments of a call, or of a question, without secrets. */
@@ -35,7 +35,7 @@ export function summaryOf(inquiry: Inquiry): string {
   return line.length <= SUMMARY_CHARS ? line : `${line.slice(0, SUMMARY_CHARS).toWellFormed()}…`;
 }
 
-/** What a person reads of an inquiry. Every text is escaped: it has no control characters and no line breaks. */
+/** What a person reads of a confirmation. Every text is escaped: it has no control characters and no line breaks. */
 export interface ConfirmationText {
   /** Tool, class and session. */
   readonly line: string;

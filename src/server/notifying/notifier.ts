@@ -19,9 +19,9 @@ export interface NotifierOptions {
   readonly isSeen: (sessionId: string) => boolean;
   /** The browsers in which approvers subscribed. Default: none. */
   readonly devices?: PushDevices | undefined;
-  /** Whether a person may answer an inquiry now. */
+  /** Whether a person may answer a confirmation now. */
   readonly mayAnswer: (by: string, inquiry: Inquiry) => boolean;
-  /** Returns the link with which an inquiry can be answered; `undefined` if it has none but that to the page. */
+  /** Returns the link with which a confirmation can be answered; `undefined` if it has none but that to the page. */
   readonly answerLink: (inquiry: Inquiry) => string | undefined;
 }
 
@@ -53,7 +53,7 @@ export class Notifier {
     this.#answerLink = answerLink;
   }
 
-  /** Takes each event of an inquiry. */
+  /** Takes each event of a confirmation. */
   take({ type, inquiry }: ConfirmationEvent): void {
     if (type === "resolved") this.#waiting.delete(inquiry.id);
     else if (!this.#closing.signal.aborted) {

@@ -1,7 +1,7 @@
 import { checkReceiver } from "../../base/receiver.ts";
 import { isMailAddress } from "./smtp.ts";
 
-/** Who is notified of inquiries: exactly one of `command`, `url`, `slack`, `teams`, `ntfy`, `email` and `webPush`; and what. */
+/** Who is notified of confirmations: exactly one of `command`, `url`, `slack`, `teams`, `ntfy`, `email` and `webPush`; and what. */
 export interface Notify {
   /** A program and its arguments, without a shell. It receives JSON on its standard input. */
   readonly command?: readonly string[];
@@ -49,7 +49,7 @@ export interface Notify {
     /** The origins of the push services of `devices`; `*` stands for a part of the host. Default: those of common browsers. */
     readonly services?: readonly string[];
   };
-  /** Where people reach the server, for links to inquiries: an origin. Default: there are no links. */
+  /** Where people reach the server, for links to confirmations: an origin. Default: there are no links. */
   readonly consoleUrl?: string;
   /** Whether a line of the arguments is sent, redacted and cut. Default: `false`. */
   readonly summary?: boolean;

@@ -14,7 +14,7 @@ import type { Answer } from "../shapes.ts";
 
 const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
 
-/** Lists inquiries, and takes the answers of approvers. */
+/** Lists confirmations, and takes the answers of approvers. */
 export function confirmationRoutes(app: App, service: SessionService): void {
   app.get("/v1/confirmations", async ({ env, json }) => {
     const { client } = env;
@@ -66,7 +66,7 @@ export function confirmationRoutes(app: App, service: SessionService): void {
   });
 }
 
-/** @throws {RouteRefusal} 404 unless the client may know about the inquiry. */
+/** @throws {RouteRefusal} 404 unless the client may know about the confirmation. */
 async function find(
   service: SessionService,
   { client }: Exchange,

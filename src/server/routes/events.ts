@@ -4,7 +4,7 @@ import { publicConfirmationEvent } from "../events/public-event.ts";
 import type { App, Exchange } from "../http/exchange.ts";
 import type { SessionService } from "../service.ts";
 
-/** The headers of a stream of events. Proxies must not keep events back. */
+/** The headers of a stream of events. Proxies must not buffer events. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": STREAM_MEDIA_TYPE,
   "cache-control": "no-store",

@@ -28,7 +28,7 @@ const NO_TRAITS: ToolTraits = Object.freeze({});
 /**
  * Asks a person about a call, and waits for the answer.
  *
- * @throws {Refusal} `cancelled` if the inquiry was cancelled, perhaps before a restart.
+ * @throws {Refusal} `cancelled` if the confirmation was cancelled, perhaps before a restart.
  */
 export async function askPerson(
   message: MessageCore,
@@ -89,7 +89,7 @@ export async function askPerson(
       return { decision, afterMs: inquiries.timeoutMs };
     case "cancelled":
       throw cancelled();
-    // No inquiry about a call ends so: an answer to a question approves nothing.
+    // No confirmation about a call ends so: an answer to a question approves nothing.
     case "answer":
       return { decision: "nobody" };
   }
@@ -180,7 +180,7 @@ function projectedChanges(
     .map((path) => toLine(redaction.text(path)));
 }
 
-/** Returns `undefined` if the function fails, which does not keep a person from being asked. */
+/** Returns `undefined` if the function fails, which does not prevent that a person is asked. */
 function projected(
   { projectChanges }: ToolTraits,
   { callId, sessionId, tool, turnId, principal, input }: ConfirmationRequest,

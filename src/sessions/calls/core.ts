@@ -159,7 +159,7 @@ export interface MessageCore {
   readonly context: DispatchContext;
   /** Asks people about its calls. */
   readonly inquiries: Confirmer;
-  /** Why none of its calls runs; `undefined` if they may run. */
+  /** Why its calls are refused; `undefined` if they may run. */
   readonly refusal: Refusal | undefined;
   /** Enters a call that the policy is about to decide on. Returns what the policy may depend on. */
   historyOf(request: PolicyRequest): CallHistory | undefined;

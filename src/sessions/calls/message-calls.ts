@@ -39,7 +39,7 @@ function callerOf(id: string): string | undefined {
 /** The ids of nested calls: that of their caller, and their number. */
 const NESTED = /^(.*)\/[1-9][0-9]*$/s;
 
-/** The calls as a store keeps them: of several with one id, the first. */
+/** The calls as they are stored: of several with one id, the first. */
 export function storedCalls(calls: readonly MessageCall[]): readonly ToolCall[] {
   if (calls.length === 1) return calls.map(storedCall);
   const byId = new Map<string, ToolCall>();

@@ -117,7 +117,7 @@ export class SessionPolicy implements RuntimePolicy {
     // What a person was asked is not decided anew: their answer holds, or they are waited for.
     const decide = (): MaybePromise<PolicyDecision> =>
       level === "prompt" || wasAsked ? this.#prompt(decision, request, bases, basis, wasAsked) : decision;
-    // Also of a call that a person is asked about, who is not told that it takes effect at once.
+    // Also of a call that a person is asked about, who is not shown that it takes effect at once.
     if (bases.some((each) => each.canHold && stagesChanges(each.mode))) {
       this.#message.stageCall(request.callId);
     }
@@ -290,7 +290,7 @@ function originOfUrl(url: unknown): OriginPattern | undefined {
   }
 }
 
-/** Returns the modes that the calls of a session are held to: its own, and those of all sessions above it. */
+/** Returns the modes that apply to the calls of a session: its own, and those of all sessions above it. */
 export function modesOf({
   modeState,
   origin,

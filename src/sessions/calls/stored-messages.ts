@@ -57,7 +57,7 @@ export class StoredMessages {
     this.#store = store;
   }
 
-  /** Keeps a message before it runs. Returns the message that the turn has with this id already. */
+  /** Stores a message before it runs. Returns the message that the turn has with this id already. */
   #add(messageId: string, calls: readonly MessageCall[]): MaybePromise<MessageRecord | undefined> {
     const { id: turnId, userText, session } = this.#turn;
     const [sessionId, receivedAt, kept] = [session.id, Date.now(), storedCalls(calls)];
@@ -164,7 +164,7 @@ export class StoredMessages {
     }
   }
 
-  /** Of a message that ended before. Calls that were never kept have no result to give. */
+  /** Of a message that ended before. Calls that were never stored have no result. */
   async #resultsOf(id: string, calls: readonly MessageCall[]): Promise<Results> {
     const ended = new Map((await this.#calls(id)).map(({ callId, execution }) => [callId, execution]));
     return calls.map(({ id: callId }) => ended.get(callId) ?? null);

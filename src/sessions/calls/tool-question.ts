@@ -53,7 +53,7 @@ export async function askQuestion(
       return { decision, afterMs: Math.min(timeoutMs, inquiries.timeoutMs) };
     case "cancelled":
       return { decision };
-    // No inquiry of this kind ends so.
+    // No confirmation of this kind ends so.
     case "allow":
       return { decision: "nobody" };
   }
@@ -76,7 +76,7 @@ function shownQuestion(
 }
 
 /**
- * Asks a person, and waits for the answer. An inquiry about a call of an agent names the call that runs the agent, whose wall
+ * Asks a person, and waits for the answer. A confirmation about a call of an agent names the call that runs the agent, whose wall
  * time stands still meanwhile.
  *
  * @returns as `Inquiries.ask` does.

@@ -11,10 +11,10 @@ import type { ApprovalScope } from "../approvals.ts";
 import type { CallInquiry, Choice, Inquiry, QuestionInquiry, Resolution } from "./confirmation.ts";
 import type { CheckArguments, OpenConfirmation } from "./open-confirmations.ts";
 
-/** A person's answer to an inquiry. */
+/** A person's answer to a confirmation. */
 export interface InquiryAnswer {
   readonly decision: Choice;
-  /** The digest of the inquiry that the person saw. */
+  /** The digest of the confirmation that the person saw. */
   readonly digest: string;
   /** Who answers, as it was authenticated. */
   readonly by: string;
@@ -26,7 +26,7 @@ export interface InquiryAnswer {
   readonly approval?: ApprovalScope;
   /** Why the call is denied, which the model reads; only with `deny`, at most 1,000 characters. Default: no reason. */
   readonly reason?: string;
-  /** The session in which the person looked for the inquiry; one of another session is unknown. Default: any. */
+  /** The session in which the person looked for the confirmation; one of another session is unknown. Default: any. */
   readonly sessionId?: string;
   /** Likewise the turn. Default: any. */
   readonly turnId?: string;
@@ -36,17 +36,17 @@ export interface InquiryAnswer {
 
 /** What became of an answer. */
 export type AnswerOutcome =
-  /** The inquiry was resolved by this answer, or earlier by the same one. */
+  /** The confirmation was resolved by this answer, or earlier by the same one. */
   | { readonly outcome: "resolved"; readonly resolution: Resolution }
   /** Another answer was first. */
   | { readonly outcome: "lost"; readonly resolution: Resolution }
-  /** The inquiry timed out or was cancelled. */
+  /** The confirmation timed out or was cancelled. */
   | { readonly outcome: "gone" }
-  /** There is no such inquiry, or not in this session and turn. */
+  /** There is no such confirmation, or not in this session and turn. */
   | { readonly outcome: "unknown" }
-  /** The person saw something else. The inquiry stays open. */
+  /** The person saw something else. The confirmation stays open. */
   | { readonly outcome: "other-digest" }
-  /** The answer cannot be accepted, for the reason in `problem`. The inquiry stays open. */
+  /** The answer cannot be accepted, for the reason in `problem`. The confirmation stays open. */
   | { readonly outcome: "invalid"; readonly problem: string };
 
 /** Returns the resolution that an answer makes, frozen. */
@@ -63,7 +63,7 @@ export function resolutionOf({ decision, by, ...answer }: InquiryAnswer, at: num
   });
 }
 
-/** Tells a person what became of an answer to an inquiry that is resolved. */
+/** Returns the outcome of an answer to a confirmation that is resolved. */
 export function outcomeOf(resolution: Resolution, answer: InquiryAnswer, digest: string): AnswerOutcome {
   if (resolution.choice === undefined) return { outcome: "gone" };
   const isSame =
@@ -77,7 +77,7 @@ export function outcomeOf(resolution: Resolution, answer: InquiryAnswer, digest:
   return { outcome: isSame ? "resolved" : "lost", resolution };
 }
 
-/** Whether an inquiry is in the session and the turn in which the person looked for it. */
+/** Whether a confirmation is in the session and the turn in which the person looked for it. */
 export function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
   return (
     (sessionId === undefined || sessionId === inquiry.sessionId) &&
@@ -92,7 +92,7 @@ function equalOptional(one: JsonValue | undefined, other: JsonValue | undefined)
 /** An answer that can be accepted, copied; or why it cannot. */
 type Checked = { readonly answer: InquiryAnswer } | { readonly problem: string };
 
-/** Checks that an inquiry accepts the decision of an answer, and what the answer adds to it. */
+/** Checks that a confirmation accepts the decision of an answer, and what the answer adds to it. */
 export function checkAnswer(
   { inquiry, checkArguments }: OpenConfirmation,
   given: InquiryAnswer,

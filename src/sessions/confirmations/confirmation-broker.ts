@@ -5,13 +5,13 @@ import type { AskOptions } from "./open-confirmations.ts";
 
 /** Asks people about calls. */
 export interface Confirmer {
-  /** How long an inquiry waits for an answer, in ms. */
+  /** How long a confirmation waits for an answer, in ms. */
   readonly timeoutMs: number;
   /**
    * Asks a person, and waits for the answer, the time-out or the signal. If an earlier process has asked the same, its
-   * inquiry or its answer is used; a denial is used whatever it has asked about the call.
+   * confirmation or its answer is used; a denial is used whatever it has asked about the call.
    *
-   * @returns how it ended; `"nobody"` if too many inquiries are open.
+   * @returns how it ended; `"nobody"` if too many confirmations are open.
    */
   ask(question: NewConfirmation, options?: AskOptions): Promise<Resolution | "nobody">;
   /**
@@ -23,39 +23,39 @@ export interface Confirmer {
 
 /** Asks people for sessions. The answer that is written first decides, by any person and over any route. */
 export interface ConfirmationBroker extends Confirmer {
-  /** Answers an inquiry. Rejects if the answer cannot be written, or its signal is aborted; the inquiry is open then. */
+  /** Answers a confirmation. Rejects if the answer cannot be written, or its signal is aborted; the confirmation is open then. */
   answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome>;
-  /** Cancels the inquiries of an earlier process about a call that will not ask, for example since it has ended. */
+  /** Cancels the confirmations of an earlier process about a call that will not ask, for example since it has ended. */
   abandon(call: CallKey): Promise<void>;
-  /** Cancels the inquiries of an earlier process about calls of a call's tool, which has ended. */
+  /** Cancels the confirmations of an earlier process about calls of a call's tool, which has ended. */
   abandonBelow(call: CallKey): Promise<void>;
-  /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
+  /** Returns a confirmation, open or resolved; `undefined` if it is unknown. */
   find(id: string): Promise<ConfirmationRecord | undefined>;
   /**
-   * Returns the open inquiries, the oldest first.
+   * Returns the open confirmations, the oldest first.
    *
-   * @param accepts Which inquiries. Default: all.
+   * @param accepts Which confirmations. Default: all.
    */
   open(accepts?: (inquiry: Inquiry) => boolean): readonly Inquiry[];
   /** Adds a listener, after it was notified of the open confirmations. Returns a function that removes it. */
   on(listener: InquiryListener): () => void;
   /**
-   * Opens the inquiries of an earlier process again.
+   * Opens the confirmations of an earlier process again.
    *
    * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
    * @returns what people answered, and may not have been applied before the earlier process died.
    */
   restore(asksAgain?: (inquiry: Inquiry) => boolean): Promise<readonly ConfirmationRecord[]>;
-  /** Stops the timers. The inquiries stay open in the store. */
+  /** Stops the timers. The confirmations stay open in the store. */
   close(): void;
 }
 
-/** What happens to inquiries. */
+/** What happens to confirmations. */
 export type ConfirmationEvent =
   | { readonly type: "requested"; readonly inquiry: Inquiry }
   | { readonly type: "resolved"; readonly inquiry: Inquiry; readonly resolution: Resolution };
 
-/** Called for every event, also for inquiries that were open before. Errors are ignored. */
+/** Called for every event, also for confirmations that were open before. Errors are ignored. */
 export type InquiryListener = (event: ConfirmationEvent) => void;
 
 /** Notifies listeners of what happens to confirmations. */
@@ -85,7 +85,7 @@ function call(listener: InquiryListener, event: ConfirmationEvent): void {
     // An unhandled rejection would end the process.
     if (isThenable(answer)) adopt(answer).catch(() => {});
   } catch {
-    // A listener must not affect the inquiry.
+    // A listener must not affect the confirmation.
   }
 }
 

@@ -5,7 +5,7 @@ import type { Principal } from "../../policy/principal.ts";
 import type { ConfirmationEvent, InquiryListener } from "./confirmation-broker.ts";
 
 /**
- * Returns a listener that emits what happens to inquiries into the stream of the calls' events.
+ * Returns a listener that emits what happens to confirmations into the stream of the calls' events.
  *
  * @param principalOf Returns the principal of a session.
  */

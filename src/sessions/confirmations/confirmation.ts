@@ -6,10 +6,10 @@ import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ApprovalScope } from "../approvals.ts";
 
-/** Inquiries, open and resolved: a part of a session store. */
+/** Confirmations, open and resolved: a part of a session store. */
 export interface InquiryTable {
   /**
-   * Adds an inquiry of a known session, unless its id is known, or it is about a call that a tool makes, and something holds for
+   * Adds a confirmation of a known session, unless its id is known, or it is about a call that a tool makes, and something holds for
    * it that was asked about the same call: the same question, open or answered, or one that a person denied.
    *
    * @returns what holds, with its resolution; `undefined` if a call has ended whose tool makes the call, directly or not: an
@@ -17,24 +17,24 @@ export interface InquiryTable {
    */
   addInquiry(inquiry: Inquiry): MaybePromise<ConfirmationRecord | undefined>;
   /**
-   * Resolves an inquiry. The first resolution that is written wins.
+   * Resolves a confirmation. The first resolution that is written wins.
    *
-   * @returns the resolution that won; `undefined` if the inquiry is unknown.
+   * @returns the resolution that won; `undefined` if the confirmation is unknown.
    */
   resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
-  /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
+  /** Returns a confirmation, open or resolved; `undefined` if it is unknown. */
   inquiry(id: string): MaybePromise<ConfirmationRecord | undefined>;
   /**
-   * Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. Of a nested call, whose
+   * Returns the open confirmations, and the resolved ones whose call has neither begun nor ended, in order. Of a nested call, whose
    * state is not known here, the resolved ones while the call of the message that it belongs to has begun, and not ended.
    */
   pendingInquiries(): MaybePromise<readonly ConfirmationRecord[]>;
 }
 
-/** How a person can answer an inquiry. `always` allows the call, and remembers the answer. */
+/** How a person can answer a confirmation. `always` allows the call, and remembers the answer. */
 export type Choice = CallChoice | QuestionChoice;
 
-/** How a person can answer an inquiry about a call. */
+/** How a person can answer a confirmation about a call. */
 export type CallChoice = "allow" | "deny" | "always";
 
 /** How a person can answer a question of a tool: `deny` declines to. */
@@ -117,7 +117,7 @@ export interface ShownQuestion {
   readonly multiple: boolean;
 }
 
-/** How an inquiry ended. Frozen. */
+/** How a confirmation ended. Frozen. */
 export interface Resolution {
   readonly decision: "allow" | "answer" | "deny" | "timeout" | "cancelled";
   /** What the person chose; absent if it was not answered. */
@@ -136,10 +136,10 @@ export interface Resolution {
   readonly reason?: string;
 }
 
-/** An inquiry, and how it ended. */
+/** A confirmation, and how it ended. */
 export interface ConfirmationRecord {
   readonly inquiry: Inquiry;
-  /** Absent as long as the inquiry is open. */
+  /** Absent as long as the confirmation is open. */
   readonly resolution?: Resolution;
 }
 
@@ -172,7 +172,7 @@ function isByPerson({ decision }: Resolution): boolean {
   return decision !== "timeout" && decision !== "cancelled";
 }
 
-/** Whether the tool of a call made the call that an inquiry is about, directly or not. */
+/** Whether the tool of a call made the call that a confirmation is about, directly or not. */
 export function isBelow(inquiry: CallKey, { sessionId, turnId, messageId, callId }: CallKey): boolean {
   return (
     inquiry.sessionId === sessionId &&

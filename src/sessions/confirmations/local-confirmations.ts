@@ -47,7 +47,7 @@ const ANSWER_NAMES: OptionNames<InquiryAnswer> = {
 /** The options of {@link LocalConfirmations}. */
 export interface LocalConfirmationsOptions extends Partial<ConfirmationBounds> {
   readonly store: InquiryTable;
-  /** How long an inquiry waits for an answer, in ms: 1 to 2^31 - 1. Default: 5 minutes. */
+  /** How long a confirmation waits for an answer, in ms: 1 to 2^31 - 1. Default: 5 minutes. */
   readonly timeoutMs?: number;
   /** Default: a new one. */
   readonly clock?: SteadyClock;
@@ -85,7 +85,7 @@ export class LocalConfirmations implements ConfirmationBroker {
 
   /**
    * @throws {TypeError} if an option is invalid.
-   * @see {@link restore} for a store that has inquiries.
+   * @see {@link restore} for a store that has confirmations.
    */
   constructor({
     store,
@@ -109,7 +109,7 @@ export class LocalConfirmations implements ConfirmationBroker {
   }
 
   /**
-   * Opens the inquiries of an earlier process again, with their ids, digests and expiries. They wait for the next
+   * Opens the confirmations of an earlier process again, with their ids, digests and expiries. They wait for the next
    * {@link ask} about the same call. The questions of calls that ran are cancelled, since these calls do not run again.
    *
    * @param asksAgain Whether the tool that made a nested call goes on, so that the call asks again. Default: none does.
@@ -138,9 +138,9 @@ export class LocalConfirmations implements ConfirmationBroker {
 
   /**
    * Asks a person, and waits for the answer, the time-out or the signal. If an earlier process has asked the same, its
-   * inquiry or its answer is used.
+   * confirmation or its answer is used.
    *
-   * @returns how it ended; `"nobody"` if too many inquiries are open.
+   * @returns how it ended; `"nobody"` if too many confirmations are open.
    */
   async ask(question: NewConfirmation, options: AskOptions = {}): Promise<Resolution | "nobody"> {
     const earlier = await this.#takeRestored(question);
@@ -161,7 +161,7 @@ export class LocalConfirmations implements ConfirmationBroker {
     return entries.length === 0 ? NONE : entries.map(recordOf);
   }
 
-  /** Answers an inquiry. Rejects if a member is unknown, the store fails or the answer's signal is aborted; the inquiry is open then. */
+  /** Answers a confirmation. Rejects if a member is unknown, the store fails or the answer's signal is aborted; the confirmation is open then. */
   async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
     // A misspelt scope would be the widest.
     refuseUnknown(given, ANSWER_NAMES, "an answer");
@@ -185,32 +185,32 @@ export class LocalConfirmations implements ConfirmationBroker {
     return winner === undefined ? UNKNOWN : outcomeOf(winner, checked.answer, inquiry.digest);
   }
 
-  /** Cancels the inquiries of an earlier process about a call that will not ask, for example since it has ended. */
+  /** Cancels the confirmations of an earlier process about a call that will not ask, for example since it has ended. */
   async abandon(call: CallKey): Promise<void> {
     for (const entry of this.#restored.take(call)) await this.#end(entry, "cancelled");
   }
 
-  /** Cancels the inquiries of an earlier process about calls of a call's tool, which has ended. */
+  /** Cancels the confirmations of an earlier process about calls of a call's tool, which has ended. */
   async abandonBelow(call: CallKey): Promise<void> {
     for (const entry of this.#restored.takeBelow(call)) await this.#end(entry, "cancelled");
   }
 
-  /** Returns an open inquiry; `undefined` if it is not open. */
+  /** Returns an open confirmation; `undefined` if it is not open. */
   get(id: string): Inquiry | undefined {
     const inquiry = this.#open.get(id)?.inquiry;
     return inquiry === undefined || this.#isExpired(inquiry) ? undefined : inquiry;
   }
 
-  /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
+  /** Returns a confirmation, open or resolved; `undefined` if it is unknown. */
   async find(id: string): Promise<ConfirmationRecord | undefined> {
     const inquiry = this.get(id);
     return inquiry === undefined ? this.#store.inquiry(id) : { inquiry };
   }
 
   /**
-   * Returns the open inquiries, the oldest first.
+   * Returns the open confirmations, the oldest first.
    *
-   * @param accepts Which inquiries. Default: all.
+   * @param accepts Which confirmations. Default: all.
    */
   open(accepts: (inquiry: Inquiry) => boolean = () => true): readonly Inquiry[] {
     return Array.from(this.#open.values(), ({ inquiry }) => inquiry).filter(
@@ -223,13 +223,13 @@ export class LocalConfirmations implements ConfirmationBroker {
     return this.#listeners.add(listener, this.open());
   }
 
-  /** Stops the timers. The inquiries stay open in the store. */
+  /** Stops the timers. The confirmations stay open in the store. */
   close(): void {
     this.#timer.stop();
   }
 
   /**
-   * Takes what an earlier process asked about the call: what a person denied, or else the last inquiry if it is the same.
+   * Takes what an earlier process asked about the call: what a person denied, or else the last confirmation if it is the same.
    * Cancels everything else.
    */
   async #takeRestored(question: NewConfirmation): Promise<OpenConfirmation | undefined> {
@@ -242,7 +242,7 @@ export class LocalConfirmations implements ConfirmationBroker {
     return same;
   }
 
-  /** Writes a new inquiry, unless something holds for it; returns `undefined` if too many are open. */
+  /** Writes a new confirmation, unless something holds for it; returns `undefined` if too many are open. */
   async #request(
     question: NewConfirmation,
     { checkArguments, timeoutMs = this.timeoutMs, awaitsRoom = false, signal }: AskOptions,
@@ -285,7 +285,7 @@ export class LocalConfirmations implements ConfirmationBroker {
     return this.#clock.now() >= expiresAt;
   }
 
-  /** Ends an inquiry without an answer, unless an answer was written first. */
+  /** Ends a confirmation without an answer, unless an answer was written first. */
   async #end(entry: OpenConfirmation, decision: "timeout" | "cancelled"): Promise<void> {
     if (entry.resolution !== undefined) return;
     const end: Resolution = Object.freeze({ decision, at: this.#clock.now() });
@@ -293,7 +293,7 @@ export class LocalConfirmations implements ConfirmationBroker {
     try {
       winner = await this.#store.resolveInquiry(entry.inquiry.id, end);
     } catch {
-      // The call does not run in any case: no later answer is accepted for an inquiry that is not open here.
+      // The call does not run in any case: no later answer is accepted for a confirmation that is not open here.
     }
     this.#settle(entry, winner ?? end);
   }

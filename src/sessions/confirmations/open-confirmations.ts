@@ -11,27 +11,27 @@ export type CheckArguments = (edited: JsonValue) => MaybePromise<string | undefi
 
 /** How the caller waits for an answer. */
 export interface AskOptions {
-  /** Milliseconds for which an answer is waited for, if fewer than for all inquiries. Default: as long. */
+  /** Milliseconds for which an answer is waited for, if fewer than for all confirmations. Default: as long. */
   readonly timeoutMs?: number;
-  /** Whether to wait if too many inquiries are open, since the time of the caller stands still. Default: `false`. */
+  /** Whether to wait if too many confirmations are open, since the time of the caller stands still. Default: `false`. */
   readonly awaitsRoom?: boolean;
-  /** Cancels the inquiry. Default: it is not cancelled. */
+  /** Cancels the confirmation. Default: it is not cancelled. */
   readonly signal?: AbortSignal;
   /**
-   * Called when the signal is aborted: whether the inquiry stays open nevertheless, so that it is open again after a
+   * Called when the signal is aborted: whether the confirmation stays open nevertheless, so that it is open again after a
    * restart. Default: it does not.
    */
   readonly staysOpen?: () => boolean;
   /** Default: answers with other arguments are not accepted. */
   readonly checkArguments?: CheckArguments;
-  /** Called with the inquiry before it is waited for, also with one of an earlier process. Default: not called. */
+  /** Called with the confirmation before it is waited for, also with one of an earlier process. Default: not called. */
   readonly onAsked?: (inquiry: Inquiry) => void;
 }
 
-/** An inquiry that waits for an answer. One of an earlier process waits without a caller until its call is dispatched. */
+/** A confirmation that waits for an answer. One of an earlier process waits without a caller until its call is dispatched. */
 export class OpenConfirmation {
   readonly inquiry: Inquiry;
-  /** How the inquiry ended, as soon as it has. */
+  /** How the confirmation ended, as soon as it has. */
   resolution: Resolution | undefined;
   checkArguments: CheckArguments | undefined;
   #resolve: ((resolution: Resolution) => void) | undefined;
@@ -43,7 +43,7 @@ export class OpenConfirmation {
   }
 
   /**
-   * Resolves when the inquiry has ended.
+   * Resolves when the confirmation has ended.
    *
    * @param cancel Called if the signal is aborted first.
    */
@@ -62,7 +62,7 @@ export class OpenConfirmation {
     });
   }
 
-  /** Ends the inquiry. Returns `false` if it had ended before. */
+  /** Ends the confirmation. Returns `false` if it had ended before. */
   settle(resolution: Resolution): boolean {
     if (this.resolution !== undefined) return false;
     this.resolution = resolution;
@@ -74,7 +74,7 @@ export class OpenConfirmation {
 
 const NONE: readonly never[] = Object.freeze([]);
 
-/** Inquiries of an earlier process whose calls have not been dispatched again, by their calls. */
+/** Confirmations of an earlier process whose calls have not been dispatched again, by their calls. */
 export class RestoredConfirmations<Entry extends { readonly inquiry: Inquiry }> {
   readonly #byCall = new Map<string, Entry[]>();
 
@@ -85,12 +85,12 @@ export class RestoredConfirmations<Entry extends { readonly inquiry: Inquiry }> 
     else known.push(entry);
   }
 
-  /** Returns the inquiries of a call, which stay. */
+  /** Returns the confirmations of a call, which stay. */
   of(call: CallKey): readonly Entry[] {
     return this.#byCall.size === 0 ? NONE : (this.#byCall.get(keyOf(call)) ?? NONE);
   }
 
-  /** Removes and returns the inquiries of a call. */
+  /** Removes and returns the confirmations of a call. */
   take(call: CallKey): readonly Entry[] {
     if (this.#byCall.size === 0) return [];
     const key = keyOf(call);
@@ -99,7 +99,7 @@ export class RestoredConfirmations<Entry extends { readonly inquiry: Inquiry }> 
     return entries;
   }
 
-  /** Removes and returns the inquiries of the calls that the tool of a call made, directly or not. */
+  /** Removes and returns the confirmations of the calls that the tool of a call made, directly or not. */
   takeBelow(call: CallKey): readonly Entry[] {
     const taken = [...this.#byCall.values()].flat().filter(({ inquiry }) => isBelow(inquiry, call));
     for (const { inquiry } of taken) this.#byCall.delete(keyOf(inquiry));
@@ -111,7 +111,7 @@ function keyOf({ sessionId, turnId, messageId = "", callId }: CallKey): string {
   return JSON.stringify([sessionId, turnId, messageId, callId]);
 }
 
-/** How many inquiries can be open. */
+/** How many confirmations can be open. */
 export interface ConfirmationBounds {
   /** For each principal; sessions without one share a count. Default: 32. */
   readonly perPrincipal: number;
@@ -124,7 +124,7 @@ interface Waiting {
   readonly go: (hasRoom: boolean) => void;
 }
 
-/** Counts open inquiries. */
+/** Counts open confirmations. */
 export class ConfirmationCounts {
   readonly #bounds: ConfirmationBounds;
   readonly #byPrincipal = new Map<string | undefined, number>();
@@ -136,7 +136,7 @@ export class ConfirmationCounts {
     this.#bounds = bounds;
   }
 
-  /** Whether another inquiry of a principal can be open. */
+  /** Whether another confirmation of a principal can be open. */
   hasRoom(principal: string | undefined): boolean {
     const { perPrincipal, total } = this.#bounds;
     return this.#total < total && (this.#byPrincipal.get(principal) ?? 0) < perPrincipal;
@@ -163,7 +163,7 @@ export class ConfirmationCounts {
   }
 
   /**
-   * Takes room for an inquiry of a principal as soon as there is some. Returns `false` if the signal was aborted first.
+   * Takes room for a confirmation of a principal as soon as there is some. Returns `false` if the signal was aborted first.
    */
   awaitRoom(principal: string | undefined, signal: AbortSignal | undefined): Promise<boolean> {
     if (signal?.aborted) return Promise.resolve(false);

@@ -27,7 +27,7 @@ export interface StoredEntry extends Entry {
   isKept: boolean;
 }
 
-/** The most queries of which a ledger keeps the results. A policy asks far fewer; one that was forgotten is counted anew. */
+/** The most queries whose results a ledger caches. A policy has far fewer; a query that was dropped is counted anew. */
 const MAX_QUERIES = 1_000;
 
 /**

@@ -115,7 +115,7 @@ export class Ledgers {
     return entry;
   }
 
-  /** Keeps a call that is about to run. Returns a promise only if there is something to wait for. */
+  /** Stores a call that is about to run. Returns a promise only if there is something to wait for. */
   keep(entry: LedgerEntry): Promise<void> | undefined {
     return this.#kept.add(entry);
   }

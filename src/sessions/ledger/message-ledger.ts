@@ -56,7 +56,7 @@ export class MessageLedger {
   }
 
   /**
-   * Keeps a call that is about to run.
+   * Stores a call that is about to run.
    *
    * @param isApproved Whether a person confirmed it.
    * @returns a promise only if there is something to wait for.

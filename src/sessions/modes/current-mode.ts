@@ -32,7 +32,7 @@ export class CurrentMode {
   }
 
   /**
-   * Approves the plan. Resolves to `false` if the mode awaits none by then, or if the answer to this inquiry was applied
+   * Approves the plan. Resolves to `false` if the mode awaits none by then, or if the answer to this confirmation was applied
    * before: a mode that awaits a new plan since then is not one in which that answer holds.
    */
   approvePlan(inquiryId: string): Promise<boolean> {

@@ -7,12 +7,12 @@ import type { InquiryTable } from "../confirmations/confirmation.ts";
 import type { CallIdentity } from "./call-identity.ts";
 
 /**
- * Keeps what must survive a restart. A method that writes is atomic, and has written durably when it returns, or when its
+ * Stores what must survive a restart. A method that writes is atomic, and has written durably when it returns, or when its
  * promise resolves. If a method throws or rejects, nothing was written; sessions pass it on as a `SessionStoreError`.
  */
 export interface SessionStore extends SessionTable, CallTable, InquiryTable, ApprovalTable {
   /**
-   * Keeps calls for conditions on earlier calls. Default: these conditions are unclear if they look back beyond a restart.
+   * Stores calls for conditions on earlier calls. Default: these conditions are unclear if they look back beyond a restart.
    */
   readonly ledger?: LedgerTable | undefined;
   /** Why it cannot write now, for operators: a server is not ready meanwhile. Default: it can. */
@@ -45,7 +45,7 @@ export interface SessionTable {
   turnIds(sessionId: string): MaybePromise<readonly string[]>;
   /** Returns the messages of all sessions that have calls which are not ended, in the order in which they were added. */
   unfinishedMessages(): MaybePromise<readonly MessageRecord[]>;
-  /** Removes the messages of a turn, with their calls and inquiries. */
+  /** Removes the messages of a turn, with their calls and confirmations. */
   removeTurn(sessionId: string, turnId: string): MaybePromise<void>;
   /**
    * Returns whether the messages of a turn were removed: at least of the latest 1,000 turns of an open session that had any.
@@ -76,7 +76,7 @@ export interface CallTable {
 }
 
 /**
- * Keeps the calls of sessions and principals for conditions on them, beyond the end of a session. In a new store, no call
+ * Stores the calls of sessions and principals for conditions on them, beyond the end of a session. In a new store, no call
  * is missing.
  */
 export interface LedgerTable {
@@ -91,7 +91,7 @@ export interface LedgerTable {
   ledgerState(): MaybePromise<LedgerState>;
 }
 
-/** A call, as a store keeps it for conditions on earlier calls. */
+/** A call, as it is stored for conditions on earlier calls. */
 export interface LedgerRecord {
   /** Unique among all calls. */
   readonly id: string;
@@ -134,7 +134,7 @@ export interface SessionRecord {
   readonly kind: "main" | "worker";
   /** Patterns of the tools that the session may see. Default: all. */
   readonly tools?: readonly string[];
-  /** Absent if a store keeps the calls of the session. */
+  /** Absent if the calls of the session are persisted. */
   readonly durable?: false;
   /** The call of another session that runs the agent whose session this is; absent for the session of a person. */
   readonly parent?: { readonly sessionId: string; readonly callId: string };

@@ -57,7 +57,7 @@ export class Turn implements TurnCore {
   // A session remembers many turns that are over, so these have only what is of use then.
   /** `undefined` while nothing could be cancelled. */
   #cancelling: AbortController | undefined;
-  /** The messages with calls under way; `undefined` if there is none. */
+  /** The messages with calls under way; `undefined` if there are none. */
   #underWay: UnfinishedMessages | undefined;
   /** How many messages wait for those that came before. */
   #waiting = 0;
@@ -119,7 +119,7 @@ export class Turn implements TurnCore {
     const { origin } = this.session;
     if (origin !== undefined) origin.root.turn.markMissing();
     else if (this.#ledger !== undefined) this.#ledger.markMissing();
-    // The session misses the same call: its ledger says so.
+    // The call is missing in the ledger of the session, too, which records that.
     else this.#isNew = false;
   }
 
@@ -136,7 +136,7 @@ export class Turn implements TurnCore {
    * {@link dispatchAll}.
    *
    * @returns Its result, or `null` if `hooks.onToolCall` aborted it. Never rejects for the call.
-   * @throws `SessionStoreError`, as a rejection, if the store cannot keep the call, which then does not run.
+   * @throws `SessionStoreError`, as a rejection, if the call cannot be stored, which then does not run.
    */
   dispatch(call: ToolCall): Promise<ToolExecution | null> {
     const id = this.#nextMessageId();
@@ -277,7 +277,7 @@ export class Turn implements TurnCore {
   async cancel(): Promise<void> {
     this.abort();
     const { durable, isSuspended } = this.session;
-    // A process that ends leaves the calls to the others.
+    // When a process ends, other processes go on with its calls.
     if (durable !== undefined && !isSuspended) await durable.cancelTurn(this.session.id, this.id);
     if (this.#underWay === undefined || (durable !== undefined && isSuspended)) return;
     await this.#underWay.ended(durable === undefined);

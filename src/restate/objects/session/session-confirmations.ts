@@ -26,7 +26,7 @@ import {
 export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
   return {
     /**
-     * Adds an inquiry, unless something holds for it that was asked about the same call. Returns what holds; nothing if a
+     * Adds a confirmation, unless something holds for it that was asked about the same call. Returns what holds; nothing if a
      * call has ended whose tool makes the call.
      *
      * @param input Has the awakeable that is resolved with the resolution, if an invocation asks: nobody else asks the same.
@@ -112,7 +112,7 @@ export function sessionConfirmationHandlers(sdk: RestateSdk): ObjectHandlers {
       return below.map(({ id }) => id);
     },
 
-    /** Returns the ids of the inquiries about a call, in the order in which they were asked. */
+    /** Returns the ids of the confirmations about a call, in the order in which they were asked. */
     inquiriesOf: reader(
       sdk,
       async (

@@ -32,7 +32,7 @@ export interface StoredTurn {
   readonly isCancelled?: true;
 }
 
-/** Which inquiry there is, and about which call. The rest is in an object of its own. */
+/** Which confirmation there is, and about which call. The rest is in an object of its own. */
 export interface ConfirmationEntry extends Pick<Inquiry, "id" | "messageId" | "callId" | "parent"> {
   readonly place: number;
 }

@@ -31,7 +31,7 @@ const ENDED_CALLER = `SELECT 1 FROM calls WHERE session = ? AND turn = ? AND mes
 const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
 
 /**
- * Keeps sessions in one file, which no other process can open meanwhile. What is written in one turn of the event loop
+ * A session store in one file, which no other process can open meanwhile. What is written in one turn of the event loop
  * is committed together. Nothing is written any more once the file, or the `-wal` beside it, is removed, renamed or replaced.
  */
 export class SqliteSessionStore implements SessionStore {

@@ -96,7 +96,7 @@ const MIGRATIONS: readonly string[] = [
  */
 export function openDatabase(file: string): DatabaseSync {
   guardFiles(databaseFiles(file));
-  // Loaded on use: most processes keep their sessions in memory.
+  // Loaded on use: most processes store their sessions in memory.
   const sqlite = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;
   try {
