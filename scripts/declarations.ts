@@ -35,4 +35,7 @@ export async function writeDeclarations(dist: string): Promise<void> {
     },
   });
   rmSync(inner, { recursive: true });
+  // TypeScript 7 includes no types of packages by itself, and these use those of Node.js.
+  for (const file of globSync(`${dist}/entry/*.d.ts`))
+    writeFileSync(file, `/// <reference types="node" />\n${readFileSync(file, "utf8")}`);
 }

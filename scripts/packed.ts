@@ -51,14 +51,8 @@ function compileTypes(folder: string, entries: readonly string[]): void {
   for (const compiler of Object.keys(COMPILERS)) {
     const tsc = join(folder, "node_modules", compiler, "bin/tsc");
     for (const options of TYPE_OPTIONS) {
-      execFileSync(
-        process.execPath,
-        [tsc, "--noEmit", "--types", "node", "--target", "es2024", ...options.split(" "), ...files],
-        {
-          cwd: folder,
-          stdio: "inherit",
-        },
-      );
+      const args = [tsc, "--noEmit", "--target", "es2024", ...options.split(" "), ...files];
+      execFileSync(process.execPath, args, { cwd: folder, stdio: "inherit" });
     }
   }
 }
