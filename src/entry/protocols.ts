@@ -1,8 +1,8 @@
 // Reading and writing a provider's messages
 
-export { ProtocolError } from "../protocols/parsing/protocol-error.ts";
+export type { CallStream } from "../protocols/call-stream.ts";
+export { ProtocolError } from "../protocols/parsing/shape.ts";
 export type { ProviderProtocol, ToolOffer, ToResultsOptions, ToToolsOptions } from "../protocols/protocol.ts";
-export type { CallStream } from "../protocols/streaming/call-stream.ts";
 export type { ToolProblem } from "../protocols/strict/offer-tools.ts";
 export type { AssistantTurn, TurnCall } from "../protocols/turn.ts";
 
@@ -20,12 +20,12 @@ export { openAiResponsesProtocol } from "../protocols/providers/openai/responses
 
 // Anthropic Messages
 
-export { anthropicMessagesProtocol } from "../protocols/providers/anthropic/messages.ts";
+export { anthropicMessagesProtocol } from "../protocols/providers/anthropic.ts";
 
 // AI SDK 7
 
-export { aiSdkProtocol } from "../protocols/providers/ai-sdk/ai-sdk.ts";
-export { AiSdkToolError, type AiSdkToolSet, aiSdkToolSet } from "../protocols/providers/ai-sdk/tool-set.ts";
+export { aiSdkProtocol } from "../protocols/providers/ai-sdk.ts";
+export { AiSdkToolError, type AiSdkToolSet, aiSdkToolSet } from "../protocols/providers/ai-sdk-tool-set.ts";
 
 // OpenAI Agents
 
@@ -33,12 +33,11 @@ export { type AgentsToolSet, agentsToolSet } from "../protocols/providers/openai
 
 // Google Gemini
 
-export { googleGenerateProtocol } from "../protocols/providers/google/generate.ts";
+export { googleGenerateProtocol } from "../protocols/providers/google.ts";
 
 // Cohere Chat
 
-export { cohereChatProtocol } from "../protocols/providers/cohere-chat.ts";
-export { cohereSdkProtocol } from "../protocols/providers/cohere-sdk.ts";
+export { cohereChatProtocol, cohereSdkProtocol } from "../protocols/providers/cohere.ts";
 
 // Amazon Bedrock Converse
 

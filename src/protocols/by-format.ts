@@ -1,11 +1,11 @@
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { Format } from "./formats.ts";
 import type { ProviderProtocol } from "./protocol.ts";
-import { aiSdkProtocol } from "./providers/ai-sdk/ai-sdk.ts";
-import { anthropicMessagesProtocol } from "./providers/anthropic/messages.ts";
+import { aiSdkProtocol } from "./providers/ai-sdk.ts";
+import { anthropicMessagesProtocol } from "./providers/anthropic.ts";
 import { bedrockConverseProtocol } from "./providers/bedrock-converse.ts";
-import { cohereChatProtocol } from "./providers/cohere-chat.ts";
-import { googleGenerateProtocol } from "./providers/google/generate.ts";
+import { cohereChatProtocol } from "./providers/cohere.ts";
+import { googleGenerateProtocol } from "./providers/google.ts";
 import { nativeProtocol } from "./providers/native.ts";
 import { openAiChatProtocol } from "./providers/openai/chat.ts";
 import { openAiResponsesProtocol } from "./providers/openai/responses.ts";

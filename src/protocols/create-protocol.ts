@@ -3,23 +3,25 @@ import { type ToolResult, toToolResults } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject } from "../json/value.ts";
 import { toWellFormed } from "../json/well-formed.ts";
-import { CallMapper } from "./call-mapper.ts";
+import { CallMapper, ToolNames } from "./call-mapper.ts";
+import { CallStream } from "./call-stream.ts";
+import { describeImage, imageTypeOf } from "./content.ts";
 import { DEMANDS, type Demands } from "./demands/demands.ts";
 import { ToolFits } from "./demands/tool-fits.ts";
 import type { Format } from "./formats.ts";
 import { withObjectInput } from "./freeform.ts";
-import { imageTypeOf } from "./parsing/image-type.ts";
-import { parseMessage } from "./parsing/json.ts";
 import { providerFailure } from "./parsing/shape.ts";
-import { describeImage } from "./parsing/text.ts";
 import { TurnCollector } from "./parsing/turn-collector.ts";
-import type { ProviderProtocol, ToolOffer, ToResultsOptions, ToToolsOptions } from "./protocol.ts";
-import type { ProviderShape } from "./provider-shape.ts";
-import { CallStream } from "./streaming/call-stream.ts";
+import { parseMessage } from "./parsing/values.ts";
+import type {
+  ProviderProtocol,
+  ProviderShape,
+  ToolOffer,
+  ToResultsOptions,
+  ToToolsOptions,
+} from "./protocol.ts";
 import { offerTools } from "./strict/offer-tools.ts";
-import { ToolNames } from "./tool-names.ts";
-import type { AssistantTurn, TurnCall } from "./turn.ts";
-import { writtenTurn } from "./written-turn.ts";
+import { type AssistantTurn, type TurnCall, writtenTurn } from "./turn.ts";
 
 /** An image of a message. */
 interface FoundImage {
@@ -45,7 +47,7 @@ const DIGEST_LENGTH = 10;
 const TOOLS_NAMES: OptionNames<ToToolsOptions> = { strict: true, customTools: true };
 const RESULTS_NAMES: OptionNames<ToResultsOptions> = { aborted: true };
 
-/** The assistant's text if it has none, and every call of it was aborted. */
+/** The assistant's text if the turn has none and all its calls were aborted. */
 const WITHDRAWN_NOTE = "The assistant's tool calls were withdrawn.";
 
 /** Creates a protocol from a provider's shape and the tools of a registry. */
@@ -107,11 +109,12 @@ export function createProtocol<Tools, Message>(
       const results = toToolResults(calls, executions, "omit");
       const answered = calls.filter((_, index) => executions[index] !== null);
       const ids = wireIds(answered, demands);
-      // A conversation that did not change would be sent, and answered, in the same way for ever.
-      const told = answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
-      if (answered.length === 0 && told.trim() === "") return [];
+      // A request that did not change would get the same answer again and again.
+      const repeated =
+        answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
+      if (answered.length === 0 && repeated.trim() === "") return [];
       const turn = shape.writeTurn(
-        writtenTurn(calls, answered, told, said, (call) => {
+        writtenTurn(calls, answered, repeated, said, (call) => {
           const its = mapper.toProvider(call);
           return { ...its, id: ids.get(call) ?? its.id };
         }),
@@ -140,13 +143,13 @@ export function createProtocol<Tools, Message>(
   } satisfies ProviderProtocol<Tools, Message>);
 }
 
-/** Whether this is the body of a response that failed, and no message. The status of a message in the Responses API says more. */
+/** Whether this is the body of a failed response. A body of the Responses API has a status, which says more. */
 function isFailure(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body["error"]) && body["status"] === undefined;
 }
 
 /**
- * Returns the ids under which calls are sent back, with their results. A provider accepts its own; those of another one can
+ * Returns the ids under which calls are sent back, with their results. A provider accepts its own; ids of another provider can
  * have other characters, or be too long, and two calls of a message can have one id.
  */
 function wireIds(calls: readonly TurnCall[], demands: Demands | undefined): ReadonlyMap<TurnCall, string> {
@@ -159,7 +162,7 @@ function wireIds(calls: readonly TurnCall[], demands: Demands | undefined): Read
       seen.add(id);
       continue;
     }
-    // The text is not the id of another call of the message, and the same in every request.
+    // Unique in the message, and the same in every request.
     for (let count = 1; ; count++) {
       const other = fittingId(id, count, demands);
       if (used.has(other)) continue;

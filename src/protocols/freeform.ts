@@ -18,7 +18,7 @@ export function withObjectInput(definition: ToolDefinition): ToolDefinition {
   return freeform ? { ...others, inputSchema: INPUT_SCHEMA } : definition;
 }
 
-/** Returns the call of a free-form tool with the text out of such an object, or with a problem if it has none. */
+/** Replaces the object in the call of a free-form tool by its text, or adds a problem if it has none. */
 export function readObjectInput(call: TurnCall): TurnCall {
   if (call.problem !== undefined) return call;
   const parsed = parseArguments(call.arguments);
@@ -34,7 +34,7 @@ function soleInput(value: JsonValue): string | undefined {
   return typeof input === "string" ? input : undefined;
 }
 
-/** Returns the call of a free-form tool with its text in such an object. A call that has no text is not changed. */
+/** Wraps the text in the call of a free-form tool in such an object. A call without a text is not changed. */
 export function writeObjectInput<Call extends ToolCall>(call: Call): Call {
   const { arguments: input, problem } = call;
   return typeof input === "string" && problem === undefined ? { ...call, arguments: { input } } : call;

@@ -1,10 +1,12 @@
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
+import type { ToolResult } from "../engine/call/messages.ts";
 import type { ToolDispatchEngine } from "../engine/engine.ts";
-import type { CallStream } from "./streaming/call-stream.ts";
-import type { ToolProblem } from "./strict/offer-tools.ts";
-import type { AssistantTurn } from "./turn.ts";
-import type { SaidTurn } from "./written-turn.ts";
+import type { CallStream, EventReader } from "./call-stream.ts";
+import type { TurnCollector } from "./parsing/turn-collector.ts";
+import type { OfferedTool, ToolProblem } from "./strict/offer-tools.ts";
+import type { StrictSubset } from "./strict/subsets.ts";
+import type { AssistantTurn, SaidTurn, WrittenTurn } from "./turn.ts";
 
 /**
  * Converts between a provider's messages and the tools of a registry: definitions out, calls in, results back. A name
@@ -97,4 +99,34 @@ export interface ToolOffer<Tools> {
   readonly tools: Tools;
   /** The tools that are left out, are not strict although `strict` was requested, or say less than their definition. */
   readonly problems: readonly ToolProblem[];
+}
+
+/** The provider-specific parts of a protocol. All names in it are aliases. */
+export interface ProviderShape<Tools, Message> extends EventReader {
+  /** The subset of its strict mode. Absent if it has no such mode. */
+  readonly strict?: StrictSubset;
+  /** Whether it accepts every name, so that aliases are not needed. Default: `false`. */
+  readonly takesAnyName?: boolean;
+  /**
+   * Whether a call can have a text that is not JSON. Otherwise free-form tools are offered with an object schema, and
+   * their calls have an object. Default: `false`.
+   */
+  readonly takesText?: boolean;
+  /** Writes definitions. Those of free-form tools are marked only if the shape takes texts. */
+  writeTools(tools: readonly OfferedTool[]): Tools;
+  /**
+   * Reads a whole message.
+   *
+   * @returns why it stopped; `undefined` if it does not say.
+   * @throws {ProtocolError}
+   */
+  readMessage(message: unknown, turn: TurnCollector): string | undefined;
+  /** Returns the assistant's turn. */
+  writeTurn(turn: WrittenTurn): readonly Message[];
+  /**
+   * Returns the results. There is at least one.
+   *
+   * @param custom The ids of calls of custom tools.
+   */
+  writeResults(results: readonly ToolResult[], custom: ReadonlySet<string>): readonly Message[];
 }

@@ -3,10 +3,10 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../src/engine/call/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
+import { EventParser } from "../../src/protocols/event-parser.ts";
 import type { Format } from "../../src/protocols/formats.ts";
-import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
+import { ProtocolError } from "../../src/protocols/parsing/shape.ts";
 import { STOP_REASONS } from "../../src/protocols/parsing/stop-reasons.ts";
-import { EventParser } from "../../src/protocols/streaming/event-parser.ts";
 
 /** A recorded response. */
 interface Recording {

@@ -3,9 +3,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../src/engine/call/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
-import type { Format } from "../../src/protocols/formats.ts";
-import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/parsing/detect-format.ts";
-import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
+import { detectMessageFormats, detectStreamFormats, type Format } from "../../src/protocols/formats.ts";
+import { ProtocolError } from "../../src/protocols/parsing/shape.ts";
 
 /** A recorded response, and the calls that are known to be in it. */
 interface Recording {

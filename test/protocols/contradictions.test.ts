@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import type { Format } from "../../src/protocols/formats.ts";
-import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
+import { ProtocolError } from "../../src/protocols/parsing/shape.ts";
 import { registry } from "./converse.ts";
 import { toServerSentEvents } from "./streams.ts";
 

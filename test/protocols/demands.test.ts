@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/json/va
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import { FORMATS, type Format } from "../../src/protocols/formats.ts";
-import type { AnthropicUserMessage } from "../../src/protocols/providers/anthropic/messages.ts";
+import type { AnthropicUserMessage } from "../../src/protocols/providers/anthropic.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { PIXEL } from "./converse.ts";
 

@@ -8,7 +8,7 @@ import { defineTool } from "../../src/engine/tool.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import { FORMATS, type Format } from "../../src/protocols/formats.ts";
-import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk/tool-set.ts";
+import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk-tool-set.ts";
 import { agentsToolSet } from "../../src/protocols/providers/openai/agents-tool-set.ts";
 import { openAiChatProtocol } from "../../src/protocols/providers/openai/chat.ts";
 import { openAiResponsesProtocol } from "../../src/protocols/providers/openai/responses.ts";

@@ -4,10 +4,10 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
-import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk/tool-set.ts";
-import { anthropicMessagesProtocol } from "../../src/protocols/providers/anthropic/messages.ts";
+import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk-tool-set.ts";
+import { anthropicMessagesProtocol } from "../../src/protocols/providers/anthropic.ts";
 import { bedrockConverseProtocol } from "../../src/protocols/providers/bedrock-converse.ts";
-import { googleGenerateProtocol } from "../../src/protocols/providers/google/generate.ts";
+import { googleGenerateProtocol } from "../../src/protocols/providers/google.ts";
 import { nativeProtocol } from "../../src/protocols/providers/native.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
-import type { Format } from "../../src/protocols/formats.ts";
-import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/parsing/detect-format.ts";
+import { detectMessageFormats, detectStreamFormats, type Format } from "../../src/protocols/formats.ts";
 import { converse, registry } from "./converse.ts";
 import { readAll, readEvents, streamRefusal } from "./streams.ts";
 

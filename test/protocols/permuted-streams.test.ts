@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import type { Format } from "../../src/protocols/formats.ts";
-import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
+import { ProtocolError } from "../../src/protocols/parsing/shape.ts";
 import type { TurnCall } from "../../src/protocols/turn.ts";
 
 /** A call whose pieces are JSON only all together, and in this order. */

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
+import { ProtocolError } from "../../src/protocols/parsing/shape.ts";
 import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
 
 /** Returns a protocol's error for a message: `pointer reason`. */

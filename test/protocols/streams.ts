@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import type { ToolCall } from "../../src/engine/call/call.ts";
-import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
+import type { CallStream } from "../../src/protocols/call-stream.ts";
+import { ProtocolError } from "../../src/protocols/parsing/shape.ts";
 import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
-import type { CallStream } from "../../src/protocols/streaming/call-stream.ts";
 import type { AssistantTurn } from "../../src/protocols/turn.ts";
 
 /**

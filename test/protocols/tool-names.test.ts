@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ToolNames } from "../../src/protocols/tool-names.ts";
+import { ToolNames } from "../../src/protocols/call-mapper.ts";
 
 const namesOf = (...names: string[]): ToolNames => new ToolNames({ names });
 const FITTING = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;

@@ -6,7 +6,7 @@ import { defineTool } from "../../src/engine/tool.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import { FORMATS } from "../../src/protocols/formats.ts";
-import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk/tool-set.ts";
+import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk-tool-set.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
 const HALF = "\ud83d";

@@ -1,6 +1,6 @@
 import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
-import { type AiSdkTool, aiSdkToolSet } from "../../protocols/providers/ai-sdk/tool-set.ts";
+import { type AiSdkTool, aiSdkToolSet } from "../../protocols/providers/ai-sdk-tool-set.ts";
 import { type DescribeOptions, describe } from "../catalogue/describe-tools.ts";
 import { RUN_PROGRAM } from "../run-program.ts";
 

@@ -1,6 +1,6 @@
 import type { Format } from "../formats.ts";
 
-/** What a provider demands of the schema of a tool. It rejects a request that has one other schema, with all its tools. */
+/** What a provider demands of the schemas of tools. If one schema does not meet it, the provider rejects the whole request. */
 export interface SchemaDemands {
   /** Matches the names of properties that it accepts. */
   readonly propertyNames: RegExp;
@@ -25,7 +25,7 @@ export interface ImageLimits {
   readonly many?: { readonly count: number; readonly side: number };
 }
 
-/** What a provider demands of what it is sent. */
+/** What a provider demands of requests. */
 export interface Demands {
   readonly schema: SchemaDemands;
   /** The most tools of a request. */
@@ -45,7 +45,7 @@ export interface Demands {
  */
 const PROPERTY_NAMES = /^[a-zA-Z0-9_.-]{1,64}$/;
 
-/** OpenAI's rules: also those of compatible servers, and of what passes requests on to others. */
+/** OpenAI's rules, also for compatible servers and for gateways to other providers. */
 const SCHEMA: SchemaDemands = {
   propertyNames: PROPERTY_NAMES,
   // `schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level`
@@ -104,14 +104,14 @@ const UNLIMITED: Omit<Demands, "schema"> = {
   idLength: NO_LIMIT,
 };
 
-/** What each format demands of what goes out, and who says so. The native format demands nothing. */
+/** The demands of each format, with their sources. The native format demands nothing. */
 export const DEMANDS: Readonly<Record<Exclude<Format, "native">, Demands>> = {
   openai: {
     schema: SCHEMA,
     // `Invalid 'tools': array too long. Expected an array with maximum length 128` (zed-industries/zed#42393).
     tools: 128,
     // `Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024`
-    // (getsentry/sentry-mcp#106; Azure OpenAI, "Function calling"). OpenAI itself seems to have given it up.
+    // (getsentry/sentry-mcp#106; Azure OpenAI, "Function calling"). OpenAI itself no longer seems to enforce it.
     description: 1_024,
     // `Invalid 'messages[10].tool_calls[0].id': string too long. Expected a string with maximum length 40` (agno-agi/agno#5382).
     ids: ANY,

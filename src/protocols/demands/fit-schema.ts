@@ -2,7 +2,6 @@ import { equalJson } from "../../json/equal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { SchemaDemands } from "./demands.ts";
 import { type FlatRoot, flattenRoot } from "./flatten-root.ts";
-import { References } from "./references.ts";
 
 /**
  * A schema that a provider accepts. It accepts what the tool's own schema accepts, which arguments are always validated against.
@@ -10,19 +9,20 @@ import { References } from "./references.ts";
  */
 export interface FittedSchema {
   readonly schema: JsonObject;
-  /** Rules that the schema does not have any more, as text for the tool's description. */
+  /** Rules that the schema no longer has, as text for the tool's description. */
   readonly rules: string;
-  /** Whether some of them are too long to be told. */
+  /** Whether there are more rules, which are too long for a description. */
   readonly lacksRules: boolean;
-  /** Whether the arguments are the member `input` of an object, since they are no object themselves. */
+  /** Whether the arguments are the member `input` of an object, since they are not an object themselves. */
   readonly isWrapped: boolean;
 }
 
 /** The most schemas in one that is offered. References are replaced by copies, which multiply. */
 const MAX_SCHEMAS = 20_000;
+
 const MAX_RULES = 2_000;
 
-/** Thrown if no schema says what a tool takes. */
+/** Thrown if no schema that the provider accepts describes what a tool takes. */
 export class UnofferableSchema extends Error {}
 
 /** Keywords with one schema, with a list of them, and with schemas by name. */
@@ -37,8 +37,11 @@ const ONE = new Set([
   "unevaluatedProperties",
   "additionalProperties",
 ]);
+
 const LISTS = new Set(["anyOf", "oneOf", "allOf"]);
+
 const MAPS = new Set(["patternProperties", "dependentSchemas"]);
+
 /** Keywords that are written together with others, or that only give a schema another name. */
 const APART = new Set([
   "properties",
@@ -58,6 +61,7 @@ const APART = new Set([
   "$recursiveRef",
   "$recursiveAnchor",
 ]);
+
 /** Keywords that only describe. A provider that does not know them loses nothing. */
 const ANNOTATIONS = new Set([
   "title",
@@ -81,14 +85,14 @@ export function fitSchema(schema: JsonObject, demands: SchemaDemands): FittedSch
   };
   const written = fitter.write(root.schema, []);
   const dropped = { ...root.dropped } as Record<string, JsonValue>;
-  const kept: Record<string, JsonValue> = {};
+  const accepted: Record<string, JsonValue> = {};
   for (const [keyword, value = null] of Object.entries({ ...written, ...fitter.definitions() })) {
-    if (demands.root === undefined || demands.root.has(keyword)) kept[keyword] = value;
+    if (demands.root === undefined || demands.root.has(keyword)) accepted[keyword] = value;
     else if (!ANNOTATIONS.has(keyword)) dropped[keyword] = value;
   }
   const text = Object.keys(dropped).length === 0 ? "" : JSON.stringify(dropped);
   return {
-    schema: { ...kept, type: "object" },
+    schema: { ...accepted, type: "object" },
     rules:
       text === "" || text.length > MAX_RULES ? "" : `The arguments must also match the JSON Schema ${text}`,
     lacksRules: text.length > MAX_RULES,
@@ -99,7 +103,7 @@ export function fitSchema(schema: JsonObject, demands: SchemaDemands): FittedSch
 class Fitter {
   readonly references: References;
   readonly #demands: SchemaDemands;
-  /** The definitions that are referred to, which are written when they are first met. */
+  /** The definitions that are referred to, which are written at their first reference. */
   readonly #definitions = new Map<string, JsonObject>();
   #count = 0;
 
@@ -285,7 +289,7 @@ function normalized(schema: JsonObject): JsonObject {
   };
 }
 
-/** Adds what a schema does not say any more to its description. */
+/** Adds the lost keywords of a schema to its description. */
 function describe(schema: JsonObject, lost: readonly string[]): JsonObject {
   const text = lost.join(", ");
   if (text === "" || text.length > MAX_RULES) return schema;
@@ -296,4 +300,68 @@ function describe(schema: JsonObject, lost: readonly string[]): JsonObject {
 
 function escapeName(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+const DEFINITION = /^#\/(?:\$defs|definitions)\/([^/]+)$/;
+
+/** Keywords that give a schema a name, with the prefix of that name in references. */
+const NAMES = [
+  ["$id", ""],
+  ["$anchor", "#"],
+  ["$dynamicAnchor", "#"],
+] as const;
+
+/** Finds what references in a schema refer to. */
+class References {
+  readonly #root: JsonObject;
+  /** The schemas with a name of their own, by `#` and that name, or by their `$id`. */
+  #named: Map<string, JsonObject> | undefined;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  /** Returns the name of the root's definition that a reference names; `undefined` if it names anything else. */
+  nameOf(reference: string): string | undefined {
+    const name = DEFINITION.exec(reference)?.[1];
+    return name === undefined ? undefined : decode(name);
+  }
+
+  /** Returns the schema that a reference names; `undefined` if this schema does not have it. */
+  find(reference: string): JsonValue | undefined {
+    if (reference === "#") return this.#root;
+    if (!reference.startsWith("#/")) return this.#byName().get(reference);
+    let node: JsonValue | undefined = this.#root;
+    for (const step of reference.slice(2).split("/").map(decode)) {
+      if (typeof node !== "object" || node === null || !Object.hasOwn(node, step)) return undefined;
+      node = (node as { readonly [name: string]: JsonValue })[step];
+    }
+    return node;
+  }
+
+  #byName(): ReadonlyMap<string, JsonObject> {
+    if (this.#named !== undefined) return this.#named;
+    this.#named = new Map();
+    const waiting: JsonValue[] = [this.#root];
+    for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+      if (typeof node !== "object" || node === null) continue;
+      if (isJsonObject(node)) {
+        for (const [keyword, prefix] of NAMES) {
+          const name = node[keyword];
+          if (typeof name === "string") this.#named.set(prefix + name, node);
+        }
+      }
+      for (const child of Object.values(node)) if (child !== undefined) waiting.push(child);
+    }
+    return this.#named;
+  }
+}
+
+function decode(step: string): string {
+  const text = step.replaceAll("~1", "/").replaceAll("~0", "~");
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -1,7 +1,7 @@
 import { equalJson } from "../../json/equal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
-/** A root that is one plain object, and the keywords that it has no more. */
+/** A root that is one plain object, and the keywords that it no longer has. */
 export interface FlatRoot {
   readonly schema: JsonObject;
   readonly dropped: JsonObject;
@@ -47,17 +47,17 @@ export function flattenRoot(
   if (used.length === 0 && schema === root) return { schema, dropped: {} };
   const parts = partsOf(schema, find, 0);
   if (parts === undefined) return undefined;
-  const kept = Object.entries(schema).filter(([keyword]) => !used.includes(keyword));
+  const others = Object.entries(schema).filter(([keyword]) => !used.includes(keyword));
   // With the properties of alternatives, others would be forbidden that were not.
   const isClosed = schema["additionalProperties"] === false && used.length > 0;
   const flat: Record<string, JsonValue> = {
-    ...Object.fromEntries(kept as [string, JsonValue][]),
+    ...Object.fromEntries(others as [string, JsonValue][]),
     type: "object",
     properties: Object.fromEntries(parts.properties),
     ...(parts.required.size > 0 && { required: [...parts.required] }),
   };
   if (isClosed) delete flat["additionalProperties"];
-  // An `allOf` is said in full by what it was merged to, if it only lists properties.
+  // An `allOf` that only lists properties is merged without loss.
   const dropped = used.filter((keyword) => keyword !== "allOf" || !isMerged(schema[keyword]));
   return {
     schema: flat,
@@ -141,7 +141,7 @@ function partsOf(
   return parts;
 }
 
-/** What the schema itself says of a property holds in each alternative. */
+/** Leaves out the properties of the schema itself, which hold in each alternative. */
 function without(properties: Map<string, JsonValue>, names: ReadonlySet<string>): Map<string, JsonValue> {
   return new Map([...properties].filter(([name]) => !names.has(name)));
 }

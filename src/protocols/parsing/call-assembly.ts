@@ -1,10 +1,16 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { TurnCall } from "../turn.ts";
-import { agree, agreeOnArguments, contradiction, isBlank } from "./agree.ts";
-import { hasCompleteArguments, isEmptyArguments, readArguments } from "./arguments.ts";
 import { checkArgumentsLength } from "./limits.ts";
-import { ProtocolError } from "./protocol-error.ts";
-import { makeUpId } from "./shape.ts";
+import { makeUpId, ProtocolError } from "./shape.ts";
+import {
+  agree,
+  agreeOnArguments,
+  contradiction,
+  hasCompleteArguments,
+  isBlank,
+  isEmptyArguments,
+  readArguments,
+} from "./values.ts";
 
 /** A call as a provider wrote it. */
 export interface RawCall {
@@ -18,13 +24,13 @@ export interface RawCall {
   readonly custom?: true;
 }
 
-/** Assembles one call from all that a message states of it: the start, pieces, and a final event. */
+/** Assembles one call from everything that a message states of it: the start, pieces, and a final event. */
 export class CallAssembly {
   id: string;
   name: string;
   providerData: JsonObject | undefined;
   readonly custom: boolean;
-  /** `open` until its end, `ended` until it is given to the caller. */
+  /** `open` until its end, `ended` until the caller gets it. */
   state: "open" | "ended" | "given" = "open";
   /** Whether its arguments are certainly complete. `undefined` until it is checked. */
   isComplete: boolean | undefined;
@@ -34,7 +40,7 @@ export class CallAssembly {
   itemId: string | undefined;
   /** The arguments that arrived in pieces with paths. */
   built: Record<string, JsonValue> | undefined;
-  /** The paths of those, and whether more of their values follows. */
+  /** The paths of `built`, and whether more of their values follows. */
   readonly paths: Map<string, "open" | "ended"> = new Map();
   /** Why it must not run. */
   problem: string | undefined;
@@ -117,7 +123,7 @@ export class CallAssembly {
     this.isComplete = isComplete ?? (isUncertain ? false : undefined);
   }
 
-  /** Notes that the message went on after the call: the model had finished it. */
+  /** Marks the call as complete: the message went on after it. */
   confirm(): void {
     if (!this.#isLate) this.isComplete = true;
   }

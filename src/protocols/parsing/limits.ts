@@ -1,6 +1,6 @@
 import { formatBytes } from "../../base/units.ts";
 import { MAX_DEPTH } from "../../json/value.ts";
-import { ProtocolError } from "./protocol-error.ts";
+import { ProtocolError } from "./shape.ts";
 
 /** The maximum number of calls in one message. */
 export const MAX_CALLS = 1_024;

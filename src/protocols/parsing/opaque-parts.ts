@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import { contradiction } from "./agree.ts";
+import { contradiction } from "./values.ts";
 
 type Part =
   | { text: string; readonly opaque?: JsonObject }
@@ -7,8 +7,8 @@ type Part =
   | { readonly opaque: JsonObject };
 
 /**
- * Collects what a provider wants back with a message besides text and calls, such as signed reasoning, and its place
- * between them.
+ * Collects the parts that a provider wants back with a message besides text and calls, such as signed reasoning, and their
+ * places between these.
  */
 export class OpaqueParts {
   readonly #parts: Part[] = [];
@@ -31,7 +31,7 @@ export class OpaqueParts {
   /**
    * Adds a part as the provider wrote it.
    *
-   * @param text What of the assistant's text it has.
+   * @param text The assistant's text in the part.
    */
   add(opaque: JsonObject, text = ""): void {
     this.#hasOpaque = true;

@@ -1,7 +1,7 @@
 import type { Format } from "../formats.ts";
 
 /**
- * What a stop reason says about the calls of its message: the model had finished them; it was cut off, so the last one
+ * What a stop reason says about the calls of its message: they are complete; the message was cut off, so the last one
  * may be half a call; or neither is certain.
  */
 export type Ending = "whole" | "cut off" | "unclear";

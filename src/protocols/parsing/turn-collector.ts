@@ -2,15 +2,15 @@ import { twiceText } from "../../engine/call/repeated-ids.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { Format } from "../formats.ts";
 import type { OtherCall, TurnCall } from "../turn.ts";
-import { contradiction } from "./agree.ts";
 import { CallAssembly, type RawCall } from "./call-assembly.ts";
 import { checkCallCount } from "./limits.ts";
 import { OpaqueParts } from "./opaque-parts.ts";
-import { ProtocolError } from "./protocol-error.ts";
+import { ProtocolError } from "./shape.ts";
 import { CALLING, endingOf, TERMINALS } from "./stop-reasons.ts";
+import { contradiction } from "./values.ts";
 
-/** Why a call without arguments must not run if those of another call seem to be of more than one. */
-const UNTOLD =
+/** The problem of a call without arguments if the arguments of another call may belong to several calls. */
+const AMBIGUOUS =
   "Invalid tool call: the message does not say which of its calls has which arguments: make the calls one by one";
 
 /** Identifies a call while its pieces arrive: a position or an id. */
@@ -29,13 +29,13 @@ export class TurnCollector {
   #ended: CallAssembly[] = [];
   /** The ids of the calls that have ended. */
   readonly #ids = new Map<string, CallAssembly>();
-  /** The keys of calls that are not ours, whose pieces are ignored. */
+  /** The keys of calls that are not the registry's. Their pieces are ignored. */
   readonly #ignored = new Set<Key>();
   #count = 0;
   readonly #text: string[] = [];
   readonly #other: OtherCall[] = [];
   readonly opaque: OpaqueParts = new OpaqueParts();
-  /** Set if a piece did not say which call it continues, and was taken for one of the last call. */
+  /** Set if a piece did not say which call it continues, and was added to the last call. */
   hasGuessed = false;
   #stopReason: string | undefined;
   #isCutOff = false;
@@ -48,7 +48,7 @@ export class TurnCollector {
     this.#isFreeform = isFreeform;
   }
 
-  /** Whether the provider's name of a tool is that of a free-form one: a custom call of any other is not ours. */
+  /** Whether the provider's name of a tool is that of a free-form one: custom calls of other tools are not the registry's. */
   isFreeform(name: unknown): name is string {
     return typeof name === "string" && this.#isFreeform(name);
   }
@@ -58,12 +58,12 @@ export class TurnCollector {
     return this.#text.join("");
   }
 
-  /** The calls so far that are not ours to run. */
+  /** The calls so far that are not the registry's. */
   get other(): readonly OtherCall[] {
     return this.#other;
   }
 
-  /** What the provider wants back with the message; `undefined` if there is nothing. */
+  /** Data that the provider wants back with the message; `undefined` if there is none. */
   get providerData(): JsonObject | undefined {
     return this.opaque.toJson();
   }
@@ -91,7 +91,7 @@ export class TurnCollector {
   /**
    * Appends to the text besides the calls. Ignores values that are not strings.
    *
-   * @param isPart Whether it is a part of its own, and not one of an opaque part. Default: `true`.
+   * @param isPart Whether it is a part of its own, and not the text of an opaque part. Default: `true`.
    */
   addText(piece: unknown, isPart = true): void {
     if (typeof piece !== "string" || piece === "") return;
@@ -99,7 +99,7 @@ export class TurnCollector {
     if (isPart) this.opaque.addText(piece);
   }
 
-  /** Adds a call that is not ours to run, as the provider wrote it. @throws {ProtocolError} if there are too many. */
+  /** Adds a call that is not the registry's, as the provider wrote it. @throws {ProtocolError} if there are too many. */
   addOther(type: string, item: JsonObject, id: unknown, name: unknown): void {
     checkCallCount(this.#other.length + 1);
     this.#other.push({
@@ -110,13 +110,13 @@ export class TurnCollector {
     });
   }
 
-  /** Notes that pieces with this key belong to no call of ours. */
+  /** Ignores further pieces with this key: they belong to none of the registry's calls. */
   ignore(key: Key): void {
     this.#calls.delete(key);
     this.#ignored.add(key);
   }
 
-  /** Whether pieces with this key belong to no call of ours. */
+  /** Whether pieces with this key are ignored. */
   isIgnored(key: Key): boolean {
     return this.#ignored.has(key);
   }
@@ -209,7 +209,7 @@ export class TurnCollector {
   }
 
   /**
-   * Takes a whole call: a new one, or another account of the call with this key, which must agree with it.
+   * Adds a whole call, or compares it with the call that has this key.
    *
    * @param isComplete As for {@link add}.
    * @throws {ProtocolError} if they differ.
@@ -223,7 +223,7 @@ export class TurnCollector {
     this.restate(call, raw, pointer, isComplete);
   }
 
-  /** Takes another account of a call, and ends it if it is open. @throws {ProtocolError} if they differ. */
+  /** Compares a call with another statement of it, and ends it if it is open. @throws {ProtocolError} if they differ. */
   restate(call: CallAssembly, raw: RawCall, pointer: string, isComplete?: boolean): void {
     call.agreeOnId(raw.id, `${pointer}/id`);
     call.agreeOnName(raw.name, `${pointer}/name`);
@@ -242,13 +242,13 @@ export class TurnCollector {
     this.#isFinished = false;
   }
 
-  /** Notes that the message went on after the calls that have ended: the model had finished them. */
+  /** Marks the calls that have ended as complete: the message went on after them. */
   confirm(): void {
     for (const call of this.#ended) call.confirm();
   }
 
   /**
-   * Notes why the message stopped. If it may have been cut off, calls that may be incomplete are discarded.
+   * Sets why the message stopped. If it may have been cut off, calls that may be incomplete are discarded.
    *
    * @throws {ProtocolError} if it stated another reason before.
    */
@@ -265,7 +265,7 @@ export class TurnCollector {
       // Pieces that belong to no call may be those of one that seems to have no arguments.
       for (const { name } of this.#calls.values()) requireName(name);
       if (this.hasGuessed && all.some((call) => call.hasPieces && !call.check())) {
-        for (const call of all) if (!call.hasArguments) call.problem ??= UNTOLD;
+        for (const call of all) if (!call.hasArguments) call.problem ??= AMBIGUOUS;
       }
       this.confirm();
       return;
@@ -278,7 +278,7 @@ export class TurnCollector {
     this.#ended = complete;
   }
 
-  /** Notes that the stream has ended as its format requires. */
+  /** Marks the stream as ended as its format requires. */
   finish(): void {
     this.#isFinished = true;
   }

@@ -1,24 +1,23 @@
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import { toArgumentsObject, toVisibleText } from "../content.ts";
 import { createProtocol } from "../create-protocol.ts";
 import type { RawCall } from "../parsing/call-assembly.ts";
-import { ProtocolError } from "../parsing/protocol-error.ts";
 import {
   expectAssistantMessage,
   expectNumber,
   expectObject,
   expectObjects,
   expectString,
+  ProtocolError,
   providerFailure,
   readId,
   readReason,
 } from "../parsing/shape.ts";
-import { toArgumentsObject, toVisibleText } from "../parsing/text.ts";
 import type { TurnCollector } from "../parsing/turn-collector.ts";
-import type { ProviderProtocol } from "../protocol.ts";
-import type { ProviderShape } from "../provider-shape.ts";
-import type { WrittenPart } from "../written-turn.ts";
+import type { ProviderProtocol, ProviderShape } from "../protocol.ts";
+import type { WrittenPart } from "../turn.ts";
 
 /** The definition of a tool: an entry of `toolConfig.tools` (Amazon Bedrock API reference, "Converse"). */
 export interface BedrockTool {
@@ -136,7 +135,7 @@ function readToolUse({ toolUseId, name, input }: JsonObject, pointer: string): R
   };
 }
 
-/** Notes a call that the provider runs itself. Returns whether the block is one. */
+/** Adds a call that the provider runs itself to `other`. Returns whether the block is one. */
 function readServerToolUse(block: JsonObject, turn: TurnCollector): boolean {
   const { type, toolUseId, name } = block;
   if (typeof type !== "string" || type === "tool_use") return false;
@@ -148,7 +147,7 @@ function writePart(part: WrittenPart): BedrockBlock {
   if ("text" in part) return { text: part.text };
   if ("call" in part) return writeToolUse(part.call);
   const { opaque } = part;
-  // That of a stream was put together from its pieces.
+  // In a stream, it was assembled from pieces.
   const block =
     opaque["reasoningContent"] === undefined ? { reasoningContent: { reasoningText: opaque } } : opaque;
   return block as unknown as BedrockBlock;

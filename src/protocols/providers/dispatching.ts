@@ -19,7 +19,7 @@ export function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined
   return { ...ctx, signal: ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]) };
 }
 
-/** Returns a call that an SDK has refused so that it fails in the engine, too, even if the engine would accept it. */
+/** Returns a call that an SDK has refused with a problem, so that it fails in the engine even if the engine would accept it. */
 export function asRefused(call: ToolCall, registry: ToolRegistry<never>): ToolCall {
   const { name, arguments: args, problem } = call;
   const takesJson = registry.has(name) && registry.get(name).freeform !== true;

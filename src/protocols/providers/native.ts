@@ -4,11 +4,15 @@ import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";
 import type { RawCall } from "../parsing/call-assembly.ts";
-import { ProtocolError } from "../parsing/protocol-error.ts";
-import { expectArray, expectAssistantMessage, expectObject, expectString } from "../parsing/shape.ts";
+import {
+  expectArray,
+  expectAssistantMessage,
+  expectObject,
+  expectString,
+  ProtocolError,
+} from "../parsing/shape.ts";
 import type { TurnCollector } from "../parsing/turn-collector.ts";
-import type { ProviderProtocol } from "../protocol.ts";
-import type { ProviderShape } from "../provider-shape.ts";
+import type { ProviderProtocol, ProviderShape } from "../protocol.ts";
 
 /**
  * Sandgate's own format: `{ role: "assistant", text, toolCalls: [{ id, name, arguments }] }`, the bare list of

@@ -3,17 +3,17 @@ import type { ToolDefinition } from "../../engine/registered-tool.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { Demands } from "../demands/demands.ts";
 import type { ToolFit } from "../demands/tool-fits.ts";
-import { type StrictSubset, toStrictSchema } from "./schema.ts";
-import { addSizes, findExcess, type SchemaSize } from "./size.ts";
+import { toStrictSchema } from "./schema.ts";
+import { addSizes, findExcess, type SchemaSize, type StrictSubset } from "./subsets.ts";
 
-/** What a provider is not offered of a tool, and why. */
+/** A tool, or a part of its schema, that a provider is not offered as it is, and why. */
 export interface ToolProblem {
   readonly tool: string;
   /** The JSON pointer (RFC 6901) of the part in the tool's schema; `""` is the tool itself. */
   readonly path: string;
   readonly reason: string;
   /**
-   * What became of it: the tool is not offered, since the provider would reject the request with all tools; it is offered without
+   * The effect: the tool is not offered, since the provider would reject the request with all tools; it is offered without
    * strictness, or with less of what describes it.
    */
   readonly effect: "left out" | "not strict" | "shortened";
@@ -26,7 +26,7 @@ export interface OfferedTool extends Omit<ToolDefinition, "description"> {
   readonly strict: boolean;
 }
 
-/** Definitions for the provider, and what they lack. */
+/** Definitions for the provider, and their problems. */
 export interface Offer {
   readonly tools: readonly OfferedTool[];
   readonly problems: readonly ToolProblem[];
@@ -99,7 +99,7 @@ class StrictOffer {
     this.#subset = subset;
   }
 
-  /** Returns a tool's schema in strict form; `undefined` if there is none, or no room for it. */
+  /** Returns a tool's schema in strict form; `undefined` if it has none, or the limits of the request are reached. */
   offer({ name: tool, inputSchema }: ToolDefinition, problems: ToolProblem[]): JsonObject | undefined {
     const { request } = this.#subset;
     const effect = "not strict";
@@ -125,7 +125,7 @@ class StrictOffer {
   }
 }
 
-/** Leaves out a blank description, and moves what is too long for it to that of the schema. */
+/** Leaves out a blank description, and moves the excess of a long one to the description of the schema. */
 function described(tool: OfferedTool, demands: Demands | undefined): OfferedTool {
   const { description = "", ...others } = tool;
   if (description.trim() === "") return demands === undefined ? tool : others;

@@ -1,33 +1,6 @@
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import {
-  annotate,
-  BOUNDS,
-  COMBINING,
-  isOfType,
-  literalsOf,
-  nullable,
-  STRUCTURE,
-  typesOf,
-  UNSUPPORTED,
-} from "./parts.ts";
-import { findExcess, measureSchema, type SchemaSize } from "./size.ts";
-
-/** The subset of JSON Schema that a provider's strict mode supports. */
-export interface StrictSubset {
-  /** Whether every property must be required. An optional one is then rewritten to accept null. */
-  readonly requiresAll: boolean;
-  readonly takesRecursion: boolean;
-  /** The supported keywords that bound a value. The others are added to the description. */
-  readonly bounds: ReadonlySet<string>;
-  readonly formats: ReadonlySet<string>;
-  /** The maximum depth of nested objects and lists. */
-  readonly maxDepth: number;
-  /** The limits for one tool. */
-  readonly tool: SchemaSize;
-  /** The limits for all strict tools of a request together. */
-  readonly request: SchemaSize & { readonly tools: number };
-}
+import { findExcess, measureSchema, type SchemaSize, type StrictSubset } from "./subsets.ts";
 
 /** Why a part of a schema has no strict form. */
 export interface SchemaProblem {
@@ -39,6 +12,53 @@ export interface SchemaProblem {
 export type StrictSchema =
   | { readonly schema: JsonObject; readonly size: SchemaSize }
   | { readonly problems: readonly SchemaProblem[] };
+
+/**
+ * Keywords that only bound a value. Models mostly respect them in a description, and arguments are validated anyway.
+ */
+const BOUNDS: readonly string[] = [
+  "minLength",
+  "maxLength",
+  "pattern",
+  "format",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minProperties",
+  "maxProperties",
+  "default",
+];
+
+/** Keywords that cannot be expressed. */
+const UNSUPPORTED: readonly string[] = [
+  "not",
+  "if",
+  "then",
+  "else",
+  "patternProperties",
+  "propertyNames",
+  "dependencies",
+  "dependentRequired",
+  "dependentSchemas",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "contains",
+  "prefixItems",
+  "additionalItems",
+  "$dynamicRef",
+  "$recursiveRef",
+];
+
+/** Keywords that describe the structure of a value. */
+const STRUCTURE: readonly string[] = ["type", "properties", "required", "items", "enum", "const"];
+
+/** Keywords that combine other schemas. */
+const COMBINING: readonly string[] = ["$ref", "allOf", "anyOf", "oneOf"];
 
 const LOCAL_REFERENCE = /^#\/(?:\$defs|definitions)\/([^/]+)$/;
 
@@ -208,6 +228,57 @@ function asObject(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
+/** Returns the types of a schema: those of `type`, or those that its other keywords imply. */
+function typesOf(schema: JsonObject): readonly JsonValue[] {
+  const { type, properties, items } = schema;
+  if (Array.isArray(type)) return type;
+  if (type !== undefined) return [type];
+  if (properties !== undefined) return ["object"];
+  if (items !== undefined) return ["array"];
+  return [...new Set(literalsOf(schema)?.map((literal) => (literal === null ? "null" : typeof literal)))];
+}
+
+/** Returns the values that `enum` or `const` allow; `undefined` without either. */
+function literalsOf({ enum: values, const: value }: JsonObject): readonly JsonValue[] | undefined {
+  if (Array.isArray(values)) return values;
+  return value === undefined ? undefined : [value];
+}
+
+/** Returns whether a scalar has a JSON Schema type. */
+function isOfType(value: JsonValue, type: JsonValue): boolean {
+  if (type === "null") return value === null;
+  if (type === "integer") return Number.isInteger(value);
+  return typeof value === type;
+}
+
+/** Makes the schema of an optional value accept null, which stands for a missing value in strict mode. */
+function nullable({ description, ...schema }: JsonObject): JsonObject {
+  const described = description === undefined ? {} : { description };
+  const alternatives = Array.isArray(schema["anyOf"]) ? (schema["anyOf"] as readonly JsonObject[]) : [schema];
+  const takesNull = alternatives.some(({ type }) => type === "null");
+  return { ...described, anyOf: takesNull ? alternatives : [...alternatives, { type: "null" }] };
+}
+
+/** Adds the title and description to a rewritten schema, and the unsupported bounds to the description. */
+function annotate(strict: JsonObject, schema: JsonObject): JsonObject {
+  const { title, description } = schema;
+  const bounds = BOUNDS.flatMap((bound) => {
+    const limit = schema[bound];
+    return limit === undefined || strict[bound] !== undefined ? [] : [`${bound}: ${JSON.stringify(limit)}`];
+  });
+  const texts = [
+    ...(typeof description === "string" && description !== "" ? [description] : []),
+    ...(bounds.length > 0 ? [`(${bounds.join(", ")})`] : []),
+  ];
+  const annotations = {
+    ...(typeof title === "string" && { title }),
+    ...(texts.length > 0 && { description: texts.join(" ") }),
+  };
+  if (Object.keys(annotations).length === 0) return strict;
+  // A reference must not have siblings.
+  return strict["$ref"] === undefined ? { ...strict, ...annotations } : { anyOf: [strict], ...annotations };
+}
+
 /** Returns whether a schema refers to itself, directly or through its definitions. */
 function isRecursive(schema: JsonObject): boolean {
   const definitions = new Map<string, ReadonlySet<string>>([["#", referencesOf(withoutDefinitions(schema))]]);
@@ -218,7 +289,7 @@ function isRecursive(schema: JsonObject): boolean {
       definitions.set(`#/${keyword}/${escapePointer(name)}`, referencesOf(definition));
     }
   }
-  // Removes definitions that refer to none of the others. What remains refers in cycles.
+  // Removes definitions that refer to none of the others. The others refer to each other in cycles.
   for (let removed = true; removed; ) {
     removed = false;
     for (const [name, references] of definitions) {

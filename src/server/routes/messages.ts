@@ -3,7 +3,7 @@ import type { ToolCall } from "../../engine/call/call.ts";
 import type { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
-import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
+import { ProtocolError } from "../../protocols/parsing/shape.ts";
 import { ForgottenTurnError, MessageConflictError } from "../../sessions/calls/stored-messages.ts";
 import { newId } from "../../sessions/ids.ts";
 import type { Session } from "../../sessions/session.ts";

@@ -6,7 +6,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { toAiSdkTool } from "../../../src/programs/adapters/ai-sdk-tool.ts";
 import { readAllowedCallers, withAllowedCallers } from "../../../src/programs/adapters/allowed-callers.ts";
 import { CodeExecutor } from "../../../src/programs/adapters/code-executor.ts";
-import { anthropicMessagesProtocol } from "../../../src/protocols/providers/anthropic/messages.ts";
+import { anthropicMessagesProtocol } from "../../../src/protocols/providers/anthropic.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";
 import { Programs, tool } from "../harness.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { detectMessageFormats, detectStreamFormats } from "../../../src/protocols/parsing/detect-format.ts";
+import { detectMessageFormats, detectStreamFormats } from "../../../src/protocols/formats.ts";
 
 const call = { id: "1", function: { name: "add", arguments: "{}" } };
 

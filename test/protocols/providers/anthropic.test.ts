@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
-import { anthropicMessagesProtocol } from "../../../src/protocols/providers/anthropic/messages.ts";
+import { anthropicMessagesProtocol } from "../../../src/protocols/providers/anthropic.ts";
 import { converse, PIXEL, registry } from "../converse.ts";
 import { refusal } from "../refusals.ts";
 import { fetchStream } from "../sdk-fetch.ts";

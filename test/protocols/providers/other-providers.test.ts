@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ToolCall } from "../../../src/engine/call/call.ts";
 import { bedrockConverseProtocol } from "../../../src/protocols/providers/bedrock-converse.ts";
-import { cohereChatProtocol } from "../../../src/protocols/providers/cohere-chat.ts";
-import { cohereSdkProtocol } from "../../../src/protocols/providers/cohere-sdk.ts";
-import { googleGenerateProtocol } from "../../../src/protocols/providers/google/generate.ts";
+import { cohereChatProtocol, cohereSdkProtocol } from "../../../src/protocols/providers/cohere.ts";
+import { googleGenerateProtocol } from "../../../src/protocols/providers/google.ts";
 import { converse, registry } from "../converse.ts";
 import { refusal } from "../refusals.ts";
 import { readEvents, streamRefusal } from "../streams.ts";

@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, test } from "vitest";
 import { bedrockConverseProtocol } from "../../../src/protocols/providers/bedrock-converse.ts";
-import { cohereSdkProtocol } from "../../../src/protocols/providers/cohere-sdk.ts";
+import { cohereSdkProtocol } from "../../../src/protocols/providers/cohere.ts";
 import { registry } from "../converse.ts";
 
 // The SDKs are no dependencies, as they have dozens of their own. What follows are the parts of their published types

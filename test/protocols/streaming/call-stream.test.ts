@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { CallStream } from "../../../src/protocols/call-stream.ts";
 import { MAX_ARGUMENTS_LENGTH, MAX_CALLS } from "../../../src/protocols/parsing/limits.ts";
 import { openAiChatProtocol } from "../../../src/protocols/providers/openai/chat.ts";
-import type { CallStream } from "../../../src/protocols/streaming/call-stream.ts";
 import { registry } from "../converse.ts";
 import { streamRefusal } from "../streams.ts";
 

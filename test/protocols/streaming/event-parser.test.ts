@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { EventParser } from "../../../src/protocols/event-parser.ts";
 import { MAX_STREAM_BYTES } from "../../../src/protocols/parsing/limits.ts";
-import { EventParser } from "../../../src/protocols/streaming/event-parser.ts";
 
 function parse(...pieces: (Uint8Array | string)[]): readonly string[] {
   const parser = new EventParser();

@@ -4,8 +4,13 @@ import fc from "fast-check";
 import { toStrictJsonSchema } from "openai/lib/transform";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
-import { type StrictSubset, toStrictSchema } from "../../../src/protocols/strict/schema.ts";
-import { ANTHROPIC_STRICT, COMMON_STRICT, OPENAI_STRICT } from "../../../src/protocols/strict/subsets.ts";
+import { toStrictSchema } from "../../../src/protocols/strict/schema.ts";
+import {
+  ANTHROPIC_STRICT,
+  COMMON_STRICT,
+  OPENAI_STRICT,
+  type StrictSubset,
+} from "../../../src/protocols/strict/subsets.ts";
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
   type: "object",

@@ -1,8 +1,14 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import { agreeOnArguments, agrees, contradiction } from "../../parsing/agree.ts";
-import { ProtocolError } from "../../parsing/protocol-error.ts";
-import { expectArray, expectObject, expectString, readContentText, readId } from "../../parsing/shape.ts";
+import {
+  expectArray,
+  expectObject,
+  expectString,
+  ProtocolError,
+  readContentText,
+  readId,
+} from "../../parsing/shape.ts";
 import type { TurnCollector } from "../../parsing/turn-collector.ts";
+import { agreeOnArguments, agrees, contradiction } from "../../parsing/values.ts";
 
 /** Reads a whole assistant message. @throws {ProtocolError} */
 export function readChatMessage(message: JsonObject, pointer: string, turn: TurnCollector): void {
@@ -33,7 +39,7 @@ export function readOpaqueMembers(message: JsonObject, turn: TurnCollector): voi
   for (const name of OPAQUE) turn.opaque.continueMember(name, message[name]);
 }
 
-/** What a server wants back with a call: Gemini's thought signature. */
+/** Returns data that a server wants back with a call: Gemini's thought signature. */
 export function callData({ extra_content: extra }: JsonObject): { readonly providerData?: JsonObject } {
   return isJsonObject(extra) ? { providerData: { extra_content: extra } } : {};
 }
@@ -81,7 +87,7 @@ export function readChatArguments(args: JsonValue | undefined, pointer: string):
   return expectString(args, pointer);
 }
 
-/** Returns what a call of type `custom` has if it is one of the registry's free-form tools. */
+/** Returns name and input of a call of type `custom`; `undefined` if it is not of one of the registry's free-form tools. */
 export function ownCustomCall(
   { type, custom }: JsonObject,
   turn: TurnCollector,
@@ -91,7 +97,7 @@ export function ownCustomCall(
   return turn.isFreeform(name) ? { name, input } : undefined;
 }
 
-/** Notes a call of a tool that is not a function. Returns whether the call is one. Some servers omit the type. */
+/** Adds a call of a tool that is not a function to `other`. Returns whether the call is one. Some servers omit the type. */
 export function readOtherCall(call: JsonObject, turn: TurnCollector): boolean {
   const { type, id } = call;
   if (type === undefined || type === null || type === "" || type === "function") return false;

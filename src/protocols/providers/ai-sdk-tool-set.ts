@@ -1,19 +1,19 @@
-import { SandgateError } from "../../../base/sandgate-error.ts";
-import { plainText } from "../../../base/terminal-text.ts";
-import { charsOf, type ResultBudget, withinBudget } from "../../../engine/bounds/result-budget.ts";
-import type { ToolCall } from "../../../engine/call/call.ts";
-import type { DispatchContext } from "../../../engine/call/context.ts";
-import type { ToolExecution } from "../../../engine/call/execution.ts";
-import { toToolResult, WITHDRAWN_TEXT } from "../../../engine/call/messages.ts";
-import { modelTextOf } from "../../../engine/ending/model-text.ts";
-import { ToolDispatchEngine } from "../../../engine/engine.ts";
-import type { JsonObject, JsonValue } from "../../../json/value.ts";
-import { toWellFormed } from "../../../json/well-formed.ts";
-import { isContentOutput } from "../../../tool/content.ts";
-import { toText } from "../../parsing/text.ts";
-import type { ToolOffer, ToolSetOptions } from "../../protocol.ts";
-import { asRefused, withAliases, withSignal } from "../dispatching.ts";
+import { SandgateError } from "../../base/sandgate-error.ts";
+import { plainText } from "../../base/terminal-text.ts";
+import { charsOf, type ResultBudget, withinBudget } from "../../engine/bounds/result-budget.ts";
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { toToolResult, WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
+import { modelTextOf } from "../../engine/ending/model-text.ts";
+import { ToolDispatchEngine } from "../../engine/engine.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { toWellFormed } from "../../json/well-formed.ts";
+import { isContentOutput } from "../../tool/content.ts";
+import { toText } from "../content.ts";
+import type { ToolOffer, ToolSetOptions } from "../protocol.ts";
 import { type AiSdkOutput, type AiSdkToolDefinition, aiSdkProtocol, toAiSdkOutput } from "./ai-sdk.ts";
+import { asRefused, withAliases, withSignal } from "./dispatching.ts";
 
 /** A tool whose `execute` function dispatches through the engine. */
 export interface AiSdkTool extends AiSdkToolDefinition {
@@ -31,7 +31,7 @@ export interface AiSdkTool extends AiSdkToolDefinition {
 export interface AiSdkToolSet extends ToolOffer<Record<string, AiSdkTool>> {
   /**
    * The SDK's option of that name. It repairs nothing: it dispatches a call that the SDK refuses, which fails, so that
-   * hooks and listeners get to know of it.
+   * hooks and listeners see it.
    */
   readonly repairToolCall: (options: {
     readonly toolCall: { readonly toolCallId: string; readonly toolName: string; readonly input: string };

@@ -1,6 +1,6 @@
-import { formatBytes } from "../../base/units.ts";
-import { MAX_MESSAGE_DEPTH, MAX_STREAM_BYTES } from "../parsing/limits.ts";
-import { ProtocolError } from "../parsing/protocol-error.ts";
+import { formatBytes } from "../base/units.ts";
+import { MAX_MESSAGE_DEPTH, MAX_STREAM_BYTES } from "./parsing/limits.ts";
+import { ProtocolError } from "./parsing/shape.ts";
 
 /**
  * Splits a JSON list into the texts of its items while it arrives: the body of Google's REST API without `alt=sse`. The

@@ -1,5 +1,72 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { toWellFormedJson } from "../json/well-formed.ts";
+import type { ContentBlock, ImageBlock } from "../tool/content.ts";
+import { findExcessiveDepth } from "./parsing/limits.ts";
+
+/** The text of a result without text. */
+const NO_OUTPUT = "(no output)";
+
+/** A block of a result's content that providers accept. The type of an image is that of its bytes. */
+export type ShownBlock =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image"; readonly mimeType: ImageType; readonly data: string };
+
+/**
+ * Returns the blocks that a provider accepts: unsupported images are described, blank texts left out.
+ *
+ * @param withImages Whether it accepts images here. Default: `true`.
+ */
+export function shownContent(content: readonly ContentBlock[], withImages = true): readonly ShownBlock[] {
+  return content.flatMap((block): ShownBlock[] => {
+    if (block.type === "text") return block.text.trim() === "" ? [] : [block];
+    const mimeType = withImages ? imageTypeOf(block.data, MAX_SIDE) : undefined;
+    if (mimeType === undefined) return [{ type: "text", text: describeImage(block) }];
+    return [{ type: "image", mimeType, data: block.data }];
+  });
+}
+
+/** Returns the text of a result for a provider that rejects a blank one. */
+export function toVisibleText(content: readonly ContentBlock[]): string {
+  const text = toText(content);
+  return text.trim() === "" ? NO_OUTPUT : text;
+}
+
+/** Returns a placeholder for an image that a format cannot carry. */
+export function describeImage({ mimeType, data }: ImageBlock): string {
+  return `[image omitted: ${mimeType.slice(0, 64)}, ${data.length} characters of base64]`;
+}
+
+/** Joins the blocks of content into one text, separated by line feeds. */
+export function toText(content: readonly ContentBlock[]): string {
+  return content.map((block) => (block.type === "text" ? block.text : describeImage(block))).join("\n");
+}
+
+/** Returns arguments as JSON text. */
+export function toArgumentsText(args: JsonValue): string {
+  return toWellFormedJson(typeof args === "string" ? args : JSON.stringify(args));
+}
+
+/** Returns the text of a custom tool's call. Anything else, which can come from another format, becomes JSON. */
+export function toInputText(args: JsonValue): string {
+  return typeof args === "string" ? args : JSON.stringify(args);
+}
+
+/** Returns arguments as an object. Anything else, which can come from another format, is wrapped. */
+export function toArgumentsObject(args: JsonValue): JsonObject {
+  if (isJsonObject(args)) return args;
+  if (typeof args === "string" && findExcessiveDepth(args) === undefined) {
+    try {
+      const parsed: unknown = JSON.parse(args);
+      if (isJsonObject(parsed)) return parsed;
+    } catch {
+      // Invalid arguments are sent back, too. Their result reports the error.
+    }
+  }
+  return { arguments: args };
+}
+
 /** The image types that providers accept. With any other type, they reject the conversation. */
-export type ImageType = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+type ImageType = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
@@ -8,12 +75,13 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
  * longest text that it is sent as: `image.source.base64: image exceeds 5 MB maximum: 6275800 bytes > 5242880 bytes` counts
  * characters of base64 (lobehub/lobehub#14711), which is the 3.75 MB of Amazon Bedrock (API reference, "Message").
  */
-export const MAX_SIDE = 8_000;
+const MAX_SIDE = 8_000;
+
 const MAX_BASE64_LENGTH = 5 * 1_024 * 1_024;
 
 /**
- * Returns the type of an image by its bytes, whatever is declared. Returns `undefined` if it is none that providers accept:
- * of another type, without an end, too large, or no image at all.
+ * Returns the type of an image by its bytes, whatever is declared. Returns `undefined` if providers do not accept it:
+ * another type, a truncated file, a too large image, or no image at all.
  *
  * @param maxSide The largest side, in pixels.
  */

@@ -1,27 +1,26 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { equalJson } from "../../json/equal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { toVisibleText } from "../content.ts";
 import { createProtocol } from "../create-protocol.ts";
-import { contradiction } from "../parsing/agree.ts";
-import { ProtocolError } from "../parsing/protocol-error.ts";
 import {
   expectAssistantMessage,
   expectNumber,
   expectObject,
   expectString,
+  ProtocolError,
   readContentText,
   readId,
   readReason,
 } from "../parsing/shape.ts";
-import { toVisibleText } from "../parsing/text.ts";
 import type { TurnCollector } from "../parsing/turn-collector.ts";
-import type { ProviderProtocol } from "../protocol.ts";
-import type { ProviderShape } from "../provider-shape.ts";
+import { contradiction } from "../parsing/values.ts";
+import type { ProviderProtocol, ProviderShape } from "../protocol.ts";
 import { type OpenAiToolCall, type OpenAiToolMessage, writeCall } from "./openai/chat.ts";
 import { readChatCalls } from "./openai/chat-message.ts";
 
 /** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is an option of the request. */
-export interface CohereTool {
+interface CohereTool {
   readonly type: "function";
   readonly function: {
     readonly name: string;
@@ -31,12 +30,29 @@ export interface CohereTool {
 }
 
 /** An assistant's calls, and its plan for them, or its text. */
-export interface CohereAssistantMessage {
+interface CohereAssistantMessage {
   readonly role: "assistant";
   readonly content?: string;
   readonly tool_plan?: string;
   readonly tool_calls?: OpenAiToolCall[];
 }
+
+/** An assistant's calls, and its plan for them, or its text, as Cohere's SDK names them. */
+export interface CohereSdkAssistantMessage {
+  readonly role: "assistant";
+  readonly content?: string;
+  readonly toolPlan?: string;
+  readonly toolCalls?: OpenAiToolCall[];
+}
+
+/** The result of one call, as Cohere's SDK names it. */
+export interface CohereSdkToolMessage {
+  readonly role: "tool";
+  readonly toolCallId: string;
+  readonly content: string;
+}
+
+type CohereSdkMessage = CohereSdkAssistantMessage | CohereSdkToolMessage;
 
 /**
  * Cohere Chat, version 2. Reads an assistant message, the response that contains it, or its events, from the API or from
@@ -48,8 +64,18 @@ export function cohereChatProtocol(
   return createProtocol(COHERE_SHAPE, registry);
 }
 
+/**
+ * Cohere Chat, version 2, for the provider's SDK (the package `cohere-ai`). It writes messages as the SDK takes them, and
+ * reads the same as `cohereChatProtocol`.
+ */
+export function cohereSdkProtocol(
+  registry: ToolRegistry<never>,
+): ProviderProtocol<CohereTool[], CohereSdkMessage> {
+  return createProtocol(COHERE_SDK_SHAPE, registry);
+}
+
 /** The shape of the API. */
-export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> = {
+const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> = {
   format: "cohere",
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({
@@ -71,6 +97,21 @@ export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | 
     results.map(({ callId, content }) => ({
       role: "tool",
       tool_call_id: callId,
+      content: toVisibleText(content),
+    })),
+};
+
+const COHERE_SDK_SHAPE: ProviderShape<CohereTool[], CohereSdkMessage> = {
+  ...COHERE_SHAPE,
+  writeTurn: ({ calls, text }) => [
+    calls.length === 0
+      ? { role: "assistant", content: text }
+      : { role: "assistant", ...(text !== "" && { toolPlan: text }), toolCalls: calls.map(writeCall) },
+  ],
+  writeResults: (results) =>
+    results.map(({ callId, content }) => ({
+      role: "tool",
+      toolCallId: callId,
       content: toVisibleText(content),
     })),
 };

@@ -1,12 +1,11 @@
-import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import type { CallMapper } from "../call-mapper.ts";
-import type { Format } from "../formats.ts";
-import { isEventOf } from "../parsing/detect-format.ts";
-import { parseMessage } from "../parsing/json.ts";
-import { ProtocolError } from "../parsing/protocol-error.ts";
-import { TurnCollector } from "../parsing/turn-collector.ts";
-import type { OtherCall, TurnCall } from "../turn.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { CallMapper } from "./call-mapper.ts";
 import { EventParser } from "./event-parser.ts";
+import { type Format, isEventOf } from "./formats.ts";
+import { ProtocolError } from "./parsing/shape.ts";
+import { TurnCollector } from "./parsing/turn-collector.ts";
+import { parseMessage } from "./parsing/values.ts";
+import type { OtherCall, TurnCall } from "./turn.ts";
 
 /** Reads the events of one format. */
 export interface EventReader {
@@ -46,7 +45,7 @@ export class CallStream {
     return this.#collector.other;
   }
 
-  /** What the provider wants back with the message, as far as it has arrived: see `AssistantTurn`. */
+  /** Data that the provider wants back with the message, as far as it has arrived: see `AssistantTurn`. */
   get providerData(): JsonObject | undefined {
     return this.#collector.providerData;
   }
@@ -93,7 +92,7 @@ export class CallStream {
   end(): readonly TurnCall[] {
     return this.#guard(() => {
       for (const text of this.#parser.end()) this.#readText(text);
-      // Readers ignore unknown events. In a stream of another format, all events are unknown.
+      // Readers ignore unknown events, and in a stream of another format, all events are unknown.
       if (this.#events > 0 && !this.#isKnown) throw new ProtocolError("", "is not a stream of this format");
       this.#collector.end();
     });
