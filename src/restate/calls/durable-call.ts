@@ -37,9 +37,9 @@ export interface CallProcess {
 
 /**
  * Runs a call as an invocation of Restate. Its steps are stored one by one: `decide` (what the policy says, as often as a
- * person is asked, and in the end the record that this attempt runs the call), `effect` (what came of it). A call that
- * another attempt has begun, and whose end is not stored, runs again only if that has no further effect; otherwise it ends as interrupted, with
- * the effect `unknown`.
+ * person is asked, and in the end the record that this attempt runs the call), `effect` (its outcome). A call that another
+ * attempt has begun, and whose end is not stored, runs again only if that has no further effect; otherwise it ends as
+ * interrupted, with the effect `unknown`.
  */
 export async function runDurableCall(
   ctx: Context,

@@ -161,7 +161,10 @@ export class LocalConfirmations implements ConfirmationBroker {
     return entries.length === 0 ? NONE : entries.map(recordOf);
   }
 
-  /** Answers a confirmation. Rejects if a member is unknown, the store fails or the answer's signal is aborted; the confirmation is open then. */
+  /**
+   * Answers a confirmation. Rejects if a member is unknown, the store fails or the answer's signal is aborted; the
+   * confirmation is open then.
+   */
   async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
     // A misspelt scope would be the widest.
     refuseUnknown(given, ANSWER_NAMES, "an answer");
