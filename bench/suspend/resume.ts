@@ -21,8 +21,7 @@ import { openSuspensions, type Suspensions } from "../../src/programs/suspension
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { DATA_END, HEAP_START } from "../../src/sandboxes/quickjs/engine/engine-binary.ts";
 import { BLOCK_BYTES, type SuspendedGuest } from "../../src/sandboxes/quickjs/engine/suspended-guest.ts";
-import { readTemplate } from "../../src/sandboxes/quickjs/suspension/stored-template.ts";
-import { decompressGuest } from "../../src/sandboxes/quickjs/suspension/waiting-guest.ts";
+import { decompressGuest, readTemplate } from "../../src/sandboxes/quickjs/suspension/waiting-guest.ts";
 import type { OpenCase } from "../harness/case.ts";
 
 const SOURCE = `export default async (input, { tools, log }) => {

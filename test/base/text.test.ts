@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { beginning, ending, wellFormed } from "../../src/base/text.ts";
-import { shorten } from "../../src/sandboxes/contract/failure-text.ts";
+import { shorten } from "../../src/sandboxes/contract/failure.ts";
 
 test("A cut never splits a surrogate pair", () => {
   expect([beginning("a\u{1f600}b", 2), ending("a\u{1f600}b", 2)]).toEqual(["a", "b"]);

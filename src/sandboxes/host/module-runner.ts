@@ -4,14 +4,21 @@ import { encodedGuardedFiles } from "../../base/guarded-files.ts";
 import { freezeJson } from "../../json/value.ts";
 import type { HostModule } from "../../tool/implementations/host-implementation.ts";
 import { logsFileAccess } from "../../tool/implementations/implementations.ts";
+import type { ThrownFailure } from "../contract/failure.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput, outcomeOf } from "../contract/output.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
-import type { ThrownFailure } from "../contract/thrown-failure.ts";
 import { AbandonedThreads } from "../threads/abandoned-threads.ts";
-import { callerOf, type ForeignPool, type PoolOutcome, type TaskPool } from "../threads/pool-task.ts";
-import { notEnded, notRun, timesOf } from "../threads/task-outcome.ts";
+import {
+  callerOf,
+  type ForeignPool,
+  notEnded,
+  notRun,
+  type PoolOutcome,
+  type TaskPool,
+  timesOf,
+} from "../threads/pool-task.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 

@@ -10,8 +10,8 @@ import type {
 } from "../../tool/implementations/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
+import { readThrown, type ThrownFailure } from "../contract/failure.ts";
 import { encodeOutput } from "../contract/output.ts";
-import { readThrown, type ThrownFailure } from "../contract/thrown-failure.ts";
 import type { ReportingThread } from "../threads/thread-message.ts";
 import type { HostFiles } from "./files/host-files.ts";
 

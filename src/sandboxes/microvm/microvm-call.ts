@@ -3,7 +3,7 @@ import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
-import { shorten } from "../contract/failure-text.ts";
+import { shorten } from "../contract/failure.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput, outcomeOf, outputProblem } from "../contract/output.ts";

@@ -3,7 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { Server, type Socket } from "node:net";
 import type { Traffic } from "../../egress/egress-error.ts";
 import { ForwardProxy, type ProxyOptions } from "../../egress/proxy/forward-proxy.ts";
-import { shorten } from "../contract/failure-text.ts";
+import { shorten } from "../contract/failure.ts";
 import type { Program } from "./program.ts";
 import { OWN_LOOPBACK } from "./reserved.ts";
 

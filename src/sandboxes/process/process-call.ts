@@ -6,11 +6,10 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { type CallNetwork, withNetwork } from "./call-network.ts";
 import type { Cgroup } from "./cgroups.ts";
-import { EarlyEnd, earlyEndText, endedEarly } from "./early-end.ts";
 import { type GrantedFiles, type Launched, type Launcher, STARTED } from "./launcher.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { EarlyEndTimes, Program } from "./program.ts";
-import { ProgramEnd } from "./program-end.ts";
+import { EarlyEnd, earlyEndText, endedEarly, ProgramEnd } from "./program-end.ts";
 import {
   lostProgram,
   moveProtectedAside,

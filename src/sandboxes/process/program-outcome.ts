@@ -8,13 +8,12 @@ import { ToolFailure } from "../../tool/tool-failure.ts";
 import { DirectorySnapshot, type SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
 import { DirectoryGrantError } from "../../workspace/root.ts";
+import { readThrown } from "../contract/failure.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { type CheckedOutput, outcomeOf } from "../contract/output.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
-import { readThrown } from "../contract/thrown-failure.ts";
 import type { CallNetwork } from "./call-network.ts";
 import type { Cgroup } from "./cgroups.ts";
-import { type EarlyEndCause, endedEarly } from "./early-end.ts";
 import {
   type GrantedFiles,
   type Launched,
@@ -24,6 +23,7 @@ import {
   STARTED,
 } from "./launcher.ts";
 import type { Program } from "./program.ts";
+import { type EarlyEndCause, endedEarly } from "./program-end.ts";
 import type { ProgramOutput } from "./program-output.ts";
 
 /** Finds out what a program changes in the places that it can write to. */

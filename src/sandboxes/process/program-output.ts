@@ -5,7 +5,7 @@ import type {
   ProcessImplementation,
   ProgramCompletion,
 } from "../../tool/implementations/process-implementation.ts";
-import { shorten } from "../contract/failure-text.ts";
+import { shorten } from "../contract/failure.ts";
 import type { MemoryLease } from "../contract/guest-memory.ts";
 import type { ResourceUse } from "../contract/outcome.ts";
 import { type CheckedOutput, checkOutput, checkReturned, outputProblem } from "../contract/output.ts";

@@ -2,8 +2,7 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput, outcomeOf } from "../contract/output.ts";
 import { suspensionProblem } from "../contract/suspension.ts";
-import type { PoolOutcome } from "../threads/pool-task.ts";
-import { notEnded, notRun } from "../threads/task-outcome.ts";
+import { notEnded, notRun, type PoolOutcome } from "../threads/pool-task.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 const ENGINE_BROKE = "Tool crashed the JavaScript engine";

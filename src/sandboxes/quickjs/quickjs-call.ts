@@ -1,13 +1,13 @@
 import { performance } from "node:perf_hooks";
 import { encodedGuardedFiles } from "../../base/guarded-files.ts";
 import { awaitTurn } from "../../base/turns.ts";
-import { boundFailure } from "../contract/failure-text.ts";
+import { boundFailure } from "../contract/failure.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
 import { ownerOf, type SandboxTask } from "../contract/task.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
 import { type Artifact, callerOf, type PoolOutcome, type PoolTaskOptions } from "../threads/pool-task.ts";
-import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
+import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-message.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import { releaseGuest, type SuspendedGuest } from "./engine/suspended-guest.ts";
 import { notResumed, notStarted, readQuickJsOutcome } from "./outcome.ts";
@@ -18,8 +18,7 @@ import { type Positions, translateFrames } from "./source-maps.ts";
 import { readCallState, type SuspendedCallState, writeCallState } from "./suspension/call-state.ts";
 import { engineBuild } from "./suspension/engine-build.ts";
 import { GuestWaits, type WaitRefusal } from "./suspension/guest-waits.ts";
-import { templateBytes } from "./suspension/stored-template.ts";
-import type { SuspendedParts } from "./suspension/waiting-guest.ts";
+import { type SuspendedParts, templateBytes } from "./suspension/waiting-guest.ts";
 import type { FoundTemplate } from "./template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import {

@@ -25,7 +25,7 @@ import {
   unenforceableLimit,
 } from "./quickjs-limits.ts";
 import { engineBuild, otherBuildText } from "./suspension/engine-build.ts";
-import { readTemplate } from "./suspension/stored-template.ts";
+import { readTemplate } from "./suspension/waiting-guest.ts";
 import {
   type FoundTemplate,
   isKindFor,

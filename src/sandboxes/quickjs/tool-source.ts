@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { formatBytes } from "../../base/units.ts";
 import type { QuickJsImplementation } from "../../tool/implementations/quickjs-implementation.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
-import type { GuestProgram } from "./guest-program.ts";
 import { mapFileBeside } from "./source-maps.ts";
+import type { GuestProgram } from "./thread/guest-program.ts";
 
 /** How many files a tool may have, and the maximum size of each and of all of them: a bundle is a single file. */
 const MAX_FILES = 64;

@@ -1,8 +1,13 @@
 import { MessageChannel, type ResourceLimits as ThreadLimits, Worker } from "node:worker_threads";
 import { entryFile } from "../../base/entry-file.ts";
 import { LruMap } from "../../base/lru-map.ts";
-import type { AssignedThread, PoolOutcome, PoolTask } from "./pool-task.ts";
-import { crashedOutcome, endedOutcome } from "./task-outcome.ts";
+import {
+  type AssignedThread,
+  crashedOutcome,
+  endedOutcome,
+  type PoolOutcome,
+  type PoolTask,
+} from "./pool-task.ts";
 import type { FromThread, GivenTask, ThreadData, ThreadMessage } from "./thread-message.ts";
 import { type PortOwner, ThreadPort } from "./thread-port.ts";
 import { SLOTS, ThreadTable } from "./thread-table.ts";

@@ -1,4 +1,4 @@
-import type { ModuleCaps } from "./core-module/memory-budget.ts";
+import type { ModuleCaps } from "./core-module/core-limits.ts";
 import type { ImportedFunction, LinkPlan } from "./linking/link-plan.ts";
 import type { FunctionType } from "./linking/value-type.ts";
 

@@ -2,8 +2,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput, outcomeOf } from "../contract/output.ts";
 import type { ServiceUse } from "../guest-services/call-services.ts";
-import type { PoolOutcome } from "../threads/pool-task.ts";
-import { notEnded, notRun, timesOf } from "../threads/task-outcome.ts";
+import { notEnded, notRun, type PoolOutcome, timesOf } from "../threads/pool-task.ts";
 import type { WasmAnswer } from "./thread/thread-task.ts";
 
 /**

@@ -8,8 +8,12 @@ import type { StoredProgram } from "../../../src/programs/stores/suspension-stor
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
 import type { SuspendedTask } from "../../../src/sandboxes/contract/suspension.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { readTemplate, templateBytes } from "../../../src/sandboxes/quickjs/suspension/stored-template.ts";
-import { compressGuest, decompressGuest } from "../../../src/sandboxes/quickjs/suspension/waiting-guest.ts";
+import {
+  compressGuest,
+  decompressGuest,
+  readTemplate,
+  templateBytes,
+} from "../../../src/sandboxes/quickjs/suspension/waiting-guest.ts";
 import { numbers } from "./kill/plan.ts";
 import { KEY, program, programPolicy } from "./setting.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readQuickJsOutcome as readQuickJs } from "../../../src/sandboxes/quickjs/outcome.ts";
-import { PoolTask } from "../../../src/sandboxes/threads/pool-task.ts";
-import { endedOutcome } from "../../../src/sandboxes/threads/task-outcome.ts";
+import { endedOutcome, PoolTask } from "../../../src/sandboxes/threads/pool-task.ts";
 import { readWasmOutcome as readWasm } from "../../../src/sandboxes/wasm/outcome.ts";
 
 const READERS = {

@@ -3,10 +3,10 @@ import type { ProcessImplementation } from "../../../tool/implementations/proces
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
-import { EarlyEnd, earlyEndText, endedEarly } from "../early-end.ts";
 import type { GrantedFiles, Launcher } from "../launcher.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
 import type { EarlyEndTimes, Program } from "../program.ts";
+import { EarlyEnd, earlyEndText, endedEarly } from "../program-end.ts";
 import { lostProgram, moveProtectedAside, outcomeOfProgram, type StopCause } from "../program-outcome.ts";
 import { ProgramOutput } from "../program-output.ts";
 import type { PersistentShell } from "./persistent-shell.ts";

@@ -1,7 +1,7 @@
 import type { Identifier, Node, Program } from "acorn";
 import { analyze, type Reference, type Scope } from "eslint-scope";
 import { loadAcorn, type SyntaxNode, walk } from "../parse-program.ts";
-import { importedName, importProblem } from "../thread/module-names.ts";
+import { importedName, importProblem } from "../thread/guest-program.ts";
 import type { Finding } from "./finding.ts";
 
 /** What to use instead of a member that Node.js has and the engine lacks, by the global that has it. */

@@ -10,7 +10,7 @@ import {
   RELEASE_SYNC,
 } from "quickjs-emscripten";
 import { DRIVER_NAME, DRIVER_SOURCE } from "../driver/driver.ts";
-import { groupSource } from "../driver/group-source.ts";
+import { groupSource } from "../driver/globals.ts";
 import { CappedMemory, DriverCalls, type GuestHost, NO_HOST } from "./driver-calls.ts";
 import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
 import {

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 import type { CallEffect } from "../../contract/outcome.ts";
 import { SuspensionError } from "../../contract/suspension.ts";
 import type { EarlierUse } from "../../guest-services/tool-service.ts";
-import type { LogBudget } from "../../threads/thread-log.ts";
+import type { LogBudget } from "../../threads/thread-message.ts";
 import type { FileUse } from "../thread/external-access.ts";
 import type { GuestRequest } from "../thread/thread-task.ts";
 

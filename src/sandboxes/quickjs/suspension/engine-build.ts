@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { DRIVER_SOURCE } from "../driver/driver.ts";
-import { allGroupSources } from "../driver/group-source.ts";
+import { allGroupSources } from "../driver/globals.ts";
 import {
   DATA_END,
   ENGINE_SHA256,

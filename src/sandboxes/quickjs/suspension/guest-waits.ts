@@ -2,8 +2,7 @@ import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { FailedOutcome, SandboxOutcome } from "../../contract/outcome.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { SuspendedGuest } from "../engine/suspended-guest.ts";
-import type { TemplateBytes } from "./stored-template.ts";
-import { bytesOf, type SuspendedParts, WaitingGuest } from "./waiting-guest.ts";
+import { bytesOf, type SuspendedParts, type TemplateBytes, WaitingGuest } from "./waiting-guest.ts";
 
 /** The most waits of a call for its timers alone: each suspends the guest and resumes it. */
 const MAX_TIMER_WAITS = 1_000;

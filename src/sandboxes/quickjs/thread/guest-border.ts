@@ -4,14 +4,18 @@ import { WorkspaceError } from "../../../workspace/error.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
 import type { ServiceError } from "../../guest-services/service-request.ts";
-import type { ThreadLog } from "../../threads/thread-log.ts";
+import type { ThreadLog } from "../../threads/thread-message.ts";
 import type { GuestHost } from "../engine/driver-calls.ts";
-import type { GuestProgram } from "../guest-program.ts";
 import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
-import { isWithinBounds, MAX_PIECE_LENGTH, type MessageKind, parseMessage } from "./guest-message.ts";
-import { ModuleNames } from "./module-names.ts";
-import { RequestValidator } from "./request-validator.ts";
+import {
+  isWithinBounds,
+  MAX_PIECE_LENGTH,
+  type MessageKind,
+  parseMessage,
+  RequestValidator,
+} from "./guest-message.ts";
+import { type GuestProgram, ModuleNames } from "./guest-program.ts";
 import type { MissingModule, QuickJsTask, WireReply } from "./thread-task.ts";
 import { answerWebApi, type WebScope } from "./web-services.ts";
 

@@ -1,9 +1,8 @@
 import { decode } from "@jridgewell/sourcemap-codec";
-import { boundFailure } from "../../contract/failure-text.ts";
+import { boundFailure } from "../../contract/failure.ts";
 import { outputProblem } from "../../contract/output.ts";
 import { webApisIn } from "../driver/globals.ts";
 import type { EngineInstance } from "../engine/engine-instance.ts";
-import type { GuestProgram } from "../guest-program.ts";
 import {
   type ModulePositions,
   type Positions,
@@ -12,6 +11,7 @@ import {
   translateFrames,
 } from "../source-maps.ts";
 import type { GuestBorder } from "./guest-border.ts";
+import type { GuestProgram } from "./guest-program.ts";
 import {
   guestLines,
   type QuickJsArtifact,

@@ -2,12 +2,12 @@ import type { TypedCode } from "../../../tool/implementations/quickjs-implementa
 import { type ToolFailureCode, toolFailureCode } from "../../../tool/tool-failure.ts";
 import type { ServiceError, ServiceRequest } from "../../guest-services/service-request.ts";
 import type { PoolOutcome } from "../../threads/pool-task.ts";
-import type { LogBudget } from "../../threads/thread-log.ts";
+import type { LogBudget } from "../../threads/thread-message.ts";
 import { DRIVER_NAME } from "../driver/driver.ts";
 import type { Snapshot, SuspendedGuest } from "../engine/suspended-guest.ts";
-import type { GuestProgram } from "../guest-program.ts";
 import type { Positions } from "../source-maps.ts";
 import type { ExternalAccess, FileUse } from "./external-access.ts";
+import type { GuestProgram } from "./guest-program.ts";
 
 /**
  * A step as it is sent to a thread. It is an array, because cloning the keys of an object would take longer than

@@ -1,4 +1,4 @@
-import type { GuestProgram } from "../guest-program.ts";
+import type { GuestProgram } from "./guest-program.ts";
 
 /** A module whose types cannot be removed. The message starts with the module's name and the position. */
 export class TypeStrippingError extends Error {

@@ -1,6 +1,5 @@
-import { boundFailure } from "../../contract/failure-text.ts";
-import { ThreadLog } from "../../threads/thread-log.ts";
-import type { TaskThread } from "../../threads/thread-message.ts";
+import { boundFailure } from "../../contract/failure.ts";
+import { type TaskThread, ThreadLog } from "../../threads/thread-message.ts";
 import { MIN_MEMORY_BYTES } from "../engine/engine-binary.ts";
 import { EngineInstance, loadEngineLibrary } from "../engine/engine-instance.ts";
 import { buffersOf, releaseGuest, type Snapshot, sizeOf } from "../engine/suspended-guest.ts";

@@ -3,7 +3,7 @@ import { readShaped } from "../../../remote-protocol/bodies.ts";
 import { type StreamEvent, StreamReader } from "../../../remote-protocol/event-stream.ts";
 import type { LogLevel } from "../../../tool/log-level.ts";
 import type { TaskObserver } from "../../contract/task.ts";
-import { DEFAULT_LOG_BUDGET } from "../../threads/thread-log.ts";
+import { DEFAULT_LOG_BUDGET } from "../../threads/thread-message.ts";
 
 /** How much a stream may contain before its last event. */
 export interface StreamBudget {

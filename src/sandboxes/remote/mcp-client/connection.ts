@@ -7,9 +7,8 @@ import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
 import type { ServerAsks } from "./questions/asked-requests.ts";
 import { Rate, Restarts } from "./rate.ts";
 import { loadSdk, type Sdk } from "./sdk.ts";
-import { keepSubscribed } from "./subscription.ts";
 import { AuthorizationError, UnsentError, unsentErrorIn } from "./unsent.ts";
-import { LIST_KINDS, type ListKind, type McpServerInfo, Wire } from "./wire.ts";
+import { keepSubscribed, LIST_KINDS, type ListKind, type McpServerInfo, Wire } from "./wire.ts";
 import { WireFilter } from "./wire-filter.ts";
 
 /** Milliseconds until a server that wants a login is tried again: someone may have logged in meanwhile. */

@@ -6,7 +6,7 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../..
 import type { ContentBlock } from "../../../tool/content.ts";
 import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { isMcpImplementation } from "../../../tool/implementations/remote-implementation.ts";
-import { shorten } from "../../contract/failure-text.ts";
+import { shorten } from "../../contract/failure.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { Sandbox } from "../../contract/sandbox.ts";
 import type { SandboxTask, TaskObserver } from "../../contract/task.ts";

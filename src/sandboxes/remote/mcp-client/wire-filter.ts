@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { readPartialList, UNUSABLE } from "./lists.ts";
 import type { Notify } from "./notice.ts";
-import { readPartialList, UNUSABLE } from "./partial-list.ts";
 import { type OpenCall, OpenCalls } from "./questions/open-calls.ts";
 import { Rate } from "./rate.ts";
 import { checkMessage, isUnusable, type MessageId, readMessage, type WireMessage } from "./wire-message.ts";

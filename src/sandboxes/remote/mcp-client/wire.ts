@@ -1,14 +1,19 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, McpSubscription, Transport } from "@modelcontextprotocol/client";
 import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
 import { answerRequests, type ServerAsks } from "./questions/asked-requests.ts";
 import type { McpCallLink, OpenCall } from "./questions/open-calls.ts";
-import { inRounds } from "./questions/rounds.ts";
-import { withPages } from "./questions/url-elicitation.ts";
+import { inRounds, withPages } from "./questions/rounds.ts";
 import type { Sdk } from "./sdk.ts";
 import { LaterRequestError } from "./unsent.ts";
 import { WHOLE, type WireFilter } from "./wire-filter.ts";
+
+const FIRST_PAUSE_MS = 500;
+
+/** The longest pause. A subscription that lasts longer has the next one opened after the first pause again. */
+const LONGEST_PAUSE_MS = 60_000;
 
 /** Milliseconds for the answer to `server/discover` over stdio. Silence means that the server speaks 2025-11-25. */
 const PROBE_MS = 3_000;
@@ -269,4 +274,28 @@ function withoutResultType(result: JsonObject): JsonObject {
   if (result["resultType"] === undefined) return result;
   const { resultType: _, ...others } = result;
   return Object.freeze(others);
+}
+
+/**
+ * Keeps a subscription to changes of lists open for as long as the wire is. One that the server closes, or that breaks, is
+ * opened again after a pause that doubles.
+ *
+ * @param onReopened Called after each pause: changes may have been missed.
+ * @throws if the server refuses the first one.
+ */
+export async function keepSubscribed(wire: Wire, signal: AbortSignal, onReopened: () => void): Promise<void> {
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let subscription = await wire.listen(); ; ) {
+    const openedAt = performance.now();
+    const end = await subscription?.closed;
+    if (end === undefined || end === "local") return;
+    if (performance.now() - openedAt > LONGEST_PAUSE_MS) pauseMs = FIRST_PAUSE_MS;
+    do {
+      await sleep(pauseMs, undefined, { signal, ref: false });
+      if (wire.isClosed) return;
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+      subscription = await wire.listen().catch(() => undefined);
+    } while (subscription === undefined);
+    onReopened();
+  }
 }

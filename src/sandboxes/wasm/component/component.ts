@@ -1,16 +1,16 @@
 import { LruMap } from "../../../base/lru-map.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { CompiledCore, JcoProgram, WasmArtifact } from "../artifact.ts";
-import { limitCoreModule } from "../core-module/core-limits.ts";
-import { readCoreModule } from "../core-module/core-module.ts";
-import { checkCoreName } from "../core-module/core-name.ts";
 import {
   divideMemory,
   type InstantiatedModule,
   initialMemoryBytes,
+  limitCoreModule,
   objectBytes,
   PAGE_BYTES,
-} from "../core-module/memory-budget.ts";
+} from "../core-module/core-limits.ts";
+import { readCoreModule } from "../core-module/core-module.ts";
+import { checkCoreName } from "../core-module/core-name.ts";
 import type { InterruptibleModule } from "../interruptible/interruptible.ts";
 import type { LinkedModules } from "../linking/component-reader.ts";
 import type { ComponentFunction, LinkPlan } from "../linking/link-plan.ts";

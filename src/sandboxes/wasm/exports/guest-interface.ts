@@ -1,4 +1,4 @@
-import { shorten } from "../../contract/failure-text.ts";
+import { shorten } from "../../contract/failure.ts";
 import type { ComponentValue, TaggedValue } from "../abi/value.ts";
 import type { FunctionType } from "../linking/value-type.ts";
 import { functionText } from "../linking/value-type.ts";

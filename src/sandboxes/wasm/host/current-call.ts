@@ -1,6 +1,5 @@
 import type { ServiceReply, ServiceRequest, TimedRequest } from "../../guest-services/service-request.ts";
-import { DEFAULT_LOG_BUDGET, ThreadLog } from "../../threads/thread-log.ts";
-import type { TaskThread } from "../../threads/thread-message.ts";
+import { DEFAULT_LOG_BUDGET, type TaskThread, ThreadLog } from "../../threads/thread-message.ts";
 
 /** The limits of a call that its thread enforces. */
 export interface CallLimits {

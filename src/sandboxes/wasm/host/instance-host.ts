@@ -1,17 +1,14 @@
 import type { JsonValue } from "../../../json/value.ts";
 import type { LogLevel } from "../../../tool/log-level.ts";
-import { nestedCallProblem } from "../../guest-services/nested-call-bounds.ts";
-import type { ServiceError } from "../../guest-services/service-request.ts";
+import { nestedCallProblem, type ServiceError } from "../../guest-services/service-request.ts";
 import type { LiftBudget } from "../abi/lift-budget.ts";
 import type { CurrentCall } from "./current-call.ts";
-import { deniedInterface } from "./denied.ts";
-import { type InterfaceMembers, okOrThrow, requireBytes } from "./interface-members.ts";
+import { deniedInterface, type InterfaceMembers, okOrThrow, requireBytes } from "./interface-members.ts";
 import type { WasiGrant } from "./wasi/grant.ts";
 import { type FileChanges, WasiHost } from "./wasi/host.ts";
 import { BodyBudget } from "./wasi-http/body-budget.ts";
 import { Fields } from "./wasi-http/fields.ts";
-import { httpHandler, RequestOptions } from "./wasi-http/handler.ts";
-import { IncomingBody } from "./wasi-http/incoming-response.ts";
+import { httpHandler, IncomingBody, RequestOptions } from "./wasi-http/handler.ts";
 import { OutgoingBody, OutgoingRequest } from "./wasi-http/outgoing-request.ts";
 
 /** The engine's error codes that are cases of `call-error-code`. */

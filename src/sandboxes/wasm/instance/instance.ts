@@ -12,8 +12,7 @@ import type {
   CoreNamespace,
 } from "../linking/link-plan.ts";
 import type { ResourceType } from "../linking/value-type.ts";
-import type { ComponentCalls } from "./component-calls.ts";
-import { callHost, type HostInterfaces } from "./host-call.ts";
+import { type ComponentCalls, callHost, type HostInterfaces } from "./calls.ts";
 import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge, ThrownMemory } from "./memory-gauge.ts";
 

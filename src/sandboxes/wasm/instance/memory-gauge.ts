@@ -1,10 +1,15 @@
 import { getHeapStatistics } from "node:v8";
 import { collectGarbage } from "../../threads/discarded-memory.ts";
 import type { CompiledCore } from "../artifact.ts";
-import { memoryExportName, tableExportName } from "../core-module/core-limits.ts";
+import {
+  canGrow,
+  memoryExportName,
+  PAGE_BYTES,
+  TABLE_ELEMENT_BYTES,
+  tableExportName,
+} from "../core-module/core-limits.ts";
 import { OWN_NAMES } from "../core-module/core-name.ts";
-import { canGrow, PAGE_BYTES, TABLE_ELEMENT_BYTES } from "../core-module/memory-budget.ts";
-import { SLICE_BYTES } from "../interruptible/exceptions.ts";
+import { SLICE_BYTES } from "../interruptible/helpers.ts";
 
 /** After exceptions of a part of the limit, it is measured how many of them are still in use. */
 const MEASURED_SHARE = 1 / 8;

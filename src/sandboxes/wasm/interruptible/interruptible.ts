@@ -1,16 +1,16 @@
 import { setImmediate } from "node:timers/promises";
 import {
+  type AppendedItems,
   BinaryReader,
   CORE_SECTION,
+  changeSections,
   nameBytes,
   type Section,
   sectionBytes,
   u32Bytes,
 } from "../core-module/binary.ts";
 import { type CoreModule, FUNCTION_NAMES, MODULE_NAME, NAME_SECTION } from "../core-module/core-module.ts";
-import { type AppendedItems, changeSections } from "../core-module/section-changes.ts";
-import type { Code } from "./assembly.ts";
-import { EditedBytes, growthBy } from "./edited-bytes.ts";
+import { type Code, EditedBytes, growthBy } from "./assembly.ts";
 import { FunctionScanner } from "./function-scanner.ts";
 import { Helpers } from "./helpers.ts";
 

@@ -1,8 +1,7 @@
 import { LiftBudgetError } from "../abi/lift-budget.ts";
 import { AbiError } from "../abi/value.ts";
 import { ArgumentError } from "../exports/json.ts";
-import { CapabilityDeniedError } from "../host/denied.ts";
-import { MisuseError } from "../host/interface-members.ts";
+import { CapabilityDeniedError, MisuseError } from "../host/interface-members.ts";
 import { ExitError } from "../host/wasi/host.ts";
 import { JcoError } from "../instance/jco/jco-value.ts";
 

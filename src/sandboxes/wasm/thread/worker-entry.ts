@@ -1,5 +1,5 @@
 import { takeGuardedFiles } from "../../../base/guarded-files.ts";
-import { boundFailure } from "../../contract/failure-text.ts";
+import { boundFailure } from "../../contract/failure.ts";
 import { outputProblem } from "../../contract/output.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 import { LiftBudget, type LiftLimits } from "../abi/lift-budget.ts";
@@ -10,7 +10,7 @@ import { CurrentCall } from "../host/current-call.ts";
 import { InstanceHost } from "../host/instance-host.ts";
 import type { WasiGrant } from "../host/wasi/grant.ts";
 import type { FileChanges } from "../host/wasi/host.ts";
-import type { ComponentCalls } from "../instance/component-calls.ts";
+import type { ComponentCalls } from "../instance/calls.ts";
 import { ComponentInstance } from "../instance/instance.ts";
 import { JcoInstance } from "../instance/jco/jco-instance.ts";
 import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";

@@ -6,8 +6,7 @@ import {
 } from "../../../../src/sandboxes/quickjs/thread/external-access.ts";
 import { GuestBorder } from "../../../../src/sandboxes/quickjs/thread/guest-border.ts";
 import type { QuickJsTask } from "../../../../src/sandboxes/quickjs/thread/thread-task.ts";
-import { ThreadLog } from "../../../../src/sandboxes/threads/thread-log.ts";
-import type { TaskThread } from "../../../../src/sandboxes/threads/thread-message.ts";
+import { type TaskThread, ThreadLog } from "../../../../src/sandboxes/threads/thread-message.ts";
 import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts";
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import type { GuestProgram } from "../../../../src/sandboxes/quickjs/guest-program.ts";
+import type { GuestProgram } from "../../../../src/sandboxes/quickjs/thread/guest-program.ts";
 import { stripProgramTypes } from "../../../../src/sandboxes/quickjs/thread/type-stripper.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

@@ -4,13 +4,13 @@ import { describe, expect, test } from "vitest";
 import {
   BinaryReader,
   CORE_SECTION,
+  changeSections,
   sectionBytes,
   u32Bytes,
 } from "../../../../src/sandboxes/wasm/core-module/binary.ts";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import { InstructionReader } from "../../../../src/sandboxes/wasm/core-module/instruction-reader.ts";
 import { INSTRUCTION } from "../../../../src/sandboxes/wasm/core-module/instructions.ts";
-import { changeSections } from "../../../../src/sandboxes/wasm/core-module/section-changes.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
 import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
 import { outsideComponent } from "../../../fixtures/wasm/outside-component.ts";

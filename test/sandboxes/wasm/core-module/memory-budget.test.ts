@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Limits } from "../../../../src/sandboxes/wasm/core-module/definitions.ts";
 import {
   divideMemory,
   type InstantiatedModule,
   initialMemoryBytes,
   PAGE_BYTES,
   TABLE_ELEMENT_BYTES,
-} from "../../../../src/sandboxes/wasm/core-module/memory-budget.ts";
+} from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
+import type { Limits } from "../../../../src/sandboxes/wasm/core-module/definitions.ts";
 
 const FUNCREF = [0x70];
 

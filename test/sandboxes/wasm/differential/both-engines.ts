@@ -6,7 +6,7 @@ import { Component } from "../../../../src/sandboxes/wasm/component/component.ts
 import { GENERATE_OPTIONS } from "../../../../src/sandboxes/wasm/component/jco/generated-files.ts";
 import { readJcoComponent } from "../../../../src/sandboxes/wasm/component/loader.ts";
 import { toJson } from "../../../../src/sandboxes/wasm/exports/json.ts";
-import type { ComponentCalls } from "../../../../src/sandboxes/wasm/instance/component-calls.ts";
+import type { ComponentCalls } from "../../../../src/sandboxes/wasm/instance/calls.ts";
 import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance/instance.ts";
 import { JcoInstance } from "../../../../src/sandboxes/wasm/instance/jco/jco-instance.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";

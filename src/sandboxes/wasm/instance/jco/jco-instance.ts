@@ -5,8 +5,13 @@ import type { JcoProgram, WasmArtifact } from "../../artifact.ts";
 import { ArgumentError, toJson } from "../../exports/json.ts";
 import type { ComponentFunction, ImportedFunction } from "../../linking/link-plan.ts";
 import type { FunctionType, ValueType } from "../../linking/value-type.ts";
-import type { ComponentCalls } from "../component-calls.ts";
-import { callHost, type HostInterfaces, javaScriptName, withoutVersion } from "../host-call.ts";
+import {
+  type ComponentCalls,
+  callHost,
+  type HostInterfaces,
+  javaScriptName,
+  withoutVersion,
+} from "../calls.ts";
 import { MemoryGauge } from "../memory-gauge.ts";
 import { loadGenerated } from "./generated-module.ts";
 import { asJcoError, fromJco, type JcoValue, toJco } from "./jco-value.ts";

@@ -2,7 +2,7 @@ import { checkItems } from "../../abi/lift-budget.ts";
 import { isNestedOption } from "../../abi/shapes.ts";
 import type { ComponentRecord, ComponentValue, TaggedValue } from "../../abi/value.ts";
 import type { ValueType } from "../../linking/value-type.ts";
-import { camelCase } from "../host-call.ts";
+import { camelCase } from "../calls.ts";
 
 /** An error that jco's generated code threw: a trap, or a value that is not of its type. */
 export class JcoError extends Error {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../../src/json/value.ts";
-import { withPages } from "../../../../../src/sandboxes/remote/mcp-client/questions/url-elicitation.ts";
+import { withPages } from "../../../../../src/sandboxes/remote/mcp-client/questions/rounds.ts";
 
 const PAGE = { mode: "url", url: "https://example.com/in", message: "Sign in", elicitationId: "1" };
 

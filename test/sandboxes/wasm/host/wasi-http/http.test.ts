@@ -11,7 +11,7 @@ import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outco
 import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-members.ts";
 import { BodyBudget } from "../../../../../src/sandboxes/wasm/host/wasi-http/body-budget.ts";
 import { Fields } from "../../../../../src/sandboxes/wasm/host/wasi-http/fields.ts";
-import { IncomingResponse } from "../../../../../src/sandboxes/wasm/host/wasi-http/incoming-response.ts";
+import { IncomingResponse } from "../../../../../src/sandboxes/wasm/host/wasi-http/handler.ts";
 import { OutgoingBody, takeBody } from "../../../../../src/sandboxes/wasm/host/wasi-http/outgoing-request.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { echo, serve } from "../../../../egress/servers.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { boundFailure, shorten } from "../../../src/sandboxes/contract/failure-text.ts";
+import { boundFailure, shorten } from "../../../src/sandboxes/contract/failure.ts";
 
 test("a failure that fits the output limit is kept as it is", () => {
   const failure = { message: "no", detail: "Error: no\n    at tool.js:1:1" };
