@@ -6,23 +6,6 @@ import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { ToolFailure, type ToolFailureCode, toolFailureCode } from "../../tool/tool-failure.ts";
 import type { CallEffect } from "./outcome.ts";
 
-/** What a host tool threw: a failure that it meant, or anything else. Can be sent between threads. */
-export type ThrownFailure = ThrownText &
-  (
-    | {
-        readonly unhandled: true;
-        /** The operating system's code, such as `ENOENT`, if the error or one of its causes has one. */
-        readonly systemCode?: string;
-      }
-    | {
-        readonly unhandled?: never;
-        readonly code: ToolFailureCode;
-        readonly userVisible: boolean;
-        readonly effect: CallEffect;
-        readonly metadata?: JsonObject;
-      }
-  );
-
 /** The most bytes that the texts of a guest's failure can have, whatever its output limit is. */
 const MAX_BYTES = 64 * 1_024;
 
@@ -30,6 +13,7 @@ const MAX_BYTES = 64 * 1_024;
 const MIN_BYTES = 1_024;
 
 const ELLIPSIS = "…";
+
 const encoder = new TextEncoder();
 
 /** The texts of a failure, which a guest controls. */
@@ -62,6 +46,23 @@ export function shorten(text: string, maxBytes: number): string {
 }
 
 const ELLIPSIS_BYTES = Buffer.byteLength(ELLIPSIS);
+
+/** What a host tool threw: a failure that it meant, or anything else. Can be sent between threads. */
+export type ThrownFailure = ThrownText &
+  (
+    | {
+        readonly unhandled: true;
+        /** The operating system's code, such as `ENOENT`, if the error or one of its causes has one. */
+        readonly systemCode?: string;
+      }
+    | {
+        readonly unhandled?: never;
+        readonly code: ToolFailureCode;
+        readonly userVisible: boolean;
+        readonly effect: CallEffect;
+        readonly metadata?: JsonObject;
+      }
+  );
 
 /** Reads any value that a host tool threw. Never throws. */
 export function readThrown(thrown: unknown): ThrownFailure {

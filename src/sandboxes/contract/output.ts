@@ -7,20 +7,6 @@ import { locateRefusal } from "../../json/refusal.ts";
 import { type JsonValue, JsonValueError } from "../../json/value.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "./outcome.ts";
 
-/**
- * Bounds of a guest's output, besides its bytes. Reading a value takes the process time: 1 MiB can contain 350,000
- * empty arrays, or 60,000 objects with different names, which take 60 ms.
- */
-const OUTPUT_BOUNDS: JsonBounds = Object.freeze({
-  length: Number.POSITIVE_INFINITY,
-  values: 100_000,
-  members: 100_000,
-  names: 5_000,
-});
-
-/** Outputs up to this length are too small to take long. */
-const MAX_UNSCANNED_LENGTH = 64 * 1_024;
-
 /** A checked output of a tool: a new, deeply frozen value, or the reason why the output is refused. */
 export type CheckedOutput = {
   /** Bytes of the output as UTF-8 JSON text, with the bytes that were streamed before. */
@@ -237,6 +223,20 @@ function tryCopy(value: unknown): PlainCopy | undefined {
     return undefined;
   }
 }
+
+/**
+ * Bounds of a guest's output, besides its bytes. Reading a value takes the process time: 1 MiB can contain 350,000
+ * empty arrays, or 60,000 objects with different names, which take 60 ms.
+ */
+const OUTPUT_BOUNDS: JsonBounds = Object.freeze({
+  length: Number.POSITIVE_INFINITY,
+  values: 100_000,
+  members: 100_000,
+  names: 5_000,
+});
+
+/** Outputs up to this length are too small to take long. */
+const MAX_UNSCANNED_LENGTH = 64 * 1_024;
 
 /**
  * Returns why an output is refused because of its structure; `undefined` if it is accepted. Called in the guest's

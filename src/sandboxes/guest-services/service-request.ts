@@ -3,23 +3,6 @@ import type { JsonBounds } from "../../json/bounds.ts";
 import { locateRefusal } from "../../json/refusal.ts";
 import type { JsonValue } from "../../json/value.ts";
 
-/** The longest name of a tool that is looked up, in UTF-16 code units. */
-const MAX_NAME_LENGTH = 256;
-
-/**
- * Stricter than the engine's bounds for arguments of a model, which cannot make as many calls. Objects and different
- * names take the process the longest.
- */
-const INPUT_BOUNDS: JsonBounds = Object.freeze({
-  length: 2 * 1_024 * 1_024,
-  values: 50_000,
-  members: 20_000,
-  names: 5_000,
-});
-
-/** Inputs up to this length are too small to take the engine long. */
-const MAX_UNSCANNED_LENGTH = 32 * 1_024;
-
 /**
  * A request of a guest for something that only the dispatching process can do. Requests and replies are plain data
  * that JSON can express.
@@ -100,6 +83,23 @@ export interface ServiceError {
 
 /** The output of a tool that a guest called. */
 export type ToolReply = ServiceReply<JsonValue, ServiceError>;
+
+/** The longest name of a tool that is looked up, in UTF-16 code units. */
+const MAX_NAME_LENGTH = 256;
+
+/**
+ * Stricter than the engine's bounds for arguments of a model, which cannot make as many calls. Objects and different
+ * names take the process the longest.
+ */
+const INPUT_BOUNDS: JsonBounds = Object.freeze({
+  length: 2 * 1_024 * 1_024,
+  values: 50_000,
+  members: 20_000,
+  names: 5_000,
+});
+
+/** Inputs up to this length are too small to take the engine long. */
+const MAX_UNSCANNED_LENGTH = 32 * 1_024;
 
 /**
  * Returns why a nested call is refused before the process sees it; `undefined` if it is not. Called in the guest's

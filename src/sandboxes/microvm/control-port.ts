@@ -3,9 +3,6 @@ import type { Readable } from "node:stream";
 import { MESSAGE, MESSAGE_PARTS_BYTES, PROGRAM_PATHS, START_MESSAGE_BYTES } from "./guest/first-process.ts";
 import { MICROVM_DEFAULTS } from "./microvm-limits.ts";
 
-/** The most bytes that a machine may send about a call. */
-const MAX_BYTES = 4_096;
-
 /** Directories in which a command without a slash is looked up. */
 const PROGRAM_DIRECTORIES = ["/usr/local/bin", "/usr/bin", "/bin"];
 
@@ -102,6 +99,9 @@ class Message {
     return start;
   }
 }
+
+/** The most bytes that a machine may send about a call. */
+const MAX_BYTES = 4_096;
 
 /**
  * Waits for a line on the control port of a machine.

@@ -26,58 +26,6 @@ import type { Program } from "./program.ts";
 import { type EarlyEndCause, endedEarly } from "./program-end.ts";
 import type { ProgramOutput } from "./program-output.ts";
 
-/** Finds out what a program changes in the places that it can write to. */
-export class ProgramChanges {
-  readonly #isWanted: boolean;
-  readonly #program: Program;
-  readonly #places: readonly SnapshotPlace[];
-  readonly #observer: TaskObserver;
-  #before: DirectorySnapshot | undefined;
-
-  constructor(
-    { reportsChanges = false }: ProcessImplementation,
-    program: Program,
-    places: readonly SnapshotPlace[],
-    observer: TaskObserver,
-  ) {
-    this.#isWanted = reportsChanges;
-    this.#program = program;
-    this.#places = places;
-    this.#observer = observer;
-  }
-
-  /** Looks at the places before the program starts, if the tool asks for that. Never rejects. */
-  async begin(): Promise<void> {
-    if (!this.#isWanted || this.#places.length === 0) return;
-    this.#before = await this.#reported(() => DirectorySnapshot.take(this.#places));
-  }
-
-  /** Adds what was changed to the outcome of a program that has ended. Never rejects. */
-  async addTo(outcome: SandboxOutcome): Promise<SandboxOutcome> {
-    if (this.#before === undefined || outcome.mayStillRun || outcome.status === "unavailable") return outcome;
-    const before = this.#before;
-    const changes = await this.#reported(async () =>
-      this.#changes(before, await DirectorySnapshot.take(this.#places)),
-    );
-    return changes === undefined ? outcome : { ...outcome, changes };
-  }
-
-  #changes(before: DirectorySnapshot, after: DirectorySnapshot): Changes {
-    const { command, args } = this.#program;
-    return toChanges(before.changesTo(after), { command: [command, ...args].join(" ") });
-  }
-
-  /** Without a whole snapshot, what was changed is not known, which operators should know. */
-  async #reported<Found>(look: () => Promise<Found>): Promise<Found | undefined> {
-    try {
-      return await look();
-    } catch (error) {
-      this.#observer.log("warn", `What the program changes is not reported: ${(error as Error).message}`);
-      return undefined;
-    }
-  }
-}
-
 /** The exit code for a program that was ended for its CPU time: 128 + SIGXCPU. */
 const CPU_TIME_EXCEEDED = 152;
 
@@ -281,4 +229,56 @@ export function unavailableStart(thrown: unknown): SandboxOutcome {
   if (thrown instanceof DirectoryGrantError && thrown.modelText !== undefined)
     return { ...failedStart(new ToolFailure("permission_denied", thrown.modelText)), detail };
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+}
+
+/** Finds out what a program changes in the places that it can write to. */
+export class ProgramChanges {
+  readonly #isWanted: boolean;
+  readonly #program: Program;
+  readonly #places: readonly SnapshotPlace[];
+  readonly #observer: TaskObserver;
+  #before: DirectorySnapshot | undefined;
+
+  constructor(
+    { reportsChanges = false }: ProcessImplementation,
+    program: Program,
+    places: readonly SnapshotPlace[],
+    observer: TaskObserver,
+  ) {
+    this.#isWanted = reportsChanges;
+    this.#program = program;
+    this.#places = places;
+    this.#observer = observer;
+  }
+
+  /** Looks at the places before the program starts, if the tool asks for that. Never rejects. */
+  async begin(): Promise<void> {
+    if (!this.#isWanted || this.#places.length === 0) return;
+    this.#before = await this.#reported(() => DirectorySnapshot.take(this.#places));
+  }
+
+  /** Adds what was changed to the outcome of a program that has ended. Never rejects. */
+  async addTo(outcome: SandboxOutcome): Promise<SandboxOutcome> {
+    if (this.#before === undefined || outcome.mayStillRun || outcome.status === "unavailable") return outcome;
+    const before = this.#before;
+    const changes = await this.#reported(async () =>
+      this.#changes(before, await DirectorySnapshot.take(this.#places)),
+    );
+    return changes === undefined ? outcome : { ...outcome, changes };
+  }
+
+  #changes(before: DirectorySnapshot, after: DirectorySnapshot): Changes {
+    const { command, args } = this.#program;
+    return toChanges(before.changesTo(after), { command: [command, ...args].join(" ") });
+  }
+
+  /** Without a whole snapshot, what was changed is not known, which operators should know. */
+  async #reported<Found>(look: () => Promise<Found>): Promise<Found | undefined> {
+    try {
+      return await look();
+    } catch (error) {
+      this.#observer.log("warn", `What the program changes is not reported: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
 }

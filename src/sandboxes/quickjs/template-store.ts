@@ -13,13 +13,6 @@ import { type Positions, sizeOfPositions } from "./source-maps.ts";
 import { decodeOutcome, encodeTask, type QuickJsTask, type WireAnswer } from "./thread/thread-task.ts";
 import type { ToolSource } from "./tool-source.ts";
 
-/** The call for which a tool is evaluated. */
-export interface TemplateCall {
-  readonly observer: TaskObserver;
-  /** Who waits for it. Default: it is not known. */
-  readonly caller?: Pick<PoolTaskOptions, "caller" | "session">;
-}
-
 /** The maximum size of all cached templates, in bytes. The least recently used ones are evicted first. */
 const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
 
@@ -132,6 +125,13 @@ function bytesOf({ snapshot, positions }: Template): number {
 
 function isLoaded(loaded: unknown): loaded is LoadedTool {
   return typeof loaded === "object" && loaded !== null && "snapshot" in loaded;
+}
+
+/** The call for which a tool is evaluated. */
+export interface TemplateCall {
+  readonly observer: TaskObserver;
+  /** Who waits for it. Default: it is not known. */
+  readonly caller?: Pick<PoolTaskOptions, "caller" | "session">;
 }
 
 /**

@@ -45,17 +45,6 @@ cd /tmp
 exec /${GUEST_DIRECTORY}/first-process
 `;
 
-const KERNEL_NAME = /^vmlinuz-(\d[\w.+~-]*-cloud-amd64)$/;
-
-/** Where Debian's package has kernels. */
-const BOOT_DIRECTORY = "/boot";
-
-/** A kernel, and the directory with its modules. */
-export interface Kernel {
-  readonly file: string;
-  readonly modules: string;
-}
-
 /** One file, directory or link of an archive. */
 type ArchiveEntry =
   | { readonly path: string; readonly kind: "directory"; readonly mode: number }
@@ -84,7 +73,9 @@ const PERMISSIONS = 0o777;
 const DIRECTORIES = ["bin", "dev", "proc", "sys", "tmp"];
 
 const DIRECTORY_MODE = 0o755;
+
 const PRIVATE_DIRECTORY_MODE = 0o700;
+
 const PROGRAM_MODE = 0o755;
 
 /** Where Debian's package busybox-static has its program. */
@@ -200,6 +191,17 @@ function record(path: string, inode: number, mode: number, data: Uint8Array): re
 
 function padding(length: number): Buffer {
   return Buffer.alloc(-length & 3);
+}
+
+const KERNEL_NAME = /^vmlinuz-(\d[\w.+~-]*-cloud-amd64)$/;
+
+/** Where Debian's package has kernels. */
+const BOOT_DIRECTORY = "/boot";
+
+/** A kernel, and the directory with its modules. */
+export interface Kernel {
+  readonly file: string;
+  readonly modules: string;
 }
 
 /**

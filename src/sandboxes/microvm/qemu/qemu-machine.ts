@@ -18,29 +18,6 @@ import {
 import type { CommandLine, Confinement } from "./confinement.ts";
 import { Monitor } from "./monitor.ts";
 
-/** Milliseconds within which a machine must have booted. Without KVM, it takes 3 to 20 s, depending on the load. */
-const BOOT_TIMEOUT_MS: Readonly<Record<Accelerator, number>> = { kvm: 15_000, tcg: 240_000 };
-
-/** Milliseconds that a booted machine gets until all its processes wait. */
-const SETTLE_MS = 300;
-
-/** The end of what the kernel said, in UTF-16 code units, of a machine that does not boot. */
-const MAX_CONSOLE = 1_000;
-
-/** What boots. */
-export interface Boot {
-  readonly qemu: string;
-  readonly confinement: Confinement;
-  readonly kernel: string;
-  readonly initramfs: Buffer;
-  readonly memoryBytes: number;
-  readonly accelerator: Accelerator;
-  /** Whether machines will map its memory, or read it with the state. */
-  readonly mapsMemory: boolean;
-  /** Ends the machine. */
-  readonly signal: AbortSignal;
-}
-
 /** The most of QEMU's standard error that is retained, in UTF-16 code units. */
 const MAX_SAID = 2_000;
 
@@ -107,6 +84,29 @@ export class QemuMachine implements Machine {
 function causeOf(code: number | null): MachineEnd["cause"] {
   if (code === null) return "killed";
   return code === 0 ? "stopped" : "failed";
+}
+
+/** Milliseconds within which a machine must have booted. Without KVM, it takes 3 to 20 s, depending on the load. */
+const BOOT_TIMEOUT_MS: Readonly<Record<Accelerator, number>> = { kvm: 15_000, tcg: 240_000 };
+
+/** Milliseconds that a booted machine gets until all its processes wait. */
+const SETTLE_MS = 300;
+
+/** The end of what the kernel said, in UTF-16 code units, of a machine that does not boot. */
+const MAX_CONSOLE = 1_000;
+
+/** What boots. */
+export interface Boot {
+  readonly qemu: string;
+  readonly confinement: Confinement;
+  readonly kernel: string;
+  readonly initramfs: Buffer;
+  readonly memoryBytes: number;
+  readonly accelerator: Accelerator;
+  /** Whether machines will map its memory, or read it with the state. */
+  readonly mapsMemory: boolean;
+  /** Ends the machine. */
+  readonly signal: AbortSignal;
 }
 
 /**

@@ -16,187 +16,6 @@ import { seccompFilter } from "../seccomp-filter.ts";
 import { GrantedPaths } from "./granted-paths.ts";
 import { type GrantedPath, type LaunchPlan, NODE_OPTIONS } from "./launch-plan.ts";
 
-/** A program on Landlock, with the supervisor that waits for it: see `child/supervisor.ts`. */
-class LaunchedOnLandlock implements Launched {
-  readonly stdin: Socket | undefined;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly channel: Socket | undefined;
-  readonly pid: Promise<number | undefined>;
-  readonly exited: Promise<number>;
-  readonly closed: Promise<void>;
-  readonly #child: ChildProcess;
-  readonly #input: InputFile | undefined;
-  readonly #control: Socket;
-  readonly #streams: readonly Socket[];
-  #said = "";
-  #isReady = false;
-  #plan: LaunchPlan | undefined;
-  #hasPlan = false;
-
-  /**
-   * @param child The supervisor, which will wait for its plan.
-   * @param input The standard input of the program: a pipe, or a file for a text.
-   */
-  constructor(child: ChildProcess, input: ProgramPipe | InputFile, stdout: Socket, stderr: Socket) {
-    const [, , , control, started, channel] = child.stdio as unknown as readonly [
-      ...[null, null, null],
-      ...[control: Socket, started: Socket, channel: Socket | null],
-    ];
-    this.#child = child;
-    this.#input = input instanceof InputFile ? input : undefined;
-    this.stdin = input instanceof InputFile ? undefined : input.stream;
-    this.channel = channel ?? undefined;
-    this.pid = Promise.resolve(child.pid);
-    this.exited = exitOf(child);
-    this.closed = closeOf(child, stdout, stderr);
-    [this.stdout, this.stderr] = [stdout, stderr];
-    this.#streams = [stdout, stderr, control, started, this.stdin, this.channel].filter(
-      (stream) => stream !== undefined,
-    );
-    void this.exited.then(() => {
-      this.stdin?.destroy();
-      this.#input?.[Symbol.dispose]();
-      // What one has written that waited for a call is not read any more.
-      if (this.#plan === undefined) this.discard();
-    });
-    started.on("data", (chunk: Buffer) => {
-      this.#said += chunk.toString("latin1");
-    });
-    this.#control = control;
-    control.once("data", () => {
-      this.#isReady = true;
-      this.#passOn();
-    });
-    for (const stream of this.#streams) stream.on("error", () => {});
-  }
-
-  /**
-   * Starts the program, as soon as the supervisor is ready.
-   *
-   * @param input The standard input, if that is a text.
-   * @throws {Error} if there is no room for the input.
-   */
-  start(plan: LaunchPlan, input: string): void {
-    this.#input?.write(input);
-    this.#plan = plan;
-    this.#passOn();
-  }
-
-  #passOn(): void {
-    if (!this.#isReady || this.#plan === undefined || this.#child.killed) return;
-    this.#hasPlan = true;
-    this.#control.write(`${JSON.stringify(this.#plan)}\n`);
-  }
-
-  get hasExited(): boolean {
-    return this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
-  }
-
-  get said(): string {
-    return this.#said;
-  }
-
-  /** The supervisor exits by itself only when all descendants of the program have ended. Without a plan, it has none. */
-  get hasEnded(): boolean {
-    return this.hasExited && (!this.#hasPlan || this.#child.signalCode === null);
-  }
-
-  terminate(): void {
-    this.#control.write("t");
-  }
-
-  /** A supervisor that has no plan yet may still be starting, and would hear of it much later. */
-  kill(): void {
-    if (this.#hasPlan) this.#control.write("k");
-    else this.#child.kill("SIGKILL");
-  }
-
-  keepAlive(isKept: boolean): void {
-    // A socket that is closed would wait for its connection.
-    for (const each of [this.#child, ...this.#streams.filter(({ destroyed }) => !destroyed)])
-      if (isKept) each.ref();
-      else each.unref();
-  }
-
-  discard(): void {
-    for (const stream of this.#streams) stream.destroy();
-    this.#input?.[Symbol.dispose]();
-  }
-}
-
-/** The most supervisors that wait. Each is a process of Node.js, with its memory. */
-const MOST = 2;
-
-/** Milliseconds after which a supervisor is not used any more. */
-const MAX_AGE_MS = 60_000;
-
-interface Waiting {
-  readonly supervisor: LaunchedOnLandlock;
-  readonly expiry: NodeJS.Timeout;
-}
-
-/** Supervisors that wait for the next calls, whatever these are granted. Each is used for one call. */
-class SupervisorPool {
-  readonly #start: () => LaunchedOnLandlock;
-  readonly #ending = new Set<Promise<unknown>>();
-  /** The oldest first: it is most likely to be ready. */
-  #waiting: readonly Waiting[] = [];
-  #closed = false;
-
-  /** @param start Starts a supervisor. */
-  constructor(start: () => LaunchedOnLandlock) {
-    this.#start = start;
-  }
-
-  /** Returns a supervisor: one that waits, or a new one. */
-  take(): LaunchedOnLandlock {
-    const found = this.#waiting.find(({ supervisor }) => !supervisor.hasExited);
-    if (found === undefined) return this.#start();
-    this.#remove(found);
-    found.supervisor.keepAlive(true);
-    return found.supervisor;
-  }
-
-  /** Starts a supervisor for the next call, in a later turn of the event loop. */
-  prepare(): void {
-    setImmediate(() => this.#add()).unref();
-  }
-
-  #add(): void {
-    if (this.#closed || this.#waiting.length >= MOST) return;
-    const supervisor = this.#start();
-    supervisor.keepAlive(false);
-    const expiry = setTimeout(() => this.#discard(waiting), MAX_AGE_MS).unref();
-    const waiting: Waiting = { supervisor, expiry };
-    this.#waiting = [...this.#waiting, waiting];
-    void supervisor.exited.then(() => this.#remove(waiting));
-  }
-
-  #discard(waiting: Waiting): void {
-    this.#remove(waiting);
-    const { supervisor } = waiting;
-    // Its end can be waited for.
-    supervisor.keepAlive(true);
-    supervisor.kill();
-    supervisor.discard();
-    const ended = supervisor.exited.finally(() => this.#ending.delete(ended));
-    this.#ending.add(ended);
-  }
-
-  #remove(waiting: Waiting): void {
-    clearTimeout(waiting.expiry);
-    this.#waiting = this.#waiting.filter((each) => each !== waiting);
-  }
-
-  /** Ends the supervisors that wait, and waits until they have ended. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    for (const waiting of this.#waiting) this.#discard(waiting);
-    await Promise.all(this.#ending);
-  }
-}
-
 /**
  * The version of Landlock's interface that is needed, of Linux 6.12: earlier ones do not keep programs from sending signals
  * to any process of the user, this one included.
@@ -217,7 +36,9 @@ const EXISTING = ["bash.bashrc", "nsswitch.conf", "profile", "ssl/certs", "ssl/o
 
 /** RLIMIT_CPU, RLIMIT_CORE and RLIMIT_AS of Linux. */
 const CPU_SECONDS = 0;
+
 const CORE_BYTES = 4;
+
 const ADDRESS_SPACE_BYTES = 9;
 
 /**
@@ -370,4 +191,185 @@ export async function landlockProblem(): Promise<string | undefined> {
   if (version >= LEAST_VERSION) return undefined;
   if (version === 0) return "the kernel has no Landlock, or it is not in its list of security modules (lsm=)";
   return `Landlock is too old: version ${version} of its interface, and ${LEAST_VERSION} (Linux 6.12) is needed`;
+}
+
+/** The most supervisors that wait. Each is a process of Node.js, with its memory. */
+const MOST = 2;
+
+/** Milliseconds after which a supervisor is not used any more. */
+const MAX_AGE_MS = 60_000;
+
+interface Waiting {
+  readonly supervisor: LaunchedOnLandlock;
+  readonly expiry: NodeJS.Timeout;
+}
+
+/** Supervisors that wait for the next calls, whatever these are granted. Each is used for one call. */
+class SupervisorPool {
+  readonly #start: () => LaunchedOnLandlock;
+  readonly #ending = new Set<Promise<unknown>>();
+  /** The oldest first: it is most likely to be ready. */
+  #waiting: readonly Waiting[] = [];
+  #closed = false;
+
+  /** @param start Starts a supervisor. */
+  constructor(start: () => LaunchedOnLandlock) {
+    this.#start = start;
+  }
+
+  /** Returns a supervisor: one that waits, or a new one. */
+  take(): LaunchedOnLandlock {
+    const found = this.#waiting.find(({ supervisor }) => !supervisor.hasExited);
+    if (found === undefined) return this.#start();
+    this.#remove(found);
+    found.supervisor.keepAlive(true);
+    return found.supervisor;
+  }
+
+  /** Starts a supervisor for the next call, in a later turn of the event loop. */
+  prepare(): void {
+    setImmediate(() => this.#add()).unref();
+  }
+
+  #add(): void {
+    if (this.#closed || this.#waiting.length >= MOST) return;
+    const supervisor = this.#start();
+    supervisor.keepAlive(false);
+    const expiry = setTimeout(() => this.#discard(waiting), MAX_AGE_MS).unref();
+    const waiting: Waiting = { supervisor, expiry };
+    this.#waiting = [...this.#waiting, waiting];
+    void supervisor.exited.then(() => this.#remove(waiting));
+  }
+
+  #discard(waiting: Waiting): void {
+    this.#remove(waiting);
+    const { supervisor } = waiting;
+    // Its end can be waited for.
+    supervisor.keepAlive(true);
+    supervisor.kill();
+    supervisor.discard();
+    const ended = supervisor.exited.finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
+  }
+
+  #remove(waiting: Waiting): void {
+    clearTimeout(waiting.expiry);
+    this.#waiting = this.#waiting.filter((each) => each !== waiting);
+  }
+
+  /** Ends the supervisors that wait, and waits until they have ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const waiting of this.#waiting) this.#discard(waiting);
+    await Promise.all(this.#ending);
+  }
+}
+
+/** A program on Landlock, with the supervisor that waits for it: see `child/supervisor.ts`. */
+class LaunchedOnLandlock implements Launched {
+  readonly stdin: Socket | undefined;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly channel: Socket | undefined;
+  readonly pid: Promise<number | undefined>;
+  readonly exited: Promise<number>;
+  readonly closed: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #input: InputFile | undefined;
+  readonly #control: Socket;
+  readonly #streams: readonly Socket[];
+  #said = "";
+  #isReady = false;
+  #plan: LaunchPlan | undefined;
+  #hasPlan = false;
+
+  /**
+   * @param child The supervisor, which will wait for its plan.
+   * @param input The standard input of the program: a pipe, or a file for a text.
+   */
+  constructor(child: ChildProcess, input: ProgramPipe | InputFile, stdout: Socket, stderr: Socket) {
+    const [, , , control, started, channel] = child.stdio as unknown as readonly [
+      ...[null, null, null],
+      ...[control: Socket, started: Socket, channel: Socket | null],
+    ];
+    this.#child = child;
+    this.#input = input instanceof InputFile ? input : undefined;
+    this.stdin = input instanceof InputFile ? undefined : input.stream;
+    this.channel = channel ?? undefined;
+    this.pid = Promise.resolve(child.pid);
+    this.exited = exitOf(child);
+    this.closed = closeOf(child, stdout, stderr);
+    [this.stdout, this.stderr] = [stdout, stderr];
+    this.#streams = [stdout, stderr, control, started, this.stdin, this.channel].filter(
+      (stream) => stream !== undefined,
+    );
+    void this.exited.then(() => {
+      this.stdin?.destroy();
+      this.#input?.[Symbol.dispose]();
+      // What one has written that waited for a call is not read any more.
+      if (this.#plan === undefined) this.discard();
+    });
+    started.on("data", (chunk: Buffer) => {
+      this.#said += chunk.toString("latin1");
+    });
+    this.#control = control;
+    control.once("data", () => {
+      this.#isReady = true;
+      this.#passOn();
+    });
+    for (const stream of this.#streams) stream.on("error", () => {});
+  }
+
+  /**
+   * Starts the program, as soon as the supervisor is ready.
+   *
+   * @param input The standard input, if that is a text.
+   * @throws {Error} if there is no room for the input.
+   */
+  start(plan: LaunchPlan, input: string): void {
+    this.#input?.write(input);
+    this.#plan = plan;
+    this.#passOn();
+  }
+
+  #passOn(): void {
+    if (!this.#isReady || this.#plan === undefined || this.#child.killed) return;
+    this.#hasPlan = true;
+    this.#control.write(`${JSON.stringify(this.#plan)}\n`);
+  }
+
+  get hasExited(): boolean {
+    return this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  get said(): string {
+    return this.#said;
+  }
+
+  /** The supervisor exits by itself only when all descendants of the program have ended. Without a plan, it has none. */
+  get hasEnded(): boolean {
+    return this.hasExited && (!this.#hasPlan || this.#child.signalCode === null);
+  }
+
+  terminate(): void {
+    this.#control.write("t");
+  }
+
+  /** A supervisor that has no plan yet may still be starting, and would hear of it much later. */
+  kill(): void {
+    if (this.#hasPlan) this.#control.write("k");
+    else this.#child.kill("SIGKILL");
+  }
+
+  keepAlive(isKept: boolean): void {
+    // A socket that is closed would wait for its connection.
+    for (const each of [this.#child, ...this.#streams.filter(({ destroyed }) => !destroyed)])
+      if (isKept) each.ref();
+      else each.unref();
+  }
+
+  discard(): void {
+    for (const stream of this.#streams) stream.destroy();
+    this.#input?.[Symbol.dispose]();
+  }
 }

@@ -14,135 +14,6 @@ import { PreparedSandbox, SandboxPool } from "./sandbox-pool.ts";
 import { type FirstProcess, runScript, startScript } from "./start-script.ts";
 import { SystemFiles, USER_ID } from "./system-files.ts";
 
-/** Bytes that the files take at most, which have two lines for each protocol. */
-const MAX_BYTES = 16_384;
-
-/** Whether the programs of a network namespace tried to reach what no interface of it leads to. */
-class NetworkAttempts {
-  #fd: number | undefined;
-  #found = false;
-
-  /** @param pid A process of the namespace, which has only a loopback interface. */
-  constructor(pid: number) {
-    try {
-      // The namespace, with its counters, lasts as long as the file is open (proc_pid_net(5)).
-      this.#fd = openSync(`/proc/${pid}/net/snmp`, "r");
-    } catch {
-      // The process has ended, or this kernel counts nothing.
-    }
-  }
-
-  /** Reads the counters for the last time. */
-  end(): void {
-    if (this.#fd === undefined) return;
-    try {
-      const bytes = Buffer.alloc(MAX_BYTES);
-      this.#found =
-        packetsWithoutRoute(bytes.toString("latin1", 0, readSync(this.#fd, bytes, 0, MAX_BYTES, 0))) > 0;
-    } catch {
-      // Then it is not known.
-    }
-    closeSync(this.#fd);
-    this.#fd = undefined;
-  }
-
-  /** Whether there were attempts until {@link end}. */
-  get found(): boolean {
-    return this.#found;
-  }
-}
-
-/** A program in namespaces. It starts when the first process of its sandbox is known, unless it was killed before. */
-class LaunchedInNamespaces implements Launched {
-  readonly stdin: Writable | undefined;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly channel: Duplex | undefined;
-  readonly pid: Promise<number | undefined>;
-  readonly exited: Promise<number>;
-  readonly closed: Promise<void>;
-  readonly #sandbox: PreparedSandbox;
-  #attempts: NetworkAttempts | undefined;
-  #problem: string | undefined;
-  #isKilled = false;
-  /** `undefined` until it is known. */
-  #first: { readonly process: FirstProcess | undefined } | undefined;
-
-  constructor(sandbox: PreparedSandbox, launch: Launch<GrantedMounts>) {
-    this.#sandbox = sandbox;
-    this.stdin = sandbox.stdin;
-    this.stdout = sandbox.stdout;
-    this.stderr = sandbox.stderr;
-    this.channel = sandbox.channel;
-    this.pid = sandbox.first.then((first) => first?.pid);
-    this.exited = sandbox.exited;
-    this.closed = sandbox.closed;
-    void this.#start(launch);
-  }
-
-  get said(): string {
-    return this.#sandbox.said;
-  }
-
-  get problem(): string | undefined {
-    return this.#problem;
-  }
-
-  get hasEnded(): boolean {
-    return this.#first !== undefined && this.#first.process?.hasEnded !== false;
-  }
-
-  get hasTriedNetwork(): boolean | undefined {
-    return this.#attempts?.found;
-  }
-
-  terminate(): void {
-    this.#first?.process?.terminate();
-  }
-
-  kill(): void {
-    this.#isKilled = true;
-    void this.#sandbox.kill();
-  }
-
-  keepAlive(isKept: boolean): void {
-    this.#sandbox.keepAlive(isKept);
-  }
-
-  discard(): void {
-    void this.#sandbox.discard();
-  }
-
-  /** Never rejects. */
-  async #start({
-    program,
-    files,
-    limits,
-    cgroup,
-    listener,
-    hasChannel = false,
-    hasInput = false,
-  }: Launch<GrantedMounts>): Promise<void> {
-    const script = startScript(program, limits, files.workingDirectory, {
-      hasNetwork: listener !== undefined,
-      hasChannel,
-      hasInput: hasInput || program.stdin !== "",
-    });
-    const first = await this.#sandbox.first;
-    this.#first = { process: first };
-    if (first === undefined || this.#isKilled) return;
-    const attempts = new NetworkAttempts(first.pid);
-    this.#attempts = attempts;
-    void this.exited.then(() => attempts.end());
-    try {
-      await this.#sandbox.start(first, script, program.stdin, cgroup);
-    } catch (error) {
-      this.#problem = String(error);
-      this.kill();
-    }
-  }
-}
-
 /** O_CLOEXEC on Linux (asm-generic/fcntl.h). */
 const CLOSED_ON_EXEC = 0o2000000;
 
@@ -151,11 +22,15 @@ const info = Buffer.alloc(128);
 
 /** The descriptors of a launched process besides the standard ones. */
 const ARGS_FD = 3;
+
 /** After the descriptor of the script, 4. */
 const GATE_FD = 5;
+
 /** After those of the start script, whose numbers must be less than 10: see `START_FDS`. Bubblewrap alone has these. */
 const STATUS_FD = 10;
+
 const FILTER_FD = 11;
+
 const FIRST_MOUNT_FD = 12;
 
 const NO_HAND_OVER = ["ignore", "ignore"] as const;
@@ -366,6 +241,136 @@ function isInherited(fd: number): boolean {
   } catch {
     // It was the directory itself, which is closed now.
     return false;
+  }
+}
+
+/** A program in namespaces. It starts when the first process of its sandbox is known, unless it was killed before. */
+class LaunchedInNamespaces implements Launched {
+  readonly stdin: Writable | undefined;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly channel: Duplex | undefined;
+  readonly pid: Promise<number | undefined>;
+  readonly exited: Promise<number>;
+  readonly closed: Promise<void>;
+  readonly #sandbox: PreparedSandbox;
+  #attempts: NetworkAttempts | undefined;
+  #problem: string | undefined;
+  #isKilled = false;
+  /** `undefined` until it is known. */
+  #first: { readonly process: FirstProcess | undefined } | undefined;
+
+  constructor(sandbox: PreparedSandbox, launch: Launch<GrantedMounts>) {
+    this.#sandbox = sandbox;
+    this.stdin = sandbox.stdin;
+    this.stdout = sandbox.stdout;
+    this.stderr = sandbox.stderr;
+    this.channel = sandbox.channel;
+    this.pid = sandbox.first.then((first) => first?.pid);
+    this.exited = sandbox.exited;
+    this.closed = sandbox.closed;
+    void this.#start(launch);
+  }
+
+  get said(): string {
+    return this.#sandbox.said;
+  }
+
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  get hasEnded(): boolean {
+    return this.#first !== undefined && this.#first.process?.hasEnded !== false;
+  }
+
+  get hasTriedNetwork(): boolean | undefined {
+    return this.#attempts?.found;
+  }
+
+  terminate(): void {
+    this.#first?.process?.terminate();
+  }
+
+  kill(): void {
+    this.#isKilled = true;
+    void this.#sandbox.kill();
+  }
+
+  keepAlive(isKept: boolean): void {
+    this.#sandbox.keepAlive(isKept);
+  }
+
+  discard(): void {
+    void this.#sandbox.discard();
+  }
+
+  /** Never rejects. */
+  async #start({
+    program,
+    files,
+    limits,
+    cgroup,
+    listener,
+    hasChannel = false,
+    hasInput = false,
+  }: Launch<GrantedMounts>): Promise<void> {
+    const script = startScript(program, limits, files.workingDirectory, {
+      hasNetwork: listener !== undefined,
+      hasChannel,
+      hasInput: hasInput || program.stdin !== "",
+    });
+    const first = await this.#sandbox.first;
+    this.#first = { process: first };
+    if (first === undefined || this.#isKilled) return;
+    const attempts = new NetworkAttempts(first.pid);
+    this.#attempts = attempts;
+    void this.exited.then(() => attempts.end());
+    try {
+      await this.#sandbox.start(first, script, program.stdin, cgroup);
+    } catch (error) {
+      this.#problem = String(error);
+      this.kill();
+    }
+  }
+}
+
+/** The maximum size of `/proc/PID/net/snmp`, which has two lines for each protocol. */
+const MAX_COUNTER_BYTES = 16_384;
+
+/** Whether the programs of a network namespace tried to reach what no interface of it leads to. */
+class NetworkAttempts {
+  #fd: number | undefined;
+  #found = false;
+
+  /** @param pid A process of the namespace, which has only a loopback interface. */
+  constructor(pid: number) {
+    try {
+      // The namespace, with its counters, lasts as long as the file is open (proc_pid_net(5)).
+      this.#fd = openSync(`/proc/${pid}/net/snmp`, "r");
+    } catch {
+      // The process has ended, or this kernel counts nothing.
+    }
+  }
+
+  /** Reads the counters for the last time. */
+  end(): void {
+    if (this.#fd === undefined) return;
+    try {
+      const bytes = Buffer.alloc(MAX_COUNTER_BYTES);
+      this.#found =
+        packetsWithoutRoute(bytes.toString("latin1", 0, readSync(this.#fd, bytes, 0, MAX_COUNTER_BYTES, 0))) >
+        0;
+    } catch {
+      // Then it is not known.
+    }
+    closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+
+  /** Whether there were attempts until {@link end}. */
+  get found(): boolean {
+    return this.#found;
   }
 }
 

@@ -15,31 +15,6 @@ import { INTL_SOURCE } from "./web/intl.ts";
 import { COMPRESSION_SOURCE, webStreamsFile } from "./web/streams.ts";
 import { URL_SOURCE } from "./web/url.ts";
 
-/** The sources of groups: functions that receive the driver's functions and return what the group defines, by name. */
-const SOURCES: Readonly<Record<Exclude<WebGroup, "streams">, string>> = {
-  blob: BLOB_SOURCE,
-  clone: CLONE_SOURCE,
-  compression: COMPRESSION_SOURCE,
-  console: CONSOLE_SOURCE,
-  crypto: CRYPTO_SOURCE,
-  encoding: ENCODING_SOURCE,
-  errors: ERRORS_SOURCE,
-  es2026: ES2026_SOURCE,
-  events: EVENTS_SOURCE,
-  fetch: FETCH_SOURCE,
-  files: FILES_SOURCE,
-  global: GLOBAL_SOURCE,
-  host: HOST_SOURCE,
-  intl: INTL_SOURCE,
-  "log-values": LOG_VALUES_SOURCE,
-  loss: LOSS_SOURCE,
-  "text-streams": TEXT_STREAMS_SOURCE,
-  timers: TIMERS_SOURCE,
-  url: URL_SOURCE,
-};
-
-let streams: string | undefined;
-
 /**
  * The groups of web APIs, and of parts of the driver that few calls need. A group is evaluated in a guest's heap when a
  * tool names one of its globals, or uses one.
@@ -225,6 +200,31 @@ export function webApisIn(sources: readonly string[]): NeededWebApis {
   const globals = [...WEB_GLOBALS].filter(([name]) => needsAll || names.has(name));
   return { groups: [...groups], globals };
 }
+
+/** The sources of groups: functions that receive the driver's functions and return what the group defines, by name. */
+const SOURCES: Readonly<Record<Exclude<WebGroup, "streams">, string>> = {
+  blob: BLOB_SOURCE,
+  clone: CLONE_SOURCE,
+  compression: COMPRESSION_SOURCE,
+  console: CONSOLE_SOURCE,
+  crypto: CRYPTO_SOURCE,
+  encoding: ENCODING_SOURCE,
+  errors: ERRORS_SOURCE,
+  es2026: ES2026_SOURCE,
+  events: EVENTS_SOURCE,
+  fetch: FETCH_SOURCE,
+  files: FILES_SOURCE,
+  global: GLOBAL_SOURCE,
+  host: HOST_SOURCE,
+  intl: INTL_SOURCE,
+  "log-values": LOG_VALUES_SOURCE,
+  loss: LOSS_SOURCE,
+  "text-streams": TEXT_STREAMS_SOURCE,
+  timers: TIMERS_SOURCE,
+  url: URL_SOURCE,
+};
+
+let streams: string | undefined;
 
 /**
  * Returns the source of a group. The driver is the only one that asks, with a name of its own.

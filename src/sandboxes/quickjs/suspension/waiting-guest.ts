@@ -15,19 +15,6 @@ import {
   sizeOf,
 } from "../engine/suspended-guest.ts";
 
-/** Bytes before the anchor: the size of the memory, and the length of the anchor. */
-const TEMPLATE_HEAD_BYTES = 8;
-
-const MAX_ANCHOR_BYTES = 1_024;
-
-/** A template as bytes: a copy of the snapshot that is not shared, and its digest. */
-export interface TemplateBytes extends SuspendedTemplate {
-  /** The snapshot's bytes: the dictionary of the guests that began from it. */
-  readonly dictionary: Uint8Array;
-}
-
-const known = new WeakMap<Snapshot, TemplateBytes>();
-
 /** Bytes of the size of the memory and the number of blocks, before them. */
 const HEAD_BYTES = 8;
 
@@ -235,6 +222,19 @@ function checkAddresses(addresses: Uint32Array, memoryBytes: number, blockBytes:
 function invalid(): SuspensionError {
   return new SuspensionError("its heap is not valid");
 }
+
+/** Bytes before the anchor: the size of the memory, and the length of the anchor. */
+const TEMPLATE_HEAD_BYTES = 8;
+
+const MAX_ANCHOR_BYTES = 1_024;
+
+/** A template as bytes: a copy of the snapshot that is not shared, and its digest. */
+export interface TemplateBytes extends SuspendedTemplate {
+  /** The snapshot's bytes: the dictionary of the guests that began from it. */
+  readonly dictionary: Uint8Array;
+}
+
+const known = new WeakMap<Snapshot, TemplateBytes>();
 
 /** Returns a template as bytes. */
 export function templateBytes(snapshot: Snapshot): TemplateBytes {

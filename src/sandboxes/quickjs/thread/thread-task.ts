@@ -10,58 +10,6 @@ import type { ExternalAccess, FileUse } from "./external-access.ts";
 import type { GuestProgram } from "./guest-program.ts";
 
 /**
- * A step as it is sent to a thread. It is an array, because cloning the keys of an object would take longer than
- * cloning the values. The first step of a call is represented by its input.
- */
-export type WireTask = readonly [...BareTask, access?: ExternalAccess | undefined, toolNames?: string];
-
-/** A step of a call that is granted neither files nor the network. */
-type BareTask = readonly [
-  step: string | QuickJsTask["step"],
-  owner: string,
-  wallTimeMs: number,
-  memoryBytes: number,
-  outputBytes: number,
-  logLines: number,
-  logBytes: number,
-  nestedLeft: number,
-  nestedGranted: number,
-  frozenClock: number | undefined,
-  randomState: bigint | undefined,
-];
-
-/** An answer as it is sent back. An output is represented by its text. */
-export type WireAnswer = readonly [...BareAnswer, files?: FileUse];
-
-type BareAnswer = readonly [
-  end: string | QuickJsEnd,
-  memoryBytes: number,
-  hitMemoryCap: boolean,
-  logLines: number,
-  logBytes: number,
-];
-
-/** The most errors that are reported with one: its causes, and the errors of an `AggregateError`. */
-const MAX_RELATED = 8;
-
-/**
- * The longest text in which the driver can report a failure: four strings of 8,192 characters, and two of 2,048 and
- * short ones for each related error, all written as `\uXXXX`.
- */
-const MAX_LENGTH: number = (4 * 8_192 + MAX_RELATED * (2 * 2_048 + 256)) * 6 + 64;
-
-/** A guest's failure, as reported by the driver. Untrusted: the guest can make the driver report anything. */
-interface GuestFailure {
-  readonly message: string;
-  /** Name, message and the guest's stack, for the operator. */
-  readonly detail: string;
-  /** The `code` of the thrown object, if it is one that a tool can give. */
-  readonly code?: ToolFailureCode;
-  /** Whether the message can be shown to users: it is Sandgate's own, or its object has such a code. */
-  readonly userVisible: boolean;
-}
-
-/**
  * What a thread needs to start calls of a tool. The engine comes with it, not with the thread: threads start while the
  * engine is compiled.
  */
@@ -191,30 +139,37 @@ export interface NestedAllowance {
   readonly granted: number;
 }
 
-/** Parses the driver's `[name, message, stack, code, ...related]`. Anything else becomes a failure without a message. */
-export function readGuestFailure(text: string): GuestFailure {
-  const [name = "", message = "", stack = "", given = "", ...related] = parseStrings(text);
-  const code = toolFailureCode(given);
-  const detail = [`${name}: ${message}`, ...[stack, ...related].flatMap(guestLines)].join("\n");
-  return { message, detail, code, userVisible: code === given };
-}
+/**
+ * A step as it is sent to a thread. It is an array, because cloning the keys of an object would take longer than
+ * cloning the values. The first step of a call is represented by its input.
+ */
+export type WireTask = readonly [...BareTask, access?: ExternalAccess | undefined, toolNames?: string];
 
-/** Returns the lines of a stack without those of the driver, which do not help the tool's author. */
-export function guestLines(stack: string): readonly string[] {
-  return stack.split("\n").filter((line) => line.trim() !== "" && !line.includes(DRIVER_NAME));
-}
+/** A step of a call that is granted neither files nor the network. */
+type BareTask = readonly [
+  step: string | QuickJsTask["step"],
+  owner: string,
+  wallTimeMs: number,
+  memoryBytes: number,
+  outputBytes: number,
+  logLines: number,
+  logBytes: number,
+  nestedLeft: number,
+  nestedGranted: number,
+  frozenClock: number | undefined,
+  randomState: bigint | undefined,
+];
 
-function parseStrings(text: string): readonly string[] {
-  if (text.length > MAX_LENGTH) return [];
-  try {
-    const parts: unknown = JSON.parse(text);
-    return Array.isArray(parts)
-      ? parts.slice(0, 4 + MAX_RELATED).map((part) => (typeof part === "string" ? part : ""))
-      : [];
-  } catch {
-    return [];
-  }
-}
+/** An answer as it is sent back. An output is represented by its text. */
+export type WireAnswer = readonly [...BareAnswer, files?: FileUse];
+
+type BareAnswer = readonly [
+  end: string | QuickJsEnd,
+  memoryBytes: number,
+  hitMemoryCap: boolean,
+  logLines: number,
+  logBytes: number,
+];
 
 export function encodeTask(task: QuickJsTask): WireTask {
   const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, access, frozenClock, toolNames } =
@@ -272,4 +227,49 @@ export function decodeOutcome(outcome: PoolOutcome<WireAnswer>): PoolOutcome<Qui
 function decodeAnswer([end, memoryBytes, hitMemoryCap, lines, bytes, files]: WireAnswer): QuickJsAnswer {
   const measured = { memoryBytes, hitMemoryCap, log: { lines, bytes }, files };
   return typeof end === "string" ? { status: "returned", text: end, ...measured } : { ...end, ...measured };
+}
+
+/** The most errors that are reported with one: its causes, and the errors of an `AggregateError`. */
+const MAX_RELATED = 8;
+
+/**
+ * The longest text in which the driver can report a failure: four strings of 8,192 characters, and two of 2,048 and
+ * short ones for each related error, all written as `\uXXXX`.
+ */
+const MAX_LENGTH: number = (4 * 8_192 + MAX_RELATED * (2 * 2_048 + 256)) * 6 + 64;
+
+/** A guest's failure, as reported by the driver. Untrusted: the guest can make the driver report anything. */
+interface GuestFailure {
+  readonly message: string;
+  /** Name, message and the guest's stack, for the operator. */
+  readonly detail: string;
+  /** The `code` of the thrown object, if it is one that a tool can give. */
+  readonly code?: ToolFailureCode;
+  /** Whether the message can be shown to users: it is Sandgate's own, or its object has such a code. */
+  readonly userVisible: boolean;
+}
+
+/** Parses the driver's `[name, message, stack, code, ...related]`. Anything else becomes a failure without a message. */
+export function readGuestFailure(text: string): GuestFailure {
+  const [name = "", message = "", stack = "", given = "", ...related] = parseStrings(text);
+  const code = toolFailureCode(given);
+  const detail = [`${name}: ${message}`, ...[stack, ...related].flatMap(guestLines)].join("\n");
+  return { message, detail, code, userVisible: code === given };
+}
+
+/** Returns the lines of a stack without those of the driver, which do not help the tool's author. */
+export function guestLines(stack: string): readonly string[] {
+  return stack.split("\n").filter((line) => line.trim() !== "" && !line.includes(DRIVER_NAME));
+}
+
+function parseStrings(text: string): readonly string[] {
+  if (text.length > MAX_LENGTH) return [];
+  try {
+    const parts: unknown = JSON.parse(text);
+    return Array.isArray(parts)
+      ? parts.slice(0, 4 + MAX_RELATED).map((part) => (typeof part === "string" ? part : ""))
+      : [];
+  } catch {
+    return [];
+  }
 }

@@ -1,72 +1,5 @@
 import { freezeJson, isJsonObject, type JsonValue } from "../../../json/value.ts";
 
-/** An encoding in which a peer can repeat a text: how each encoded character is written, and what it stands for. */
-interface Encoding {
-  /** Whether a text can have encoded characters, which is cheaper to find out than what they are. */
-  readonly sign: RegExp;
-  /** Matches one encoded character. */
-  readonly encoded: RegExp;
-  /** Returns what a match stands for, or the match if it stands for nothing. */
-  decode(match: string): string;
-}
-
-/** One character in UTF-8, each byte as `%` and two hexadecimal digits (RFC 3986, section 2.1). */
-const PERCENT =
-  /%[0-7][0-9a-f]|%[cd][0-9a-f]%[89ab][0-9a-f]|%e[0-9a-f](?:%[89ab][0-9a-f]){2}|%f[0-7](?:%[89ab][0-9a-f]){3}/gi;
-
-const PERCENT_OR_PLUS = new RegExp(`\\+|${PERCENT.source}`, "gi");
-
-const JSON_ESCAPE = /\\(?:u[0-9a-f]{4}|[^u])/gi;
-
-/** The characters that JSON escapes with a letter (RFC 8259, section 7). */
-const JSON_LETTERS: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
-
-const HTML_REFERENCE = /&(?:#[0-9]{1,9}|#x[0-9a-f]{1,8}|amp|lt|gt|quot|apos);?/gi;
-
-const HTML_NAMES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
-
-/** The encodings of URLs, forms, JSON and HTML. */
-const CHARACTER_ENCODINGS: readonly Encoding[] = [
-  { sign: /%/, encoded: PERCENT, decode: decodePercent },
-  { sign: /\+/, encoded: PERCENT_OR_PLUS, decode: (match) => (match === "+" ? " " : decodePercent(match)) },
-  { sign: /\\/, encoded: JSON_ESCAPE, decode: decodeJsonEscape },
-  { sign: /&/, encoded: HTML_REFERENCE, decode: decodeReference },
-];
-
-/** Base64 in one alphabet and without line breaks (RFC 4648, sections 4 and 5; RFC 2045, section 6.8). */
-const BASE64: Encoding = {
-  sign: /[-_\s]/,
-  encoded: /[-_]|\s+/g,
-  decode: (match) => (match === "-" ? "+" : match === "_" ? "/" : ""),
-};
-
-/** Hexadecimal digits in lower case, without what some programs write between bytes. */
-const HEX: Encoding = {
-  sign: /[A-F:\s]/,
-  encoded: /[A-F]|[:\s]+/g,
-  decode: (match) => (/[A-F]/.test(match) ? match.toLowerCase() : ""),
-};
-
-/** Where a text has a secret. */
-interface FoundSecret {
-  readonly name: string;
-  readonly start: number;
-  /** After its last character. */
-  readonly end: number;
-}
-
-/** A text to look for, which gives a secret away. */
-interface Needle {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** Shorter forms would be found in any text. */
-const MIN_BINARY_FORM = 8;
-
-/** How many encodings of characters are undone, one within the other: a URL can be the parameter of another one. */
-const MAX_DEPTH = 2;
-
 /** Returns the value of a secret, or `undefined` if there is none. */
 export type SecretSource = (name: string) => string | undefined | Promise<string | undefined>;
 
@@ -168,6 +101,73 @@ export function redactJson(value: JsonValue, secrets: Secrets): JsonValue {
     : (value as readonly JsonValue[]).map(redact);
   return isChanged ? Object.freeze(copy) : value;
 }
+
+/** An encoding in which a peer can repeat a text: how each encoded character is written, and what it stands for. */
+interface Encoding {
+  /** Whether a text can have encoded characters, which is cheaper to find out than what they are. */
+  readonly sign: RegExp;
+  /** Matches one encoded character. */
+  readonly encoded: RegExp;
+  /** Returns what a match stands for, or the match if it stands for nothing. */
+  decode(match: string): string;
+}
+
+/** One character in UTF-8, each byte as `%` and two hexadecimal digits (RFC 3986, section 2.1). */
+const PERCENT =
+  /%[0-7][0-9a-f]|%[cd][0-9a-f]%[89ab][0-9a-f]|%e[0-9a-f](?:%[89ab][0-9a-f]){2}|%f[0-7](?:%[89ab][0-9a-f]){3}/gi;
+
+const PERCENT_OR_PLUS = new RegExp(`\\+|${PERCENT.source}`, "gi");
+
+const JSON_ESCAPE = /\\(?:u[0-9a-f]{4}|[^u])/gi;
+
+/** The characters that JSON escapes with a letter (RFC 8259, section 7). */
+const JSON_LETTERS: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+const HTML_REFERENCE = /&(?:#[0-9]{1,9}|#x[0-9a-f]{1,8}|amp|lt|gt|quot|apos);?/gi;
+
+const HTML_NAMES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** The encodings of URLs, forms, JSON and HTML. */
+const CHARACTER_ENCODINGS: readonly Encoding[] = [
+  { sign: /%/, encoded: PERCENT, decode: decodePercent },
+  { sign: /\+/, encoded: PERCENT_OR_PLUS, decode: (match) => (match === "+" ? " " : decodePercent(match)) },
+  { sign: /\\/, encoded: JSON_ESCAPE, decode: decodeJsonEscape },
+  { sign: /&/, encoded: HTML_REFERENCE, decode: decodeReference },
+];
+
+/** Base64 in one alphabet and without line breaks (RFC 4648, sections 4 and 5; RFC 2045, section 6.8). */
+const BASE64: Encoding = {
+  sign: /[-_\s]/,
+  encoded: /[-_]|\s+/g,
+  decode: (match) => (match === "-" ? "+" : match === "_" ? "/" : ""),
+};
+
+/** Hexadecimal digits in lower case, without what some programs write between bytes. */
+const HEX: Encoding = {
+  sign: /[A-F:\s]/,
+  encoded: /[A-F]|[:\s]+/g,
+  decode: (match) => (/[A-F]/.test(match) ? match.toLowerCase() : ""),
+};
+
+/** Where a text has a secret. */
+interface FoundSecret {
+  readonly name: string;
+  readonly start: number;
+  /** After its last character. */
+  readonly end: number;
+}
+
+/** A text to look for, which gives a secret away. */
+interface Needle {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Shorter forms would be found in any text. */
+const MIN_BINARY_FORM = 8;
+
+/** How many encodings of characters are undone, one within the other: a URL can be the parameter of another one. */
+const MAX_DEPTH = 2;
 
 /**
  * Finds secrets in a text, as they are and in the encodings of URLs, forms, JSON, HTML, base64 and hexadecimal digits, each

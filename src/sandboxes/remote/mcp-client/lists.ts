@@ -4,34 +4,6 @@ import { parseJson } from "../../../json/parse.ts";
 import { type RawPart, rawItems, rawMembers } from "../../../json/raw-parts.ts";
 import { freezeJson, isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 
-/** The member of a result with the items of its list that cannot be used, each as a text. */
-export const UNUSABLE = "sandgate/unusable";
-
-/** The lists of a server, by the methods that read them. */
-const MEMBERS: Readonly<Record<string, string>> = {
-  "tools/list": "tools",
-  "resources/list": "resources",
-  "resources/templates/list": "resourceTemplates",
-  "prompts/list": "prompts",
-};
-
-/** The members that identify an item, in the order in which they are looked for. */
-const NAMES = ["name", "uri", "uriTemplate"];
-
-/** How large one item may be. */
-const ITEM_BOUNDS: JsonBounds = Object.freeze({
-  length: 4 * 1_024 * 1_024,
-  values: 50_000,
-  members: 20_000,
-  decimals: "exact",
-});
-
-/** How many values all items have. */
-const MAX_VALUES = 200_000;
-
-/** How long the rest of the message may be. */
-const REST_BOUNDS: JsonBounds = Object.freeze({ length: 1_024 * 1_024, values: 20_000, members: 10_000 });
-
 /** A token (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
@@ -267,6 +239,34 @@ function firstOf<T>(items: readonly T[], find: (item: T) => string | undefined):
   }
   return undefined;
 }
+
+/** The member of a result with the items of its list that cannot be used, each as a text. */
+export const UNUSABLE = "sandgate/unusable";
+
+/** The lists of a server, by the methods that read them. */
+const MEMBERS: Readonly<Record<string, string>> = {
+  "tools/list": "tools",
+  "resources/list": "resources",
+  "resources/templates/list": "resourceTemplates",
+  "prompts/list": "prompts",
+};
+
+/** The members that identify an item, in the order in which they are looked for. */
+const NAMES = ["name", "uri", "uriTemplate"];
+
+/** How large one item may be. */
+const ITEM_BOUNDS: JsonBounds = Object.freeze({
+  length: 4 * 1_024 * 1_024,
+  values: 50_000,
+  members: 20_000,
+  decimals: "exact",
+});
+
+/** How many values all items have. */
+const MAX_VALUES = 200_000;
+
+/** How long the rest of the message may be. */
+const REST_BOUNDS: JsonBounds = Object.freeze({ length: 1_024 * 1_024, values: 20_000, members: 10_000 });
 
 /**
  * Reads an answer with a list, some of whose items are no usable JSON: those are left out and named, and the others stay.

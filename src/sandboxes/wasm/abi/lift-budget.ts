@@ -1,26 +1,5 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 
-/** An array in V8 without its items, and its part of what V8 has not collected yet. */
-const ARRAY_BYTES = 88;
-
-/** A typed array in V8 with its buffer, and another one to convert it to text; without its bytes. */
-export const TYPED_ARRAY_BYTES = 512;
-
-/** An object in V8 without its fields, and its part of what V8 has not collected yet. */
-const OBJECT_BYTES = 128;
-
-const SLOT_BYTES = 8;
-
-/** An array that was filled item by item has up to so many unused slots, and half of its length more. */
-const SPARE_SLOTS = 17;
-
-/** V8 stores an object with more fields than this as a dictionary. */
-const MAX_FAST_FIELDS = 16;
-
-const DICTIONARY_FIELD_BYTES = 96;
-
-const sizes = new WeakMap<ValueType, number>();
-
 /** A component passed more data to the host than it may. */
 export class LiftBudgetError extends Error {
   override readonly name = "LiftBudgetError";
@@ -126,6 +105,27 @@ export class LiftBudget {
     this.#heldBytes = 0;
   }
 }
+
+/** An array in V8 without its items, and its part of what V8 has not collected yet. */
+const ARRAY_BYTES = 88;
+
+/** A typed array in V8 with its buffer, and another one to convert it to text; without its bytes. */
+export const TYPED_ARRAY_BYTES = 512;
+
+/** An object in V8 without its fields, and its part of what V8 has not collected yet. */
+const OBJECT_BYTES = 128;
+
+const SLOT_BYTES = 8;
+
+/** An array that was filled item by item has up to so many unused slots, and half of its length more. */
+const SPARE_SLOTS = 17;
+
+/** V8 stores an object with more fields than this as a dictionary. */
+const MAX_FAST_FIELDS = 16;
+
+const DICTIONARY_FIELD_BYTES = 96;
+
+const sizes = new WeakMap<ValueType, number>();
 
 /**
  * Returns an upper bound of what a value of a type takes in V8's heap and as JSON text together, in bytes. Not included

@@ -2,24 +2,6 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { BinaryReader } from "./binary.ts";
 import { checkCoreName, checkExportName } from "./core-name.ts";
 
-/** The first byte of a reference type that is followed by a heap type (core specification, section 5.3.5). */
-const NULLABLE_REFERENCE = 0x63;
-
-const REFERENCE = 0x64;
-
-/** Vectors and numbers: v128, f64, f32, i64, i32. */
-const FIRST_NUMBER = 0x7b;
-
-const LAST_NUMBER = 0x7f;
-
-/** Abstract heap types, from `exn` to `noexn`. As a value type, each is the nullable reference to it. */
-const FIRST_ABSTRACT = 0x69;
-
-const LAST_ABSTRACT = 0x74;
-
-/** A heap type of one byte below this is the index of a type. */
-const FIRST_NEGATIVE = 0x40;
-
 /** The minimum and maximum size of a memory (in pages of 64 KiB) or of a table (in elements). */
 export interface Limits {
   readonly min: number;
@@ -35,6 +17,7 @@ export interface Table {
 }
 
 const FUNCTION_TYPE = 0x60;
+
 const TABLE_WITH_INITIAL_VALUE = 0x40;
 
 /** How many values a function or a block takes and returns. */
@@ -132,6 +115,24 @@ export function readLimits(reader: BinaryReader): Limits {
   const min = reader.u32();
   return { min, max: flags === 1 ? reader.u32() : undefined };
 }
+
+/** The first byte of a reference type that is followed by a heap type (core specification, section 5.3.5). */
+const NULLABLE_REFERENCE = 0x63;
+
+const REFERENCE = 0x64;
+
+/** Vectors and numbers: v128, f64, f32, i64, i32. */
+const FIRST_NUMBER = 0x7b;
+
+const LAST_NUMBER = 0x7f;
+
+/** Abstract heap types, from `exn` to `noexn`. As a value type, each is the nullable reference to it. */
+const FIRST_ABSTRACT = 0x69;
+
+const LAST_ABSTRACT = 0x74;
+
+/** A heap type of one byte below this is the index of a type. */
+const FIRST_NEGATIVE = 0x40;
 
 /** What V8 takes for a value in an exception, by the first byte of its type: it splits numbers into parts of 16 bits. */
 function exceptionValueBytes(type: number): number {

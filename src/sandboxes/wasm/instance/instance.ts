@@ -16,50 +16,6 @@ import { type ComponentCalls, callHost, type HostInterfaces } from "./calls.ts";
 import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge, ThrownMemory } from "./memory-gauge.ts";
 
-/**
- * Tracks which component instances have a call in progress (`CanonicalABI.md`, `may_enter_from`). A call enters the
- * instance that it calls and all instances that contain it, except for those that contain its caller: these have been
- * entered before. An instance that has been entered must not be entered again.
- */
-class EnteredInstances {
-  readonly #parents: readonly (number | undefined)[];
-  readonly #entered = new Set<number>();
-
-  /** @param parents For each component instance, the index of the one that contains it. */
-  constructor(parents: readonly (number | undefined)[]) {
-    this.#parents = parents;
-  }
-
-  /**
-   * Starts a call.
-   *
-   * @param caller `undefined` for the host.
-   * @throws {AbiError} if it must not enter an instance.
-   */
-  enter(callee: number, caller: number | undefined): void {
-    for (let each: number | undefined = callee; each !== undefined; each = this.#parents[each]) {
-      if (this.#contains(each, caller)) return;
-      if (this.#entered.has(each))
-        throw new AbiError("it called a component instance that waits for this call");
-      this.#entered.add(each);
-    }
-  }
-
-  /** Ends a call. */
-  leave(callee: number, caller: number | undefined): void {
-    for (let each: number | undefined = callee; each !== undefined; each = this.#parents[each]) {
-      if (this.#contains(each, caller)) return;
-      this.#entered.delete(each);
-    }
-  }
-
-  /** Whether an instance is `inner` or contains it. */
-  #contains(outer: number, inner: number | undefined): boolean {
-    for (let each = inner; each !== undefined; each = this.#parents[each]) if (each === outer) return true;
-    return false;
-  }
-}
-
 /** Why a disposed instance cannot run. It is shared, because creating an error costs as much as a small call. */
 const GONE = Object.freeze({ by: new AbiError("the instance has ended") });
 
@@ -298,5 +254,49 @@ export class ComponentInstance implements ComponentCalls {
   /** Whether one of its memories has no space left because of its cap. */
   get isAtMemoryCap(): boolean {
     return this.#memories.isAtCap;
+  }
+}
+
+/**
+ * Tracks which component instances have a call in progress (`CanonicalABI.md`, `may_enter_from`). A call enters the
+ * instance that it calls and all instances that contain it, except for those that contain its caller: these have been
+ * entered before. An instance that has been entered must not be entered again.
+ */
+class EnteredInstances {
+  readonly #parents: readonly (number | undefined)[];
+  readonly #entered = new Set<number>();
+
+  /** @param parents For each component instance, the index of the one that contains it. */
+  constructor(parents: readonly (number | undefined)[]) {
+    this.#parents = parents;
+  }
+
+  /**
+   * Starts a call.
+   *
+   * @param caller `undefined` for the host.
+   * @throws {AbiError} if it must not enter an instance.
+   */
+  enter(callee: number, caller: number | undefined): void {
+    for (let each: number | undefined = callee; each !== undefined; each = this.#parents[each]) {
+      if (this.#contains(each, caller)) return;
+      if (this.#entered.has(each))
+        throw new AbiError("it called a component instance that waits for this call");
+      this.#entered.add(each);
+    }
+  }
+
+  /** Ends a call. */
+  leave(callee: number, caller: number | undefined): void {
+    for (let each: number | undefined = callee; each !== undefined; each = this.#parents[each]) {
+      if (this.#contains(each, caller)) return;
+      this.#entered.delete(each);
+    }
+  }
+
+  /** Whether an instance is `inner` or contains it. */
+  #contains(outer: number, inner: number | undefined): boolean {
+    for (let each = inner; each !== undefined; each = this.#parents[each]) if (each === outer) return true;
+    return false;
   }
 }

@@ -14,41 +14,6 @@ import { readComponent } from "../linking/component-reader.ts";
 import type { ComponentFunction } from "../linking/link-plan.ts";
 import { functionText } from "../linking/value-type.ts";
 
-const MAX_LINES = 16;
-
-/** In UTF-16 code units. */
-const MAX_LENGTH = 800;
-
-/** Keeps the last lines that a task logs, because they often explain why it failed. Ignores streamed output. */
-class LastLines implements TaskObserver {
-  readonly #lines: string[] = [];
-
-  output(): void {}
-
-  log(_level: string, message: string): void {
-    this.#lines.push(message);
-    if (this.#lines.length > MAX_LINES) this.#lines.shift();
-  }
-
-  /** Returns the end of the log as one printable line, or `""` if nothing was logged. */
-  toString(): string {
-    const all = this.#lines.join(" | ");
-    const end = all.length > MAX_LENGTH ? `…${all.slice(-MAX_LENGTH)}` : all;
-    return end.replace(UNPRINTABLE, "\ufffd");
-  }
-}
-
-/** The limits of a call of `describe`. */
-const LIMITS = Object.freeze({ wallTimeMs: 5_000, outputBytes: 1_024 * 1_024 });
-
-/** A tool as described by a component. It is untrusted until a registry has validated it. */
-interface DescribedTool {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: JsonObject;
-  readonly wasm: WasmImplementation;
-}
-
 /** The definition of a component's tool, to be passed to `registry.register`, which validates it. */
 export interface ComponentTool {
   /** The function's name. If several interfaces have it, the interface's name and an underscore precede it. */
@@ -153,6 +118,17 @@ function fullName(exported: string): string {
   return exported.replaceAll(/[^A-Za-z0-9-]+/g, "_");
 }
 
+/** A tool as described by a component. It is untrusted until a registry has validated it. */
+interface DescribedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  readonly wasm: WasmImplementation;
+}
+
+/** The limits of a call of `describe`. */
+const LIMITS = Object.freeze({ wallTimeMs: 5_000, outputBytes: 1_024 * 1_024 });
+
 /**
  * Calls `describe` of a component of the world `sandgate:tool`, in the sandbox and without capabilities besides its engine.
  *
@@ -227,4 +203,28 @@ function readSchema(text: string, name: string): JsonObject {
   throw new ToolPreparationError(
     `it describes the tool '${name.slice(0, 64)}' with an input schema that is not a JSON object`,
   );
+}
+
+const MAX_LINES = 16;
+
+/** In UTF-16 code units. */
+const MAX_LENGTH = 800;
+
+/** Keeps the last lines that a task logs, because they often explain why it failed. Ignores streamed output. */
+class LastLines implements TaskObserver {
+  readonly #lines: string[] = [];
+
+  output(): void {}
+
+  log(_level: string, message: string): void {
+    this.#lines.push(message);
+    if (this.#lines.length > MAX_LINES) this.#lines.shift();
+  }
+
+  /** Returns the end of the log as one printable line, or `""` if nothing was logged. */
+  toString(): string {
+    const all = this.#lines.join(" | ");
+    const end = all.length > MAX_LENGTH ? `…${all.slice(-MAX_LENGTH)}` : all;
+    return end.replace(UNPRINTABLE, "\ufffd");
+  }
 }

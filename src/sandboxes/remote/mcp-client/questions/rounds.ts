@@ -2,15 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
 import { DECLINED, type McpCallLink, type OpenCall, readAsked } from "./open-calls.ts";
 
-/** The code of a call that needs a person to open a page first. It exists in 2025-11-25 only. */
-const URL_ELICITATION_REQUIRED = -32_042;
-
-/** How often a call is retried after a person opened a page. */
-const MAX_RETRIES = 3;
-
-/** How many pages one error names. */
-const MAX_PAGES = 8;
-
 /** How often a server may want more in one call. */
 const MAX_ROUNDS = 8;
 
@@ -73,6 +64,15 @@ async function answers(link: McpCallLink, requests: JsonObject, signal: AbortSig
   });
   return Object.fromEntries(await Promise.all(entries));
 }
+
+/** The code of a call that needs a person to open a page first. It exists in 2025-11-25 only. */
+const URL_ELICITATION_REQUIRED = -32_042;
+
+/** How often a call is retried after a person opened a page. */
+const MAX_RETRIES = 3;
+
+/** How many pages one error names. */
+const MAX_PAGES = 8;
 
 /**
  * Sends a request, and has the client of the call open the pages that the server wants opened first. The server has not run the
