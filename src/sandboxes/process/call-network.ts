@@ -80,7 +80,7 @@ const MAX_LINE_BYTES = 500;
 const LOCAL = OWN_LOOPBACK.join(",");
 const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
 
-/** The variables by which programs find the proxy. Some know one spelling only; Node.js asks to be told. */
+/** The variables by which programs find the proxy. Some programs know one spelling only; Node.js has to be asked to use them. */
 const PROXY_VARIABLES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     Object.entries({ http_proxy: PROXY, https_proxy: PROXY, all_proxy: PROXY, no_proxy: LOCAL }).flatMap(

@@ -10,7 +10,7 @@ import { enforceableLimits } from "./process-limits.ts";
 import { openLauncher, type ProcessSandboxOptions } from "./process-sandbox.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 
-/** The name of something that Landlock does not hold. */
+/** What Landlock does not enforce. */
 export type NotEnforced =
   | "attributes"
   | "existence"
@@ -23,7 +23,7 @@ export type NotEnforced =
   | "temporary files";
 
 /**
- * What Landlock does not hold and namespaces would, by name: `docs/programs.md` and `SECURITY.md` have the same list.
+ * What Landlock does not enforce and namespaces would, by name: `docs/programs.md` and `SECURITY.md` have the same list.
  * `npm run test:escapes` compares it with what gets out.
  */
 export const NOT_ENFORCED: Readonly<Record<NotEnforced, string>> = Object.freeze({

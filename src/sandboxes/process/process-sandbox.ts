@@ -27,14 +27,14 @@ import { type EarlyEndTimes, type Program, programFor, shellCommand, timesOf } f
 import { failedStart, lostProgram, ProgramChanges, unavailableStart } from "./program-outcome.ts";
 import { ShellCommands } from "./shell/shell-commands.ts";
 
-/** A launcher, and why it is not the one that holds most. */
+/** A launcher, and why it is not the strictest one. */
 interface OpenedLauncher {
   readonly launcher: Launcher;
   /** Why there are no namespaces, if they were not chosen. */
   readonly fellBack?: string;
 }
 
-/** Those that hold more come first. */
+/** The strictest first. */
 const LAUNCHERS: readonly (readonly [Isolation, (bubblewrap?: string) => Promise<Launcher>])[] = [
   ["namespaces", (bubblewrap) => Bubblewrap.open(bubblewrap)],
   ["landlock", () => LandlockLauncher.open()],
@@ -72,7 +72,7 @@ interface ProcessSandboxParts {
   readonly openEgress: ProxyOptions["openEgress"];
   readonly launcher: Launcher;
   readonly fellBack: string | undefined;
-  readonly kept: ShellCommands;
+  readonly shells: ShellCommands;
   readonly memory: GuestMemory;
   readonly idleMs: number;
 }
@@ -91,7 +91,7 @@ export class ProcessSandbox implements Sandbox {
   readonly #openEgress: ProxyOptions["openEgress"];
   readonly #memory: GuestMemory;
   readonly #idleMs: number;
-  readonly #kept: ShellCommands;
+  readonly #shells: ShellCommands;
   readonly #running = new Set<ProcessCall>();
   readonly #programs = new Set<RunningProgram>();
   /** Why there are no namespaces, until it is logged. */
@@ -111,14 +111,14 @@ export class ProcessSandbox implements Sandbox {
     memory: GuestMemory = new GuestMemory(),
   ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
-    const kept = new ShellCommands(launcher, shellIdleMs, memory);
-    return new ProcessSandbox({ openEgress, launcher, fellBack, kept, memory, idleMs });
+    const shells = new ShellCommands(launcher, shellIdleMs, memory);
+    return new ProcessSandbox({ openEgress, launcher, fellBack, shells, memory, idleMs });
   }
 
-  private constructor({ openEgress, launcher, fellBack, kept, memory, idleMs }: ProcessSandboxParts) {
+  private constructor({ openEgress, launcher, fellBack, shells, memory, idleMs }: ProcessSandboxParts) {
     this.#openEgress = openEgress;
     this.#launcher = launcher;
-    this.#kept = kept;
+    this.#shells = shells;
     this.#memory = memory;
     this.#idleMs = idleMs;
     this.isolation = launcher.isolation;
@@ -152,7 +152,8 @@ export class ProcessSandbox implements Sandbox {
     } catch (error) {
       return failedStart(error);
     }
-    if (command !== undefined) return this.#kept.run({ task, tool, program, command, times }, this.#cgroups);
+    if (command !== undefined)
+      return this.#shells.run({ task, tool, program, command, times }, this.#cgroups);
     const grants = task.capabilities.fs ?? [];
     const owner = ownerOf(task);
     let files: GrantedFiles | undefined;
@@ -229,14 +230,14 @@ export class ProcessSandbox implements Sandbox {
   }
 
   endSession(sessionId: string): void {
-    this.#kept.endSession(sessionId);
+    this.#shells.endSession(sessionId);
   }
 
   /** Ends all programs, and waits until they have ended. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([
-      this.#kept.close(),
+      this.#shells.close(),
       ...Array.from(this.#running, (call) => call.stop("cancelled", 0)),
       ...Array.from(this.#programs, (program) => program.stop(0)),
     ]);

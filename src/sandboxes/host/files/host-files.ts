@@ -278,19 +278,19 @@ export class CallFiles implements Disposable {
   readonly #directories = new DirectoryCache();
 
   /**
-   * Opens the files of a call: those on disk, or what holds their changes.
+   * Opens the files of a call: those on disk, or those in which changes are staged.
    *
-   * @throws {DirectoryGrantError} if a granted directory cannot be used, and what `hold` throws.
+   * @throws {DirectoryGrantError} if a granted directory cannot be used, and what `stage` throws.
    */
   open(
     grants: readonly FsGrant[],
     fileBytes: number | undefined,
-    hold: StageChanges | undefined,
+    stage: StageChanges | undefined,
   ): StagedFiles {
     const disk = new HostFiles(grants, fileBytes, { directories: this.#directories });
-    if (hold === undefined) return new DiskFiles(disk);
+    if (stage === undefined) return new DiskFiles(disk);
     try {
-      return new FilesOverDisk(hold({ files: disk, grants, fileBytes }), disk);
+      return new FilesOverDisk(stage({ files: disk, grants, fileBytes }), disk);
     } catch (error) {
       disk.end();
       throw error;
@@ -323,29 +323,29 @@ class DiskFiles implements StagedFiles {
 }
 
 class FilesOverDisk implements StagedFiles {
-  readonly #held: StagedFiles;
+  readonly #staged: StagedFiles;
   readonly #disk: HostFiles;
 
-  constructor(held: StagedFiles, disk: HostFiles) {
-    this.#held = held;
+  constructor(staged: StagedFiles, disk: HostFiles) {
+    this.#staged = staged;
     this.#disk = disk;
   }
 
   get files(): StagedFiles["files"] {
-    return this.#held.files;
+    return this.#staged.files;
   }
 
   get writtenBytes(): number {
-    return this.#held.writtenBytes;
+    return this.#staged.writtenBytes;
   }
 
   get changes(): StagedFiles["changes"] {
-    return this.#held.changes;
+    return this.#staged.changes;
   }
 
   end(): void {
     try {
-      this.#held.end();
+      this.#staged.end();
     } finally {
       this.#disk.end();
     }

@@ -51,7 +51,7 @@ export interface ConfinedProgramOptions {
   readonly warn?: (text: string) => void;
 }
 
-/** How a program that stays ended. */
+/** How a long-running program ended. */
 export interface LongRunningEnd {
   /**
    * Its exit code, or 128 and the number of the signal that ended it, also before it began; `undefined` if its processes could
@@ -105,15 +105,15 @@ interface Confinement {
   readonly openEgress: CallNetworkOptions["openEgress"];
 }
 
-/** Everything that a running program holds. */
-interface Held {
+/** What is released when the program has ended. */
+interface ProgramResources {
   files?: GrantedFiles;
   cgroup?: Cgroup | undefined;
   network?: CallNetwork | undefined;
 }
 
 /**
- * Starts a program that stays.
+ * Starts a long-running program.
  *
  * @throws {ToolPreparationError} if it cannot be confined as asked. The message says why.
  * @throws {TypeError} if an option is invalid.
@@ -131,25 +131,25 @@ export async function startRunningProgram(
     throw new ToolPreparationError(`the limit '${unenforced}' cannot be enforced here`);
   if (grants.length > 0 && launcher.isolation !== "namespaces")
     throw new ToolPreparationError("a program has a network only with namespaces");
-  const held: Held = {};
+  const resources: ProgramResources = {};
   try {
-    held.files = await launcher.openFiles(fs, {}, "lasting");
-    held.cgroup = cgroups.create(limits, launcher.ownProcesses);
+    resources.files = await launcher.openFiles(fs, {}, "lasting");
+    resources.cgroup = cgroups.create(limits, launcher.ownProcesses);
     const { netBytes = PROCESS_DEFAULTS.netBytes } = limits;
     if (options.net !== undefined && launcher.isolation === "namespaces")
-      held.network = new CallNetwork({ openEgress, grants, netBytes, warn });
+      resources.network = new CallNetwork({ openEgress, grants, netBytes, warn });
     const launched = launcher.launch({
-      program: withNetwork(program, held.network),
-      files: held.files,
+      program: withNetwork(program, resources.network),
+      files: resources.files,
       limits,
-      cgroup: held.cgroup,
-      listener: held.network?.listener,
+      cgroup: resources.cgroup,
+      listener: resources.network?.listener,
       hasInput: true,
       hasChannel: options.channel === true,
     });
-    return new RunningProgram(launched, held, launcher.isolation, warn);
+    return new RunningProgram(launched, resources, launcher.isolation, warn);
   } catch (error) {
-    await release(held);
+    await release(resources);
     throw error instanceof TypeError ? error : new ToolPreparationError((error as Error).message);
   }
 }
@@ -170,7 +170,12 @@ export class RunningProgram implements ConfinedProgram {
   /** Why it was ended here. */
   #problem: string | undefined;
 
-  constructor(launched: Launched, held: Held, isolation: Isolation, warn: (text: string) => void) {
+  constructor(
+    launched: Launched,
+    resources: ProgramResources,
+    isolation: Isolation,
+    warn: (text: string) => void,
+  ) {
     this.#launched = launched;
     this.isolation = isolation;
     this.stdin = launched.stdin as Writable;
@@ -180,12 +185,12 @@ export class RunningProgram implements ConfinedProgram {
     this.pid = launched.pid;
     this.#end = new ProgramEnd(launched);
     this.exited = this.#end.exited.then(() => {});
-    held.files?.onExposed((path) => {
+    resources.files?.onExposed((path) => {
       this.#problem = exposedText(path);
       warn(this.#problem);
       this.#end.kill();
     });
-    this.ended = this.#finish(held, warn);
+    this.ended = this.#finish(resources, warn);
   }
 
   async stop(graceMs: number = KILL_GRACE_MS): Promise<LongRunningEnd> {
@@ -203,13 +208,14 @@ export class RunningProgram implements ConfinedProgram {
     await this.stop(0);
   }
 
-  async #finish(held: Held, warn: (text: string) => void): Promise<LongRunningEnd> {
+  async #finish(resources: ProgramResources, warn: (text: string) => void): Promise<LongRunningEnd> {
     await this.#end.exited;
     const exitCode = await this.#end.finish();
     // The process that waits for it was killed, as happens to one that has no program yet.
     const code = exitCode === -1 ? KILLED : exitCode;
-    for (const text of held.files === undefined ? [] : madeTexts(await held.files.moveAside())) warn(text);
-    await release(held);
+    for (const text of resources.files === undefined ? [] : madeTexts(await resources.files.moveAside()))
+      warn(text);
+    await release(resources);
     const { said, problem } = this.#launched;
     const hasBegun = said.startsWith(STARTED);
     return {
@@ -225,7 +231,7 @@ export class RunningProgram implements ConfinedProgram {
 /** 128 and the number of SIGKILL. */
 const KILLED = 137;
 
-async function release({ files, cgroup, network }: Held): Promise<void> {
+async function release({ files, cgroup, network }: ProgramResources): Promise<void> {
   network?.[Symbol.dispose]();
   await files?.[Symbol.asyncDispose]();
   await cgroup?.[Symbol.asyncDispose]();

@@ -25,7 +25,7 @@ export interface UnconfinedProgramOptions {
 const MAX_REPORT_LENGTH = 4_096;
 
 /**
- * Starts a program that stays, without confinement, in a session of its own. A process of ours waits for it, which kills all
+ * Starts a program that stays, without confinement, in a session of its own. A guardian process waits for it, which kills all
  * its processes when the program ends, when it is told to, or when this process has ended. With `node:ffi`, descendants that
  * leave their parents are found, too.
  */

@@ -168,12 +168,12 @@ export function httpFetch({ egress, grants, filter, hold }: HttpFetchOptions): F
 }
 
 async function readText(body: Readable, received: ReservedBytes): Promise<string> {
-  using held = received;
+  using reserved = received;
   const read = new CollectedBytes();
   for await (const chunk of body) {
     const length = read.length + (chunk as Buffer).length;
     if (length > MAX_MESSAGE_BYTES) throw new Error(`the body has more than ${MAX_MESSAGE_BYTES} bytes`);
-    held.set(length);
+    reserved.set(length);
     read.add(chunk as Buffer);
   }
   return read.read().toString();
@@ -229,7 +229,7 @@ export async function* checkedEvents(
   received: ReservedBytes,
   call?: OpenCall,
 ): AsyncGenerator<Buffer> {
-  using held = received;
+  using reserved = received;
   const lines = new LineSplitter(MAX_MESSAGE_BYTES);
   let event = new PendingEvent(filter, call);
   for await (const chunk of body) {
@@ -243,7 +243,7 @@ export async function* checkedEvents(
         }
       }
     }
-    held.set(lines.length + event.length);
+    reserved.set(lines.length + event.length);
   }
 }
 
@@ -259,13 +259,13 @@ const TOTAL_BYTES = 64 * 1_024 * 1_024;
 export class MessageRoom {
   readonly #budget = new FairBudget(TOTAL_BYTES, MAX_MESSAGE_BYTES);
 
-  /** Begins to hold bytes of a response of a server. Disposing gives them back. */
+  /** Reserves bytes for a response of a server. Disposing releases them. */
   hold(server: string): ReservedBytes {
     return new ReservedBytes(this.#budget, server);
   }
 }
 
-/** What is held of one response. */
+/** The bytes that one response has reserved. */
 export class ReservedBytes implements Disposable {
   readonly #budget: FairBudget;
   readonly #server: string;
@@ -277,7 +277,7 @@ export class ReservedBytes implements Disposable {
   }
 
   /**
-   * Changes how many bytes are held.
+   * Changes how many bytes are reserved.
    *
    * @throws {Error} if there is no room for more.
    */
