@@ -37,7 +37,7 @@ export class AnswerStream {
     this.#response.write(text);
   }
 
-  /** Reports that the call is still queued, so that the client does not time out. */
+  /** Reports that the call waits, or has waited, so that the client does not time out. */
   tellWait(): void {
     this.#response.write(writeStreamEvent("waiting", "{}"));
   }

@@ -11,7 +11,7 @@ import { CallWindow, identityOf, type RequestIdentity } from "./call-window.ts";
 import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 
 /**
- * The share of its wall time after which a client is notified that its call was queued: late, since most calls end before,
+ * The share of its wall time after which a client is notified that its call waits, or has waited: late, since most calls end before,
  * and some proxies take an interim response for the last one.
  */
 const WAIT_TOLD_AFTER = 0.75;
@@ -46,7 +46,7 @@ export class Dispatcher {
     deadlineOf: ({ call }) => call.arrivedAt + this.#maxWaitMs,
     expire: (queued) => this.#expire(queued),
   });
-  /** Queued calls, whose clients are notified before they give up. */
+  /** Calls that wait, or have waited: their clients are notified before they give up. */
   readonly #late: DeadlineTimer<DispatchedCall> = new DeadlineTimer({
     deadlineOf: ({ arrivedAt, request }) =>
       arrivedAt + (request.grant.limits.wallTimeMs ?? 0) * WAIT_TOLD_AFTER,
