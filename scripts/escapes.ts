@@ -10,7 +10,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { openSandboxes } from "sandgate";
 import { whyNotBuilt } from "../bench/harness/built.ts";
-import type { Isolation } from "../src/tool/isolation.ts";
+import type { Isolation } from "../src/tool/sandbox-mode.ts";
 import { type Attempt, attemptNames } from "../test/escapes/attempt.ts";
 import { FILES } from "../test/escapes/attempts/files.ts";
 import { KERNEL } from "../test/escapes/attempts/kernel.ts";

@@ -2,7 +2,7 @@ import { deepStrictEqual } from "node:assert";
 import { createHash } from "node:crypto";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { CanonicalJson, defineTool, type JsonObject, type JsonValue, ToolRegistry } from "sandgate";
-import { parseArguments } from "../../src/engine/arguments/check-arguments.ts";
+import { parseArguments } from "../../src/engine/call.ts";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";
 import type { Question } from "../harness/case.ts";
 import { INPUT, INPUT_SCHEMA, INPUT_TEXT, isInput } from "../setting.ts";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import type { StallCase } from "./turn-meter.ts";

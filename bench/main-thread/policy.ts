@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { PolicyTool } from "../../src/policy/file/checked-rule.ts";
 import { loadPolicyFile, loadPolicyText } from "../../src/policy/file/load.ts";
-import type { PolicyTool } from "../../src/policy/file/policy-tool.ts";
 import type { StallCase } from "./turn-meter.ts";
 
 const TOOLS: readonly PolicyTool[] = Array.from({ length: 100 }, (_, index) => ({

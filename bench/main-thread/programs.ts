@@ -5,9 +5,9 @@ import { isDeepStrictEqual } from "node:util";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { Isolation } from "../../src/tool/isolation.ts";
+import type { Isolation } from "../../src/tool/sandbox-mode.ts";
 import { ISOLATIONS } from "../../test/sandboxes/process/availability.ts";
 import type { StallCase, Work } from "./turn-meter.ts";
 

@@ -1,6 +1,6 @@
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { StallCase } from "./turn-meter.ts";
 

@@ -1,7 +1,7 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
-import { AccessTokenError } from "./access-token-error.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { IssuerKeys, type Jose, loadJose } from "./issuer-keys.ts";
 import {
+  AccessTokenError,
   type AccessTokenOptions,
   checkAccessTokenOptions,
   type PrincipalClaims,

@@ -1,11 +1,10 @@
 import type { CryptoKey, FlattenedJWSInput, JWTHeaderParameters } from "jose";
 import { Egress } from "../egress/egress.ts";
-import type { JsonBounds } from "../json/bounds.ts";
 import { parseJson } from "../json/parse.ts";
+import type { JsonBounds } from "../json/refusal.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import type { NetGrant } from "../policy/grant/net-grant.ts";
-import { AccessTokenError } from "./access-token-error.ts";
-import { type AccessTokenOptions, isTrustworthy } from "./options.ts";
+import { AccessTokenError, type AccessTokenOptions, isTrustworthy } from "./options.ts";
 
 /** The library for JSON Web Tokens. */
 export type Jose = typeof import("jose");

@@ -1,6 +1,7 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
-import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
-import { race } from "../base/timers/race.ts";
+import type { MaybePromise } from "../base/promises.ts";
+import { MAX_DELAY_MS, race } from "../base/timers.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
+import type { ToolDefinition } from "../engine/definition.ts";
 import { Refusal } from "../engine/refusal.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
 import { escapeName } from "../policy/match/name-pattern.ts";
@@ -8,11 +9,33 @@ import type { AgentOptions } from "../sessions/agent-session.ts";
 import type { Session } from "../sessions/session.ts";
 import { TooManySessionsError } from "../sessions/session-errors.ts";
 import type { Sessions } from "../sessions/sessions.ts";
-import type { HostContext, HostFactory, HostInstance } from "../tool/implementations/host-implementation.ts";
+import type { HostContext, HostFactory, HostInstance } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import type { ToolTraits } from "../tool/tool-traits.ts";
 import { pauseOf } from "../tool/wall-time.ts";
-import type { RunAgent } from "./run-agent.ts";
+
+/** What an agent is to do, and with what. */
+export interface AgentRequest {
+  /** The words of the model that has the agent run: no words of a person. */
+  readonly prompt: string;
+  /** The tools that the agent has, for its model. */
+  readonly tools: readonly ToolDefinition[];
+  /** Where the calls of the agent are dispatched. It is closed when the agent ends. */
+  readonly session: Session;
+  /** The most messages with calls that the agent may send. The calls of later ones are refused. */
+  readonly maxIterations: number;
+  /** Aborted if the call that runs the agent is cancelled or exceeds its wall time. */
+  readonly signal: AbortSignal;
+  /** The model that the agent is to use; absent if it is left to you. */
+  readonly model?: string;
+}
+
+/**
+ * Runs an agent: sends the prompt to a model, dispatches the calls of its messages in the session, and sends back their
+ * results, until the model answers without calls. Resolves to its last text. An error that it throws fails the call that
+ * runs the agent.
+ */
+export type RunAgent = (request: AgentRequest) => MaybePromise<string>;
 
 /** The most messages with calls that an agent may send. */
 const MAX_ITERATIONS = 15;

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type { AjvLibrary } from "./ajv-library.ts";
-import { entryFile } from "./entry-file.ts";
+import { entryFile } from "./package-files.ts";
 
 let file: string | undefined;
 let library: AjvLibrary | undefined;

@@ -1,6 +1,39 @@
 import { homedir, tmpdir } from "node:os";
 import { basename } from "node:path";
-import { SandgateError } from "./sandgate-error.ts";
+import { getSystemErrorMap } from "node:util";
+
+/** The codes of the errors that this package throws: see docs/errors.md. */
+export type SandgateErrorCode =
+  | "duplicate_tool"
+  | "invalid_config"
+  | "invalid_message"
+  | "invalid_schema"
+  | "invalid_tool"
+  | "journal_failed"
+  | "key_value_full"
+  | "listen_failed"
+  | "message_conflict"
+  | "package_file_missing"
+  | "restate_failed"
+  | "session_exists"
+  | "session_store_failed"
+  | "suspension_refused"
+  | "suspension_store_failed"
+  | "tool_failed"
+  | "tool_not_found"
+  | "tool_not_prepared"
+  | "too_many_sessions";
+
+/**
+ * The base class of every error that this package exports. Apart from these it throws `TypeError` for invalid arguments
+ * and options. A call that fails throws nothing: it is an execution with an `error`.
+ */
+export abstract class SandgateError extends Error {
+  /** The name of the class. */
+  abstract override readonly name: string;
+  /** Identifies the kind of error; each exported class has one. Compare this rather than the message. */
+  abstract readonly code: SandgateErrorCode;
+}
 
 /** Descriptions of what a tool threw, for the model and for the operator. */
 export interface ThrownText {
@@ -93,4 +126,36 @@ const HOST_FOLDER = new RegExp(
 function withoutHostPaths(text: string, known: readonly string[] = []): string {
   const named = known.reduce((said, path) => said.replaceAll(path, basename(path)), text);
   return named.replace(HOST_FOLDER, (folder) => (folder.endsWith("/") ? "" : "."));
+}
+
+/** Errors of name look-ups, which are not in Node's map. */
+const LOOK_UPS: Readonly<Record<string, string>> = {
+  ENOTFOUND: "host name not found",
+  ENODATA: "no such DNS record",
+  ETIMEOUT: "DNS look-up timed out",
+};
+
+/** An error's causes are searched up to this depth: a chain may be circular. */
+const MAX_SYSTEM_CAUSES = 3;
+
+let texts: Map<string, string> | undefined;
+
+/** Returns what an error code of the operating system means, such as `ENOENT`; `undefined` for any other text. */
+export function systemErrorText(code: string): string | undefined {
+  texts ??= new Map([...getSystemErrorMap().values()]);
+  return texts.get(code) ?? (Object.hasOwn(LOOK_UPS, code) ? LOOK_UPS[code] : undefined);
+}
+
+/**
+ * Returns the code of the operating system that an error has, or one of its causes, as an error of `fetch` does; `undefined` if
+ * there is none. May throw what a getter or a proxy trap of the value throws.
+ */
+export function systemErrorCode(thrown: unknown): string | undefined {
+  let error: unknown = thrown;
+  for (let depth = 0; depth <= MAX_SYSTEM_CAUSES && error instanceof Error; depth++) {
+    const code: unknown = Reflect.get(error, "code");
+    if (typeof code === "string" && systemErrorText(code) !== undefined) return code;
+    error = error.cause;
+  }
+  return undefined;
 }

@@ -90,7 +90,7 @@ export function defineCommand<const O extends Options, const A extends Arguments
 async function orInterrupted(running: Promise<number>, { signal }: Terminal): Promise<number> {
   if (signal === undefined) return running;
   // Loaded on use: help and version do without it.
-  const { race } = await import("../base/timers/race.ts");
+  const { race } = await import("../base/timers.ts");
   const code = await race(running, { signals: [signal] });
   return code === "aborted" ? EXIT_INTERRUPTED : code;
 }

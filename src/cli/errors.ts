@@ -1,4 +1,4 @@
-import type { ShownText } from "../rendering/shown-text.ts";
+import type { ShownText } from "../rendering/shown.ts";
 
 /** A mistake of the user, with a text that may be shown. */
 abstract class UserError extends Error {

@@ -1,6 +1,5 @@
 import { parseArgs } from "node:util";
-import { shown } from "../rendering/shown.ts";
-import { ShownText } from "../rendering/shown-text.ts";
+import { ShownText, shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
 
 /** An option of a command. */

@@ -1,6 +1,5 @@
 import { Writable } from "node:stream";
-import { shown } from "../rendering/shown.ts";
-import { ShownText } from "../rendering/shown-text.ts";
+import { ShownText, shown } from "../rendering/shown.ts";
 import type { Command, Invocation } from "./command.ts";
 import { bench, dispatch } from "./definitions/dispatch.ts";
 import { JOURNAL_COMMANDS, why } from "./definitions/journal.ts";
@@ -104,7 +103,7 @@ async function usageProblem(
   { shown: problem, misspelt }: UsageError,
   [first = "", second = ""]: readonly string[],
 ): Promise<ShownText> {
-  const { suggest } = await import("../base/suggest.ts");
+  const { suggest } = await import("../base/unknown-names.ts");
   const meant = misspelt && suggest(misspelt.word, misspelt.known);
   const suggestion = meant === undefined ? shown`` : shown`: did you mean '${meant}'?`;
   const names = COMMANDS.map(({ name }) => name);

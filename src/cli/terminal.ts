@@ -2,8 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
 import type { ConfigProblem } from "../config/problem.ts";
 import { wrapLine } from "../rendering/lines.ts";
-import { joinShown, shown, toLine } from "../rendering/shown.ts";
-import { ShownText } from "../rendering/shown-text.ts";
+import { joinShown, ShownText, shown, toLine } from "../rendering/shown.ts";
 
 const MAX_PROBLEM_CHARS = 500;
 

@@ -1,5 +1,5 @@
-import { SandgateError } from "../base/sandgate-error.ts";
-import { UNPRINTABLE } from "../base/unprintable.ts";
+import { UNPRINTABLE } from "../base/text.ts";
+import { SandgateError } from "../base/thrown.ts";
 
 /** A problem in a configuration file, with its position. */
 export interface ConfigProblem {

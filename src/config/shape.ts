@@ -1,10 +1,28 @@
 import type { ErrorObject, SchemaValidateFunction } from "ajv";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import { loadAjv } from "../base/load-ajv.ts";
-import { suggest } from "../base/suggest.ts";
+import { suggest } from "../base/unknown-names.ts";
 import { canonicalText } from "../json/canonical.ts";
 import { unescapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+
+/** The schema of a text that is not empty. */
+export const TEXT: JsonObject = Object.freeze({ type: "string", minLength: 1 });
+
+/** The schema of `true` or `false`. */
+export const FLAG: JsonObject = Object.freeze({ type: "boolean" });
+
+/** The schema of a list of texts that are not empty. */
+export const TEXTS: JsonObject = Object.freeze({ type: "array", items: TEXT });
+
+/** The schema of a duration with its unit, or in milliseconds. Its form is checked when it is parsed. */
+export const DURATION: JsonObject = Object.freeze({ type: ["string", "number"], title: "duration" });
+
+/** The schema of a size with its unit, or in bytes. Its form is checked when it is parsed. */
+export const SIZE: JsonObject = Object.freeze({ type: ["string", "number"], title: "size" });
+
+/** The schema of the path of a file or directory, relative to the file that has it. */
+export const PATH: JsonObject = Object.freeze({ ...TEXT, title: "path" });
 
 /** A mismatch between a value and its shape. */
 export interface Flaw {
@@ -37,9 +55,6 @@ export function compileShape(schema: JsonObject): CompiledShape {
     validate(value) ? [] : describeAll(validate.errors ?? []);
   return Object.assign(check, { schema });
 }
-
-/** The schema of a text that is not empty. */
-export const TEXT: JsonObject = Object.freeze({ type: "string", minLength: 1 });
 
 /** The schema of a map that has these keys and no others. */
 export function mapOf(properties: JsonObject, required: readonly string[] = []): JsonObject {
@@ -202,4 +217,13 @@ function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   return typeof value === "boolean" ? "a boolean" : (TYPES[typeof value] ?? typeof value);
+}
+
+/**
+ * Returns a schema with a description, which editors show, and `docs/sandgate-yaml.md` has. It ends with `Default: …` if
+ * the value may be absent, unless nothing takes its place. A `title` of the schema names the kind of value in the
+ * documentation.
+ */
+export function described(schema: JsonObject, description: string): JsonObject {
+  return { ...schema, description };
 }

@@ -1,12 +1,12 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
-import type { ToolCall } from "../engine/call/call.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
+import type { ToolCall } from "../engine/call.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
 import { ToolRegistry } from "../engine/registry.ts";
 import type { Tool } from "../engine/tool.ts";
 import type { JsonValue } from "../json/value.ts";
-import { HostPolicy } from "../policy/host-policy.ts";
+import { HostPolicy } from "../policy/policy.ts";
 import { openSandboxes } from "../sandboxes/open-sandboxes.ts";
 
 const NAMES: OptionNames<CallToolOptions> = { context: true, signal: true };

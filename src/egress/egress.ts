@@ -1,7 +1,7 @@
 import { connect, type LookupFunction, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { DeadlineTimer } from "../base/timers/deadline-timer.ts";
+import { DeadlineTimer } from "../base/timers.ts";
 import type { NetGrant } from "../policy/grant/net-grant.ts";
 import { lookupFor, type ResolveHost, systemResolve, withoutBrackets } from "./checked-lookup.ts";
 import { type ConnectionAware, ConnectionPools } from "./connections.ts";

@@ -1,4 +1,4 @@
-import type { DeadlineTimer } from "../base/timers/deadline-timer.ts";
+import type { DeadlineTimer } from "../base/timers.ts";
 import type { ConnectionPools, SharedPool } from "./connections.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
 import { type Contact, EgressError, egressErrorOf, type Traffic } from "./egress-error.ts";

@@ -1,12 +1,26 @@
 import type { Hash } from "node:crypto";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import { withFixedOrder } from "../schema/normal-schema.ts";
-import { isHostModule } from "../tool/implementations/host-implementation.ts";
-import type { ToolImplementations } from "../tool/implementations/implementations.ts";
+import { withFixedOrder } from "../schema/subschemas.ts";
+import { isHostModule, type ToolImplementations } from "../tool/implementations/implementations.ts";
 import type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
 import type { Tool } from "./tool.ts";
+
+/** A tool as it is described to a model. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  /** Whether the tool takes a text that is not JSON: see {@link Tool.freeform}. */
+  readonly freeform?: true;
+}
+
+/** Returns a tool as it is described to a model: a plain object. */
+export function toToolDefinition(tool: Tool<never, never>): ToolDefinition {
+  const { name, description, inputSchema, freeform } = tool;
+  return { name, description, inputSchema, ...(freeform && { freeform }) };
+}
 
 /**
  * The definition of a tool: everything that a model or a policy is told about it, and what its implementations are. Pins

@@ -1,13 +1,33 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
-import { receiveCall, type ToolCall } from "./call/call.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { checkContext, type DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "./call/messages.ts";
-import { checkConcurrency, type DispatchAllOptions, dispatchEach, receiveCalls } from "./dispatch-all.ts";
-import { type DispatchableTurn, type DispatchTurnOptions, dispatchCalls } from "./dispatch-turn.ts";
-import { dispatchCall } from "./pipeline.ts";
+import { type ReceivedCall, receiveCall, repeatedIds, type ToolCall, twiceText } from "./call.ts";
+import { dispatchCall, refuseCall } from "./pipeline.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Options of `ToolDispatchEngine.dispatchAll`. */
+export interface DispatchAllOptions {
+  /**
+   * How many calls of tools without changes (`sideEffects` of `"none"` or `"read"`) may run at once, if they follow
+   * each other in the list. An integer of at least 1; 1 runs all calls one after the other. Default: 4.
+   */
+  readonly concurrency?: number;
+}
+
+/** Options of `ToolDispatchEngine.dispatchTurn`. */
+export interface DispatchTurnOptions extends DispatchAllOptions {
+  /** What happens to the calls of a message that was cut off. Default: `"refuse"`. */
+  readonly cutOff?: "refuse" | "run";
+}
+
+/** The calls of one assistant message, such as a protocol's `read` returns. */
+export interface DispatchableTurn {
+  readonly calls: readonly ToolCall[];
+}
 
 const ALL_NAMES: OptionNames<DispatchAllOptions> = { concurrency: true };
+
 const TURN_NAMES: OptionNames<DispatchTurnOptions> = { concurrency: true, cutOff: true };
 
 /**
@@ -77,4 +97,93 @@ export class ToolDispatchEngine {
   ): [AssistantMessage, ToolMessage] {
     return buildToolResultMessages(calls, executions, turn);
   }
+}
+
+/**
+ * Dispatches the calls of a message, and refuses those that are marked as cut off unless `cutOff` is `"run"`.
+ *
+ * @returns One result for each call, in the order of the calls.
+ */
+async function dispatchCalls(
+  turn: DispatchableTurn,
+  ctx: DispatchContext,
+  { cutOff = "refuse", concurrency }: DispatchTurnOptions,
+): Promise<(ToolExecution | null)[]> {
+  const given = [...turn.calls];
+  const calls = receiveCalls(given);
+  const refused = given.map((call) => cutOff !== "run" && isCutOff(call));
+  const others = calls.filter((_, index) => !refused[index]);
+  const executions = (await dispatchEach(others, ctx, concurrency)).values();
+  return calls.map((call, index) =>
+    refused[index] ? refuseCall(call, ctx, cutOffRefusal()) : (executions.next().value ?? null),
+  );
+}
+
+/** The refusal of a call whose message was cut off. */
+export function cutOffRefusal(): Refusal {
+  return new Refusal("cancelled", "Tool call was not run: its message was cut off");
+}
+
+/** Returns whether a call is marked as one of a message that was cut off. Never throws. */
+export function isCutOff(call: unknown): boolean {
+  try {
+    return (call as Partial<ToolCall> | null)?.cutOff === true;
+  } catch {
+    // An unreadable call fails when it is dispatched.
+    return false;
+  }
+}
+
+const DEFAULT_CONCURRENCY = 4;
+
+/**
+ * Dispatches calls in order. A call that may change something runs alone: it starts when all earlier calls have
+ * ended, and later calls wait for it. Calls with one id do not run: a result could be for any of them.
+ *
+ * @returns One result for each call, in the order of the calls.
+ */
+async function dispatchEach(
+  received: readonly ReceivedCall[],
+  ctx: DispatchContext,
+  concurrency: number = DEFAULT_CONCURRENCY,
+): Promise<(ToolExecution | null)[]> {
+  const results = new Array<ToolExecution | null>(received.length).fill(null);
+  let next = 0;
+  const dispatchNext = async (): Promise<void> => {
+    const index = next++;
+    results[index] = await dispatchCall(received[index] as ReceivedCall, ctx);
+  };
+  const dispatchUnchanging = async (): Promise<void> => {
+    while (changesNothing(received[next], ctx)) await dispatchNext();
+  };
+  while (next < received.length) {
+    if (concurrency > 1 && changesNothing(received[next], ctx)) {
+      await Promise.all(
+        Array.from({ length: Math.min(concurrency, received.length - next) }, dispatchUnchanging),
+      );
+    } else await dispatchNext();
+  }
+  return results;
+}
+
+/** Reads calls from unchecked values. Those that have the id of another one are malformed. Never throws. */
+function receiveCalls(calls: readonly unknown[]): readonly ReceivedCall[] {
+  const received = Array.from(calls, receiveCall);
+  const repeated = repeatedIds(received);
+  if (repeated.size === 0) return received;
+  return received.map((call) =>
+    repeated.has(call.id) ? { ...call, problem: call.problem ?? twiceText(call.id) } : call,
+  );
+}
+
+/** Whether a call's tool declares that it changes nothing. Not so if there is no such call or tool. */
+function changesNothing(call: ReceivedCall | undefined, { registry }: DispatchContext): boolean {
+  const sideEffects = call && registry.find(call.name)?.subject.sideEffects;
+  return sideEffects === "none" || sideEffects === "read";
+}
+
+/** @throws {TypeError} unless it is an integer of at least 1. */
+function checkConcurrency(concurrency: number | undefined): void {
+  if (concurrency === undefined || (Number.isInteger(concurrency) && concurrency >= 1)) return;
+  throw new TypeError(`concurrency must be an integer of at least 1, not ${String(concurrency)}`);
 }

@@ -1,11 +1,10 @@
-import { systemErrorText } from "../base/system-error.ts";
-import { beginning } from "../base/text.ts";
+import { beginning, UNPRINTABLE } from "../base/text.ts";
+import { systemErrorText } from "../base/thrown.ts";
 import { formatDuration, formatMinutes } from "../base/units.ts";
-import { UNPRINTABLE } from "../base/unprintable.ts";
 import type { CapabilityName } from "../policy/grant/capabilities.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../policy/grant/limits.ts";
 import type { CallEffect } from "../sandboxes/contract/outcome.ts";
-import type { ArgumentProblem } from "../schema/argument-problem.ts";
+import type { ArgumentProblem } from "../schema/arguments.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 
 /** The closed set of codes of failed calls. */

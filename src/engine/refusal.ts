@@ -1,6 +1,6 @@
 import { describeThrown } from "../base/thrown.ts";
 import type { CallEffect } from "../sandboxes/contract/outcome.ts";
-import type { ArgumentProblem } from "../schema/argument-problem.ts";
+import type { ArgumentProblem } from "../schema/arguments.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,

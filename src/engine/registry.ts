@@ -1,18 +1,22 @@
 import type { JsonValue } from "../json/value.ts";
 import type { PolicySubject } from "../policy/policy.ts";
-import type { ArgumentProblem } from "../schema/argument-problem.ts";
+import type { ArgumentProblem } from "../schema/arguments.ts";
 import {
   type CheckedArguments,
   checkArguments,
   onlyProblem,
   receiveArguments,
   unreadableText,
-} from "./arguments/check-arguments.ts";
-import { registeredTool } from "./register-tool.ts";
-import { type RegisteredTool, type ToolDefinition, toToolDefinition } from "./registered-tool.ts";
-import { ToolNotFoundError } from "./registry-errors.ts";
-import type { DefinitionPins } from "./registry-options.ts";
-import { checkRegistryOptions, type ToolRegistryOptions } from "./registry-options.ts";
+} from "./call.ts";
+import { type ToolDefinition, toToolDefinition } from "./definition.ts";
+import {
+  checkRegistryOptions,
+  type DefinitionPins,
+  type RegisteredTool,
+  registeredTool,
+  ToolNotFoundError,
+  type ToolRegistryOptions,
+} from "./registered-tool.ts";
 import type { Tool } from "./tool.ts";
 
 /** What {@link ToolRegistry.validate} returns: the arguments as the tool gets them, or everything that is wrong with them. */

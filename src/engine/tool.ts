@@ -1,15 +1,14 @@
 import { isJsonObject, type JsonObject } from "../json/value.ts";
-import { type ArgumentRules, argumentRuleProblems } from "../schema/argument-rules.ts";
-import type { InferInput } from "../schema/infer-input.ts";
+import { type ArgumentRules, argumentRuleProblems } from "../schema/arguments.ts";
 import {
   convertStandardSchema,
+  type InferInput,
   type InputValidator,
   isStandardSchema,
   type StandardInputSchema,
 } from "../schema/standard-schema.ts";
-import { implementationProblems } from "../tool/checks/implementation-problems.ts";
-import { traitProblems } from "../tool/checks/trait-problems.ts";
 import type { ToolImplementations } from "../tool/implementations/implementations.ts";
+import { implementationProblems, traitProblems } from "../tool/tool-problems.ts";
 import type { ToolTraits } from "../tool/tool-traits.ts";
 
 /**

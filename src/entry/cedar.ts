@@ -1,4 +1,4 @@
 // Policies in Cedar
 
 export { CedarPolicy, type CedarPolicyOptions, openCedarPolicy } from "../policy/cedar/cedar-policy.ts";
-export { cedarSchemaText } from "../policy/cedar/cedar-schema-text.ts";
+export { cedarSchemaText } from "../policy/cedar/cedar-schema.ts";

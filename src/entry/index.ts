@@ -2,12 +2,14 @@
 
 export { guardFiles } from "../base/guarded-files.ts";
 export { callTool } from "../direct/call-tool.ts";
-export type { ToolCall } from "../engine/call/call.ts";
 export type {
+  AskUser,
   Confirm,
   Confirmation,
   ConfirmationAnswer,
   ConfirmationRequest,
+  QuestionReply,
+  QuestionRequest,
 } from "../engine/call/confirmation.ts";
 export type { DispatchContext } from "../engine/call/context.ts";
 export type { ExecutionReceipt, ToolExecution } from "../engine/call/execution.ts";
@@ -17,19 +19,19 @@ export {
   type ToolResult,
   toToolResult,
 } from "../engine/call/messages.ts";
-export type { AskUser, QuestionReply, QuestionRequest } from "../engine/call/question.ts";
+export type { ToolCall } from "../engine/call.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
 export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/errors.ts";
 export type { ContentBlock, ContentOutput } from "../tool/content.ts";
-export { failure, success } from "../tool/reported-result.ts";
+export { failure, success } from "../tool/content.ts";
 
 // Traces
 
-export type { CallTracer } from "../engine/call/trace.ts";
+export type { CallTracer } from "../engine/call/events.ts";
 
 // Hooks
 
-export type { AgentHooks, CallVerdict } from "../engine/call/hooks.ts";
+export type { AgentHooks, CallVerdict } from "../engine/call/context.ts";
 
 // Events
 
@@ -37,14 +39,13 @@ export { type DispatchEvent, type DispatchEventListener, EventStream } from "../
 
 // Tools and their registry
 
-export { type ToolDefinition, toToolDefinition } from "../engine/registered-tool.ts";
+export { type ToolDefinition, toToolDefinition } from "../engine/definition.ts";
+export { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "../engine/registered-tool.ts";
 export { ToolRegistry } from "../engine/registry.ts";
-export { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "../engine/registry-errors.ts";
 export { defineTool, type Tool, type ToolDeclaration } from "../engine/tool.ts";
-export { FileFailure, WorkspaceEscapeError } from "../tool/file-failure.ts";
 export type { ToolImplementations } from "../tool/implementations/implementations.ts";
 export type { SideEffects } from "../tool/side-effects.ts";
-export { ToolFailure } from "../tool/tool-failure.ts";
+export { FileFailure, ToolFailure, WorkspaceEscapeError } from "../tool/tool-failure.ts";
 export type { ToolTraits } from "../tool/tool-traits.ts";
 export type { WorkspaceFiles } from "../tool/workspace-files.ts";
 
@@ -55,26 +56,26 @@ export type {
   HostFunction,
   HostImplementation,
   HostModule,
-} from "../tool/implementations/host-implementation.ts";
-export type { Ask, Question, QuestionAnswer } from "../tool/questions/question.ts";
+} from "../tool/implementations/implementations.ts";
+export type { Ask, Question, QuestionAnswer } from "../tool/question.ts";
 
 // Implementations: QuickJS, Wasm, programs and remote
 
-export type { MicrovmImplementation } from "../tool/implementations/microvm-implementation.ts";
-export type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
-export type { QuickJsImplementation } from "../tool/implementations/quickjs-implementation.ts";
+export type { QuickJsImplementation, WasmImplementation } from "../tool/implementations/implementations.ts";
+export type {
+  MicrovmImplementation,
+  ProcessImplementation,
+} from "../tool/implementations/process-implementation.ts";
 export type {
   HttpImplementation,
   RemoteImplementation,
 } from "../tool/implementations/remote-implementation.ts";
-export type { WasmImplementation } from "../tool/implementations/wasm-implementation.ts";
 
 // Policies
 
-export { allow, ask, deny, type PolicyDecision } from "../policy/decision.ts";
 export { DefaultPolicy } from "../policy/default-policy.ts";
-export { HostPolicy } from "../policy/host-policy.ts";
 export type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+export { allow, ask, deny, HostPolicy, type PolicyDecision } from "../policy/policy.ts";
 export { ShadowPolicy } from "../policy/shadow-policy.ts";
 export { strictest } from "../policy/strictest.ts";
 
@@ -91,9 +92,9 @@ export type { ResourceLimits } from "../policy/grant/limits.ts";
 
 // Policies: rules and policy files
 
+export type { PolicyTool } from "../policy/file/checked-rule.ts";
 export { loadPolicyFile } from "../policy/file/load.ts";
 export { openPolicyFile, type PolicyFile } from "../policy/file/policy-file.ts";
-export type { PolicyTool } from "../policy/file/policy-tool.ts";
 export type { LoadedPolicy } from "../policy/file/read.ts";
 export type { PolicyRule, RuleConditions, RulePolicyOptions } from "../policy/rule/rule.ts";
 export { RulePolicy } from "../policy/rule/rule-policy.ts";
@@ -105,21 +106,23 @@ export { openSandboxes, type Sandboxes, type SandboxesOptions } from "../sandbox
 
 // Sandboxes: the contract, for sandboxes of your own
 
-export type { Isolation } from "../tool/isolation.ts";
-export type { SandboxMode } from "../tool/sandbox-mode.ts";
+export type { Isolation, SandboxMode } from "../tool/sandbox-mode.ts";
 
 // Key-value stores
 
-export { KeyValueFullError, type KeyValueStore, type KeyValueStores } from "../key-value/key-value-store.ts";
-export { MemoryKeyValue } from "../key-value/memory-key-value.ts";
+export {
+  KeyValueFullError,
+  type KeyValueStore,
+  type KeyValueStores,
+  MemoryKeyValue,
+} from "../key-value/key-value-store.ts";
 
 // Schemas
 
-export type { ArgumentProblem } from "../schema/argument-problem.ts";
+export type { ArgumentProblem } from "../schema/arguments.ts";
 export { normalizeSchema } from "../schema/dialects/normalize.ts";
-export type { InferInput } from "../schema/infer-input.ts";
 export { SchemaError } from "../schema/schema-error.ts";
-export type { StandardInputSchema } from "../schema/standard-schema.ts";
+export type { InferInput, StandardInputSchema } from "../schema/standard-schema.ts";
 
 // Redaction
 
@@ -132,7 +135,7 @@ export type { JsonObject, JsonValue } from "../json/value.ts";
 
 // Errors
 
-export { PackageFileError } from "../base/package/package-file-error.ts";
-export { SandgateError, type SandgateErrorCode } from "../base/sandgate-error.ts";
+export { PackageFileError } from "../base/package-files.ts";
+export { SandgateError, type SandgateErrorCode } from "../base/thrown.ts";
 export { ConfigError } from "../config/problem.ts";
 export { ToolPreparationError } from "../sandboxes/contract/sandbox.ts";

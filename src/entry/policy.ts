@@ -1,29 +1,33 @@
 // Decisions
 
 export type {
+  CallHistory,
+  CallLedger,
+  LedgerQuery,
+  ValueProvenance,
+  ValueSource,
+} from "../policy/call-history.ts";
+export type {
   AllowDecision,
   AskDecision,
   DecisionBasis,
   DenyDecision,
+  ExplainedRule,
+  GrantOrigins,
   NearMiss,
-} from "../policy/decision.ts";
-export type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../policy/explanation.ts";
-export type { CallHistory } from "../policy/history/call-history.ts";
-export type { CallLedger, LedgerQuery } from "../policy/history/call-ledger.ts";
-export type { HistoryCondition } from "../policy/history/history-condition.ts";
-export type { ValueProvenance, ValueSource } from "../policy/history/value-provenance.ts";
+  PolicyExplanation,
+} from "../policy/policy.ts";
+export type { HistoryCondition } from "../policy/rule/rule.ts";
 export type { PolicyDifference } from "../policy/shadow-policy.ts";
 
 // Grants
 
-export type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
-export type { FileGrant } from "../policy/grant/file-grant.ts";
-export type { FsGrant } from "../policy/grant/fs-grant.ts";
+export type { DirectoryGrant, FileGrant, FsGrant } from "../policy/grant/fs-grant.ts";
 export type { NetGrant } from "../policy/grant/net-grant.ts";
 
 // Rules and policy files
 
-export type { RuleCapabilities } from "../policy/grant/grant-template.ts";
+export type { RuleCapabilities } from "../policy/grant/execution-grant.ts";
 export type {
   AllowRule,
   AskRule,
@@ -42,4 +46,4 @@ export { type SuggestionOptions, suggestChange } from "../policy/remedy/suggest-
 
 export type { Invariant } from "../policy/proof/invariant.ts";
 export type { Proof, ProofFailure, Witness } from "../policy/proof/proof.ts";
-export { proveInvariants } from "../policy/proof/prove-invariants.ts";
+export { proveInvariants } from "../policy/proof/prove.ts";

@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { FairBudget } from "../base/fair-budget.ts";
-import { refuseUnknown } from "../base/options.ts";
+import { refuseUnknown } from "../base/unknown-names.ts";
 import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
 import type { Principal } from "../policy/principal.ts";
 import { FrameUpgrades } from "./frames/frame-upgrades.ts";

@@ -1,4 +1,4 @@
-import type { OptionNames } from "../base/options.ts";
+import type { OptionNames } from "../base/unknown-names.ts";
 import type { Credentials } from "./http/authentication.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
 import type { ExecutorLimits } from "./load/limits.ts";

@@ -2,7 +2,7 @@ import { constants, createReadStream, existsSync } from "node:fs";
 import { copyFile, mkdir, open, readdir, rename, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { type ArchivedRecords, reserveArchived, writeArchived } from "./checkpoints/archived.ts";
 import { readSigningKey, readVerifierKey } from "./checkpoints/signed-note.ts";
 import { JournalError } from "./journal-error.ts";

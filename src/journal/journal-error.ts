@@ -1,4 +1,4 @@
-import { SandgateError } from "../base/sandgate-error.ts";
+import { SandgateError } from "../base/thrown.ts";
 
 /** Thrown if a journal cannot be opened, read or written. The message is for operators. */
 export class JournalError extends SandgateError {

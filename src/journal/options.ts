@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { guardRedaction } from "../redaction/guarded-redaction.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { type Anchor, checkAnchors } from "./checkpoints/anchors.ts";

@@ -1,5 +1,5 @@
-import { ARGUMENT_BOUNDS, type JsonBounds } from "./bounds.ts";
 import { escapePointer } from "./pointer.ts";
+import { ARGUMENT_BOUNDS, type JsonBounds } from "./refusal.ts";
 import { type JsonValue, JsonValueError, MAX_DEPTH } from "./value.ts";
 
 /**

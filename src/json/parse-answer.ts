@@ -1,8 +1,7 @@
 import { wellFormed } from "../base/text.ts";
-import type { JsonBounds } from "./bounds.ts";
 import { DUPLICATE_KEY, type DuplicateKeys, hasDuplicateKeys } from "./duplicate-keys.ts";
 import { looksUnsafe, seal } from "./parse.ts";
-import { locateRefusal, refuseNumber } from "./refusal.ts";
+import { type JsonBounds, locateRefusal, refuseNumber } from "./refusal.ts";
 import { freezeJson, isJsonObject, type JsonValue, JsonValueError } from "./value.ts";
 
 /** How to treat a number that a double cannot hold: refuse the text, or give the number as a string of its digits. */

@@ -1,6 +1,5 @@
-import { ARGUMENT_BOUNDS, type JsonBounds } from "./bounds.ts";
 import { DUPLICATE_KEY, type DuplicateKeys, hasDuplicateKeys, locateDuplicateKey } from "./duplicate-keys.ts";
-import { locateRefusal } from "./refusal.ts";
+import { ARGUMENT_BOUNDS, type JsonBounds, locateRefusal } from "./refusal.ts";
 import { locateSyntaxError } from "./syntax-error.ts";
 import { type JsonObject, type JsonValue, MAX_DEPTH } from "./value.ts";
 

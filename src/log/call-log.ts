@@ -1,11 +1,49 @@
 import type { DispatchEvent, DispatchEventListener } from "../engine/call/events.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { ErrorCode } from "../engine/errors.ts";
+import type { RefusedRequest } from "../executor/http/refused-request.ts";
+import type { RefusedHandshake } from "../executor/tls/tls-connections.ts";
 import type { Redaction } from "../redaction/redaction.ts";
-import { problemText } from "../schema/argument-problem.ts";
-import type { LogLevel } from "../tool/log-level.ts";
-import type { Log } from "./log.ts";
-import type { LogFields } from "./log-entry.ts";
+import type { McpNotice } from "../sandboxes/remote/mcp-client/notice.ts";
+import { problemText } from "../schema/arguments.ts";
+import type { LogLevel } from "../tool/streamed.ts";
+import type { Log, LogEntry, LogFields } from "./log.ts";
+
+/** The codes of warnings that no call runs: as serious as a journal that cannot be written. */
+const ERRORS: ReadonlySet<string> = new Set(["SANDGATE_SESSION_STORE_FAILED"]);
+
+type WarningListener = (warning: Error) => void;
+
+/** Writes the warnings of this process to a log, in place of Node.js, which prints them to standard error. */
+export class LoggedWarnings implements Disposable {
+  readonly #replaced: readonly WarningListener[] = process.listeners("warning");
+  readonly #listener: WarningListener;
+
+  constructor(log: Log) {
+    this.#listener = (warning) => {
+      const { name, message } = warning;
+      const { code } = warning as NodeJS.ErrnoException;
+      const level = code !== undefined && ERRORS.has(code) ? "error" : "warn";
+      log.write({ level, event: "process.warning", fields: { name, code, message } });
+    };
+    process.removeAllListeners("warning");
+    process.on("warning", this.#listener);
+  }
+
+  [Symbol.dispose](): void {
+    process.off("warning", this.#listener);
+    for (const listener of this.#replaced) process.on("warning", listener);
+  }
+}
+
+const LEVELS = {
+  connected: "info",
+  ended: "warn",
+  server_down: "error",
+  problem: "warn",
+  stderr: "info",
+  log: "info",
+} as const;
 
 /** Returns a listener that writes the events of calls to a log. */
 export function logCalls(log: Log): DispatchEventListener {
@@ -112,4 +150,40 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
 function endOf({ sandbox, durationMs, receipt }: ToolExecution): LogFields {
   const { mayStillRun, ended, recorded, isolation } = receipt;
   return { sandbox: sandbox ?? undefined, isolation, durationMs, ended, mayStillRun, recorded };
+}
+
+/** Returns the entry of a request that an executor refused. */
+export function refusalEntry(refused: RefusedRequest): LogEntry {
+  const { code, status, message, method, path, address, principal, call, detail } = refused;
+  return {
+    level: code === "internal_error" ? "error" : "warn",
+    event: "request.refused",
+    fields: {
+      status,
+      code,
+      message,
+      detail,
+      method,
+      path,
+      address,
+      principal: principal?.id,
+      tool: call?.toolName,
+      call: call?.callId,
+      session: call?.sessionId,
+    },
+  };
+}
+
+/**
+ * Returns the entry of a TLS handshake that failed. Clients that leave during it are no news: health checks that only connect
+ * do so each time.
+ */
+export function handshakeEntry({ code, message, address }: RefusedHandshake): LogEntry {
+  const level = code === "ECONNRESET" ? "debug" : "warn";
+  return { level, event: "handshake.refused", fields: { code, message, address } };
+}
+
+/** Makes an entry of the log of something about an MCP server: the event is `mcp.` and its kind, such as `mcp.server_down`. */
+export function mcpEntry({ kind, server, message }: McpNotice): LogEntry {
+  return { level: LEVELS[kind], event: `mcp.${kind}`, fields: { server, message } };
 }

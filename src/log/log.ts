@@ -2,11 +2,55 @@ import type { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { beginning, wellFormed } from "../base/text.ts";
 import { Redaction } from "../redaction/redaction.ts";
-import { escapeText } from "../rendering/escaping/escape.ts";
+import { escapeText } from "../rendering/escape.ts";
 import { textOf } from "../rendering/render.ts";
-import type { LogLevel } from "../tool/log-level.ts";
-import { LINE_FORMATS, type LogFormat } from "./line-format.ts";
-import { LOG_LEVELS, type LogEntry, type LogField } from "./log-entry.ts";
+import type { LogLevel } from "../tool/streamed.ts";
+
+/** The levels, from the least to the most urgent. */
+export const LOG_LEVELS: readonly LogLevel[] = Object.freeze(["debug", "info", "warn", "error"]);
+
+/** The fields of an entry: flat, so that every line is easy to search. Fields that are `undefined` are not written. */
+export type LogFields = Readonly<Record<string, LogField | undefined>>;
+
+/** The value of a field. */
+type LogField = string | number | boolean | readonly string[];
+
+/** Something that happened, for the operator. Its texts may be foreign and hold secrets: the log takes care of both. */
+export interface LogEntry {
+  readonly level: LogLevel;
+  /** What happened: the type of a dispatch event, or a name such as `request.refused`. */
+  readonly event: string;
+  /** Milliseconds since the epoch. Default: now. */
+  readonly at?: number;
+  readonly fields?: LogFields;
+}
+
+/** How lines are written: as JSON for programs, or as text for people. */
+type LogFormat = "json" | "text";
+
+/** An entry whose fields are ready to be shown. */
+interface ShownEntry {
+  readonly level: LogLevel;
+  readonly event: string;
+  readonly at: number;
+  readonly fields: readonly (readonly [name: string, value: LogField])[];
+}
+
+/** Formats an entry as one line, without its end. Foreign text in it is JSON, and is not escaped otherwise. */
+const LINE_FORMATS: Readonly<Record<LogFormat, (entry: ShownEntry) => string>> = Object.freeze({
+  json: ({ level, event, at, fields }) =>
+    JSON.stringify({ time: new Date(at).toISOString(), level, event, ...Object.fromEntries(fields) }),
+  text: ({ level, event, at, fields }) =>
+    [
+      new Date(at).toISOString(),
+      level.padEnd("error".length),
+      event,
+      ...fields.map(([name, value]) => `${name}=${textOfField(value)}`),
+    ].join(" "),
+});
+
+/** A text that needs no quotes, as it cannot be taken for anything else. */
+const PLAIN = /^[\w./:@+-]+$/;
 
 /** Bytes of lines that may wait for a slow reader. */
 const MAX_WAITING_BYTES = 1_024 * 1_024;
@@ -147,4 +191,8 @@ export class Log implements AsyncDisposable {
     const shown = wellFormed(this.redaction.text(beginning(text, MAX_SEARCHED_LENGTH)));
     return shown.length <= MAX_TEXT_LENGTH ? shown : `${beginning(shown, MAX_TEXT_LENGTH)}…`;
   }
+}
+
+function textOfField(value: LogField): string {
+  return typeof value === "string" && PLAIN.test(value) ? value : JSON.stringify(value);
 }

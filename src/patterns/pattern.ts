@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 import { LruMap } from "../base/lru-map.ts";
-import { resolveDependency } from "../base/package/resolve-dependency.ts";
+import { resolveDependency } from "../base/package-files.ts";
 import { PatternError, translatePattern } from "./pattern-syntax.ts";
 
 /** A pattern that matches in linear time. */

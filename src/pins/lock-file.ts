@@ -1,23 +1,65 @@
 import { randomUUID } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
-import { isNewerFormat, newerFormatText } from "../base/file-format.ts";
+import { isNewerFormat, newerFormatText } from "../base/own-files.ts";
 import { ConfigError } from "../config/problem.ts";
+import type { DefinitionPins } from "../engine/registered-tool.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
 import { CanonicalJson, canonicalText } from "../json/canonical.ts";
 import { parseJson } from "../json/parse.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import {
-  type DefinitionLock,
-  type Definitions,
-  PINNED_KINDS,
-  type PinnedDefinition,
-  type PinnedKind,
-} from "./definition-lock.ts";
+
+/** The approved definitions: the content of `sandgate.lock`. */
+export type DefinitionLock = { readonly [Kind in PinnedKind]: Definitions };
+
+/** Approves the definitions in a lock, and no others. */
+export class LockPins implements DefinitionPins {
+  readonly #lock: DefinitionLock;
+
+  constructor(lock: DefinitionLock) {
+    this.#lock = lock;
+  }
+
+  isApproved(name: string, { digest }: { readonly digest: string }): boolean {
+    return this.#lock.tools.get(name)?.digest === digest;
+  }
+
+  approvedDefinition(name: string): JsonObject | undefined {
+    return this.#lock.tools.get(name)?.definition;
+  }
+
+  /** Returns whether an MCP server says about itself what was approved. */
+  isApprovedServer(name: string, definition: JsonObject): boolean {
+    return this.#lock.servers.get(name)?.digest === pinned(definition).digest;
+  }
+}
+
+/** What is pinned: tools by their names, and the instructions of MCP servers by the servers' names in the config. */
+export const PINNED_KINDS = ["tools", "servers"] as const;
+
+/** One of {@link PINNED_KINDS}. */
+export type PinnedKind = (typeof PINNED_KINDS)[number];
+
+/** A definition that a person approved. */
+export interface PinnedDefinition {
+  /** SHA-256 of the definition as canonical JSON (RFC 8785), as 64 hexadecimal digits. */
+  readonly digest: string;
+  /** Everything that the digest covers, so that a change can be shown. Files stand there as their digests. */
+  readonly definition: JsonObject;
+}
+
+/** Definitions by name. */
+type Definitions = ReadonlyMap<string, PinnedDefinition>;
+
+/** A lock before anything was approved. */
+export const NOTHING_APPROVED: DefinitionLock = { tools: new Map(), servers: new Map() };
 
 /** The name of the lock beside a config that names no other. */
 export const LOCK_NAME = "sandgate.lock";
 
 const VERSION = 1;
+
 const MAX_BYTES = 64 * 1_024 * 1_024;
+
 const BOUNDS = { length: MAX_BYTES, values: 4_000_000, members: 2_000_000 };
 
 /**
@@ -113,4 +155,28 @@ function readDefinitions(value: JsonValue | undefined, kind: PinnedKind, file: s
 
 function problem(file: string, message: string): ConfigError {
   return new ConfigError([{ file, line: 1, column: 1, severity: "error", message }]);
+}
+
+/** Makes the entry of a definition. */
+export function pinned(definition: JsonObject): PinnedDefinition {
+  return { digest: new CanonicalJson(definition).digest, definition };
+}
+
+/**
+ * Returns the definitions of the registered tools, whether they are approved or not, as a lock would have them.
+ *
+ * @param servers What MCP servers say about themselves to the model, by the names of the servers. Default: none.
+ */
+export function registeredDefinitions(
+  registry: ToolRegistry<never>,
+  servers: ReadonlyMap<string, JsonObject> = new Map(),
+): DefinitionLock {
+  const tools = registry.names.flatMap((name): [string, PinnedDefinition][] => {
+    const found = registry.find(name);
+    return found === undefined ? [] : [[name, pinned(found.definition.describe())]];
+  });
+  return {
+    tools: new Map(tools),
+    servers: new Map([...servers].map(([name, definition]) => [name, pinned(definition)])),
+  };
 }

@@ -1,7 +1,6 @@
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
-import type { PolicyDecision } from "./decision.ts";
-import type { ExecutionGrant } from "./grant/execution-grant.ts";
-import { permitsNoMore } from "./grant/within.ts";
+import { type ExecutionGrant, permitsNoMore } from "./grant/execution-grant.ts";
+import type { PolicyDecision } from "./policy.ts";
 
 /** How one decision on a call differs from an earlier one. */
 export type DecisionChange =

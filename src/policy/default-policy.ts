@@ -1,9 +1,16 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
-import { allow, deny, type PolicyDecision } from "./decision.ts";
-import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
 import type { ResourceLimits } from "./grant/limits.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
+import {
+  allow,
+  deny,
+  NO_ORIGINS,
+  type PolicyDecision,
+  type PolicyExplanation,
+  type PolicyRequest,
+  type PolicySubject,
+  type RuntimePolicy,
+} from "./policy.ts";
 
 const NAMES: OptionNames<DefaultPolicyOptions> = { rules: true, default: true };
 const RULE_NAMES: OptionNames<DefaultRule> = { allowed: true, sandbox: true, limits: true };

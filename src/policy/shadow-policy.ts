@@ -1,10 +1,15 @@
 import { adopt, isThenable } from "../base/promises.ts";
 import { describeThrown } from "../base/thrown.ts";
+import type { TrackedFields } from "./call-history.ts";
 import { compareDecisions, type DecisionChange, directionOf } from "./compare-decisions.ts";
-import { checkDecision, type PolicyDecision } from "./decision.ts";
-import type { TrackedFields } from "./history/value-provenance.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
-import type { PolicyPlace } from "./policy-place.ts";
+import {
+  checkDecision,
+  type PolicyDecision,
+  type PolicyPlace,
+  type PolicyRequest,
+  type PolicySubject,
+  type RuntimePolicy,
+} from "./policy.ts";
 import type { Principal } from "./principal.ts";
 
 /** A call on which a candidate decides otherwise than the active policy. */

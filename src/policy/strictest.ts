@@ -1,5 +1,9 @@
 import { adopt, isThenable } from "../base/promises.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { TrackedFields } from "./call-history.ts";
+import { CAPABILITY_NAMES, type CapabilityName, commonCapabilities } from "./grant/capabilities.ts";
+import type { ExecutionGrant, GrantOptions } from "./grant/execution-grant.ts";
+import { LIMIT_NAMES, strictestLimits } from "./grant/limits.ts";
 import {
   type AllowDecision,
   type AskDecision,
@@ -9,15 +13,15 @@ import {
   checkDecision,
   type DenyDecision,
   deny,
+  type GrantOrigins,
+  NO_ORIGINS,
   type PolicyDecision,
-} from "./decision.ts";
-import { type GrantOrigins, NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
-import { CAPABILITY_NAMES, type CapabilityName, commonCapabilities } from "./grant/capabilities.ts";
-import type { ExecutionGrant, GrantOptions } from "./grant/execution-grant.ts";
-import { LIMIT_NAMES, strictestLimits } from "./grant/limits.ts";
-import type { TrackedFields } from "./history/value-provenance.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "./policy.ts";
-import type { PolicyPlace } from "./policy-place.ts";
+  type PolicyExplanation,
+  type PolicyPlace,
+  type PolicyRequest,
+  type PolicySubject,
+  type RuntimePolicy,
+} from "./policy.ts";
 import type { Principal } from "./principal.ts";
 
 /** Earlier results. Policies of rules return the same decisions again, and what comes from them is then the same, too. */

@@ -4,9 +4,9 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { CollectedBytes } from "../base/collected-bytes.ts";
-import { resolveDependency } from "../base/package/resolve-dependency.ts";
+import { resolveDependency } from "../base/package-files.ts";
 import { makeTemporaryDirectory } from "../base/temporary-directory.ts";
-import { race } from "../base/timers/race.ts";
+import { race } from "../base/timers.ts";
 import type { ConfinedProgram } from "../sandboxes/process/long-running/running-program.ts";
 import type { ProcessSandbox } from "../sandboxes/process/process-sandbox.ts";
 

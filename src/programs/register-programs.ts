@@ -1,6 +1,6 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
+import { DuplicateToolError } from "../engine/registered-tool.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import { DuplicateToolError } from "../engine/registry-errors.ts";
 import { type ProgramOptions, programTools } from "./program-tools.ts";
 
 const NAMES: OptionNames<ProgramOptions> = { prefix: true, tools: true, typeCheck: true };

@@ -1,7 +1,7 @@
 import type { Tool } from "../engine/tool.ts";
 import { QUICKJS_DEFAULT_LIMITS } from "../sandboxes/quickjs/quickjs-limits.ts";
-import type { PreflightContext } from "../tool/preflight.ts";
 import type { SideEffects } from "../tool/side-effects.ts";
+import type { PreflightContext } from "../tool/tool-traits.ts";
 import type { ProgramChecker } from "./check/program-checker.ts";
 import { PROGRAM_RUNTIME } from "./runtime-source.ts";
 

@@ -1,7 +1,6 @@
 import { FairQueue } from "../base/fair-queue.ts";
-import { beginning } from "../base/text.ts";
-import { UNPRINTABLE } from "../base/unprintable.ts";
-import type { PreflightContext } from "../tool/preflight.ts";
+import { beginning, UNPRINTABLE } from "../base/text.ts";
+import type { PreflightContext } from "../tool/tool-traits.ts";
 import { ConfinedCompiler } from "./confined-compiler.ts";
 
 const PROGRAM = "program.ts";

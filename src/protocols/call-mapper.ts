@@ -1,4 +1,4 @@
-import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolCall } from "../engine/call.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { ToolFits } from "./demands/tool-fits.ts";
 import { readObjectInput, writeObjectInput } from "./freeform.ts";

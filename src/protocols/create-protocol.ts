@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { type ToolResult, toToolResults } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject } from "../json/value.ts";

@@ -1,6 +1,5 @@
-import { parseArguments } from "../engine/arguments/check-arguments.ts";
-import type { ToolCall } from "../engine/call/call.ts";
-import type { ToolDefinition } from "../engine/registered-tool.ts";
+import { parseArguments, type ToolCall } from "../engine/call.ts";
+import type { ToolDefinition } from "../engine/definition.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { TurnCall } from "./turn.ts";
 

@@ -1,6 +1,6 @@
-import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { ToolResult } from "../engine/call/messages.ts";
+import type { ToolCall } from "../engine/call.ts";
 import type { ToolDispatchEngine } from "../engine/engine.ts";
 import type { CallStream, EventReader } from "./call-stream.ts";
 import type { TurnCollector } from "./parsing/turn-collector.ts";

@@ -1,4 +1,4 @@
-import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolCall } from "../engine/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 
 /** One assistant message. */

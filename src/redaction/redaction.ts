@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { compileLinear } from "../patterns/pattern.ts";
 import { translatePattern } from "../patterns/pattern-syntax.ts";

@@ -2,8 +2,7 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { Capabilities } from "../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../policy/grant/limits.ts";
 import type { Changes } from "../tool/changes.ts";
-import type { Isolation } from "../tool/isolation.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { Isolation, SandboxMode } from "../tool/sandbox-mode.ts";
 
 /** The body of `POST /v1/dispatch`: a call, with an upper bound for its grant. */
 export interface DispatchRequest {

@@ -4,8 +4,7 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
 import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import { MAX_FILE_CHANGES } from "../tool/changes.ts";
-import { ISOLATIONS } from "../tool/isolation.ts";
-import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
+import { ISOLATIONS, SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { MAX_MODEL_TEXT } from "./messages.ts";
 import { PROBLEMS } from "./problems.ts";
 

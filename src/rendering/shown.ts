@@ -1,5 +1,24 @@
+import { escapeText } from "./escape.ts";
 import { render, textOf } from "./render.ts";
-import { ShownText } from "./shown-text.ts";
+
+/** Notes would not be JSON. */
+const DATA = { syntax: "json", keepsLines: true, maxSpaces: Number.POSITIVE_INFINITY } as const;
+
+/**
+ * A text that a terminal may show: words of Sandgate, and foreign text that was rendered. What prints takes only this, so
+ * that the compiler finds a text that was not rendered.
+ */
+export class ShownText {
+  readonly text: string;
+  /** Whether the text is for programs as well, so that its lines must not be wrapped. */
+  readonly isData: boolean;
+
+  /** @param text Sandgate's own words, or rendered. */
+  constructor(text: string, { isData = false }: { readonly isData?: boolean } = {}) {
+    this.text = text;
+    this.isData = isData;
+  }
+}
 
 /** The most characters of a value in a text. */
 const MAX_CHARS = 1_000;
@@ -24,4 +43,13 @@ export function toLine(text: string, chars: number = MAX_CHARS): string {
 /** Joins texts. */
 export function joinShown(texts: readonly ShownText[], separator: string): ShownText {
   return new ShownText(texts.map(({ text }) => text).join(separator));
+}
+
+/**
+ * Serialises a value as indented JSON, whole, in which everything that is not what it looks like is escaped. Programs read
+ * it back as the same value.
+ */
+export function toPrintableJson(value: unknown): ShownText {
+  const segments = escapeText(JSON.stringify(value, null, 2), DATA);
+  return new ShownText(textOf({ segments }), { isData: true });
 }

@@ -1,5 +1,5 @@
-import { entryFile } from "../base/entry-file.ts";
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { entryFile } from "../base/package-files.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { Egress, EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";

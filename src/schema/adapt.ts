@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import type { ArgumentRules } from "./argument-rules.ts";
-import type { LoweredNode } from "./compile/lowered-schema.ts";
-import { meter } from "./work-meter.ts";
+import type { ArgumentRules } from "./arguments.ts";
+import { meter } from "./bounds.ts";
+import type { LoweredNode } from "./compile/references.ts";
 
 /** A lowered schema that is an object. */
 type Schema = Readonly<Record<string, unknown>>;

@@ -1,22 +1,26 @@
 import { findAjv } from "../base/load-ajv.ts";
-import { beginning } from "../base/text.ts";
-import { UNPRINTABLE } from "../base/unprintable.ts";
+import { beginning, UNPRINTABLE } from "../base/text.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { adaptValue } from "./adapt.ts";
-import { type ArgumentProblem, problemText } from "./argument-problem.ts";
-import { type ArgumentRules, DEFAULT_ARGUMENT_RULES } from "./argument-rules.ts";
+import {
+  type ArgumentProblem,
+  type ArgumentRules,
+  DEFAULT_ARGUMENT_RULES,
+  problemText,
+} from "./arguments.ts";
+import type { ValidationError } from "./assertions.ts";
 import {
   MAX_COMPILED_KEYWORDS,
   MAX_EXPLAINED_KEYWORDS,
   MAX_EXPLAINED_WORK,
   MAX_INTERPRETED_WORK,
+  meter,
+  WorkExceededError,
 } from "./bounds.ts";
 import { compileLowered, type ErrorMode } from "./compile/compiler.ts";
 import { lowerSchema } from "./compile/lower.ts";
-import type { LoweredSchema } from "./compile/lowered-schema.ts";
-import type { ValidationError } from "./interpret/errors.ts";
-import { Interpreter } from "./interpret/interpreter.ts";
-import { meter, WorkExceededError } from "./work-meter.ts";
+import type { LoweredSchema } from "./compile/references.ts";
+import { Interpreter } from "./interpreter.ts";
 
 const MAX_PATH_LENGTH = 256;
 

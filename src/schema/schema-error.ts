@@ -1,5 +1,5 @@
-import { SandgateError } from "../base/sandgate-error.ts";
 import { beginning } from "../base/text.ts";
+import { SandgateError } from "../base/thrown.ts";
 
 /** A problem of a schema, and where it is. */
 export interface SchemaProblem {
@@ -9,6 +9,7 @@ export interface SchemaProblem {
 }
 
 const MAX_LISTED = 10;
+
 const MAX_PATH_LENGTH = 1_024;
 
 /** Thrown if a schema is refused. `problems` lists all reasons; `message` has the first ten. */

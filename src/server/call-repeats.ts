@@ -5,7 +5,7 @@ import type { ToolExecution } from "../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
-import { checkDecision, type PolicyDecision } from "../policy/decision.ts";
+import { checkDecision, type PolicyDecision } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import { notRepeatable, overloaded } from "./http/refusals.ts";
 

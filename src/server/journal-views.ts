@@ -6,9 +6,8 @@ import { principalIn } from "../journal/read/record-members.ts";
 import type { JournalContradiction, JournalReport } from "../journal/verify/report.ts";
 import { isJsonObject, type JsonValue } from "../json/value.ts";
 import type { Redaction } from "../redaction/redaction.ts";
-import { toPrintableJson } from "../rendering/printable-json.ts";
 import { render, textOf } from "../rendering/render.ts";
-import { toLine } from "../rendering/shown.ts";
+import { toLine, toPrintableJson } from "../rendering/shown.ts";
 
 const MAX_TEXT_CHARS = 4_000;
 

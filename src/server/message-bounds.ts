@@ -1,4 +1,4 @@
-import { race } from "../base/timers/race.ts";
+import { race } from "../base/timers.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 
 /** The most messages of a session that are under way. */

@@ -1,7 +1,7 @@
 import type { AccessTokenOptions } from "../access-tokens/options.ts";
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
-import type { ResultBudget } from "../engine/bounds/result-budget.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { CallSuspensions } from "../engine/call/suspension.ts";
+import type { ResultBudget } from "../engine/result-budget.ts";
 import type { Credentials } from "../executor/http/authentication.ts";
 import { EXECUTOR_NAMES, type ExecutorOptions } from "../executor/options.ts";
 import type { JournalHistory } from "../journal/history/journal-history.ts";

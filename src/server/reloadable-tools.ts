@@ -1,7 +1,12 @@
 import type { ToolRegistry } from "../engine/registry.ts";
-import { deny, type PolicyDecision } from "../policy/decision.ts";
-import type { TrackedFields } from "../policy/history/value-provenance.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+import type { TrackedFields } from "../policy/call-history.ts";
+import {
+  deny,
+  type PolicyDecision,
+  type PolicyRequest,
+  type PolicySubject,
+  type RuntimePolicy,
+} from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 
 /** The tools and the policy of a server, which outlive a reload. */

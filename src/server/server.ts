@@ -1,5 +1,5 @@
-import { checkResultBudget } from "../engine/bounds/result-budget.ts";
 import { EventStream } from "../engine/call/events.ts";
+import { checkResultBudget } from "../engine/result-budget.ts";
 import { Executor } from "../executor/executor.ts";
 import { completeLimits } from "../executor/load/limits.ts";
 import { contextOf } from "../executor/options.ts";

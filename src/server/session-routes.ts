@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FairBudget } from "../base/fair-budget.ts";
-import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../base/timers.ts";
 import { authenticate, noteSender, type Sender } from "../executor/http/authentication.ts";
 import type { ExecutorRoute, Guards, MoreRoutes } from "../executor/http/more-routes.ts";
 import { limitUnread, respondJson } from "../executor/http/respond.ts";

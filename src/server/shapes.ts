@@ -6,8 +6,7 @@ import type { ApprovalScope } from "../sessions/approvals.ts";
 import type { Choice } from "../sessions/confirmations/confirmation.ts";
 import { BASE_MODES } from "../sessions/levels.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
-import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES } from "../tool/questions/check-question.ts";
-import type { QuestionAnswer } from "../tool/questions/question.ts";
+import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES, type QuestionAnswer } from "../tool/question.ts";
 import type { PushSubscription } from "./notifying/notify.ts";
 
 /** The most calls of a message. */

@@ -1,7 +1,7 @@
 import { LruMap } from "../base/lru-map.ts";
-import { receiveCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { CallSuspensions } from "../engine/call/suspension.ts";
+import { receiveCall } from "../engine/call.ts";
 import { problemOfArguments } from "./calls/call-confirmation.ts";
 import { cancelledExecution } from "./calls/ended-calls.ts";
 import { toolPlaces } from "./calls/lanes.ts";

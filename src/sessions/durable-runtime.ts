@@ -1,6 +1,6 @@
 import type { TraceHeaders } from "../base/trace-headers.ts";
-import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
+import type { ToolCall } from "../engine/call.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { CallInquiry } from "./confirmations/confirmation.ts";
 import type { ConfirmationBroker, Confirmer } from "./confirmations/confirmation-broker.ts";

@@ -1,5 +1,5 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
-import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../base/timers.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { checkMembers, type DispatchContext, guardRedactions } from "../engine/call/context.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import type { DurableRuntime } from "./durable-runtime.ts";

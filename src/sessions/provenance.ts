@@ -1,18 +1,16 @@
 import { hash } from "node:crypto";
 import { isJsonObject, type JsonValue } from "../json/value.ts";
-import { fieldKey } from "../policy/history/field-key.ts";
-import { fieldValues, valuesAt } from "../policy/history/field-values.ts";
-import type {
-  FieldSource,
-  ToolField,
-  TrackedFields,
-  ValueProvenance,
-  ValueSource,
-} from "../policy/history/value-provenance.ts";
-import { MAX_REFERENCE_TEXT, referencesIn } from "../policy/words/references.ts";
-import { MAX_WORDS, UserWords } from "../policy/words/user-words.ts";
-
-import { standsWhole } from "../policy/words/whole-text.ts";
+import {
+  type FieldSource,
+  fieldKey,
+  type ToolField,
+  type TrackedFields,
+  type ValueProvenance,
+  type ValueSource,
+} from "../policy/call-history.ts";
+import { fieldValues, valuesAt } from "../policy/field-values.ts";
+import { MAX_REFERENCE_TEXT, referencesIn } from "../policy/references.ts";
+import { MAX_WORDS, standsWhole, UserWords } from "../policy/user-words.ts";
 
 /** The most values that a session remembers. From then on, it learns no more, and what it does not know is unclear. */
 export const MAX_VALUES = 50_000;

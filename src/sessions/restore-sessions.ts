@@ -1,6 +1,6 @@
-import { receiveCall, type ToolCall } from "../engine/call/call.ts";
 import type { SessionCall } from "../engine/call/journal.ts";
 import type { CallPlace, CallSuspensions } from "../engine/call/suspension.ts";
+import { receiveCall, type ToolCall } from "../engine/call.ts";
 import { applyAnswer } from "./calls/call-confirmation.ts";
 import { interruptedExecution, recordedExecution } from "./calls/ended-calls.ts";
 import type { Inquiry } from "./confirmations/confirmation.ts";

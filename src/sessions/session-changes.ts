@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
 import { describeThrown } from "../base/thrown.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { AcceptedChanges, AcceptOptions, ChangeConflict, PendingChange } from "../changes/pending.ts";
 import type { StagedChanges } from "../changes/staged-changes.ts";
 import type { Redaction } from "../redaction/redaction.ts";

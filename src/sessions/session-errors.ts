@@ -1,4 +1,4 @@
-import { SandgateError } from "../base/sandgate-error.ts";
+import { SandgateError } from "../base/thrown.ts";
 
 /** Thrown if a session has this id already. */
 export class SessionExistsError extends SandgateError {

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import { checkId, newId } from "./ids.ts";

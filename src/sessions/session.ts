@@ -1,6 +1,6 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
-import { race } from "../base/timers/race.ts";
-import type { ToolDefinition } from "../engine/registered-tool.ts";
+import { race } from "../base/timers.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
+import type { ToolDefinition } from "../engine/definition.ts";
 import type { StoredApproval } from "./approvals.ts";
 import type { TurnCore } from "./calls/core.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";

@@ -1,8 +1,7 @@
 import { relative } from "node:path";
-import type { PolicyDecision } from "../policy/decision.ts";
-import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import { checkGrant, type ExecutionGrant } from "../policy/grant/execution-grant.ts";
-import { type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
+import { type DirectoryGrant, type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
+import type { PolicyDecision } from "../policy/policy.ts";
 
 /** A shadow, and the workspace that it stands for. */
 export interface ShadowPlace {

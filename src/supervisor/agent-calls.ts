@@ -1,8 +1,8 @@
 import { adopt, isThenable } from "../base/promises.ts";
-import { receiveCall, type ToolCall } from "../engine/call/call.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../engine/call/journal.ts";
+import { receiveCall, type ToolCall } from "../engine/call.ts";
 import type { ToolDispatchEngine } from "../engine/engine.ts";
 import { refuseCall } from "../engine/pipeline.ts";
 import { denial, Refusal } from "../engine/refusal.ts";
@@ -10,8 +10,7 @@ import type { ToolRegistry } from "../engine/registry.ts";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { CapabilityKernel } from "../policy/capability-kernel.ts";
-import type { PolicyDecision } from "../policy/decision.ts";
-import type { PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
+import type { PolicyDecision, PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
 import { checkDeclaredAccess } from "./access/declared-access.ts";
 import { type Answer, type Slug, slugOf, slugOfFailure, type WireCall } from "./wire/messages.ts";
 

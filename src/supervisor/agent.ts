@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { race } from "../base/timers/race.ts";
+import { race } from "../base/timers.ts";
 import type { LongRunningProgram } from "../sandboxes/process/long-running/running-program.ts";
 import { KILL_GRACE_MS } from "../sandboxes/process/process-limits.ts";
 import type { AgentCalls } from "./agent-calls.ts";

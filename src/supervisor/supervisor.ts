@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
 import { ToolRegistry } from "../engine/registry.ts";

@@ -1,11 +1,14 @@
-import type { ToolCall } from "../engine/call/call.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
+import type { CallTracer } from "../engine/call/events.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { AssistantMessage, ToolMessage } from "../engine/call/messages.ts";
-import type { CallTracer } from "../engine/call/trace.ts";
-import type { DispatchAllOptions } from "../engine/dispatch-all.ts";
-import type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";
-import type { ToolDispatchEngine } from "../engine/engine.ts";
+import type { ToolCall } from "../engine/call.ts";
+import type {
+  DispatchAllOptions,
+  DispatchableTurn,
+  DispatchTurnOptions,
+  ToolDispatchEngine,
+} from "../engine/engine.ts";
 import { callTracer } from "./call-tracer.ts";
 import type { TelemetryOptions } from "./instruments.ts";
 

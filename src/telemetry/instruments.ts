@@ -1,6 +1,6 @@
 import type { Attributes, Context, Histogram, Meter, Tracer } from "@opentelemetry/api";
 import * as api from "@opentelemetry/api";
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { DURATION_BUCKETS, DURATION_METRIC } from "./names.ts";
 

@@ -1,4 +1,4 @@
-import { suggest } from "../base/suggest.ts";
+import { suggest } from "../base/unknown-names.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 
 /** A piece of text for the model. */
@@ -166,4 +166,29 @@ function knownName(member: string): string {
 /** The text of all text blocks, joined by line breaks. */
 export function contentText(content: readonly ContentBlock[]): string {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
+
+/**
+ * Returns what a tool returns to report success with metadata. Without metadata, a tool can return its output as it is.
+ *
+ * @param output What the model reads: a text, or any other JSON value as JSON text.
+ * @param metadata Becomes `ToolExecution.metadata`. The model never sees it. Default: none.
+ */
+export function success(output: JsonValue, metadata?: JsonObject): ContentOutput {
+  return reported(typeof output === "string" ? output : JSON.stringify(output), true, metadata);
+}
+
+/**
+ * Returns what a tool returns to report a failure without throwing: the call fails with `execution_error`.
+ *
+ * @param message What the model reads.
+ * @param metadata As in {@link success}.
+ */
+export function failure(message: string, metadata?: JsonObject): ContentOutput {
+  return reported(message, false, metadata);
+}
+
+function reported(text: string, isSuccess: boolean, metadata: JsonObject | undefined): ContentOutput {
+  const content = [{ type: "text", text } as const];
+  return { content, success: isSuccess, ...(metadata !== undefined && { metadata }) };
 }

@@ -1,4 +1,13 @@
 /**
+ * What confines a program: `namespaces`, in which it sees nothing but what it is granted, or `landlock`, which holds less:
+ * see `docs/programs.md`.
+ */
+export type Isolation = (typeof ISOLATIONS)[number];
+
+/** All of them; those that hold more come first. */
+export const ISOLATIONS = ["namespaces", "landlock"] as const;
+
+/**
  * Where a call can run. The modes have no order of strength: a policy lists those that it accepts for a call, best
  * first, and there is no other fallback.
  */

@@ -1,7 +1,5 @@
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { PreflightContext } from "./preflight.ts";
 import type { Principal } from "./principal.ts";
-import type { ProgramContext } from "./program-context.ts";
 import type { SideEffects } from "./side-effects.ts";
 
 /**
@@ -167,4 +165,42 @@ export interface SessionInfo {
   readonly id: string;
   readonly kind: "main" | "worker";
   readonly principal?: Principal;
+}
+
+/** What the functions of a `ProcessImplementation`, and `projectChanges`, know about a call besides its arguments. */
+export interface ProgramContext {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly turnId?: string | undefined;
+  /** Who calls, frozen; absent if the context does not say. */
+  readonly principal?: Principal | undefined;
+  /** The absolute path of the session's workspace on this machine, if it has one. */
+  readonly workspace?: string | undefined;
+  /** `DispatchContext.embedder`, as it is. It does not leave this process. */
+  readonly embedder?: unknown;
+}
+
+/** What a tool's `preflight` knows about its call. */
+export interface PreflightContext {
+  /**
+   * Returns why the call could not call another tool: it does not exist, or the grant does not give it. `undefined` if it
+   * could; the policy decides on the call itself.
+   */
+  readonly refusalOf: (name: string) => string | undefined;
+  /**
+   * Validates arguments of another tool as a call of it would.
+   *
+   * @returns every problem; an empty list if there is none, or no such tool.
+   */
+  readonly problemsOf: (
+    name: string,
+    args: JsonValue,
+  ) => readonly { readonly path: string; readonly message: string }[];
+  /** Who calls, frozen; `undefined` if the context does not say. */
+  readonly principal: Principal | undefined;
+  /** `DispatchContext.embedder`, as it is. */
+  readonly embedder?: unknown;
+  /** Aborted if the call is cancelled; absent if it cannot be. */
+  readonly signal: AbortSignal | undefined;
 }

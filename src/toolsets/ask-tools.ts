@@ -1,5 +1,5 @@
 import { defineTool, type Tool } from "../engine/tool.ts";
-import { MAX_CHOICE_CHARS, MAX_CHOICES, MAX_QUESTION_CHARS } from "../tool/questions/check-question.ts";
+import { MAX_CHOICE_CHARS, MAX_CHOICES, MAX_QUESTION_CHARS } from "../tool/question.ts";
 import { inputSchema } from "./input-schema.ts";
 
 /** Asking changes nothing, and an answer approves nothing. */

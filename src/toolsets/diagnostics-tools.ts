@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../base/promises.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
-import type { HostContext } from "../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../tool/implementations/implementations.ts";
 import type { ProgramCompletion } from "../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import type { ModelReader } from "../tool/tool-traits.ts";

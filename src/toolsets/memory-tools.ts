@@ -5,9 +5,9 @@ import {
   KeyValueFullError,
   type KeyValueStore,
   type KeyValueStores,
+  MemoryKeyValue,
 } from "../key-value/key-value-store.ts";
-import { MemoryKeyValue } from "../key-value/memory-key-value.ts";
-import type { HostContext } from "../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import { Writing } from "./files/writing.ts";
 import { inputSchema } from "./input-schema.ts";

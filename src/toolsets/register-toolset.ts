@@ -1,6 +1,6 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
+import { DuplicateToolError } from "../engine/registered-tool.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import { DuplicateToolError } from "../engine/registry-errors.ts";
 import type { Tool } from "../engine/tool.ts";
 import { basicTools } from "./basic-tools.ts";
 import { type ToolsetName, type ToolsetOptions, toolsOf } from "./toolsets.ts";

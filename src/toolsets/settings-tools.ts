@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../base/promises.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
 import type { JsonValue } from "../json/value.ts";
-import type { HostContext } from "../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import { inputSchema } from "./input-schema.ts";
 import type { ToolsetNaming } from "./toolset-naming.ts";

@@ -1,8 +1,7 @@
-import { plainText } from "../base/terminal-text.ts";
+import { plainText } from "../base/text.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
 import type { ProgramCompletion } from "../tool/implementations/process-implementation.ts";
-import type { ProgramContext } from "../tool/program-context.ts";
-import type { ModelReader } from "../tool/tool-traits.ts";
+import type { ModelReader, ProgramContext } from "../tool/tool-traits.ts";
 import { PROTECTED_TEXT } from "../workspace/protected-places.ts";
 import { inputSchema } from "./input-schema.ts";
 import { noteText, shortenedText } from "./model-texts.ts";

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
 import { ToolRegistry } from "../engine/registry.ts";
 import type { Tool } from "../engine/tool.ts";
 import { type ProgramOptions, programTools } from "../programs/program-tools.ts";

@@ -1,7 +1,7 @@
 import { beginning } from "../base/text.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
-import { DISPLAY_FORMAT, MAX_DISPLAY_CHARS } from "../tool/display.ts";
 import type { HttpImplementation } from "../tool/implementations/remote-implementation.ts";
+import { DISPLAY_FORMAT, MAX_DISPLAY_CHARS } from "../tool/streamed.ts";
 import type { ModelReader } from "../tool/tool-traits.ts";
 import { inputSchema } from "./input-schema.ts";
 import { noteText } from "./model-texts.ts";

@@ -1,5 +1,4 @@
-import { type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
-import type { WritesProtected } from "../policy/grant/fs-members.ts";
+import { type FsGrant, isFileGrant, type WritesProtected } from "../policy/grant/fs-grant.ts";
 import { namesIn } from "./paths/real-path.ts";
 import {
   completesRepository,

@@ -1,6 +1,6 @@
 import { closeSync, lstatSync, openSync, readlinkSync, type Stats } from "node:fs";
 import { posix } from "node:path";
-import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
+import type { DirectoryGrant } from "../policy/grant/fs-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { EscapeError, GuardedFileError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";

@@ -1,6 +1,5 @@
 import { basename, dirname, join, relative } from "node:path";
-import type { FileGrant } from "../policy/grant/file-grant.ts";
-import { type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
+import { type FileGrant, type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
 import { type Changes, type FileChange, toChanges } from "../tool/changes.ts";
 import { ChangeBudget } from "./change-budget.ts";
 import { WorkspaceDirectory } from "./directory.ts";

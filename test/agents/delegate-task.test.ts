@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { agentTools } from "../../src/agents/agent-tools.ts";
-import type { AgentRequest } from "../../src/agents/run-agent.ts";
+import { type AgentRequest, agentTools } from "../../src/agents/agent-tools.ts";
 import type { Session } from "../../src/sessions/session.ts";
 import type { Sessions } from "../../src/sessions/sessions.ts";
 import { agentSessions, run } from "./harness.ts";

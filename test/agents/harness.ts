@@ -1,5 +1,4 @@
-import { type AgentToolsOptions, agentTools } from "../../src/agents/agent-tools.ts";
-import type { AgentRequest } from "../../src/agents/run-agent.ts";
+import { type AgentRequest, type AgentToolsOptions, agentTools } from "../../src/agents/agent-tools.ts";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { AgentRequest } from "../../src/agents/run-agent.ts";
+import type { AgentRequest } from "../../src/agents/agent-tools.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { answerTo, call, Gate, tool } from "../sessions/harness.ts";
 import { agentSessions, run, spawn, TOOLS } from "./harness.ts";

@@ -3,7 +3,7 @@ import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
 const WARM_UP = 2_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { suggest } from "../../src/base/suggest.ts";
+import { suggest } from "../../src/base/unknown-names.ts";
 
 test("suggest returns the closest name, but only an obvious one", () => {
   const names = ["sandboxes", "limits", "effect", "tools"];

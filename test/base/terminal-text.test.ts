@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { plainText } from "../../src/base/terminal-text.ts";
+import { plainText } from "../../src/base/text.ts";
 
 describe("plainText", () => {
   test.each([

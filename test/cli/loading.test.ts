@@ -10,7 +10,7 @@ const FORMATS = "protocols/formats.ts";
 /** Where the version is read. It imports nothing, too. */
 const PACKAGE_FOLDER = "base/package-folder.ts";
 /** What finds the command that was meant, after a mistake. It imports nothing, too. */
-const SUGGEST = "base/suggest.ts";
+const SUGGEST = "base/unknown-names.ts";
 /** What prints: small files without dependencies. */
 const RENDERING = /^rendering\/|^base\/text\.ts$/;
 
@@ -48,7 +48,7 @@ describe("the command loads", () => {
     // The definitions of the commands are loaded, and their code is not, nor what summarises arguments.
     expect(ours.filter((path) => path.startsWith("cli/commands/"))).toEqual([]);
     expect(ours.length).toBeLessThan(26);
-    expect(modules).not.toContain("rendering/input-summary.ts");
+    expect(modules).not.toContain("rendering/text-summary.ts");
   });
 
   test("no server for dispatch, and no protocols for check", async () => {

@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readConfigFile } from "../../src/config/read-file.ts";
-import { MAX_CONFIG_LENGTH } from "../../src/config/source.ts";
+import { MAX_CONFIG_LENGTH, readConfigFile } from "../../src/config/source.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { Journal } from "../../src/journal/journal.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { denied, dispatched, ended } from "../journal/records.ts";
 import { TOKENS } from "../server/harness.ts";
 import { HAS_NO_BROWSER, openPage, PATIENT, useBrowser } from "./browser.ts";

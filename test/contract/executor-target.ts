@@ -1,6 +1,6 @@
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { type Executor, startExecutor } from "../../src/executor/executor.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { Target } from "./targets.ts";

@@ -9,8 +9,7 @@ import { openSandboxes, type SandboxesOptions } from "../../src/sandboxes/open-s
 import { Cgroups } from "../../src/sandboxes/process/cgroups.ts";
 import { piscinaPool } from "../../src/sandboxes/threads/piscina/piscina-pool.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
-import type { Isolation } from "../../src/tool/isolation.ts";
-import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
+import type { Isolation, SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { ToolFailure } from "../../src/tool/tool-failure.ts";
 import { executorTarget } from "./executor-target.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { parseArguments } from "../../src/engine/arguments/check-arguments.ts";
+import { parseArguments } from "../../src/engine/call.ts";
+import { ToolRegistrationError } from "../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { ToolRegistrationError } from "../../src/engine/registry-errors.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";

@@ -14,9 +14,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../src/tool/implementations/implementations.ts";
 import type { WorkspaceFiles } from "../../src/tool/workspace-files.ts";
 
 interface Tree {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { parseArguments } from "../../src/engine/arguments/check-arguments.ts";
+import { parseArguments } from "../../src/engine/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { parseArguments } from "../../src/engine/arguments/check-arguments.ts";
+import { parseArguments } from "../../src/engine/call.ts";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";
 
 const corpus = `${process.env["SANDGATE_CORPORA"]}/json`;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import { detectMessageFormats, detectStreamFormats, type Format } from "../../src/protocols/formats.ts";

@@ -14,7 +14,7 @@ import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ERROR_CODES } from "../../src/engine/errors.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { GrantedTool } from "../sandboxes/quickjs/granted-tool.ts";
 

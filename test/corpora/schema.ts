@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
+import { meter } from "../../src/schema/bounds.ts";
 import { compileLowered } from "../../src/schema/compile/compiler.ts";
 import { lowerSchema } from "../../src/schema/compile/lower.ts";
-import { Interpreter } from "../../src/schema/interpret/interpreter.ts";
-import { meter } from "../../src/schema/work-meter.ts";
+import { Interpreter } from "../../src/schema/interpreter.ts";
 import { KNOWN_MISSES } from "./known/schema-misses.ts";
 
 interface Group {

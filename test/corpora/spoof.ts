@@ -5,11 +5,10 @@ import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../src/engine
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import { copyJson } from "../../src/json/copy.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
-import { inputSummary } from "../../src/rendering/input-summary.ts";
 import { toPageLines, toTerminalLines } from "../../src/rendering/lines.ts";
-import { toPrintableJson } from "../../src/rendering/printable-json.ts";
 import { render, textOf } from "../../src/rendering/render.ts";
-import { shown } from "../../src/rendering/shown.ts";
+import { shown, toPrintableJson } from "../../src/rendering/shown.ts";
+import { inputSummary } from "../../src/rendering/text-summary.ts";
 import { CHROMIUM, showAllOnPage } from "../rendering/page.ts";
 
 interface SpoofRecord {

@@ -14,7 +14,7 @@ import {
 } from "../../src/engine/errors.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
-import { allow, ask, deny } from "../../src/policy/decision.ts";
+import { allow, ask, deny } from "../../src/policy/policy.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../src/tool/side-effects.ts";

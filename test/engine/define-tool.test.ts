@@ -5,9 +5,9 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../src/tool/implementations/implementations.ts";
 import { contextFor, dispatchTool, recordEvents } from "./helpers.ts";
 
 const TOOL = { name: "tool", description: "" };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../src/tool/side-effects.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { contextFor, hostTool, recordEvents } from "./helpers.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
+import { allow, ask, deny, type PolicyDecision } from "../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
-import type { CallTrace, CallTracer } from "../../src/engine/call/trace.ts";
-import { deny } from "../../src/policy/decision.ts";
+import type { CallTrace, CallTracer } from "../../src/engine/call/events.ts";
+import { deny } from "../../src/policy/policy.ts";
 import { Redaction, type RedactionOptions } from "../../src/redaction/redaction.ts";
 import { call, tool as sessionTool, testSessions } from "../sessions/harness.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";

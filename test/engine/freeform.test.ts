@@ -1,12 +1,11 @@
 import { afterAll, describe, expect, expectTypeOf, test } from "vitest";
 import { callTool } from "../../src/direct/call-tool.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import { ToolRegistrationError } from "../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { ToolRegistrationError } from "../../src/engine/registry-errors.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import { allow, ask } from "../../src/policy/decision.ts";
-import type { PolicyRequest } from "../../src/policy/policy.ts";
+import { allow, ask, type PolicyRequest } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 

@@ -5,9 +5,9 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { HostFunction } from "../../src/tool/implementations/host-implementation.ts";
+import type { HostFunction } from "../../src/tool/implementations/implementations.ts";
 
 /** Creates a host tool named `tool` that accepts any object. */
 export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {}): Tool {

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../src/tool/implementations/implementations.ts";
 import { contextFor, dispatchTool, hostTool } from "./helpers.ts";
 
 const keyOf = (

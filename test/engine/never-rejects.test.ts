@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ERROR_CODES } from "../../src/engine/errors.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { contextFor, hostTool, recordEvents } from "./helpers.ts";
 
 const engine = new ToolDispatchEngine();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import type { EventStream } from "../../src/engine/call/events.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import type { SandboxOutcome } from "../../src/sandboxes/contract/outcome.ts";
 import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";

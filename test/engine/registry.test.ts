@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
-import { ToolRegistry } from "../../src/engine/registry.ts";
 import {
   DuplicateToolError,
   ToolNotFoundError,
   ToolRegistrationError,
-} from "../../src/engine/registry-errors.ts";
-import type { ToolRegistryOptions } from "../../src/engine/registry-options.ts";
+  type ToolRegistryOptions,
+} from "../../src/engine/registered-tool.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { SIDE_EFFECTS } from "../../src/tool/side-effects.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { ToolNotFoundError } from "../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { ToolNotFoundError } from "../../src/engine/registry-errors.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 

@@ -1,7 +1,7 @@
 import type { Sandboxes } from "sandgate";
 import type { FsGrant } from "../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
-import type { Isolation } from "../../src/tool/isolation.ts";
+import type { Isolation } from "../../src/tool/sandbox-mode.ts";
 import type { Attempt } from "./attempt.ts";
 import { runCommand } from "./run-command.ts";
 import { Scene } from "./scene.ts";

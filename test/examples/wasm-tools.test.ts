@@ -8,7 +8,7 @@ import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import { type BuiltProject, builtProject } from "./built-project.ts";

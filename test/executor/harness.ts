@@ -7,7 +7,7 @@ import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import { type Executor, startExecutor as start } from "../../src/executor/executor.ts";
 import type { ExecutorOptions } from "../../src/executor/options.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../src/remote-protocol/frames/frame.ts";
 import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";

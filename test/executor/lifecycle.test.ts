@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { ListenError } from "../../src/executor/http/listen-address.ts";
 import { openJournal } from "../../src/journal/journal.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import {
   CountingTool,
   dispatch,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readConfigFile } from "../../src/config/read-file.ts";
+import { readConfigFile } from "../../src/config/source.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { readPolicy } from "../../src/policy/file/read.ts";
 import type { UntrustedResult } from "../../src/policy/rule/rule.ts";

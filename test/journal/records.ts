@@ -4,9 +4,8 @@ import { join } from "node:path";
 import type { DeniedRecord, DispatchedRecord, EndedRecord } from "../../src/engine/call/journal.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
-import type { JsonValue } from "../../src/json/value.ts";
-import { freezeJson } from "../../src/json/value.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { freezeJson, type JsonValue } from "../../src/json/value.ts";
+import { allow } from "../../src/policy/policy.ts";
 
 const { grant } = allow({ sandbox: "host", limits: { wallTimeMs: 1_000 } });
 

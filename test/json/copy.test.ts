@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
 import { copyJson } from "../../src/json/copy.ts";
+import { ARGUMENT_BOUNDS } from "../../src/json/refusal.ts";
 
 test("refuses values beyond the bounds", () => {
   const { length, values, members } = ARGUMENT_BOUNDS;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
 import { parseJson } from "../../src/json/parse.ts";
+import { ARGUMENT_BOUNDS } from "../../src/json/refusal.ts";
 import { MAX_DEPTH } from "../../src/json/value.ts";
 
 const UNPAIRED = "an unpaired surrogate";

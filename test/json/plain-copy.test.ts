@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { copyPlain } from "../../src/json/plain-copy.ts";
+import { copyPlain } from "../../src/json/value.ts";
 import { isDeeplyFrozen } from "./deeply-frozen.ts";
 
 const plainTree = fc.letrec((tree) => ({

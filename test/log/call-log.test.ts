@@ -7,7 +7,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { logCalls } from "../../src/log/call-log.ts";
 import { Log } from "../../src/log/log.ts";
-import { ask } from "../../src/policy/decision.ts";
+import { ask } from "../../src/policy/policy.ts";
 import { entriesOf } from "../cli/sandgate.ts";
 import { contextFor, hostTool } from "../engine/helpers.ts";
 

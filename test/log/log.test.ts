@@ -1,8 +1,7 @@
 import { PassThrough, Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Log, type LogOptions } from "../../src/log/log.ts";
-import type { LogFields } from "../../src/log/log-entry.ts";
+import { Log, type LogFields, type LogOptions } from "../../src/log/log.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 
 /** Writes entries of the level `warn` with these fields, and returns the lines. */

@@ -5,8 +5,7 @@ import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError } from "../../src/config/problem.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { type DefinitionLock, pinned } from "../../src/pins/definition-lock.ts";
-import { formatLock, readLock, writeLock } from "../../src/pins/lock-file.ts";
+import { type DefinitionLock, formatLock, pinned, readLock, writeLock } from "../../src/pins/lock-file.ts";
 
 const LOCK: DefinitionLock = {
   tools: new Map([

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/json/value.ts";
-import { compareDefinitions } from "../../src/pins/compare-definitions.ts";
-import { type DefinitionLock, pinned } from "../../src/pins/definition-lock.ts";
-import { showChanges } from "../../src/pins/show-changes.ts";
+import { type DefinitionLock, pinned } from "../../src/pins/lock-file.ts";
+import { compareDefinitions, showChanges } from "../../src/pins/show-changes.ts";
 
 function lockOf(tools: Readonly<Record<string, JsonObject>>): DefinitionLock {
   return {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compareDecisions, DECISION_CHANGES, directionOf } from "../../src/policy/compare-decisions.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
+import { allow, ask, deny, type PolicyDecision } from "../../src/policy/policy.ts";
 
 const limited = allow({ sandbox: "host", limits: { wallTimeMs: 5 }, capabilities: { env: ["A"] } });
 

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import { allow, deny } from "../../src/policy/decision.ts";
 import { DefaultPolicy } from "../../src/policy/default-policy.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
+import { allow, deny, HostPolicy, type PolicyRequest, type RuntimePolicy } from "../../src/policy/policy.ts";
 import type { PolicyRule } from "../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../src/policy/strictest.ts";

@@ -1,12 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../src/json/canonical.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
 import { type FsGrant, isFileGrant } from "../../src/policy/grant/fs-grant.ts";
 import { LIMIT_NAMES } from "../../src/policy/grant/limits.ts";
 import { isWithinOrigin, originOf, parseOrigin } from "../../src/policy/grant/net-grant.ts";
 import { isWithinNamePattern } from "../../src/policy/match/name-pattern.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
+import {
+  allow,
+  ask,
+  deny,
+  type PolicyDecision,
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../src/policy/policy.ts";
 import { strictest } from "../../src/policy/strictest.ts";
 import { SANDBOX_MODES } from "../../src/tool/sandbox-mode.ts";
 

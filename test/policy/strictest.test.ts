@@ -1,8 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../src/json/canonical.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
+import {
+  allow,
+  ask,
+  deny,
+  HostPolicy,
+  type PolicyDecision,
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../src/policy/policy.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../src/policy/strictest.ts";
 

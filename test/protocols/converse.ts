@@ -1,10 +1,10 @@
-import type { ToolCall } from "../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { ToolFailure } from "../../src/tool/tool-failure.ts";
 

@@ -3,7 +3,7 @@ import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import type { Format } from "../../src/protocols/formats.ts";
 import { STOP_REASONS, TERMINALS } from "../../src/protocols/parsing/stop-reasons.ts";

@@ -5,7 +5,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import { FORMATS, type Format } from "../../src/protocols/formats.ts";
 import type { AnthropicUserMessage } from "../../src/protocols/providers/anthropic.ts";

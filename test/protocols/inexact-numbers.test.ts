@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk-tool-set.ts";
 import { anthropicMessagesProtocol } from "../../src/protocols/providers/anthropic.ts";
 import { bedrockConverseProtocol } from "../../src/protocols/providers/bedrock-converse.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import type { CallStream } from "../../src/protocols/call-stream.ts";
 import { ProtocolError } from "../../src/protocols/parsing/shape.ts";
 import type { ProviderProtocol } from "../../src/protocols/protocol.ts";

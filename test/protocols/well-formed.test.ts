@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import { FORMATS } from "../../src/protocols/formats.ts";
 import { aiSdkToolSet } from "../../src/protocols/providers/ai-sdk-tool-set.ts";

@@ -1,5 +1,5 @@
-import type { ToolCall } from "../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 
 /** What goes wrong elsewhere: messages, and what actors do while their calls are under way, in any interleaving. */

@@ -3,8 +3,14 @@ import { type DispatchEvent, EventStream } from "../../src/engine/call/events.ts
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
+import {
+  allow,
+  ask,
+  deny,
+  type PolicyDecision,
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../src/policy/policy.ts";
 import type { SandboxRouter } from "../../src/sandboxes/contract/sandbox.ts";
 import type { PolicyVersion } from "./vector.ts";
 

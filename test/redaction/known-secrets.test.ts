@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { KEY_FORMS } from "../../src/redaction/key-forms.ts";
-import { mayHoldSecret } from "../../src/redaction/known-secrets.ts";
+import { KEY_FORMS, mayHoldSecret } from "../../src/redaction/known-secrets.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 
 const redaction = new Redaction();

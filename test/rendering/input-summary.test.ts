@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import { copyJson } from "../../src/json/copy.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
-import { type InputSummary, inputSummary } from "../../src/rendering/input-summary.ts";
+import { type InputSummary, inputSummary } from "../../src/rendering/text-summary.ts";
 
 const redaction = new Redaction();
 const summaryOf = (value: unknown, chars?: number, by = redaction): InputSummary =>

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toPrintableJson } from "../../src/rendering/printable-json.ts";
-import { shown } from "../../src/rendering/shown.ts";
+import { shown, toPrintableJson } from "../../src/rendering/shown.ts";
 
 test("renders the values of a text as parts of one line, and Sandgate's own words as they are", () => {
   const inner = shown`the tool '${"a\nb"}'`;

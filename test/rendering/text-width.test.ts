@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fitText, textWidth, wrapText } from "../../src/rendering/text-width.ts";
+import { fitText, textWidth, wrapText } from "../../src/rendering/lines.ts";
 
 test.each([
   ["plain", 5],

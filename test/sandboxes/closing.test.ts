@@ -18,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const HEAD = `
   import { ToolDispatchEngine } from ${source("engine/engine.ts")};
   import { ToolRegistry } from ${source("engine/registry.ts")};
-  import { allow } from ${source("policy/decision.ts")};
+  import { allow } from ${source("policy/policy.ts")};
   import { openSandboxes } from ${source("sandboxes/open-sandboxes.ts")};
   const engine = new ToolDispatchEngine();
   async function run(sandboxes, sandbox, implementation, input = {}, capabilities = {}, limits = {}) {

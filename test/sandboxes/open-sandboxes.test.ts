@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { listen } from "../egress/servers.ts";
 

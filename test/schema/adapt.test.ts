@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import type { ArgumentRules } from "../../src/schema/argument-rules.ts";
+import type { ArgumentRules } from "../../src/schema/arguments.ts";
 import { type Accepted, compileSchema } from "../../src/schema/compiled-schema.ts";
 
 function accept(schema: JsonObject, value: JsonValue, rules: ArgumentRules = {}): Accepted {

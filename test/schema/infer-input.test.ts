@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";
-import type { InferInput } from "../../src/schema/infer-input.ts";
+import type { InferInput } from "../../src/schema/standard-schema.ts";
 
 /**
  * Holds a schema's type against its validation: the compiler checks that each value has the type, and the validator

@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import { MAX_COMPILED_KEYWORDS } from "../../src/schema/bounds.ts";
+import { MAX_COMPILED_KEYWORDS, meter } from "../../src/schema/bounds.ts";
 import { compileLowered } from "../../src/schema/compile/compiler.ts";
 import { lowerSchema } from "../../src/schema/compile/lower.ts";
 import { compileSchema, describeErrors } from "../../src/schema/compiled-schema.ts";
-import { Interpreter } from "../../src/schema/interpret/interpreter.ts";
-import { meter } from "../../src/schema/work-meter.ts";
+import { Interpreter } from "../../src/schema/interpreter.ts";
 
 type Problems = readonly string[] | undefined;
 

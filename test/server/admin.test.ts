@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
-import type { RuntimePolicy } from "../../src/policy/policy.ts";
+import { allow, HostPolicy, type RuntimePolicy } from "../../src/policy/policy.ts";
 import type { AdminEvent } from "../../src/server/admin.ts";
 import type { Server } from "../../src/server/server.ts";
 import { type Answer, dispatchBody, executionOf, HeldTool, send, until } from "../executor/harness.ts";

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Credential } from "../../src/server/access/credential.ts";

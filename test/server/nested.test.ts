@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { defineTool } from "../../src/engine/tool.ts";
-import { allow, ask } from "../../src/policy/decision.ts";
-import type { RuntimePolicy } from "../../src/policy/policy.ts";
+import { allow, ask, type RuntimePolicy } from "../../src/policy/policy.ts";
 import {
   type EventReader,
   type ListedInquiry,

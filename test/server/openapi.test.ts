@@ -9,7 +9,7 @@ import type { Tool } from "../../src/engine/tool.ts";
 import { JournalHistory } from "../../src/journal/history/journal-history.ts";
 import { openJournal } from "../../src/journal/journal.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { Admin } from "../../src/server/admin.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
-import type { Question } from "../../src/tool/questions/question.ts";
+import type { Question } from "../../src/tool/question.ts";
 import { toolsOf } from "../../src/toolsets/toolsets.ts";
 import { type ListedInquiry, pathOf, refusalOf, startServer, TestClient } from "./harness.ts";
 

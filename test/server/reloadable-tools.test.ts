@@ -1,7 +1,11 @@
 import { expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow, type PolicyDecision } from "../../src/policy/decision.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
+import {
+  allow,
+  type PolicyDecision,
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../src/policy/policy.ts";
 import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
 
 test("The policy of reloadable tools says of itself what the current one says", () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import type { CallTracer } from "../../src/engine/call/trace.ts";
+import type { CallTracer } from "../../src/engine/call/events.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite/sqlite-store.ts";
 import type { MessageRecord } from "../../src/sessions/store/store.ts";
 import { HeldTool, until } from "../executor/harness.ts";

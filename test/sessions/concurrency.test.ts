@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../src/engine/tool.ts";
-import { allow } from "../../src/policy/decision.ts";
-import type { RuntimePolicy } from "../../src/policy/policy.ts";
+import { allow, type RuntimePolicy } from "../../src/policy/policy.ts";
 import { answerTo, call, Gate, testSessions, tool } from "./harness.ts";
 
 const calls = (name: string, count: number, from = 1): ReturnType<typeof call>[] =>

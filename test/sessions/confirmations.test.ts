@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { DispatchEvent } from "../../src/engine/call/events.ts";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { toToolResult } from "../../src/engine/call/messages.ts";
-import { allow, ask, deny } from "../../src/policy/decision.ts";
-import type { RuntimePolicy } from "../../src/policy/policy.ts";
+import { allow, ask, deny, type RuntimePolicy } from "../../src/policy/policy.ts";
 import { answerTo, call, Gate, testSessions, tool } from "./harness.ts";
 
 const HOST = { sandbox: "host" } as const;

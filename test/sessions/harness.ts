@@ -1,14 +1,14 @@
-import type { ToolCall } from "../../src/engine/call/call.ts";
 import { type DispatchEvent, EventStream } from "../../src/engine/call/events.ts";
+import type { ToolCall } from "../../src/engine/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { CallInquiry, Inquiry, QuestionInquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
-import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../src/tool/implementations/implementations.ts";
 import type { SideEffects } from "../../src/tool/side-effects.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { deny } from "../../src/policy/decision.ts";
-import type { CallHistory } from "../../src/policy/history/call-history.ts";
+import type { CallHistory } from "../../src/policy/call-history.ts";
+import { deny } from "../../src/policy/policy.ts";
 import { strictest } from "../../src/policy/strictest.ts";
 import { call, testSessions, tool } from "./harness.ts";
 

@@ -3,8 +3,8 @@ import { Redaction } from "../../src/redaction/redaction.ts";
 import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
 import type { QuestionInquiry } from "../../src/sessions/confirmations/confirmation.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
-import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
-import type { Question, QuestionAnswer } from "../../src/tool/questions/question.ts";
+import type { HostContext } from "../../src/tool/implementations/implementations.ts";
+import type { Question, QuestionAnswer } from "../../src/tool/question.ts";
 import { call, Gate, testSessions, tool } from "./harness.ts";
 
 const WHICH = { question: "Which file?", choices: ["a.ts", "b.ts", "c.ts"] } as const;

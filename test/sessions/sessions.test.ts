@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { deny } from "../../src/policy/decision.ts";
+import { deny } from "../../src/policy/policy.ts";
 import { nativeProtocol } from "../../src/protocols/providers/native.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../src/tool/implementations/implementations.ts";
 import { call, Gate, testSessions, tool } from "./harness.ts";
 
 describe("an unattended turn", () => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { defineTool } from "../../src/engine/tool.ts";
 import type { AgentQuotas } from "../../src/policy/agent-capabilities.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { type Played, SupervisorScene } from "./scene.ts";
 

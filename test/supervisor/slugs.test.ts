@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../src/engine/tool.ts";
 import type { AgentCapabilities } from "../../src/policy/agent-capabilities.ts";
-import { ask, deny } from "../../src/policy/decision.ts";
+import { ask, deny } from "../../src/policy/policy.ts";
 import { ToolFailure } from "../../src/tool/tool-failure.ts";
 import { type Played, SupervisorScene } from "./scene.ts";
 

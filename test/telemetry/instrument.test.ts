@@ -7,15 +7,13 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { afterAll, describe, expect, test } from "vitest";
-import type { DispatchContext } from "../../src/engine/call/context.ts";
+import type { AgentHooks, DispatchContext } from "../../src/engine/call/context.ts";
 import { EventStream } from "../../src/engine/call/events.ts";
-import type { AgentHooks } from "../../src/engine/call/hooks.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
-import type { PolicyRequest } from "../../src/policy/policy.ts";
+import { allow, ask, deny, type PolicyDecision, type PolicyRequest } from "../../src/policy/policy.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { instrument } from "../../src/telemetry/instrument.ts";

@@ -8,7 +8,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { Executor } from "../../src/executor/executor.ts";
 import type { ExecutorOptions } from "../../src/executor/options.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes, type SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
 import { callTracer } from "../../src/telemetry/call-tracer.ts";
 import { instrument } from "../../src/telemetry/instrument.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { openSessions } from "../../src/sessions/sessions.ts";
 import { callTracer } from "../../src/telemetry/call-tracer.ts";

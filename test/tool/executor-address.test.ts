@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { parseExecutors } from "../../src/tool/executor-address.ts";
+import { parseExecutors } from "../../src/tool/implementations/remote-implementation.ts";
 
 describe("the address of an executor", () => {
   test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toToolResult } from "../../src/engine/call/messages.ts";
-import { failure, success } from "../../src/tool/reported-result.ts";
+import { failure, success } from "../../src/tool/content.ts";
 import { contextFor, dispatchTool, hostTool } from "../engine/helpers.ts";
 
 test("success gives the model the output, and the embedder the metadata", async () => {

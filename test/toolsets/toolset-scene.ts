@@ -6,12 +6,11 @@ import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonObject } from "../../src/json/value.ts";
-import { allow } from "../../src/policy/decision.ts";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
+import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes, type SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
-import type { Isolation } from "../../src/tool/isolation.ts";
-import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
+import type { Isolation, SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { type ToolsetName, type ToolsetOptions, toolsOf } from "../../src/toolsets/toolsets.ts";
 import { TOOLSET_OPTIONS } from "./toolset-table.ts";
 

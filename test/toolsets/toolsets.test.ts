@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { DuplicateToolError } from "../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { DuplicateToolError } from "../../src/engine/registry-errors.ts";
 import { sandboxesOf } from "../../src/tool/implementations/implementations.ts";
-import type { Isolation } from "../../src/tool/isolation.ts";
-import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
+import type { Isolation, SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { registerToolset } from "../../src/toolsets/register-toolset.ts";
 import {
   TOOLSET_NAMES,

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { FileGrant } from "../../src/policy/grant/file-grant.ts";
+import type { FileGrant } from "../../src/policy/grant/fs-grant.ts";
 import { openFile } from "../../src/workspace/entries.ts";
 import { locate } from "../../src/workspace/locate.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";

@@ -2,7 +2,7 @@ import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { DirectoryGrant } from "../../src/policy/grant/directory-grant.ts";
+import type { DirectoryGrant } from "../../src/policy/grant/fs-grant.ts";
 import { openDirectory, openFile } from "../../src/workspace/entries.ts";
 import { WorkspaceError } from "../../src/workspace/error.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";

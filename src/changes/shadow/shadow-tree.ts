@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
+import { isNewerFormat, newerFormatText } from "../../base/own-files.ts";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
 import { Guard } from "../../workspace/guard/guard.ts";
 import { fdPath } from "../../workspace/paths/fd-path.ts";

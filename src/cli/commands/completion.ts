@@ -1,4 +1,4 @@
-import { ShownText } from "../../rendering/shown-text.ts";
+import { ShownText } from "../../rendering/shown.ts";
 import { type CommandDescription, HELP, type OptionDefinition } from "../parse-arguments.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal.ts";
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseAnswer } from "../../json/parse-answer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { shown } from "../../rendering/shown.ts";
-import type { QuestionAnswer } from "../../tool/questions/question.ts";
+import type { QuestionAnswer } from "../../tool/question.ts";
 import {
   type CallConfirmation,
   showConfirmation,

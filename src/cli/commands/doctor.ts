@@ -4,16 +4,18 @@ import { dirname } from "node:path";
 import { formatBytes } from "../../base/units.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { ImportedServerOptions } from "../../mcp/import/server-options.ts";
-import { joinShown, shown } from "../../rendering/shown.ts";
-import { ShownText } from "../../rendering/shown-text.ts";
+import { joinShown, ShownText, shown } from "../../rendering/shown.ts";
 import type { Holding } from "../../sandboxes/contract/holding.ts";
 import { type MachineReport, reportMachine } from "../../sandboxes/machine-report.ts";
 import { openSandboxes, type SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type PeerReport, reportExecutor, reportServer } from "../../sandboxes/remote/peer-report.ts";
 import { checkStoreFile } from "../../sessions/store/sqlite/store-file.ts";
-import { type ExecutorAddress, parseExecutors } from "../../tool/executor-address.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
-import { isExecutorImplementation } from "../../tool/implementations/remote-implementation.ts";
+import {
+  type ExecutorAddress,
+  isExecutorImplementation,
+  parseExecutors,
+} from "../../tool/implementations/remote-implementation.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { loadServer } from "../config/server/load-server.ts";
 import { type Answering, describeAnswering, whoAnswers } from "../config/server/who-answers.ts";

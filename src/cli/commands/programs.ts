@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
 import { ConfigError } from "../../config/problem.ts";
-import { readConfigFile } from "../../config/read-file.ts";
+import { readConfigFile } from "../../config/source.ts";
 import { SqliteSuspensionStore } from "../../programs/stores/sqlite-store.ts";
 import { type ProgramHeader, SuspensionStoreError } from "../../programs/stores/suspension-store.ts";
-import { joinShown, shown } from "../../rendering/shown.ts";
-import { ShownText } from "../../rendering/shown-text.ts";
+import { joinShown, ShownText, shown } from "../../rendering/shown.ts";
 import { engineBuild } from "../../sandboxes/quickjs/suspension/engine-build.ts";
 import { loadSessions } from "../config/load-sessions.ts";
 import { UsageError } from "../errors.ts";

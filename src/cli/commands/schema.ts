@@ -1,8 +1,7 @@
-import { described } from "../../config/described.ts";
-import { mapOf } from "../../config/shape.ts";
+import { described, mapOf } from "../../config/shape.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { policyFileSchema } from "../../policy/file/read.ts";
-import { ShownText } from "../../rendering/shown-text.ts";
+import { ShownText } from "../../rendering/shown.ts";
 import { TOOLSET_NAMES } from "../../toolsets/toolsets.ts";
 import { AGENTS_SHAPE } from "../config/load-agents.ts";
 import { CONFIG_SHAPE } from "../config/load-config.ts";

@@ -7,8 +7,8 @@ import { PACKAGE_FOLDER } from "../../base/package-folder.ts";
 import type { Tool } from "../../engine/tool.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
+import type { WorkspaceTemplate } from "../../policy/grant/execution-grant.ts";
 import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
-import type { WorkspaceTemplate } from "../../policy/grant/grant-template.ts";
 import { usedBy } from "../../policy/rule/rule.ts";
 
 /** How many packages are followed from those that a module imports. */

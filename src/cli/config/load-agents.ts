@@ -1,6 +1,5 @@
-import { described, FLAG, PATH, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, TEXTS } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { type AgentCapabilities, checkAgentCapabilities } from "../../policy/agent-capabilities.ts";

@@ -1,9 +1,7 @@
 import { guardFiles } from "../../base/guarded-files.ts";
-import { described, FLAG, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { readConfigFile } from "../../config/read-file.ts";
-import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
-import type { ConfigSource } from "../../config/source.ts";
+import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH } from "../../config/shape.ts";
+import { type ConfigSource, readConfigFile } from "../../config/source.ts";
 import type { JournalOptions } from "../../journal/options.ts";
 import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";

@@ -1,12 +1,21 @@
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
-import { DURATION, described, FLAG, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import {
+  type CompiledShape,
+  compileShape,
+  DURATION,
+  described,
+  FLAG,
+  mapOf,
+  type Shape,
+  TEXT,
+  TEXTS,
+} from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
-import type { ResultBudget } from "../../engine/bounds/result-budget.ts";
-import type { ClassTimeouts } from "../../engine/bounds/timeouts.ts";
+import type { ClassTimeouts } from "../../engine/bounds.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
+import type { ResultBudget } from "../../engine/result-budget.ts";
 import { isJsonObject } from "../../json/value.ts";
 
 import { Redaction, type RedactionOptions } from "../../redaction/redaction.ts";

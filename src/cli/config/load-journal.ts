@@ -1,8 +1,7 @@
 import { guardFiles } from "../../base/guarded-files.ts";
 import { parseSize, SIZE_FORM } from "../../base/units.ts";
-import { described, PATH, SIZE } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, described, mapOf, PATH, SIZE } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions, type JournalPeers } from "../../journal/options.ts";

@@ -1,11 +1,9 @@
-import { described } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, described, mapOf } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
-import { Log } from "../../log/log.ts";
-import { LOG_LEVELS } from "../../log/log-entry.ts";
+import { LOG_LEVELS, Log } from "../../log/log.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
-import type { LogLevel } from "../../tool/log-level.ts";
+import type { LogLevel } from "../../tool/streamed.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** How the operator's log is written. */

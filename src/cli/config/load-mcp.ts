@@ -1,6 +1,5 @@
-import { described, FLAG, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, described, FLAG, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
@@ -11,7 +10,7 @@ import {
   type StdioServerOptions,
 } from "../../mcp/import/server-options.ts";
 import type { ToolClasses } from "../../mcp/import/tool-class.ts";
-import type { DefinitionLock } from "../../pins/definition-lock.ts";
+import type { DefinitionLock } from "../../pins/lock-file.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";

@@ -1,7 +1,6 @@
 import { guardFiles } from "../../base/guarded-files.ts";
-import { described, FLAG, PATH, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { compileShape, described, FLAG, mapOf, PATH, TEXT, TEXTS } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { CHANNELS, checkNotify, type Notify, type PushSubscription } from "../../server/notifying/notify.ts";

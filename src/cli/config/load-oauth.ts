@@ -1,9 +1,8 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { guardFiles } from "../../base/guarded-files.ts";
-import { described, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { mapOf, TEXT } from "../../config/shape.ts";
+import { described, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { OAuthOptions } from "../../mcp/oauth/oauth-options.ts";

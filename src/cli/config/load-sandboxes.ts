@@ -1,16 +1,15 @@
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
-import { described, PATH } from "../../config/described.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../config/shape.ts";
+import { type CompiledShape, compileShape, described, mapOf, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/memory-key-value.ts";
+import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/key-value-store.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
   type ExecutorClientOptions,
 } from "../../sandboxes/remote/executor-client/credentials.ts";
-import { ISOLATIONS } from "../../tool/isolation.ts";
+import { ISOLATIONS } from "../../tool/sandbox-mode.ts";
 import { guardCommand, guardedPathBeside } from "./guard-code.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 

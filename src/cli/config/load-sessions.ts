@@ -1,9 +1,18 @@
 import { databaseFiles, guardFiles } from "../../base/guarded-files.ts";
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
-import { DURATION, described, PATH, TEXTS } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import {
+  type CompiledShape,
+  compileShape,
+  DURATION,
+  described,
+  mapOf,
+  PATH,
+  type Shape,
+  TEXT,
+  TEXTS,
+} from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { BASE_MODES, TOOL_LEVELS } from "../../sessions/levels.ts";

@@ -1,5 +1,4 @@
-import { described } from "../../config/described.ts";
-import { TEXT } from "../../config/shape.ts";
+import { described, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 
 /** The JSON Schema of a `Receiver`. */

@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { guardFiles } from "../../base/guarded-files.ts";
-import { described, PATH } from "../../config/described.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { TEXT } from "../../config/shape.ts";
+import { described, PATH, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { pathBeside } from "./guard-code.ts";

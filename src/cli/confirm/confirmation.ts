@@ -2,14 +2,11 @@ import { formatDuration } from "../../base/units.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import { parseAnswer } from "../../json/parse-answer.ts";
 import { Redaction } from "../../redaction/redaction.ts";
-import { inputSummary } from "../../rendering/input-summary.ts";
 import { toTerminalLines } from "../../rendering/lines.ts";
 import { render } from "../../rendering/render.ts";
-import { joinShown, shown } from "../../rendering/shown.ts";
-import type { ShownText } from "../../rendering/shown-text.ts";
-import { textSummary } from "../../rendering/text-summary.ts";
-import { answerProblem } from "../../tool/questions/check-question.ts";
-import type { QuestionAnswer } from "../../tool/questions/question.ts";
+import { joinShown, type ShownText, shown } from "../../rendering/shown.ts";
+import { inputSummary, textSummary } from "../../rendering/text-summary.ts";
+import { answerProblem, type QuestionAnswer } from "../../tool/question.ts";
 
 /** A question of a tool to the person at the terminal. Its texts may be hostile. */
 export interface ToolQuestion {

@@ -1,9 +1,8 @@
 import { createInterface, type Interface } from "node:readline";
 import { beginning } from "../../base/text.ts";
 import { MAX_REASON_CHARS } from "../../engine/errors.ts";
-import { joinShown, shown } from "../../rendering/shown.ts";
-import type { ShownText } from "../../rendering/shown-text.ts";
-import type { QuestionAnswer } from "../../tool/questions/question.ts";
+import { joinShown, type ShownText, shown } from "../../rendering/shown.ts";
+import type { QuestionAnswer } from "../../tool/question.ts";
 import { print, type Terminal } from "../terminal.ts";
 import {
   answerHelp,

@@ -1,5 +1,5 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { DispatchableTurn } from "../../engine/dispatch-turn.ts";
+import type { DispatchableTurn } from "../../engine/engine.ts";
 import type { CallInquiry, Inquiry, QuestionInquiry } from "../../sessions/confirmations/confirmation.ts";
 import type { SessionMode } from "../../sessions/modes/mode.ts";
 import type { SessionsOptions } from "../../sessions/options.ts";

@@ -1,4 +1,4 @@
-import { escapeText } from "../../rendering/escaping/escape.ts";
+import { escapeText } from "../../rendering/escape.ts";
 import { editNotices, type Notice, newTexts } from "./edit-notices.ts";
 import { fieldsOf, isMembers, type Json, type JsonMembers, textsOf, withCurrent } from "./fields.ts";
 import { looksLike } from "./look-alike.ts";

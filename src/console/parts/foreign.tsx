@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { escapeText } from "../../rendering/escaping/escape.ts";
+import { escapeText } from "../../rendering/escape.ts";
 import { diffLineKinds, indentJson } from "./format.ts";
 
 /** Characters that a person cannot see, except the line feed. The server has escaped them; this is a second look. */

@@ -1,4 +1,4 @@
-import { escapeText } from "../../rendering/escaping/escape.ts";
+import { escapeText } from "../../rendering/escape.ts";
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 

@@ -1,7 +1,9 @@
 import { isAbsolute, resolve } from "node:path";
 import { enterWorkspace } from "../../base/guarded-files.ts";
-import { expectedInstead } from "../../base/options.ts";
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
+import { expectedInstead } from "../../base/unknown-names.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import { guardRedaction } from "../../redaction/guarded-redaction.ts";
@@ -9,21 +11,52 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
 import type { StageChanges } from "../../sandboxes/contract/staged-changes.ts";
 import type { TurnObserver } from "../../sandboxes/contract/task.ts";
-import { isHostModule } from "../../tool/implementations/host-implementation.ts";
+import { isHostModule } from "../../tool/implementations/implementations.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { CallingAgent } from "../../tool/supervised-agent.ts";
-import { checkResultBudget, type ResultBudget } from "../bounds/result-budget.ts";
-import { type ClassTimeouts, checkTimeouts } from "../bounds/timeouts.ts";
-import type { UpperBound } from "../bounds/upper-bound.ts";
+import { type ClassTimeouts, checkTimeouts, type UpperBound } from "../bounds.ts";
+import type { ToolCall } from "../call.ts";
 import type { ToolRegistry } from "../registry.ts";
+import { checkResultBudget, type ResultBudget } from "../result-budget.ts";
 import type { Tool } from "../tool.ts";
-import type { Confirm } from "./confirmation.ts";
-import type { EventStream } from "./events.ts";
-import type { AgentHooks } from "./hooks.ts";
+import type { AskUser, Confirm } from "./confirmation.ts";
+import type { CallTracer, EventStream } from "./events.ts";
 import type { CallJournal } from "./journal.ts";
-import type { AskUser } from "./question.ts";
 import type { CallSuspensions } from "./suspension.ts";
-import type { CallTracer } from "./trace.ts";
+
+/**
+ * Callbacks that can deny or abort calls. They can only restrict: they receive frozen data, and nothing that they
+ * return grants anything. A hook that throws, returns an invalid verdict or takes longer than the context's
+ * `decisionTimeoutMs` denies the call.
+ */
+export interface AgentHooks {
+  /**
+   * Called first, before lookup and parsing. `"abort"` ends the call without a result: nothing runs, and `dispatch`
+   * returns `null`; a suspended call that goes on fails like a denied one. `{ deny }` fails the call with `permission_denied`.
+   */
+  onToolCall?(call: ToolCall): CallVerdict | Promise<CallVerdict>;
+  /** Called last, after the policy's grant and right before the sandbox. */
+  onToolStart?(start: ToolStart): StartVerdict | Promise<StartVerdict>;
+}
+
+/** `undefined` and `"continue"` let the call go on. The reason of a denial is only for the operator. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only observes returns nothing
+type StartVerdict = void | undefined | "continue" | { readonly deny: string };
+
+/** A {@link StartVerdict}, or `"abort"` to end the call without a result. */
+export type CallVerdict = StartVerdict | "abort";
+
+/** A call that is about to run. Frozen. */
+export interface ToolStart {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  /** Who calls; absent if the context does not say. */
+  readonly principal?: Principal;
+  /** The validated arguments, deeply frozen. */
+  readonly input: JsonValue;
+  readonly grant: ExecutionGrant;
+}
 
 /** How the changes of a call are staged. */
 export interface ChangeStaging {

@@ -4,13 +4,11 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ResourceUse, TaskEnd } from "../../sandboxes/contract/outcome.ts";
 import type { Changes } from "../../tool/changes.ts";
-import type { Isolation } from "../../tool/isolation.ts";
-import type { SandboxMode } from "../../tool/sandbox-mode.ts";
-import type { ResultBudget } from "../bounds/result-budget.ts";
+import type { Isolation, SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ToolError } from "../errors.ts";
-import type { Work } from "../work.ts";
-import type { Confirmation } from "./confirmation.ts";
-import type { AnsweredQuestion } from "./question.ts";
+import type { ResultBudget } from "../result-budget.ts";
+import type { Work } from "../work-report.ts";
+import type { AnsweredQuestion, Confirmation } from "./confirmation.ts";
 
 /** The result of one dispatched call. Deeply frozen and JSON-serialisable. */
 export interface ToolExecution {

@@ -2,13 +2,20 @@ import { CanonicalJson } from "../../json/canonical.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { changesNothing, type SideEffects } from "../../tool/side-effects.ts";
+import type { ReceivedCall } from "../call.ts";
 import type { Tool } from "../tool.ts";
-import type { ReceivedCall } from "./call.ts";
-import type { DispatchContext } from "./context.ts";
+
+/** What distinguishes the calls of a context from others: members of `DispatchContext`. */
+interface IdentifyingContext {
+  readonly sessionId: string;
+  readonly turnId?: string;
+  readonly messageId?: string;
+  readonly idempotencyKey?: string;
+}
 
 /** What distinguishes a call from others. */
 interface IdentifiedCall {
-  readonly ctx: DispatchContext;
+  readonly ctx: IdentifyingContext;
   /** `undefined` for a call of the model. */
   readonly caller: object | undefined;
   readonly received: ReceivedCall;
@@ -17,15 +24,17 @@ interface IdentifiedCall {
 }
 
 /**
- * Returns the key under which a tool that is `idempotent` runs: that of the context, or for a call of a tool one of its
+ * Returns the key under which a call of a tool that is `idempotent` runs: that of the context, or for a call of a tool one of its
  * caller's identity, its place among the caller's calls, and what is called. `undefined` if the call cannot be distinguished from all
  * others.
  */
-export function idempotencyKeyOf(
-  tool: Tool<never, never>,
-  { ctx, caller, received, canonical, principal }: IdentifiedCall,
-): string | undefined {
-  if (tool.idempotent !== true) return undefined;
+export function idempotencyKeyOf({
+  ctx,
+  caller,
+  received,
+  canonical,
+  principal,
+}: IdentifiedCall): string | undefined {
   if (caller === undefined) return ctx.idempotencyKey;
   if (!identifiesCalls(ctx)) return undefined;
   const { sessionId, turnId = "", messageId = "", idempotencyKey } = ctx;
@@ -36,7 +45,7 @@ export function idempotencyKeyOf(
 }
 
 /** Whether the ids of calls are unique: a message is dispatched once, and not every context says which it is. */
-function identifiesCalls({ idempotencyKey, messageId }: DispatchContext): boolean {
+function identifiesCalls({ idempotencyKey, messageId }: IdentifyingContext): boolean {
   return idempotencyKey !== undefined || messageId !== undefined;
 }
 
@@ -44,7 +53,7 @@ function identifiesCalls({ idempotencyKey, messageId }: DispatchContext): boolea
 export function isRepeatableNested(
   tool: Tool<never, never>,
   sideEffects: SideEffects,
-  ctx: DispatchContext,
+  ctx: IdentifyingContext,
 ): boolean {
   return changesNothing(sideEffects) || (identifiesCalls(ctx) && isRepeatable(tool, sideEffects));
 }

@@ -1,16 +1,15 @@
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { KernelChange } from "../../policy/capability-kernel.ts";
-import type { NearMiss } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { LimitName } from "../../policy/grant/limits.ts";
+import type { NearMiss } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { Changes } from "../../tool/changes.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ErrorCode } from "../errors.ts";
-import type { Confirmation, RecordedAnswer } from "./confirmation.ts";
+import type { AnsweredQuestion, Confirmation, RecordedAnswer } from "./confirmation.ts";
 import type { ExecutionReceipt } from "./execution.ts";
-import type { AnsweredQuestion } from "./question.ts";
 
 /** The record of calls. `Journal` of `sandgate/journal` implements it. */
 export interface CallJournal {

@@ -1,9 +1,9 @@
-import { plainText } from "../../base/terminal-text.ts";
+import { plainText } from "../../base/text.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import { type ContentBlock, contentText, isContentOutput } from "../../tool/content.ts";
-import { withinBudget } from "../bounds/result-budget.ts";
-import { workText } from "../work.ts";
-import type { ToolCall } from "./call.ts";
+import type { ToolCall } from "../call.ts";
+import { withinBudget } from "../result-budget.ts";
+import { workText } from "../work-report.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /** The result that the model reads of a call that a hook aborted. */

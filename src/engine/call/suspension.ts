@@ -3,7 +3,7 @@ import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { OpenCall, TaskSuspension } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
-import type { Work } from "../work.ts";
+import type { Work } from "../work-report.ts";
 import type { Confirmation } from "./confirmation.ts";
 
 /** Keeps calls that wait, so that they outlive their process. `openSuspensions` of `sandgate/programs` opens one. */

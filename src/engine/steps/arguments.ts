@@ -1,10 +1,14 @@
+import { describeThrown } from "../../base/thrown.ts";
+import { race } from "../../base/timers.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
-import { checkArguments } from "../arguments/check-arguments.ts";
-import { checkDeclaredArguments, type DeclaredPath } from "../arguments/declared-paths.ts";
-import { ofTool } from "../errors.ts";
-import type { FoundCall, ParsedCall } from "../in-flight/state.ts";
-import { shownName } from "../in-flight/state.ts";
-import { denial, invalid } from "../refusal.ts";
+import { problemText, readProblem } from "../../schema/arguments.ts";
+import type { PreflightContext } from "../../tool/tool-traits.ts";
+import { checkArguments } from "../call.ts";
+import { checkDeclaredArguments, type DeclaredPath } from "../declared-arguments.ts";
+import { executionErrorText, invalidArgumentsText, notValidatedText, ofTool } from "../errors.ts";
+import { cancelled, denial, invalid } from "../refusal.ts";
+import { type FoundCall, type ParsedCall, type PlacedCall, shownName } from "../state.ts";
+import { refusalOf } from "./lookup.ts";
 
 /**
  * Sets `input` to the arguments as the tool's schema and its own validation accept them, deeply frozen, and `canonical`.
@@ -57,4 +61,56 @@ export function checkDeclared(call: ParsedCall): undefined | Promise<undefined> 
 
 function set(call: ParsedCall, paths: readonly DeclaredPath[]): undefined {
   call.declaredPaths = paths;
+}
+
+/** The most problems that the model reads. */
+const MAX_PROBLEMS = 10;
+
+/**
+ * Has the tool check a call that has its grant, if it declares a `preflight`: so no person is asked about a call that
+ * cannot run.
+ *
+ * @throws {Refusal} `validation_error` with the problems; `cancelled`.
+ */
+export function preflight(call: PlacedCall): undefined | Promise<undefined> {
+  // A call that was suspended was checked before, and runs what it had then.
+  if (call.registered.tool.preflight === undefined || call.received.isSuspended === true) return undefined;
+  return preflightLater(call);
+}
+
+async function preflightLater(call: PlacedCall): Promise<undefined> {
+  const { signal } = call.ctx;
+  const checking = problemsOf(call);
+  const problems = await race(checking, { signals: [signal] });
+  if (problems === "aborted") throw cancelled();
+  if (problems.length === 0) return;
+  const found = problems.slice(0, MAX_PROBLEMS).map(readProblem);
+  throw invalid(executionErrorText(invalidArgumentsText(found.map(problemText))), found);
+}
+
+/** @throws {Refusal} if the tool's own check throws, or returns anything but a list of strings. */
+async function problemsOf(call: PlacedCall): Promise<readonly string[]> {
+  try {
+    const returned: unknown = await call.registered.tool.preflight?.(call.input as never, contextOf(call));
+    if (Array.isArray(returned) && returned.every((problem) => typeof problem === "string")) return returned;
+    throw new TypeError("the tool's preflight did not return a list of strings");
+  } catch (thrown) {
+    const message = notValidatedText();
+    throw invalid(message, [{ path: "", message }], describeThrown(thrown).detail);
+  }
+}
+
+function contextOf({ ctx, grant, principal }: PlacedCall): PreflightContext {
+  const { registry, signal, embedder } = ctx;
+  return {
+    refusalOf: (name) => refusalOf(name, registry, { grant }),
+    problemsOf: (name, args) => {
+      if (!registry.has(name)) return [];
+      const checked = registry.validate(name, JSON.stringify(args));
+      return "problems" in checked ? checked.problems : [];
+    },
+    principal,
+    embedder,
+    signal,
+  };
 }

@@ -1,4 +1,6 @@
 import { describeThrown } from "../../base/thrown.ts";
+import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
 import {
   type AllowDecision,
   type AskDecision,
@@ -6,26 +8,24 @@ import {
   type DenyDecision,
   type NearMiss,
   type PolicyDecision,
-} from "../../policy/decision.ts";
-import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
-import type { PolicyRequest } from "../../policy/policy.ts";
-import { shownPath } from "../../tool/file-failure.ts";
-import { argumentPaths, type DeclaredPath } from "../arguments/declared-paths.ts";
-import { boundGrant, boundSandbox } from "../bounds/upper-bound.ts";
+  type PolicyRequest,
+} from "../../policy/policy.ts";
+import { shownPath } from "../../tool/tool-failure.ts";
+import { boundGrant, boundSandbox } from "../bounds.ts";
 import { elapsedMs } from "../call/execution.ts";
-import { decide, type Question } from "../decide.ts";
+import { argumentPaths, type DeclaredPath } from "../declared-arguments.ts";
 import { protectedPlaceText, protectedQuestion } from "../errors.ts";
+import { narrowGrant } from "../nested.ts";
+import { denial, Refusal } from "../refusal.ts";
+import { linkProgress } from "../reporting/progress.ts";
 import {
   type AuthorisedCall,
   type CallState,
   type GrantedCall,
   type ParsedCall,
   shownName,
-} from "../in-flight/state.ts";
-import { narrowGrant } from "../nested.ts";
-import { denial, Refusal } from "../refusal.ts";
-import { linkProgress } from "../reporting/progress.ts";
+} from "../state.ts";
+import { decide, type Question } from "./gate.ts";
 
 /** A declared path in a place that a person is asked about. */
 interface AskedPath {
@@ -65,7 +65,7 @@ function requestOf(call: ParsedCall): PolicyRequest {
     canonical,
     tool,
     workspace,
-    paths: argumentPaths(call.declaredPaths),
+    paths: call.declaredPaths && argumentPaths(call.declaredPaths),
     confirmedBy,
   };
   if (call.progress !== undefined) linkProgress(request, call.progress);

@@ -1,12 +1,12 @@
 import { isThenable, toPromise } from "../../base/promises.ts";
 import { beginning } from "../../base/text.ts";
 import { describeThrown } from "../../base/thrown.ts";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import { copyJson } from "../../json/copy.ts";
 import { type JsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
-import type { AskDecision } from "../../policy/decision.ts";
-import { isWithinGrant } from "../../policy/grant/within.ts";
+import { isWithinGrant } from "../../policy/grant/execution-grant.ts";
+import type { AskDecision } from "../../policy/policy.ts";
 import type {
   Confirm,
   ConfirmationAnswer,
@@ -14,14 +14,11 @@ import type {
   RecordedAnswer,
 } from "../call/confirmation.ts";
 import { confirmationTimeoutText, MAX_REASON_CHARS, userDeniedText } from "../errors.ts";
-import type { PlacedCall } from "../in-flight/state.ts";
-import { shownName } from "../in-flight/state.ts";
 import { cancelled, denial, invalid, Refusal } from "../refusal.ts";
-import { checkDeclared, readArguments, readEditedArguments } from "./arguments.ts";
-import { authorise, narrow } from "./authorise.ts";
+import { type PlacedCall, shownName } from "../state.ts";
+import { checkDeclared, preflight, readArguments, readEditedArguments } from "./arguments.ts";
 import { lookUp } from "./lookup.ts";
-import { place } from "./place.ts";
-import { preflight } from "./preflight.ts";
+import { decideAgain } from "./place.ts";
 
 /** How often a person is asked about a call. */
 const MAX_TIMES = 2;
@@ -97,13 +94,6 @@ async function runEdited(
   await preflight(call);
   const { digest: editedDigest } = confirmationRequest(call, "");
   call.confirmation = { by, digest, editedDigest };
-}
-
-/** Consults the policy again, and sets everything that follows from its decision. */
-export async function decideAgain(call: PlacedCall): Promise<void> {
-  await authorise(call);
-  narrow(call);
-  await place(call);
 }
 
 /** An answer to allow the call. */

@@ -1,17 +1,15 @@
-import type { MaybePromise } from "../../base/promises.ts";
+import { adopt, isThenable, type MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
-import type { ToolCall } from "../call/call.ts";
-import type { AgentHooks, ToolStart } from "../call/hooks.ts";
-import { decide, type Question } from "../decide.ts";
-import type { CallState, PlacedCall } from "../in-flight/state.ts";
-import { shownName } from "../in-flight/state.ts";
-import { cancelled, denial } from "../refusal.ts";
-
-const START_QUESTION: Question<ToolStart, undefined> = {
-  to: "hook",
-  ask: (start, { hooks }) => (hooks as AgentHooks).onToolStart?.(start),
-  read: readVerdict,
-};
+import { race } from "../../base/timers.ts";
+import {
+  type AgentHooks,
+  DEFAULT_DECISION_TIMEOUT_MS,
+  type DispatchContext,
+  type ToolStart,
+} from "../call/context.ts";
+import type { ToolCall } from "../call.ts";
+import { cancelled, denial, Refusal } from "../refusal.ts";
+import { type CallState, type PlacedCall, shownName } from "../state.ts";
 
 /**
  * Asks the `onToolCall` hook, which sees the call as the model sent it.
@@ -48,19 +46,6 @@ const AGAIN: typeof QUESTION = {
 };
 
 /**
- * Reads a hook's verdict: returns if the call may go on.
- *
- * @throws {Refusal} `permission_denied` if the hook denied the call, or returned anything else.
- */
-export function readVerdict(verdict: unknown, tool: string): undefined {
-  if (verdict === undefined || verdict === "continue") return;
-  if (typeof verdict === "object" && verdict !== null && "deny" in verdict) {
-    throw denial(tool, "hook", describeThrown(verdict.deny).detail);
-  }
-  throw denial(tool, "hook-failed", "the hook returned an invalid verdict");
-}
-
-/**
  * Asks the `onToolStart` hook, which sees the validated arguments and the grant.
  *
  * @throws {Refusal} `permission_denied` if the hook denies the call or fails, `cancelled`.
@@ -75,4 +60,79 @@ export function passLastHook(call: PlacedCall): MaybePromise<undefined> {
       ? { callId, sessionId, toolName, input, grant }
       : { callId, sessionId, toolName, principal, input, grant };
   return decide(START_QUESTION, Object.freeze(start), shownName(call), ctx);
+}
+
+const START_QUESTION: Question<ToolStart, undefined> = {
+  to: "hook",
+  ask: (start, { hooks }) => (hooks as AgentHooks).onToolStart?.(start),
+  read: readVerdict,
+};
+
+/**
+ * Reads a hook's verdict: returns if the call may go on.
+ *
+ * @throws {Refusal} `permission_denied` if the hook denied the call, or returned anything else.
+ */
+export function readVerdict(verdict: unknown, tool: string): undefined {
+  if (verdict === undefined || verdict === "continue") return;
+  if (typeof verdict === "object" && verdict !== null && "deny" in verdict) {
+    throw denial(tool, "hook", describeThrown(verdict.deny).detail);
+  }
+  throw denial(tool, "hook-failed", "the hook returned an invalid verdict");
+}
+
+/** A question to a hook or the policy, which are foreign code. One object serves all calls. */
+export interface Question<About, Answer> {
+  readonly to: "hook" | "policy";
+  /** Calls the hook or policy. May throw. */
+  ask(about: About, ctx: DispatchContext): unknown;
+  /** Reads the answer. May throw a {@link Refusal} or any other error. */
+  read(answer: unknown, tool: string): Answer;
+}
+
+/**
+ * Asks a question and waits for the answer until `decisionTimeoutMs`. An error, a late answer and an invalid answer
+ * all deny the call. A synchronous answer needs neither a timer nor a promise.
+ *
+ * @param tool The name of the tool, for the text.
+ * @throws {Refusal} `permission_denied` or `cancelled`.
+ */
+export function decide<About, Answer>(
+  question: Question<About, Answer>,
+  about: About,
+  tool: string,
+  ctx: DispatchContext,
+): MaybePromise<Answer> {
+  try {
+    const answer = question.ask(about, ctx);
+    return isThenable(answer) ? answerInTime(answer, question, tool, ctx) : question.read(answer, tool);
+  } catch (thrown) {
+    throw asRefusal(thrown, question.to, tool);
+  }
+}
+
+async function answerInTime<Answer>(
+  answer: PromiseLike<unknown>,
+  { to, read }: Question<never, Answer>,
+  tool: string,
+  { signal, decisionTimeoutMs = DEFAULT_DECISION_TIMEOUT_MS }: DispatchContext,
+): Promise<Answer> {
+  try {
+    // Read first, so that no answer is taken for the end of the race.
+    const reading = adopt(answer).then((value) => read(value, tool));
+    const end = await race(reading, { timeoutMs: decisionTimeoutMs, signals: [signal] });
+    if (end === "aborted") throw cancelled();
+    if (end === "timeout") throw failed(to, tool, `no decision within ${decisionTimeoutMs} ms`);
+    return end;
+  } catch (thrown) {
+    throw asRefusal(thrown, to, tool);
+  }
+}
+
+function asRefusal(thrown: unknown, to: "hook" | "policy", tool: string): Refusal {
+  return Refusal.is(thrown) ? thrown : failed(to, tool, describeThrown(thrown).detail);
+}
+
+function failed(to: "hook" | "policy", tool: string, reason: string): Refusal {
+  return denial(tool, `${to}-failed`, reason);
 }

@@ -1,11 +1,10 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/unknown-names.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import { deniedText, MAX_NAMES_LISTED, notFoundText } from "../errors.ts";
-import type { CallState } from "../in-flight/state.ts";
-import { aliasOf } from "../in-flight/state.ts";
 import { type Caller, mayCall } from "../nested.ts";
 import { denial, invalid, Refusal } from "../refusal.ts";
 import type { ToolRegistry } from "../registry.ts";
+import { aliasOf, type CallState } from "../state.ts";
 
 /**
  * Sets `registered`, the tool of the call's name.

@@ -3,14 +3,13 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { checkLimits, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import { type ClassTimeouts, DEFAULT_TIMEOUTS, limitsOf } from "../bounds/timeouts.ts";
-import { boundLimits } from "../bounds/upper-bound.ts";
+import { boundLimits, type ClassTimeouts, DEFAULT_TIMEOUTS, limitsOf } from "../bounds.ts";
 import { inheritedCapabilityText, limitUnenforceableText, ungrantedText } from "../errors.ts";
-import type { GrantedCall } from "../in-flight/state.ts";
-import { shownName } from "../in-flight/state.ts";
 import { narrowLimits } from "../nested.ts";
 import { Refusal, unavailable } from "../refusal.ts";
 import type { Placement, RegisteredTool } from "../registered-tool.ts";
+import { type AuthorisedCall, type GrantedCall, type ParsedCall, shownName } from "../state.ts";
+import { authorise, narrow } from "./authorise.ts";
 
 /**
  * Sets `sandbox` to the sandbox that the grant names, and `limits` to those that it will enforce.
@@ -28,6 +27,13 @@ export function place(call: GrantedCall): undefined | Promise<undefined> {
   }
   const opened = call.ctx.sandboxes.route(mode);
   return opened instanceof Promise ? placeLater(opened, call) : placeIn(opened, call);
+}
+
+/** Consults the policy again, and sets everything that follows from its decision. */
+export async function decideAgain(call: ParsedCall): Promise<void> {
+  await authorise(call);
+  narrow(call as AuthorisedCall);
+  await place(call as GrantedCall);
 }
 
 function placeLater(opened: Promise<Sandbox | undefined>, call: GrantedCall): Promise<undefined> {

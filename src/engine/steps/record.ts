@@ -1,12 +1,12 @@
 import { toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
-import { race } from "../../base/timers/race.ts";
-import { callDigest } from "../call/call.ts";
+import { race } from "../../base/timers.ts";
 import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
+import { callDigest } from "../call.ts";
 import { notRecordedText } from "../errors.ts";
-import type { CallState, PlacedCall } from "../in-flight/state.ts";
-import { shownName } from "../in-flight/state.ts";
 import { cancelled, Refusal } from "../refusal.ts";
+import type { CallState, PlacedCall } from "../state.ts";
+import { shownName } from "../state.ts";
 
 /**
  * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares that it

@@ -1,12 +1,11 @@
 import { describeThrown } from "../../base/thrown.ts";
-import { isWithinGrant } from "../../policy/grant/within.ts";
+import { isWithinGrant } from "../../policy/grant/execution-grant.ts";
 import { suspensionProblem } from "../../sandboxes/contract/suspension.ts";
 import type { EngineState, ReopenedSuspension } from "../call/suspension.ts";
 import { suspensionRefusedText } from "../errors.ts";
-import type { PlacedCall } from "../in-flight/state.ts";
-import { definitionsOf, suspendable } from "../in-flight/suspendable.ts";
 import { Refusal } from "../refusal.ts";
-import { decideAgain } from "./confirm.ts";
+import { definitionsOf, type PlacedCall, suspendable } from "../state.ts";
+import { decideAgain } from "./place.ts";
 
 /**
  * Opens a call that an earlier process suspended, and sets `suspension`. It goes on under the grant that it had, if the

@@ -1,44 +1,53 @@
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { PolicySubject } from "../../policy/policy.ts";
 import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { AskForTask, AskForTaskOptions, SandboxTask } from "../../sandboxes/contract/task.ts";
-import { answerProblem, checkQuestion, copyAnswer } from "../../tool/questions/check-question.ts";
-import type { Question, QuestionAnswer } from "../../tool/questions/question.ts";
 import {
+  answerProblem,
+  checkQuestion,
+  copyAnswer,
   declinedToAnswer,
   nobodyAnswered,
   nobodyToAsk,
+  type Question,
+  type QuestionAnswer,
   questionCancelled,
-} from "../../tool/questions/question-failures.ts";
-import { changesNothing } from "../../tool/side-effects.ts";
+} from "../../tool/question.ts";
+import { changesNothing, type SideEffects } from "../../tool/side-effects.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
-import { charsOf } from "../bounds/result-budget.ts";
-import type { DispatchContext } from "../call/context.ts";
-import { type ChangeStaging, canHold } from "../call/context.ts";
+import type { AskUser, QuestionReply, QuestionRequest } from "../call/confirmation.ts";
+import { type ChangeStaging, canHold, type DispatchContext } from "../call/context.ts";
 import { idempotencyKeyOf } from "../call/idempotency.ts";
-import type { AskUser, QuestionReply, QuestionRequest } from "../call/question.ts";
-import { PartialOutput } from "../in-flight/partial-output.ts";
-import type { PlacedCall } from "../in-flight/state.ts";
-import { shownName } from "../in-flight/state.ts";
-import { suspendable } from "../in-flight/suspendable.ts";
-import { toolCaller } from "../nested.ts";
-import { NestedBudget } from "../nested-budget.ts";
+import { NestedBudget, toolCaller } from "../nested.ts";
+import { PartialOutput } from "../partial-output.ts";
 import { cancelled, denial } from "../refusal.ts";
-import { runTraced } from "../reporting/follow.ts";
+import { runTraced } from "../reporting/reporter.ts";
+import { DEFAULT_RESULT_CHARS } from "../result-budget.ts";
+import { type PlacedCall, shownName, suspendable } from "../state.ts";
 import { WorkReport } from "../work-report.ts";
 import { callableNames, canCall } from "./lookup.ts";
 
 /** The most answers of a call that its execution names. */
 const MAX_ANSWERS = 100;
 
-/** Shared by all calls for which nobody can be asked: a function for each would slow down calls that never ask. */
-const NOBODY: Readonly<Record<"none" | "unknown", AskForTask>> = {
-  none: () => Promise.reject(nobodyToAsk("none")),
-  unknown: () => Promise.reject(nobodyToAsk("unknown")),
+const nobodyWithoutEffect: AskForTask = () => Promise.reject(nobodyToAsk("none"));
+const nobodyAfterUnknownEffect: AskForTask = () => Promise.reject(nobodyToAsk("unknown"));
+
+/**
+ * Shared by all calls for which nobody can be asked: a function for each would slow down calls that never ask. A record, so the
+ * compiler reports a class that is missing.
+ */
+const NOBODY: Readonly<Record<SideEffects, AskForTask>> = {
+  none: nobodyWithoutEffect,
+  read: nobodyWithoutEffect,
+  write: nobodyAfterUnknownEffect,
+  execute: nobodyAfterUnknownEffect,
+  network: nobodyAfterUnknownEffect,
+  destructive: nobodyAfterUnknownEffect,
 };
 
 /**
@@ -88,9 +97,9 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     stageChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
-    idempotencyKey: idempotencyKeyOf(implementations, call),
+    idempotencyKey: implementations.idempotent === true ? idempotencyKeyOf(call) : undefined,
     // The tool that made a nested call reads its result whole.
-    resultChars: caller === undefined ? charsOf(ctx.resultBudget) : undefined,
+    resultChars: caller === undefined ? (ctx.resultBudget?.chars ?? DEFAULT_RESULT_CHARS) : undefined,
     canCall: searchesTools ? (name) => canCall(name, ctx.registry, caller) : undefined,
   };
   const given = capabilities.tools === undefined ? task : withCallTool(call, task);
@@ -143,7 +152,7 @@ function questionAsker(call: PlacedCall): AskForTask {
   const { ctx, caller } = call;
   const { ask } = ctx;
   if (ask === undefined || (caller !== undefined && caller.pause === undefined)) {
-    return NOBODY[effectOf(call.registered.subject)];
+    return NOBODY[call.registered.subject.sideEffects];
   }
   let count = 0;
   return async (given, options) => {
@@ -156,7 +165,7 @@ function questionAsker(call: PlacedCall): AskForTask {
     try {
       return await answerTo(call, ask, request, options);
     } catch (thrown) {
-      // What else the context's function throws is not for the model.
+      // Other errors are not shown to the model.
       throw thrown instanceof ToolFailure ? thrown : nobodyToAsk(effect);
     } finally {
       ctx.turn?.begins();

@@ -1,5 +1,5 @@
-import { refuseUnknown } from "../../base/options.ts";
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
+import { refuseUnknown } from "../../base/unknown-names.ts";
 import { MAX_REQUEST_BYTES } from "../../remote-protocol/http.ts";
 
 /** Bounds of what is retained about calls that have ended. */

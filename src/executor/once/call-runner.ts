@@ -1,11 +1,11 @@
-import { plainText } from "../../base/terminal-text.ts";
-import { shorten } from "../../engine/bounds/result-budget.ts";
+import { plainText } from "../../base/text.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { EventStream } from "../../engine/call/events.ts";
 import { elapsedMs, NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { abortedByHookText, CANCELLED_TEXT } from "../../engine/errors.ts";
-import { continueTrace } from "../../engine/reporting/follow.ts";
+import { continueTrace } from "../../engine/reporting/reporter.ts";
+import { shorten } from "../../engine/result-budget.ts";
 import { type DispatchRequest, MAX_MODEL_TEXT } from "../../remote-protocol/messages.ts";
 import type { ExecutorMetrics } from "../load/metrics.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";

@@ -1,4 +1,4 @@
-import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
+import { DeadlineTimer } from "../../base/timers.ts";
 import { newProcessId } from "../../remote-protocol/http.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";

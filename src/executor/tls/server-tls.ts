@@ -1,6 +1,6 @@
 import { createPrivateKey, hash, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 
 const NAMES: OptionNames<ServerTls> = { cert: true, key: true, clientCa: true, clientCertificates: true };
 

@@ -1,10 +1,15 @@
 import type { JsonValue } from "../../json/value.ts";
-import { type CedarData, isCedarData } from "../../policy/cedar/cedar-data.ts";
+import { type CedarData, isCedarData } from "../../policy/cedar/cedar-library.ts";
 import type { CedarPolicy } from "../../policy/cedar/cedar-policy.ts";
 import { type CedarVariants, openCedarVariants } from "../../policy/cedar/open-cedar-data.ts";
 import { compareDecisions, type DecisionChange } from "../../policy/compare-decisions.ts";
-import { checkDecision, deny, type PolicyDecision } from "../../policy/decision.ts";
-import type { PolicySubject, RuntimePolicy } from "../../policy/policy.ts";
+import {
+  checkDecision,
+  deny,
+  type PolicyDecision,
+  type PolicySubject,
+  type RuntimePolicy,
+} from "../../policy/policy.ts";
 import type { RulePolicyOptions } from "../../policy/rule/rule.ts";
 import { RulePolicy } from "../../policy/rule/rule-policy.ts";
 import { strictest } from "../../policy/strictest.ts";

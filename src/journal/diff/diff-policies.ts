@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { entryFile } from "../../base/entry-file.ts";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { entryFile } from "../../base/package-files.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { JournalError } from "../journal-error.ts";
 import type { ComparedSources } from "./compared-policies.ts";

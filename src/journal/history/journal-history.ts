@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { stat } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
-import { entryFile } from "../../base/entry-file.ts";
+import { entryFile } from "../../base/package-files.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { ComparedSources } from "../diff/compared-policies.ts";

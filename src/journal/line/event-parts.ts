@@ -1,4 +1,4 @@
-import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
+import { isNewerFormat, newerFormatText } from "../../base/own-files.ts";
 import { wellFormed } from "../../base/text.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";

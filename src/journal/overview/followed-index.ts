@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { entryFile } from "../../base/entry-file.ts";
+import { entryFile } from "../../base/package-files.ts";
 import { JournalError } from "../journal-error.ts";
 import { JournalIndex } from "./journal-index.ts";
 import { type JournalOverview, type OverviewQuery, overviewOf } from "./overview.ts";

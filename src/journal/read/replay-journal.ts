@@ -1,11 +1,9 @@
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import { type CedarData, isCedarData } from "../../policy/cedar/cedar-data.ts";
+import { type CedarData, isCedarData } from "../../policy/cedar/cedar-library.ts";
 import { openCedarData } from "../../policy/cedar/open-cedar-data.ts";
-import { checkDecision, type PolicyDecision } from "../../policy/decision.ts";
-import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import { permitsNoMore } from "../../policy/grant/within.ts";
-import type { RuntimePolicy } from "../../policy/policy.ts";
+import { type ExecutionGrant, permitsNoMore } from "../../policy/grant/execution-grant.ts";
+import { checkDecision, type PolicyDecision, type RuntimePolicy } from "../../policy/policy.ts";
 import type { RulePolicyOptions } from "../../policy/rule/rule.ts";
 import { RulePolicy } from "../../policy/rule/rule-policy.ts";
 import { strictest } from "../../policy/strictest.ts";

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { FileLock } from "../../base/file-lock.ts";
 import { OpenFilePlace } from "../../base/open-file-place.ts";
+import { FileLock } from "../../base/own-files.ts";
 import { JournalError } from "../journal-error.ts";
 import { besideFile } from "./file-names.ts";
 

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { readArchived } from "../checkpoints/archived.ts";
 import { readVerifierKey, type VerifierKey } from "../checkpoints/signed-note.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { type Checkpoint, type CheckpointHead, parseCheckpoints } from "../checkpoints/checkpoint.ts";
 import { checkNote, readVerifierKey, type VerifierKey } from "../checkpoints/signed-note.ts";
 import { namesIn } from "../line/call-parts.ts";

@@ -3,7 +3,7 @@ import { toTerminalLines } from "../../rendering/lines.ts";
 import { render } from "../../rendering/render.ts";
 import { joinShown, shown, toLine } from "../../rendering/shown.ts";
 import type { McpAskedRequest, McpCallLink } from "../../sandboxes/remote/mcp-client/questions/open-calls.ts";
-import type { McpCallIdentity, McpProgress } from "../../tool/implementations/mcp-implementation.ts";
+import type { McpCallIdentity, McpProgress } from "../../tool/implementations/remote-implementation.ts";
 import type { PauseWallTime } from "../../tool/wall-time.ts";
 import { MAX_FORM_CHARS } from "../server/runs/forms.ts";
 import { type McpInputRequest, SECRET_WORDS } from "../server/runs/input-requests.ts";

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
-import type { HostContext } from "../../tool/implementations/host-implementation.ts";
-import type { McpCallIdentity } from "../../tool/implementations/mcp-implementation.ts";
+import type { HostContext } from "../../tool/implementations/implementations.ts";
+import type { McpCallIdentity } from "../../tool/implementations/remote-implementation.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import { pauseOf } from "../../tool/wall-time.ts";
 import type {

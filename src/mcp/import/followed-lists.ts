@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import { noticesOf, type OnMcpNotice } from "../../sandboxes/remote/mcp-client/notice.ts";
 import type { ListKind } from "../../sandboxes/remote/mcp-client/wire.ts";

@@ -1,10 +1,10 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { LockPins } from "../../pins/lock-pins.ts";
+import { LockPins } from "../../pins/lock-file.ts";
 import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import { MessageRoom } from "../../sandboxes/remote/mcp-client/http-fetch.ts";

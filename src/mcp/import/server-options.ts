@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { checkNetGrant, type NetGrant, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { LongRunningLimits } from "../../sandboxes/process/long-running/running-program.ts";

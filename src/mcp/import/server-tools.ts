@@ -1,20 +1,20 @@
 import { SlicedWork } from "../../base/turns.ts";
+import { ToolRegistrationError } from "../../engine/registered-tool.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
-import { ToolRegistrationError } from "../../engine/registry-errors.ts";
 import type { Tool } from "../../engine/tool.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { callTool } from "../../sandboxes/remote/mcp-client/call-tool.ts";
 import type { McpConnection } from "../../sandboxes/remote/mcp-client/connection.ts";
 import type { McpServerInfo } from "../../sandboxes/remote/mcp-client/wire.ts";
 import { type CompiledSchema, compileSchema } from "../../schema/compiled-schema.ts";
-import { withFixedOrder } from "../../schema/normal-schema.ts";
 import { SchemaError } from "../../schema/schema-error.ts";
+import { withFixedOrder } from "../../schema/subschemas.ts";
 import type {
   McpCallEnd,
   McpCallOptions,
   McpProgress,
   McpToolHandle,
-} from "../../tool/implementations/mcp-implementation.ts";
+} from "../../tool/implementations/remote-implementation.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { CallLinks } from "../gateway/client-link.ts";
 import { type ListedTool, readListedTools } from "./listed-tool.ts";

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { checkNetGrant, type NetGrant } from "../../policy/grant/net-grant.ts";
 
 const NAMES: OptionNames<OAuthOptions> = {

@@ -1,5 +1,5 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import { loadSdk, type Sdk } from "../../sandboxes/remote/mcp-client/sdk.ts";
 import { AuthorizationError } from "../../sandboxes/remote/mcp-client/unsent.ts";
 import { type AuthorizationChannel, authorizationChannel, TokenRefusal } from "./authorization-channel.ts";

@@ -1,6 +1,6 @@
-import type { JsonBounds } from "../../json/bounds.ts";
 import { parseJson } from "../../json/parse.ts";
 import { rawItems, rawMembers } from "../../json/raw-parts.ts";
+import type { JsonBounds } from "../../json/refusal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { Sdk } from "./load-sdk.ts";
 

@@ -6,7 +6,7 @@ import { copyJson } from "../../json/copy.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { toLine } from "../../rendering/shown.ts";
 import type { Session } from "../../sessions/session.ts";
-import type { LogLevel } from "../../tool/log-level.ts";
+import type { LogLevel } from "../../tool/streamed.ts";
 import type { Sdk } from "./load-sdk.ts";
 import type { ClientCapabilities } from "./runs/input-requests.ts";
 import type { PendingRuns } from "./runs/pending-runs.ts";

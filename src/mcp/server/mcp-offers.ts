@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../json/value.ts";
-import type { HostContext } from "../../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../tool/implementations/implementations.ts";
 
 /** Something that a client can read: `resources/read` of MCP. Reading it is a call of the class `read`, under the policy. */
 export interface McpResource extends McpResourceTraits {

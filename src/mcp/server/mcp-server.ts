@@ -1,8 +1,8 @@
 import type { AuthInfo, McpHttpHandler, Server as SdkServer } from "@modelcontextprotocol/server";
-import { refuseUnknown } from "../../base/options.ts";
+import { refuseUnknown } from "../../base/unknown-names.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import type { HostContext } from "../../tool/implementations/host-implementation.ts";
-import type { McpProgress } from "../../tool/implementations/mcp-implementation.ts";
+import type { HostContext } from "../../tool/implementations/implementations.ts";
+import type { McpProgress } from "../../tool/implementations/remote-implementation.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { ClientSessions } from "./client-sessions.ts";
 import { callDirectly, type PostedMessage } from "./http/call-directly.ts";

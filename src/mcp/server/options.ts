@@ -1,4 +1,4 @@
-import type { OptionNames } from "../../base/options.ts";
+import type { OptionNames } from "../../base/unknown-names.ts";
 import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { OpenSessionOptions } from "../../sessions/session-record.ts";

@@ -1,5 +1,10 @@
-import { hasCodePoint, representatives } from "./code-points.ts";
-import { type Place, type Program, WORD } from "./program.ts";
+import { hasCodePoint, type Place, type Program, representatives, WORD } from "./program.ts";
+
+/** A character that stands for itself, or an escape that does. */
+const CHARACTER = /^(?:[^\\^$.*+?()[\]{}|\ufffd]|\\[\\^$.*+?()[\]{}|/-])$/u;
+
+const PIECE =
+  /\\u\{[^}]*\}|\\u[\da-fA-F]{4}|\\x[\da-fA-F]{2}|\\[pP]\{[^}]*\}|\\c[A-Za-z]|\\.|\[(?:\\.|[^\]\\])*\]|./gsu;
 
 /** The most steps of a search, which is then given up: each follows all programs over one character. */
 const MAX_STEPS = 20_000;
@@ -157,4 +162,36 @@ function isAt(place: Place, before: Before, after: After): boolean {
   if (place === "start") return before === "start";
   if (place === "end") return after === "end";
   return ((before === "word") !== (after === "word")) === (place === "boundary");
+}
+
+/**
+ * Returns a text that is in every text that a pattern matches: the longest that is easily found. Patterns with alternatives
+ * have none, and what is in groups is not looked at.
+ *
+ * @param source A valid ECMAScript pattern that tells upper from lower case.
+ */
+export function requiredLiteral(source: string): string | undefined {
+  let longest = "";
+  let run: string[] = [];
+  let depth = 0;
+  const end = (): void => {
+    if (run.join("").length > longest.length) longest = run.join("");
+    run = [];
+  };
+  for (const [piece] of source.matchAll(PIECE)) {
+    if (piece === "|") return undefined;
+    if (piece === "(") depth++;
+    else if (piece === ")") depth--;
+    if (depth === 0 && CHARACTER.test(piece)) {
+      run.push(piece.startsWith("\\") ? piece.slice(1) : piece);
+      continue;
+    }
+    // What is before these may be missing, or is repeated.
+    if (piece === "*" || piece === "?" || piece === "{") run.pop();
+    end();
+    // What follows may be the digits of a quantifier.
+    if (piece === "{") break;
+  }
+  end();
+  return longest === "" ? undefined : longest;
 }

@@ -1,30 +1,52 @@
 import type {
   AuthorizationAnswer,
+  AuthorizationCall,
   ResidualResponse,
   Response,
   SchemaJson,
 } from "@cedar-policy/cedar-wasm/nodejs";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { CanonicalJson, canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { deny, type PolicyDecision } from "../decision.ts";
-import type { PolicyExplanation } from "../explanation.ts";
-import type { PolicyTool } from "../file/policy-tool.ts";
+import type { PolicyTool } from "../file/checked-rule.ts";
 import { spellerFor } from "../match/spellings.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
-import { combineRules } from "../rule/combine-rules.ts";
+import {
+  deny,
+  type PolicyDecision,
+  type PolicyExplanation,
+  type PolicyRequest,
+  type PolicySubject,
+  type RuntimePolicy,
+} from "../policy.ts";
+import { combineRules, originsOf } from "../rule/combine-rules.ts";
 import type { AppliedRule } from "../rule/compiled-rule.ts";
-import { originsOf } from "../rule/explain-rules.ts";
 import type { AllowedUse } from "../rule/rule.ts";
-import { checkOptions } from "../rule/rule-options.ts";
-import { callOf, type KnownTool, knownTool } from "./cedar-call.ts";
-import type { CedarData } from "./cedar-data.ts";
-import { type CedarLibrary, loadCedar } from "./cedar-library.ts";
-import { canHold, readsContext } from "./cedar-reads.ts";
-import { cedarSchema } from "./cedar-schema.ts";
-import { type CedarStatement, readCedar } from "./cedar-source.ts";
-import { CedarValueError } from "./cedar-type.ts";
+import { checkOptions } from "../rule/rule-shape.ts";
+import { type CedarData, type CedarLibrary, loadCedar } from "./cedar-library.ts";
+import {
+  type CedarType,
+  CedarValueError,
+  cedarSchema,
+  entitiesOf,
+  entityId,
+  inputTypeOf,
+  toCedarValue,
+} from "./cedar-schema.ts";
+import { type CedarStatement, canHold, readCedar, readsContext } from "./cedar-source.ts";
+
+/** A tool of the schema. */
+interface KnownTool {
+  /** The input schema as canonical JSON. */
+  readonly schema: string;
+  readonly type: CedarType | undefined;
+}
+
+/** A call in Cedar's terms, without the policies. */
+type CedarCall = Pick<
+  AuthorizationCall,
+  "principal" | "action" | "resource" | "context" | "entities" | "validateRequest"
+>;
 
 const NAMES: OptionNames<CedarPolicyOptions> = { policies: true, tools: true, grants: true, file: true };
 
@@ -328,4 +350,38 @@ function preparse(
   ])
     if (answer.type === "failure") throw new Error(answer.errors.map(({ message }) => message).join("; "));
   return name;
+}
+
+/** Returns a tool of the schema. */
+function knownTool(inputSchema: PolicyTool["inputSchema"]): KnownTool {
+  return { schema: canonicalText(inputSchema), type: inputTypeOf(inputSchema) };
+}
+
+/**
+ * Returns a call in Cedar's terms.
+ *
+ * @param readsWorkspace Whether a policy reads the workspace: others decide without it.
+ * @param input Default: that of the request.
+ * @throws {CedarValueError} if the arguments have no representation in Cedar.
+ */
+function callOf(
+  request: PolicyRequest,
+  { type }: KnownTool,
+  readsWorkspace: boolean,
+  input: JsonValue = request.input,
+): CedarCall {
+  const { tool, sessionId, principal } = request;
+  const workspace = readsWorkspace ? request.workspace : undefined;
+  return {
+    principal: entityId("Principal", principal?.id ?? ""),
+    action: entityId("Action", tool.name),
+    resource: entityId("Tool", tool.name),
+    context: {
+      sessionId,
+      ...(workspace !== undefined && { workspace }),
+      ...(type && { input: toCedarValue(input, type) }),
+    },
+    entities: entitiesOf(request),
+    validateRequest: true,
+  };
 }

@@ -1,8 +1,7 @@
 import { ConfigError } from "../../config/problem.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { PolicySubject } from "../policy.ts";
-import type { CedarData } from "./cedar-data.ts";
-import type { CedarLibrary } from "./cedar-library.ts";
+import type { CedarData, CedarLibrary } from "./cedar-library.ts";
 import { CedarPolicy } from "./cedar-policy.ts";
 
 /** See `CedarVariants`. */

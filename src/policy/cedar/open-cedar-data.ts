@@ -1,5 +1,5 @@
 import type { PolicySubject } from "../policy.ts";
-import type { CedarData } from "./cedar-data.ts";
+import type { CedarData } from "./cedar-library.ts";
 import type { CedarPolicy } from "./cedar-policy.ts";
 
 /**

@@ -1,14 +1,13 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/unknown-names.ts";
 import type { ConfigPath } from "../../config/source.ts";
 import { escapePointer, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { overlaps } from "../match/spellings.ts";
 import { parseKey } from "../rule/conditions/condition.ts";
 import type { PolicyRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
-import type { CheckedRule, ConditionProblem } from "./checked-rule.ts";
+import type { CheckedRule, ConditionProblem, PolicyTool } from "./checked-rule.ts";
 import { conjuncts } from "./implied-conditions.ts";
 import { didYouMean } from "./name-checks.ts";
-import type { PolicyTool } from "./policy-tool.ts";
 import { whyNever } from "./possible-matches.ts";
 import { type PossibleValues, valuesAt, valuesOf } from "./possible-values.ts";
 import { findInSchema } from "./schema-path.ts";

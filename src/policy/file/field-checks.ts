@@ -1,11 +1,11 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/unknown-names.ts";
 import type { ConfigPath } from "../../config/source.ts";
 import { LIST_INDEX, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { namedFields } from "../rule/conditions/tracked-fields.ts";
 import type { PolicyRule, UntrustedResult } from "../rule/rule.ts";
+import type { PolicyTool } from "./checked-rule.ts";
 import { unregistered } from "./name-checks.ts";
-import type { PolicyTool } from "./policy-tool.ts";
 import { canBe, type PossibleValues, valuesAt, valuesOf } from "./possible-values.ts";
 
 /** A field of results that no result has. */

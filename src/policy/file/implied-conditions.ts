@@ -1,5 +1,4 @@
-import { equalJson } from "../../json/equal.ts";
-import type { JsonValue } from "../../json/value.ts";
+import { equalJson, type JsonValue } from "../../json/value.ts";
 import { isWithinNamePattern } from "../match/name-pattern.ts";
 import type { PolicyRule, RuleCondition, RuleConditions } from "../rule/rule.ts";
 import { given, wantedBy } from "./possible-matches.ts";

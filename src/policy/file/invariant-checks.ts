@@ -4,9 +4,9 @@ import type { JsonValue } from "../../json/value.ts";
 import { type Invariant, kindOf, selectionOf } from "../proof/invariant.ts";
 import type { Proof, ProofFailure, Witness } from "../proof/proof.ts";
 import { SOME_SESSION_ID, SOMEONE_ID } from "../proof/witness/sketch-calls.ts";
+import type { PolicyTool } from "./checked-rule.ts";
 import type { LocatedPolicy } from "./located-policy.ts";
 import { unknownNames } from "./name-checks.ts";
-import type { PolicyTool } from "./policy-tool.ts";
 
 const MAX_SHOWN_TOOLS = 5;
 

@@ -1,5 +1,6 @@
 import { inSlices } from "../../base/turns.ts";
-import type { PolicyTool } from "./policy-tool.ts";
+
+import type { PolicyTool } from "./checked-rule.ts";
 import type { LoadedPolicy } from "./read.ts";
 
 /**
@@ -13,7 +14,7 @@ import type { LoadedPolicy } from "./read.ts";
  */
 export async function loadPolicyFile(path: string, tools?: readonly PolicyTool[]): Promise<LoadedPolicy> {
   // Many programs have their rules in code, so the YAML parser is loaded only if a file is read.
-  const { readConfigFile } = await import("../../config/read-file.ts");
+  const { readConfigFile } = await import("../../config/source.ts");
   const { readingPolicy } = await import("./read.ts");
   return inSlices(readingPolicy(await readConfigFile(path), [], tools), {});
 }

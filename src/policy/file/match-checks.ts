@@ -1,12 +1,10 @@
-import { equalJson } from "../../json/equal.ts";
 import { parsePointer } from "../../json/pointer.ts";
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { equalJson, isJsonObject, type JsonValue } from "../../json/value.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
 import type { PolicyRule } from "../rule/rule.ts";
-import type { ConditionProblem } from "./checked-rule.ts";
+import type { ConditionProblem, PolicyTool } from "./checked-rule.ts";
 import { conjuncts } from "./implied-conditions.ts";
 import { didYouMean } from "./name-checks.ts";
-import type { PolicyTool } from "./policy-tool.ts";
 import { given } from "./possible-matches.ts";
 import { isNeverMatched } from "./possible-texts.ts";
 import { accepts, valuesAt, valuesOf } from "./possible-values.ts";

@@ -1,7 +1,7 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/unknown-names.ts";
 import type { ConfigPath } from "../../config/source.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
-import type { PolicyTool } from "./policy-tool.ts";
+import type { PolicyTool } from "./checked-rule.ts";
 
 /** A name or a tag that no registered tool has. */
 export interface UnknownName {

@@ -1,14 +1,17 @@
 import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
-import type { PolicyDecision } from "../decision.ts";
-import type { PolicyExplanation } from "../explanation.ts";
-import type { TrackedFields } from "../history/value-provenance.ts";
-import type { PolicyRequest, RuntimePolicy } from "../policy.ts";
-import type { PolicyPlace } from "../policy-place.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
+import type { TrackedFields } from "../call-history.ts";
+import type {
+  PolicyDecision,
+  PolicyExplanation,
+  PolicyPlace,
+  PolicyRequest,
+  RuntimePolicy,
+} from "../policy.ts";
+import type { PolicyTool } from "./checked-rule.ts";
 import { loadPolicyFile } from "./load.ts";
-import type { PolicyTool } from "./policy-tool.ts";
 import type { LoadedPolicy } from "./read.ts";
 
 /** How long a file must not change before it counts as whole, and how long events are collected. */

@@ -1,6 +1,5 @@
-import { equalJson } from "../../json/equal.ts";
 import { LIST_INDEX, lookUp, parsePointer } from "../../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { equalJson, isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { compilePattern } from "../../patterns/pattern.ts";
 import { hasFormat } from "./possible-texts.ts";
 

@@ -1,20 +1,17 @@
 import { dirname, resolve } from "node:path";
 import { atOnce, type Steps } from "../../base/turns.ts";
-import { described } from "../../config/described.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
-import { compileShape, type Flaw, type Shape } from "../../config/shape.ts";
+import { compileShape, described, type Flaw, type Shape } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import type { RuleCapabilities } from "../grant/execution-grant.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
-import type { RuleCapabilities } from "../grant/grant-template.ts";
+import { WRITTEN_LIMITS } from "../grant/grant-shape.ts";
 import type { PolicySubject } from "../policy.ts";
-import type { Invariant } from "../proof/invariant.ts";
-import { invariantFlaws } from "../proof/invariant-flaws.ts";
-import { INVARIANTS } from "../proof/invariant-shape.ts";
+import { INVARIANTS, type Invariant, invariantFlaws } from "../proof/invariant.ts";
 import type { Proof } from "../proof/proof.ts";
 import { ProofSizeError, prove } from "../proof/prove.ts";
-import { WRITTEN_LIMITS } from "../rule/limit-shape.ts";
 import type {
   AllowedUse,
   AllowRule,
@@ -28,9 +25,9 @@ import type {
 import { ruleFlaws, ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { policySchema } from "../rule/rule-shape.ts";
+import type { PolicyTool } from "./checked-rule.ts";
 import { invariantWarnings, proofProblems } from "./invariant-checks.ts";
 import type { LocatedPolicy } from "./located-policy.ts";
-import type { PolicyTool } from "./policy-tool.ts";
 import { checkAgainstTools } from "./tool-checks.ts";
 import { readLimits, type WrittenLimits } from "./written-limits.ts";
 

@@ -3,8 +3,7 @@ import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { globTexts, regexTexts } from "../proof/witness/matching-texts.ts";
 import { compileCondition } from "../rule/conditions/condition.ts";
 import type { RuleCondition } from "../rule/rule.ts";
-import type { CheckedRule, ConditionProblem } from "./checked-rule.ts";
-import type { PolicyTool } from "./policy-tool.ts";
+import type { CheckedRule, ConditionProblem, PolicyTool } from "./checked-rule.ts";
 
 type TextProblem = Omit<ConditionProblem, "path"> & { readonly path: readonly (string | number)[] };
 

@@ -2,28 +2,26 @@ import type { Steps } from "../../base/turns.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import { isOriginTemplate, type RuleCapabilities } from "../grant/execution-grant.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
-import { isOriginTemplate, type RuleCapabilities } from "../grant/grant-template.ts";
-import type { HistoryCondition } from "../history/history-condition.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
-import { toolsMemberOf, toolsOf } from "../rule/compile-history.ts";
 import { concernedTools } from "../rule/concerned-tools.ts";
+import { toolsMemberOf, toolsOf } from "../rule/history-conditions.ts";
 import {
   type DefaultUse,
+  type HistoryCondition,
   isConditional,
   type PolicyRule,
   type UntrustedResult,
   usedBy,
 } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
-import type { ConditionProblem } from "./checked-rule.ts";
+import type { ConditionProblem, PolicyTool } from "./checked-rule.ts";
 import { conditionProblems } from "./condition-checks.ts";
 import { fieldProblems, untrustedProblems } from "./field-checks.ts";
 import { matchProblems } from "./match-checks.ts";
 import { unknownNames } from "./name-checks.ts";
-import type { PolicyTool } from "./policy-tool.ts";
-import { shadowedRules } from "./shadowed-rules.ts";
-import { superfluousParts } from "./superfluous-parts.ts";
+import { shadowedRules, superfluousParts } from "./shadowed-rules.ts";
 import { WRITTEN_NAMES } from "./written-limits.ts";
 
 /** A rule and its index in the policy. */

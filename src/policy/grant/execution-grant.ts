@@ -1,18 +1,63 @@
-import { POINTER_PATTERN } from "../../json/pointer.ts";
+import { join } from "node:path";
+import { canonicalText } from "../../json/canonical.ts";
+import { lookUp, POINTER_PATTERN, parsePointer } from "../../json/pointer.ts";
+import type { JsonValue } from "../../json/value.ts";
 import { isSandboxMode, type SandboxMode } from "../../tool/sandbox-mode.ts";
-import { type Capabilities, checkCapabilities } from "./capabilities.ts";
-import { isFileTemplate } from "./file-template.ts";
-import { checkAt, checkHostPath, checkWrite } from "./fs-members.ts";
+import { isAmbiguous } from "../match/ambiguous-text.ts";
+import { type Capabilities, checkCapabilities, commonCapabilities } from "./capabilities.ts";
+import { anyFileOf, type FileTemplate, fileFor, isFileTemplate, TemplateRefusal } from "./file-template.ts";
 import {
-  fillIn,
-  isOriginTemplate,
-  type OriginTemplate,
-  type RuleCapabilities,
-  type TemplateSource,
-  WORKSPACE_PATTERN,
-} from "./grant-template.ts";
-import { checkLimits, type ResourceLimits } from "./limits.ts";
-import { checkNetGrant } from "./net-grant.ts";
+  checkAt,
+  checkHostPath,
+  checkWrite,
+  type DirectoryGrant,
+  type FsGrant,
+  type WritesProtected,
+} from "./fs-grant.ts";
+import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "./limits.ts";
+import { checkNetGrant, isWithinOrigin, type NetGrant, parseOrigin } from "./net-grant.ts";
+
+/** The capabilities that a rule grants. Parts of them can depend on the call. */
+export interface RuleCapabilities extends Omit<Capabilities, "fs" | "net"> {
+  readonly fs?: readonly (FsGrant | WorkspaceTemplate | FileTemplate)[];
+  readonly net?: readonly (NetGrant | OriginTemplate)[];
+}
+
+/** Grants the session's workspace, or a directory in it. The call is denied if the session has no workspace. */
+export interface WorkspaceTemplate {
+  /** `true`, or the path of a directory in the workspace: relative, without `.` and `..` segments. */
+  readonly workspace: true | string;
+  /** As in `DirectoryGrant`. Default: `/`. */
+  readonly at?: string;
+  /** As in `DirectoryGrant`. Default: false. */
+  readonly write?: boolean;
+  /** As in `DirectoryGrant`. Default: none. */
+  readonly writesProtected?: WritesProtected;
+}
+
+/** A relative path in `/` segments, none of which is `.` or `..`. */
+export const WORKSPACE_PATTERN = "^(?!\\.{1,2}(/|$))[^/\\\\\\0]+(/(?!\\.{1,2}(/|$))[^/\\\\\\0]+)*$";
+
+/**
+ * Grants the origin of the URL in an argument. The call is denied if the argument is missing, is ambiguous (see
+ * `isAmbiguous`) or is not a URL whose origin is within the origins of the rule.
+ */
+export interface OriginTemplate {
+  /** A JSON pointer to the argument. */
+  readonly argument: string;
+  /** Origins as in `NetGrant`. */
+  readonly within: readonly string[];
+}
+
+/** The parts of a request that templates depend on. */
+export interface TemplateSource {
+  readonly input: JsonValue;
+  readonly workspace?: string | undefined;
+}
+
+/** Scheme and authority, which every parser must read in the same way. */
+const AUTHORITY =
+  /^https?:\/\/(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?(?=[/?]|$)/i;
 
 const POINTER = new RegExp(POINTER_PATTERN);
 
@@ -143,4 +188,105 @@ function checkOrigin({ argument, within, ...others }: Record<string, unknown>): 
 function checkPointer(argument: unknown): void {
   if (typeof argument === "string" && POINTER.test(argument)) return;
   throw new TypeError("'argument' must be a JSON pointer to an argument, such as '/path'");
+}
+
+/** Whether capabilities depend on the call. */
+export function hasTemplates({ fs = [], net = [] }: RuleCapabilities = {}): boolean {
+  return (
+    fs.some((grant) => "workspace" in grant || isFileTemplate(grant)) ||
+    net.some((grant) => isOriginTemplate(grant))
+  );
+}
+
+/** Whether an item of `net` is a template. */
+export function isOriginTemplate(grant: NetGrant | OriginTemplate): grant is OriginTemplate {
+  return typeof grant === "object" && "argument" in grant;
+}
+
+/**
+ * Returns the capabilities for a call.
+ *
+ * @throws {TemplateRefusal} if the call does not have what they depend on.
+ */
+export function fillIn({ fs, net, ...others }: RuleCapabilities, call: TemplateSource): Capabilities {
+  return {
+    ...others,
+    ...(fs && { fs: fs.map((grant) => fsGrantFor(grant, call)) }),
+    ...(net && { net: net.map((grant) => (isOriginTemplate(grant) ? originFor(grant, call) : grant)) }),
+  };
+}
+
+/** Returns the most that capabilities can grant to any call, for checks before there is one. */
+export function mostOf({ fs, net, ...others }: RuleCapabilities): Capabilities {
+  const workspace = "/workspace";
+  return {
+    ...others,
+    ...(fs && {
+      fs: fs.map((grant, index) =>
+        isFileTemplate(grant) ? anyFileOf(grant, index) : fsGrantFor(grant, { input: null, workspace }),
+      ),
+    }),
+    ...(net && {
+      net: net.flatMap((grant): readonly NetGrant[] => (isOriginTemplate(grant) ? grant.within : [grant])),
+    }),
+  };
+}
+
+function fsGrantFor(grant: FsGrant | WorkspaceTemplate | FileTemplate, call: TemplateSource): FsGrant {
+  if ("workspace" in grant) return directoryFor(grant, call);
+  return isFileTemplate(grant) ? fileFor(grant, call.input) : grant;
+}
+
+function directoryFor(
+  { workspace: within, ...rest }: WorkspaceTemplate,
+  call: TemplateSource,
+): DirectoryGrant {
+  const { workspace } = call;
+  if (workspace === undefined) throw new TemplateRefusal("the session has no workspace");
+  return { ...rest, directory: within === true ? workspace : join(workspace, within) };
+}
+
+function originFor({ argument, within }: OriginTemplate, { input }: TemplateSource): string {
+  const url = lookUp(input, parsePointer(argument));
+  if (typeof url === "symbol") throw new TemplateRefusal(`the argument ${argument} is missing`);
+  const origin = originOfUrl(url);
+  if (origin === undefined) {
+    throw new TemplateRefusal(`the argument ${argument} is not a URL whose origin is certain`);
+  }
+  const own = parseOrigin(origin);
+  if (!within.some((outer) => isWithinOrigin(own, parseOrigin(outer)))) {
+    throw new TemplateRefusal(`the origin of the argument ${argument} is not within those of the rule`);
+  }
+  return origin;
+}
+
+function originOfUrl(url: JsonValue): string | undefined {
+  if (typeof url !== "string" || /[\s\p{C}]/u.test(url) || isAmbiguous(url)) return undefined;
+  const authority = AUTHORITY.exec(url)?.[0];
+  if (authority === undefined || !URL.canParse(authority)) return undefined;
+  const { origin } = new URL(authority);
+  return URL.canParse(url) && new URL(url).origin === origin ? origin : undefined;
+}
+
+/** Whether a checked grant gives at most what another one gives, in the same sandbox: see {@link permitsNoMore}. */
+export function isWithinGrant(grant: ExecutionGrant, bound: ExecutionGrant): boolean {
+  return grant === bound || (grant.sandbox === bound.sandbox && permitsNoMore(grant, bound));
+}
+
+/**
+ * Whether the limits and capabilities of a checked grant give at most what those of another one give: the isolation that it
+ * requires, no limit that is higher or missing, and no further capability. Capabilities that cannot be compared count as wider.
+ */
+export function permitsNoMore(
+  grant: Omit<ExecutionGrant, "sandbox">,
+  bound: Omit<ExecutionGrant, "sandbox">,
+): boolean {
+  if (bound.isolation !== undefined && grant.isolation !== bound.isolation) return false;
+  for (const name of LIMIT_NAMES) {
+    const most = bound.limits[name];
+    if (most !== undefined && (grant.limits[name] ?? Number.POSITIVE_INFINITY) > most) return false;
+  }
+  const own = commonCapabilities(grant.capabilities, grant.capabilities);
+  const common = commonCapabilities(bound.capabilities, grant.capabilities);
+  return canonicalText(own as JsonValue) === canonicalText(common as JsonValue);
 }

@@ -2,9 +2,12 @@ import { isAbsolute, posix, resolve } from "node:path";
 import { lookUp, parsePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { isAmbiguous } from "../match/ambiguous-text.ts";
-import { type FileGrant, isBelow } from "./file-grant.ts";
-import type { WritesProtected } from "./fs-members.ts";
-import { TemplateRefusal } from "./template-refusal.ts";
+import { type FileGrant, isBelow, type WritesProtected } from "./fs-grant.ts";
+
+/** A template cannot be filled in, so the call must be denied. `message` is for operators, and repeats no argument. */
+export class TemplateRefusal extends Error {
+  override readonly name = "TemplateRefusal";
+}
 
 /**
  * Grants the file whose path is in an argument. The call is denied if the argument is missing, is ambiguous (see

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 import { formatBytes, formatDuration } from "../../base/units.ts";
 
 /**

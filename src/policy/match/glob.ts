@@ -5,7 +5,7 @@ import {
   STAR,
   type Token,
   type Wildcard,
-} from "./wildcard.ts";
+} from "./name-pattern.ts";
 
 /** Any number of path segments, including none. */
 const GLOBSTAR: unique symbol = Symbol("**");

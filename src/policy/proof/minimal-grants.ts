@@ -1,12 +1,18 @@
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { type Capabilities, commonCapabilities } from "../grant/capabilities.ts";
-import { hasTemplates } from "../grant/grant-template.ts";
+import {
+  hasTemplates,
+  isOriginTemplate,
+  type OriginTemplate,
+  type RuleCapabilities,
+} from "../grant/execution-grant.ts";
+import { isWithinOrigin, type NetGrant, originOf, parseOrigin } from "../grant/net-grant.ts";
+import { compileNamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
 import type { AppliedRule, CompiledRule } from "../rule/compiled-rule.ts";
 import type { AllowedUse, DefaultUse } from "../rule/rule.ts";
-import { hasSelected } from "./granted.ts";
-import { type Invariant, selectionOf } from "./invariant.ts";
+import { type CapabilitySelection, type Invariant, selectionOf } from "./invariant.ts";
 
 /** Rules that can be all that grant something to a call of a tool. Every further rule that matches only narrows it. */
 export interface MinimalGrant {
@@ -105,4 +111,44 @@ function asks({ question }: AppliedRule): boolean {
 
 function grants({ use }: AppliedRule): boolean {
   return use !== undefined;
+}
+
+/**
+ * Whether capabilities of a grant, or the most that those of a rule can become, have all that a selection names.
+ *
+ * Proofs depend on this: if the capabilities that several rules have in common are selected, those of each rule are.
+ */
+export function hasSelected(granted: RuleCapabilities = {}, selection: CapabilitySelection = {}): boolean {
+  return Object.keys(selection).every((name) =>
+    hasOne(name as keyof CapabilitySelection, granted, selection),
+  );
+}
+
+function hasOne(
+  name: keyof CapabilitySelection,
+  granted: RuleCapabilities,
+  selection: CapabilitySelection,
+): boolean {
+  const capability = granted[name];
+  if (capability === undefined || capability === false) return false;
+  if (Array.isArray(capability) && capability.length === 0) return false;
+  const selected = selection[name];
+  if (selected === "any" || selected === undefined) return true;
+  if (selected === "write") return granted.fs?.some(({ write }) => write === true) ?? false;
+  if ("outside" in selected) return hasOriginOutside(granted.net, selected.outside);
+  if (name !== "tools") return selected.some((item) => (capability as readonly string[]).includes(item));
+  const patterns = (granted.tools ?? []).map(compileNamePattern);
+  return selected.some((tool) => patterns.some(({ matches }) => matches(tool)));
+}
+
+function hasOriginOutside(
+  net: readonly (NetGrant | OriginTemplate)[] = [],
+  outside: readonly string[],
+): boolean {
+  const bounds = outside.map(parseOrigin);
+  const origins = net.flatMap((grant) => (isOriginTemplate(grant) ? grant.within : originOf(grant)));
+  return origins.some((origin) => {
+    const granted = parseOrigin(origin);
+    return !bounds.some((bound) => isWithinOrigin(granted, bound));
+  });
 }

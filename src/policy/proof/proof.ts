@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../json/value.ts";
-import type { AllowDecision, AskDecision } from "../decision.ts";
+import type { AllowDecision, AskDecision } from "../policy.ts";
 import type { Principal } from "../principal.ts";
 import type { Invariant } from "./invariant.ts";
 

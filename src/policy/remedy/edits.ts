@@ -1,12 +1,11 @@
-import { lookUp, parsePointer } from "../../json/pointer.ts";
-import type { JsonValue } from "../../json/value.ts";
+import { escapePointer, lookUp, parsePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
-import type { PolicyDecision } from "../decision.ts";
-import type { HistoryCondition } from "../history/history-condition.ts";
 import { escapeName } from "../match/name-pattern.ts";
-import type { PolicyRequest } from "../policy.ts";
+import type { PolicyDecision, PolicyRequest } from "../policy.ts";
 import {
   type AllowedUse,
+  type HistoryCondition,
   type PolicyRule,
   type RuleCondition,
   type RuleConditions,
@@ -15,8 +14,34 @@ import {
 } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
-import { type CallSelector, conditionsOf, exceptCall } from "./exactly-this-call.ts";
-import type { RuleEdit } from "./rule-edit.ts";
+
+/** The most characters of arguments that are written whole, and of one that is written if the others are longer. */
+const MAX_INPUT_CHARS = 1_000;
+
+const MAX_MEMBER_CHARS = 200;
+
+/** Conditions that a call meets, and no call with other arguments or of another principal. */
+interface CallSelector {
+  /** By the keys of `when`. */
+  readonly values: Readonly<Record<string, JsonValue>>;
+  /** The arguments that are too long to be written. The conditions say nothing about them. */
+  readonly left: readonly string[];
+}
+
+/** A change of one rule of a policy. */
+interface RuleEdit {
+  /** The index of the rule: that of a new one is the number of rules. */
+  readonly index: number;
+  readonly rule: PolicyRule;
+  /** What the change does, for operators. */
+  readonly text: string;
+}
+
+/** A policy after some changes. */
+export interface EditedPolicy {
+  readonly options: RulePolicyOptions;
+  readonly edits: readonly RuleEdit[];
+}
 
 /** The longest value of an argument that becomes part of a rule. */
 const MAX_VALUE_CHARS = 200;
@@ -259,4 +284,55 @@ function withValue(condition: RuleCondition, value: JsonValue): RuleCondition {
     return { range: value < min ? { ...range, min: value } : { ...range, max: Math.max(max, value) } };
   }
   return { any: [condition, { equals: value }] };
+}
+
+/** Applies a change. A later change of the same rule replaces an earlier one. */
+export function withEdit({ options, edits }: EditedPolicy, edit: RuleEdit): EditedPolicy {
+  const rules = [...options.rules];
+  rules[edit.index] = edit.rule;
+  const earlier = edits.find(({ index }) => index === edit.index);
+  const text = earlier === undefined ? edit.text : `${earlier.text} ${edit.text}`;
+  const others = edits.filter(({ index }) => index !== edit.index);
+  return { options: { ...options, rules }, edits: [...others, { ...edit, text }] };
+}
+
+/** Returns what singles out a call; `undefined` if its arguments are too long. */
+export function selectorOf({ input, principal }: PolicyRequest): CallSelector | undefined {
+  const caller = principal === undefined ? {} : { "principal/id": principal.id };
+  if (JSON.stringify(input).length <= MAX_INPUT_CHARS) return { values: { "": input, ...caller }, left: [] };
+  if (!isJsonObject(input)) return undefined;
+  const values: Record<string, JsonValue> = {};
+  const left: string[] = [];
+  let room = MAX_INPUT_CHARS;
+  for (const [name, value = null] of Object.entries(input)) {
+    const { length } = JSON.stringify(value);
+    const key = `/${escapePointer(name)}`;
+    // A `*` would stand for every item.
+    if (length > MAX_MEMBER_CHARS || length > room || name === "*") left.push(key);
+    else {
+      values[key] = value;
+      room -= length;
+    }
+  }
+  return Object.keys(values).length === 0 ? undefined : { values: { ...values, ...caller }, left };
+}
+
+/** The conditions of a rule for the call. */
+function conditionsOf({ values }: CallSelector): RuleConditions {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, { equals: value }]),
+  ) as RuleConditions;
+}
+
+/** Adds to the conditions of a rule that a call is another one than this one. */
+function exceptCall(when: RuleConditions | undefined, { values }: CallSelector): RuleConditions {
+  const others = Object.entries(values).map(
+    ([key, value]) => [key, { not: { equals: value } }] as const satisfies readonly [string, RuleCondition],
+  );
+  const [only, ...more] = others;
+  if (only !== undefined && more.length === 0 && when?.[only[0] as ""] === undefined)
+    return { ...when, [only[0]]: only[1] } as RuleConditions;
+  const any = others.map(([key, condition]) => ({ [key]: condition })) as readonly RuleConditions[];
+  if (when?.any === undefined) return { ...when, any };
+  return { ...when, all: [...(when.all ?? []), { any }] };
 }

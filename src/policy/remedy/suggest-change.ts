@@ -2,19 +2,22 @@ import { basename } from "node:path";
 import { ConfigError } from "../../config/problem.ts";
 import { writeYamlItems } from "../../config/write-yaml.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import { isCedarData } from "../cedar/cedar-data.ts";
+import { isCedarData } from "../cedar/cedar-library.ts";
 import { compareDecisions, DECISION_CHANGES } from "../compare-decisions.ts";
-import { checkDecision, type PolicyDecision } from "../decision.ts";
 import { loadPolicyText } from "../file/load.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
-import type { PolicyPlace } from "../policy-place.ts";
+import {
+  checkDecision,
+  type PolicyDecision,
+  type PolicyPlace,
+  type PolicyRequest,
+  type PolicySubject,
+  type RuntimePolicy,
+} from "../policy.ts";
 import type { RulePolicyOptions } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { strictest } from "../strictest.ts";
-import { type EditedCall, editsAgainst } from "./edits.ts";
-import { selectorOf } from "./exactly-this-call.ts";
-import { type EditedPolicy, withEdit } from "./rule-edit.ts";
+import { type EditedCall, type EditedPolicy, editsAgainst, selectorOf, withEdit } from "./edits.ts";
 import { BLOCKS, writtenPolicy, writtenRule } from "./written-policy.ts";
 
 /** What to change in a policy so that it allows a call, or why there is nothing to suggest. */

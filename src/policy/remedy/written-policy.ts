@@ -2,7 +2,7 @@ import { dirname, relative } from "node:path";
 import { parseDuration, parseSize } from "../../base/units.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import { WRITTEN_NAMES } from "../file/written-limits.ts";
-import type { RuleCapabilities } from "../grant/grant-template.ts";
+import type { RuleCapabilities } from "../grant/execution-grant.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../grant/limits.ts";
 import type { AllowedUse, PolicyRule, RulePolicyOptions } from "../rule/rule.ts";
 

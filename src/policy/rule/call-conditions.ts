@@ -2,10 +2,10 @@ import { lookUp, MISSING, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { compilePattern } from "../../patterns/pattern.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
-import { MAX_WORDS } from "../words/user-words.ts";
-import { compileHistory } from "./compile-history.ts";
+import { MAX_WORDS } from "../user-words.ts";
 import { type CompiledCondition, compileConditions } from "./conditions/condition.ts";
 import { allOf, type Match, yesOrNo } from "./conditions/match.ts";
+import { compileHistory } from "./history-conditions.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** Returns the time, in milliseconds since the epoch. */

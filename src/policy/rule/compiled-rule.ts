@@ -1,4 +1,4 @@
-import { type DenyDecision, deny } from "../decision.ts";
+import { type DenyDecision, deny } from "../policy.ts";
 import type { Clock } from "./call-conditions.ts";
 import { type AllowedUse, type AskRule, type DenyRule, type PolicyRule, usedBy } from "./rule.ts";
 import { RuleMatcher } from "./rule-matcher.ts";

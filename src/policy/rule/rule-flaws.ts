@@ -1,21 +1,61 @@
 import type { Steps } from "../../base/turns.ts";
 import type { Flaw } from "../../config/shape.ts";
 import { LIST_INDEX, parsePointer } from "../../json/pointer.ts";
+import { compilePattern, type PatternOptions } from "../../patterns/pattern.ts";
+import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { checkCapabilities } from "../grant/capabilities.ts";
 import {
   isOriginTemplate,
   mostOf,
   type OriginTemplate,
   type RuleCapabilities,
-} from "../grant/grant-template.ts";
+} from "../grant/execution-grant.ts";
 import { checkNetGrant, type NetGrant } from "../grant/net-grant.ts";
+import { compileGlob } from "../match/glob.ts";
 import { checkPrincipal, type Principal } from "../principal.ts";
-import { conditionFlaws, PatternBudget } from "./conditions/condition-flaws.ts";
 import type { Match } from "./conditions/match.ts";
 import { namedFields } from "./conditions/tracked-fields.ts";
-import { historyFlaws } from "./history-flaws.ts";
-import { type AllowedUse, type PolicyRule, type RuleExample, type UntrustedResult, usedBy } from "./rule.ts";
+import { historyFlaws } from "./history-conditions.ts";
+import {
+  type AllowedUse,
+  type PolicyRule,
+  type RuleCondition,
+  type RuleConditions,
+  type RuleExample,
+  type UntrustedResult,
+  usedBy,
+} from "./rule.ts";
 import { RuleMatcher } from "./rule-matcher.ts";
+
+/** The most that the patterns of a policy can have together, in characters with repetitions expanded: about 200 MB. */
+const MAX_TOTAL_SIZE = 500_000;
+
+/** What each pattern takes besides, in characters. */
+const SIZE_OF_PATTERN = 8;
+
+/** Compiles the patterns of one policy while it is checked, as long as they are not too large together. */
+class PatternBudget {
+  readonly #known = new Set<string>();
+  #size = 0;
+
+  /**
+   * Returns what is wrong with a pattern, for operators; `undefined` if it is valid. That the patterns are too large
+   * together is said of the first one that is too many.
+   */
+  flawOf(source: string, options: PatternOptions = {}): string | undefined {
+    const key = `${options.ignoreCase === true} ${source}`;
+    if (this.#known.has(key) || this.#size > MAX_TOTAL_SIZE) return undefined;
+    try {
+      this.#size += SIZE_OF_PATTERN + compilePattern(source, options).size;
+      this.#known.add(key);
+    } catch (error) {
+      if (error instanceof PatternError) return error.message;
+      throw error;
+    }
+    if (this.#size <= MAX_TOTAL_SIZE) return undefined;
+    return `the patterns of the policy are larger than ${MAX_TOTAL_SIZE} characters together, with their repetitions expanded`;
+  }
+}
 
 /** A step into a result, with the first field in the policy that is marked here, and the first here or below. */
 interface Place {
@@ -238,4 +278,64 @@ function placeIn(places: Map<string, Place>, name: string): Place {
 /** Elements of lists are not distinguished. */
 function stepsOf(field: string): string[] {
   return parsePointer(field).filter((step) => step !== "*" && !LIST_INDEX.test(step));
+}
+
+/** Finds flaws of conditions that their shape does not cover: invalid globs and regular expressions, empty ranges. */
+function conditionFlaws(
+  path: readonly string[],
+  { all = [], any = [], ...entries }: RuleConditions = {},
+  patterns: PatternBudget,
+): Flaw[] {
+  return [
+    ...Object.entries(entries).flatMap(([key, condition]) =>
+      flawsOfCondition([...path, key], condition, patterns),
+    ),
+    ...all.flatMap((nested, index) => conditionFlaws([...path, "all", String(index)], nested, patterns)),
+    ...any.flatMap((nested, index) => conditionFlaws([...path, "any", String(index)], nested, patterns)),
+  ];
+}
+
+function flawsOfCondition(
+  path: readonly string[],
+  condition: RuleCondition,
+  patterns: PatternBudget,
+): Flaw[] {
+  if ("not" in condition) return flawsOfCondition([...path, "not"], condition.not, patterns);
+  if ("all" in condition) return flawsOfItems([...path, "all"], condition.all, patterns);
+  if ("any" in condition) return flawsOfItems([...path, "any"], condition.any, patterns);
+  if ("regex" in condition) {
+    const message = patterns.flawOf(condition.regex);
+    return message === undefined ? [] : [{ path: [...path, "regex"], at: "value", message }];
+  }
+  if ("range" in condition) {
+    const { min, max } = condition.range;
+    if (min === undefined || max === undefined || min <= max) return [];
+    const message = "the range is empty: min is greater than max";
+    return [{ path: [...path, "range"], at: "value", message }];
+  }
+  if (!("glob" in condition)) return [];
+  const { glob } = condition;
+  if (typeof glob === "string") return syntaxFlaws([...path, "glob"], () => compileGlob(glob));
+  return glob.flatMap((item, index) =>
+    syntaxFlaws([...path, "glob", String(index)], () => compileGlob(item)),
+  );
+}
+
+function flawsOfItems(
+  path: readonly string[],
+  conditions: readonly RuleCondition[],
+  patterns: PatternBudget,
+): Flaw[] {
+  return conditions.flatMap((condition, index) =>
+    flawsOfCondition([...path, String(index)], condition, patterns),
+  );
+}
+
+function syntaxFlaws(path: readonly string[], compile: () => unknown): Flaw[] {
+  try {
+    compile();
+    return [];
+  } catch (error) {
+    return [{ path, at: "value", message: (error as Error).message }];
+  }
 }

@@ -2,10 +2,9 @@ import type { SideEffects } from "../../tool/side-effects.ts";
 import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
 import { type Clock, compileCallConditions } from "./call-conditions.ts";
-import type { CallTest, CompiledCondition, MatchedCall } from "./conditions/condition.ts";
-import { inputsOf } from "./conditions/condition.ts";
+import { findRequirement, type Requirement } from "./condition-index.ts";
+import { type CallTest, type CompiledCondition, inputsOf, type MatchedCall } from "./conditions/condition.ts";
 import type { Match } from "./conditions/match.ts";
-import { findRequirement, type Requirement } from "./requirement.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** A tool, as far as rules depend on it. */

@@ -1,16 +1,62 @@
-import { deny, type NearMiss, type PolicyDecision } from "../decision.ts";
-import type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../explanation.ts";
-import { hasTemplates } from "../grant/grant-template.ts";
+import { hasTemplates } from "../grant/execution-grant.ts";
 import { type Speller, type Spellings, spellerFor } from "../match/spellings.ts";
-import type { PolicySubject } from "../policy.ts";
-import { combineRules } from "./combine-rules.ts";
+import {
+  deny,
+  type ExplainedRule,
+  type GrantOrigins,
+  type NearMiss,
+  type PolicyDecision,
+  type PolicyExplanation,
+  type PolicySubject,
+} from "../policy.ts";
+import { combineRules, originsOf, RuleExplainer } from "./combine-rules.ts";
 import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
 import { ConditionIndex } from "./condition-index.ts";
 import type { MatchedCall } from "./conditions/condition.ts";
-import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts";
-import { originsOf, RuleExplainer } from "./explain-rules.ts";
 import type { DefaultUse } from "./rule.ts";
 import type { MatchedTool } from "./rule-matcher.ts";
+
+/** The decision for one set of conditional rules that apply. */
+interface CachedDecision {
+  /** `undefined` until it is first needed. */
+  decision: PolicyDecision | undefined;
+  /** The entries for this set with one more rule. */
+  readonly next: Map<AppliedRule, CachedDecision>;
+  /** The last rule of the set, and the entry for the others; `undefined` for the empty set. */
+  readonly last: { readonly rule: AppliedRule; readonly others: CachedDecision } | undefined;
+}
+
+/** Maximum number of entries for one tool. Only arguments chosen to fill the cache lead to more. */
+const MAX_ENTRIES = 256;
+
+/**
+ * The decisions on calls of one tool, by the set of conditional rules that apply. It is a tree with one level for
+ * each rule, which costs less than building a text key for each call.
+ */
+class DecisionCache {
+  #root = createEntry(undefined);
+  #count = 0;
+
+  /** The entry for the empty set. */
+  get root(): CachedDecision {
+    return this.#root;
+  }
+
+  /** Returns the entry for the set of `entry` with one more rule. */
+  next(entry: CachedDecision, rule: AppliedRule): CachedDecision {
+    return entry.next.get(rule) ?? this.#add(entry, rule);
+  }
+
+  #add(entry: CachedDecision, rule: AppliedRule): CachedDecision {
+    if (++this.#count > MAX_ENTRIES) {
+      this.#root = createEntry(undefined);
+      this.#count = 0;
+    }
+    const added = createEntry({ rule, others: entry });
+    entry.next.set(rule, added);
+    return added;
+  }
+}
 
 /** The number of rules that are examined for one denied call, and of those that are reported. */
 const MAX_EXAMINED = 50;
@@ -240,4 +286,15 @@ function findNearMisses(
     .sort((a, b) => a.missed.length - b.missed.length)
     .slice(0, MAX_REPORTED)
     .map(({ rule, missed }) => ({ rule, missed: missed.join("; ") }));
+}
+
+/** Returns the rules of an entry's set, from the first to the last. */
+function rulesOf(entry: CachedDecision): AppliedRule[] {
+  const rules: AppliedRule[] = [];
+  for (let { last } = entry; last !== undefined; { last } = last.others) rules.push(last.rule);
+  return rules.reverse();
+}
+
+function createEntry(last: CachedDecision["last"]): CachedDecision {
+  return { decision: undefined, next: new Map(), last };
 }

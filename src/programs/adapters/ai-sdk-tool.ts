@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { type AiSdkTool, aiSdkToolSet } from "../../protocols/providers/ai-sdk-tool-set.ts";
 import { type DescribeOptions, describe } from "../catalogue/describe-tools.ts";

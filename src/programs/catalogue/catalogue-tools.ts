@@ -1,7 +1,7 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import type { HostContext } from "../../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../tool/implementations/implementations.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 import { declare, firstSentence } from "./describe-tools.ts";
 import { type SearchDocument, type SearchFields, SearchIndex } from "./search-index.ts";

@@ -1,5 +1,4 @@
-import { beginning } from "../../base/text.ts";
-import { UNPRINTABLE } from "../../base/unprintable.ts";
+import { beginning, UNPRINTABLE } from "../../base/text.ts";
 import { parsePointer, lookUp as valueAt } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 

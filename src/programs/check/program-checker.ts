@@ -1,7 +1,7 @@
-import { entryFile } from "../../base/entry-file.ts";
+import { entryFile } from "../../base/package-files.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import { WorkerPool } from "../../sandboxes/threads/worker-pool.ts";
-import type { PreflightContext } from "../../tool/preflight.ts";
+import type { PreflightContext } from "../../tool/tool-traits.ts";
 import type { ProgramTypes } from "../type-checker.ts";
 import type {
   CheckedCode,

@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../../base/promises.ts";
-import { SandgateError } from "../../base/sandgate-error.ts";
+import { SandgateError } from "../../base/thrown.ts";
 import type { CallPlace, ClaimedCall } from "../../engine/call/suspension.ts";
 import type { OpenCall } from "../../sandboxes/contract/suspension.ts";
 

@@ -1,4 +1,4 @@
-import { SandgateError } from "../../base/sandgate-error.ts";
+import { SandgateError } from "../../base/thrown.ts";
 
 /** Thrown if a suspended program must not go on. `message` says why, for the model; `reason` is for programs. */
 export class SuspensionRefusedError extends SandgateError {

@@ -1,5 +1,5 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type {
   CallPlace,
   CallSuspension,

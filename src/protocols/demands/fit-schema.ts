@@ -1,5 +1,4 @@
-import { equalJson } from "../../json/equal.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { equalJson, isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { SchemaDemands } from "./demands.ts";
 import { type FlatRoot, flattenRoot } from "./flatten-root.ts";
 

@@ -1,5 +1,4 @@
-import { equalJson } from "../../json/equal.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { equalJson, isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
 /** A root that is one plain object, and the keywords that it no longer has. */
 export interface FlatRoot {

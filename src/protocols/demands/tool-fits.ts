@@ -1,6 +1,6 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { hasDuplicateKeys } from "../../json/duplicate-keys.ts";
-import { isRawNumber } from "../../json/raw-json.ts";
+import { isRawNumber } from "../../json/raw-parts.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { ProtocolError } from "../parsing/shape.ts";
 import { parseMessage } from "../parsing/values.ts";

@@ -1,4 +1,4 @@
-import { SandgateError } from "../../base/sandgate-error.ts";
+import { SandgateError } from "../../base/thrown.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
 /** Thrown if a message or a stream does not match its format, or exceeds a bound. */

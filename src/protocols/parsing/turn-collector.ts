@@ -1,4 +1,4 @@
-import { twiceText } from "../../engine/call/repeated-ids.ts";
+import { twiceText } from "../../engine/call.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { Format } from "../formats.ts";
 import type { OtherCall, TurnCall } from "../turn.ts";

@@ -1,8 +1,7 @@
-import { equalJson } from "../../json/equal.ts";
 import { escapePointer } from "../../json/pointer.ts";
-import { isRawNumber, parseKeepingNumbers } from "../../json/raw-json.ts";
+import { isRawNumber, parseKeepingNumbers } from "../../json/raw-parts.ts";
 import { refuseNumber } from "../../json/refusal.ts";
-import { isJsonObject, type JsonValue, MAX_DEPTH } from "../../json/value.ts";
+import { equalJson, isJsonObject, type JsonValue, MAX_DEPTH } from "../../json/value.ts";
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "./limits.ts";
 import { ProtocolError } from "./shape.ts";
 

@@ -1,12 +1,12 @@
-import { SandgateError } from "../../base/sandgate-error.ts";
-import { plainText } from "../../base/terminal-text.ts";
-import { charsOf, type ResultBudget, withinBudget } from "../../engine/bounds/result-budget.ts";
-import type { ToolCall } from "../../engine/call/call.ts";
+import { plainText } from "../../base/text.ts";
+import { SandgateError } from "../../base/thrown.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { toToolResult, WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
-import { modelTextOf } from "../../engine/ending/model-text.ts";
+import type { ToolCall } from "../../engine/call.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
+import { modelTextOf } from "../../engine/outcome.ts";
+import { DEFAULT_RESULT_CHARS, type ResultBudget, withinBudget } from "../../engine/result-budget.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import { toWellFormed } from "../../json/well-formed.ts";
 import { isContentOutput } from "../../tool/content.ts";
@@ -130,7 +130,7 @@ function toModelOutput(
   toolName: string,
 ): AiSdkOutput | AiSdkJsonOutput {
   const tool = registry.has(toolName) ? registry.get(toolName) : undefined;
-  const reader = { chars: charsOf(budget), input, toolName };
+  const reader = { chars: budget?.chars ?? DEFAULT_RESULT_CHARS, input, toolName };
   const modelText = tool && modelTextOf(tool, output, reader);
   const isOfProgram = tool?.process !== undefined || tool?.microvm !== undefined;
   return writeOutput(modelText ?? output, budget, isOfProgram);

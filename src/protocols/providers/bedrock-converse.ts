@@ -1,4 +1,4 @@
-import type { ToolCall } from "../../engine/call/call.ts";
+import type { ToolCall } from "../../engine/call.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { toArgumentsObject, toVisibleText } from "../content.ts";

@@ -1,6 +1,5 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
-import { equalJson } from "../../json/equal.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { equalJson, isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { toVisibleText } from "../content.ts";
 import { createProtocol } from "../create-protocol.ts";
 import {

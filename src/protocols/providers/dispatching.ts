@@ -1,8 +1,8 @@
-import type { ToolCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
+import type { ToolCall } from "../../engine/call.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
-import { ARGUMENT_BOUNDS } from "../../json/bounds.ts";
 import { parseJson } from "../../json/parse.ts";
+import { ARGUMENT_BOUNDS } from "../../json/refusal.ts";
 import type { ProviderProtocol } from "../protocol.ts";
 
 /** Adds the names under which an SDK offers the tools to a context that has none. */

@@ -1,6 +1,6 @@
 import type { ToolResult } from "../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
-import { isRawNumber } from "../../json/raw-json.ts";
+import { isRawNumber } from "../../json/raw-parts.ts";
 import { isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from "../../json/value.ts";
 import { toArgumentsObject, toText } from "../content.ts";
 import { createProtocol } from "../create-protocol.ts";

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolMessage } from "../../engine/call/messages.ts";
-import type { ToolDefinition } from "../../engine/registered-tool.ts";
+import type { ToolDefinition } from "../../engine/definition.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";

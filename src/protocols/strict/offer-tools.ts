@@ -1,5 +1,5 @@
 import { beginning } from "../../base/text.ts";
-import type { ToolDefinition } from "../../engine/registered-tool.ts";
+import type { ToolDefinition } from "../../engine/definition.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { Demands } from "../demands/demands.ts";
 import type { ToolFit } from "../demands/tool-fits.ts";

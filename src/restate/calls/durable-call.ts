@@ -1,6 +1,6 @@
 import type { Context } from "@restatedev/restate-sdk";
-import { receiveCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import { receiveCall } from "../../engine/call.ts";
 import { interruptedExecution, unconfirmedExecution } from "../../sessions/calls/ended-calls.ts";
 import type { Inquiry, NewConfirmation, Resolution } from "../../sessions/confirmations/confirmation.ts";
 import type { ConfirmationBroker, Confirmer } from "../../sessions/confirmations/confirmation-broker.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { RestateError, RestateHandlerError, TOO_LONG } from "./restate-error.ts";
 
 const NAMES: OptionNames<IngressOptions> = { urls: true, retryMs: true };

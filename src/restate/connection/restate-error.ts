@@ -1,4 +1,4 @@
-import { SandgateError } from "../../base/sandgate-error.ts";
+import { SandgateError } from "../../base/thrown.ts";
 
 /** Thrown if Restate cannot be reached, refuses a request, or has other code registered under the name of a Sandgate service. */
 export class RestateError extends SandgateError {

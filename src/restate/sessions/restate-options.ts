@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 
 const NAMES: OptionNames<RestateOptions> = {
   ingress: true,

@@ -1,6 +1,6 @@
 import type { RestatePromise } from "@restatedev/restate-sdk";
-import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import { receiveCall, type ToolCall } from "../../engine/call.ts";
 import { cancelledExecution, interruptedExecution } from "../../sessions/calls/ended-calls.ts";
 import type { RestateSdk } from "../connection/sdk.ts";
 

@@ -6,8 +6,8 @@ import type {
   Serde,
 } from "@restatedev/restate-sdk";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
-import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import { receiveCall, type ToolCall } from "../../engine/call.ts";
 import { cancelledExecution, withdrawnExecution } from "../../sessions/calls/ended-calls.ts";
 import type { DurableCall, DurableMessage, MessagePlace } from "../../sessions/durable-runtime.ts";
 import type { MessageRecord, SessionRecord } from "../../sessions/store/store.ts";

@@ -1,6 +1,5 @@
-import { systemErrorCode } from "../../base/system-error.ts";
 import { copied } from "../../base/text.ts";
-import { describeThrown, type ThrownText } from "../../base/thrown.ts";
+import { describeThrown, systemErrorCode, type ThrownText } from "../../base/thrown.ts";
 import { copyJson } from "../../json/copy.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { ToolFailure, type ToolFailureCode, toolFailureCode } from "../../tool/tool-failure.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Changes } from "../../tool/changes.ts";
-import type { Isolation } from "../../tool/isolation.ts";
+import type { Isolation } from "../../tool/sandbox-mode.ts";
 import type { ToolFailureCode } from "../../tool/tool-failure.ts";
 
 /** The resources that a task used. A figure that the sandbox cannot measure is absent. */

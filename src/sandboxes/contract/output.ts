@@ -1,10 +1,8 @@
 import { types } from "node:util";
-import type { JsonBounds } from "../../json/bounds.ts";
 import { type BigNumbers, parseAnswer } from "../../json/parse-answer.ts";
-import { copyPlain, type PlainCopy } from "../../json/plain-copy.ts";
 import { escapePointer } from "../../json/pointer.ts";
-import { locateRefusal } from "../../json/refusal.ts";
-import { type JsonValue, JsonValueError } from "../../json/value.ts";
+import { type JsonBounds, locateRefusal } from "../../json/refusal.ts";
+import { copyPlain, type JsonValue, JsonValueError, type PlainCopy } from "../../json/value.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "./outcome.ts";
 
 /** A checked output of a tool: a new, deeply frozen value, or the reason why the output is refused. */

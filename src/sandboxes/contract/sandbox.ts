@@ -1,10 +1,9 @@
 import type { OneShotThenable } from "../../base/promises.ts";
-import { SandgateError } from "../../base/sandgate-error.ts";
+import { SandgateError } from "../../base/thrown.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { SandboxedTool, ToolImplementations } from "../../tool/implementations/implementations.ts";
-import type { Isolation } from "../../tool/isolation.ts";
-import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import type { Isolation, SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SandboxOutcome } from "./outcome.ts";
 import type { SandboxTask } from "./task.ts";
 

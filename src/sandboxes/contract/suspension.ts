@@ -1,4 +1,4 @@
-import { SandgateError } from "../../base/sandgate-error.ts";
+import { SandgateError } from "../../base/thrown.ts";
 import type { JsonObject } from "../../json/value.ts";
 
 /** Thrown if a suspended call cannot go on in its sandbox. The message is for the model. */

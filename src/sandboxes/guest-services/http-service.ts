@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { SAFE_METHODS } from "../../base/http-syntax.ts";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import type { Egress } from "../../egress/egress.ts";
 import { type Contact, EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
 import type { EgressLimits, EgressResponse } from "../../egress/request.ts";

@@ -1,4 +1,4 @@
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import {
   KeyValueFullError,
   type KeyValueStore,

@@ -1,6 +1,5 @@
 import type { EgressErrorCode } from "../../egress/egress-error.ts";
-import type { JsonBounds } from "../../json/bounds.ts";
-import { locateRefusal } from "../../json/refusal.ts";
+import { type JsonBounds, locateRefusal } from "../../json/refusal.ts";
 import type { JsonValue } from "../../json/value.ts";
 
 /**

@@ -1,9 +1,7 @@
-import { checkDisplay, type Display } from "../../tool/display.ts";
-import type { HostContext, HostLogger } from "../../tool/implementations/host-implementation.ts";
-import type { LogLevel } from "../../tool/log-level.ts";
+import type { HostContext, HostLogger } from "../../tool/implementations/implementations.ts";
 import type { Principal } from "../../tool/principal.ts";
-import type { Ask, Question, QuestionAnswer } from "../../tool/questions/question.ts";
-import { nobodyToAsk } from "../../tool/questions/question-failures.ts";
+import { type Ask, nobodyToAsk, type Question, type QuestionAnswer } from "../../tool/question.ts";
+import { checkDisplay, type Display, type LogLevel } from "../../tool/streamed.ts";
 import type { AgentInfo, KernelChecks } from "../../tool/supervised-agent.ts";
 import type { PausableContext } from "../../tool/wall-time.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";

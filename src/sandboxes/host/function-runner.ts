@@ -1,10 +1,6 @@
 import { performance } from "node:perf_hooks";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
-import type {
-  HostFactory,
-  HostFunction,
-  HostInstance,
-} from "../../tool/implementations/host-implementation.ts";
+import type { HostFactory, HostFunction, HostInstance } from "../../tool/implementations/implementations.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { readThrown } from "../contract/failure.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";

@@ -4,8 +4,9 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
-import { type HostImplementation, isHostModule } from "../../tool/implementations/host-implementation.ts";
 import {
+  type HostImplementation,
+  isHostModule,
   logsFileAccess,
   type SandboxedTool,
   type ToolImplementations,

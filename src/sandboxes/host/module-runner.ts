@@ -1,9 +1,8 @@
 import { stat } from "node:fs/promises";
-import { entryFile } from "../../base/entry-file.ts";
 import { encodedGuardedFiles } from "../../base/guarded-files.ts";
+import { entryFile } from "../../base/package-files.ts";
 import { freezeJson } from "../../json/value.ts";
-import type { HostModule } from "../../tool/implementations/host-implementation.ts";
-import { logsFileAccess } from "../../tool/implementations/implementations.ts";
+import { type HostModule, logsFileAccess } from "../../tool/implementations/implementations.ts";
 import type { ThrownFailure } from "../contract/failure.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput, outcomeOf } from "../contract/output.ts";

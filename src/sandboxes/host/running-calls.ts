@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers.ts";
 
 /** A call that waits for its tool. */
 export interface RunningCall {

@@ -4,12 +4,9 @@ import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../tool/changes.ts";
-import type {
-  HostModuleContext,
-  HostModuleFunction,
-} from "../../tool/implementations/host-implementation.ts";
-import type { LogLevel } from "../../tool/log-level.ts";
+import type { HostModuleContext, HostModuleFunction } from "../../tool/implementations/implementations.ts";
 import type { Principal } from "../../tool/principal.ts";
+import type { LogLevel } from "../../tool/streamed.ts";
 import { readThrown, type ThrownFailure } from "../contract/failure.ts";
 import { encodeOutput } from "../contract/output.ts";
 import type { ReportingThread } from "../threads/thread-message.ts";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
-import { race } from "../../base/timers/race.ts";
-import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
+import { race } from "../../base/timers.ts";
+import type { MicrovmImplementation } from "../../tool/implementations/process-implementation.ts";
 import { shorten } from "../contract/failure.ts";
 import type { GuestMemory } from "../contract/guest-memory.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";

@@ -1,10 +1,10 @@
 import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
-import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
+import type { MicrovmImplementation } from "../../tool/implementations/process-implementation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";

@@ -2,7 +2,7 @@ import type { Duplex, Readable, Writable } from "node:stream";
 import type { QueueOwner } from "../../base/fair-queue.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { Isolation } from "../../tool/isolation.ts";
+import type { Isolation } from "../../tool/sandbox-mode.ts";
 import type { SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
 import type { ProxyListener } from "./call-network.ts";

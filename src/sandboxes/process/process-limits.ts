@@ -1,5 +1,5 @@
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
-import type { Isolation } from "../../tool/isolation.ts";
+import type { Isolation } from "../../tool/sandbox-mode.ts";
 import type { Cgroups } from "./cgroups.ts";
 
 /** The limits of a program for which the grant sets none. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { promisify } from "node:util";
 import { LIMIT_NAMES, type LimitName } from "../../policy/grant/limits.ts";
-import { ISOLATIONS, type Isolation } from "../../tool/isolation.ts";
+import { ISOLATIONS, type Isolation } from "../../tool/sandbox-mode.ts";
 import type { Holding } from "../contract/holding.ts";
 import { Cgroups } from "./cgroups.ts";
 import { enforceableLimits } from "./process-limits.ts";

@@ -4,7 +4,7 @@ import type { ProxyOptions } from "../../egress/proxy/forward-proxy.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
-import type { Isolation } from "../../tool/isolation.ts";
+import type { Isolation } from "../../tool/sandbox-mode.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";

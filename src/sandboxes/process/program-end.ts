@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { setTimeout as wait } from "node:timers/promises";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import { formatDuration } from "../../base/units.ts";
 import { type Launched, STARTED } from "./launcher.ts";
 import type { EarlyEndTimes } from "./program.ts";

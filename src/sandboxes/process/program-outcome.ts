@@ -1,10 +1,9 @@
 import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../base/thrown.ts";
 import { type Changes, toChanges } from "../../tool/changes.ts";
-import { FileFailure, shownPath, WorkspaceEscapeError } from "../../tool/file-failure.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
-import type { Isolation } from "../../tool/isolation.ts";
-import { ToolFailure } from "../../tool/tool-failure.ts";
+import type { Isolation } from "../../tool/sandbox-mode.ts";
+import { FileFailure, shownPath, ToolFailure, WorkspaceEscapeError } from "../../tool/tool-failure.ts";
 import { DirectorySnapshot, type SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { MadePlaces } from "../../workspace/protected-watch.ts";
 import { DirectoryGrantError } from "../../workspace/root.ts";

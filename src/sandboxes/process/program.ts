@@ -1,13 +1,16 @@
 import { lookUp, parsePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { IDLE_FORM, isIdleTime, isProgramText, isVariableName } from "../../tool/checks/process-problems.ts";
-import type {
-  ArgumentReference,
-  PersistentShell,
-  ProcessImplementation,
+import {
+  type ArgumentReference,
+  IDLE_FORM,
+  isIdleTime,
+  isProgramText,
+  isVariableName,
+  type PersistentShell,
+  type ProcessImplementation,
 } from "../../tool/implementations/process-implementation.ts";
-import type { ProgramContext } from "../../tool/program-context.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
+import type { ProgramContext } from "../../tool/tool-traits.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
 /** The most bytes of the arguments and variables of a program together. */

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import type { Isolation } from "../../tool/isolation.ts";
+import type { Isolation } from "../../tool/sandbox-mode.ts";
 import { ARCHITECTURES, REFUSED, REFUSED_WITHOUT_NAMESPACES } from "./seccomp-system-calls.ts";
 
 /** Opcodes of classic BPF (linux/filter.h) that a seccomp filter needs. */

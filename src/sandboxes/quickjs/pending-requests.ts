@@ -1,6 +1,5 @@
 import { SAFE_METHODS } from "../../base/http-syntax.ts";
-import { PausableTimer } from "../../base/timers/pausable-timer.ts";
-import { race } from "../../base/timers/race.ts";
+import { PausableTimer, race } from "../../base/timers.ts";
 import type { EgressErrorCode } from "../../egress/egress-error.ts";
 import { pauseBoth } from "../../tool/wall-time.ts";
 import type { GuestMemory, MemoryLease } from "../contract/guest-memory.ts";

@@ -1,9 +1,11 @@
-import { entryFile } from "../../base/entry-file.ts";
-import { race } from "../../base/timers/race.ts";
+import { entryFile } from "../../base/package-files.ts";
+import { race } from "../../base/timers.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
-import type { QuickJsImplementation } from "../../tool/implementations/quickjs-implementation.ts";
+import type {
+  QuickJsImplementation,
+  ToolImplementations,
+} from "../../tool/implementations/implementations.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";

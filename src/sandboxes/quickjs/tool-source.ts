@@ -3,7 +3,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, posix, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { formatBytes } from "../../base/units.ts";
-import type { QuickJsImplementation } from "../../tool/implementations/quickjs-implementation.ts";
+import type { QuickJsImplementation } from "../../tool/implementations/implementations.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 import { mapFileBeside } from "./source-maps.ts";
 import type { GuestProgram } from "./thread/guest-program.ts";

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher } from "undici";
 import { messageOf } from "../../egress/egress-error.ts";
 import { CLOCK_SKEW_S } from "../../remote-protocol/signatures/verifier.ts";
-import type { ExecutorAddress } from "../../tool/executor-address.ts";
+import type { ExecutorAddress } from "../../tool/implementations/remote-implementation.ts";
 import type { Holding } from "../contract/holding.ts";
 import {
   checkCredentials,

@@ -1,6 +1,6 @@
 import { MessageChannel, type ResourceLimits as ThreadLimits, Worker } from "node:worker_threads";
-import { entryFile } from "../../base/entry-file.ts";
 import { LruMap } from "../../base/lru-map.ts";
+import { entryFile } from "../../base/package-files.ts";
 import {
   type AssignedThread,
   crashedOutcome,

@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { LogLevel } from "../../tool/log-level.ts";
+import type { LogLevel } from "../../tool/streamed.ts";
 
 /** The `workerData` of each thread of a pool. */
 export interface ThreadData<Data = unknown> {

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
+import { DeadlineTimer } from "../../base/timers.ts";
 import { DEFAULT_MAX_WAIT_MS } from "../contract/sandbox.ts";
 import { AbandonedThreads } from "./abandoned-threads.ts";
 import { type EndCause, type PoolOutcome, PoolTask, type PoolTaskOptions } from "./pool-task.ts";

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, extname, join } from "node:path";
-import { PackageFileError } from "../../base/package/package-file-error.ts";
-import { resolveDependency } from "../../base/package/resolve-dependency.ts";
+import { PackageFileError, resolveDependency } from "../../base/package-files.ts";
 
 /**
  * Parts of `@bytecodealliance/jco-transpile` that run without its dependencies: `wasm-tools` as a core module, and as

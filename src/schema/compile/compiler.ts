@@ -2,12 +2,11 @@ import type { Ajv, KeywordDefinition, Options, SchemaObject, ValidateFunction } 
 import { loadAjv } from "../../base/load-ajv.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { compilePattern } from "../../patterns/pattern.ts";
-import { checkedFormats } from "../formats.ts";
+import { meter } from "../bounds.ts";
+import { checkedFormats, equals, isUnique, oneOf } from "../formats.ts";
 import type { Draft } from "../keywords.ts";
-import { equals, isUnique, oneOf } from "../value-tests.ts";
-import { meter } from "../work-meter.ts";
 import { chargeContents } from "./content-work.ts";
-import { CONTENT_KEYWORD, type ContentWork, type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
+import { CONTENT_KEYWORD, type ContentWork, type LoweredSchema, WORK_KEYWORD } from "./references.ts";
 
 /** Whether a validator stops at the first error or collects all of them. */
 export type ErrorMode = "first" | "all";

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import { meter } from "../work-meter.ts";
-import type { ContentWork } from "./lowered-schema.ts";
+import { meter } from "../bounds.ts";
+import type { ContentWork } from "./references.ts";
 
 /** Schemas of items and members charge their work if they have more keywords than this. */
 export const MAX_UNCOUNTED_KEYWORDS = 16;

@@ -7,18 +7,26 @@ import { isKnownFormat } from "../formats.ts";
 import { type Draft, draftOf, KEYWORDS } from "../keywords.ts";
 import { SchemaError, type SchemaProblem } from "../schema-error.ts";
 import { ContentWorkSum, MAX_UNCOUNTED_KEYWORDS } from "./content-work.ts";
-import { costOf, KeywordBudget, PatternBudget, patternCost } from "./keyword-budget.ts";
-import { isSchema, unfitValue } from "./keyword-values.ts";
 import {
   addMember,
   CONTENT_KEYWORD,
+  DynamicScope,
   type KeywordUse,
   type LoweredNode,
   type LoweredSchema,
+  References,
+  type Target,
   withWork,
-} from "./lowered-schema.ts";
-import { DynamicScope, References, type Target } from "./references.ts";
-import { WorkGraph } from "./work-graph.ts";
+} from "./references.ts";
+import {
+  costOf,
+  isSchema,
+  KeywordBudget,
+  PatternBudget,
+  patternCost,
+  unfitValue,
+  WorkGraph,
+} from "./work-graph.ts";
 
 /** The name of the root definition. */
 const ROOT = "root";

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { copyJson } from "../../json/copy.ts";
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
@@ -7,11 +7,16 @@ import { lowerSchema } from "../compile/lower.ts";
 import { type Draft, draftOf, JSON_TYPES } from "../keywords.ts";
 import { SchemaError, type SchemaProblem } from "../schema-error.ts";
 import { mapSubschemas } from "../subschemas.ts";
-import { DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";
-import { propertiesOf, rootObject, saysNothing } from "./property-lists.ts";
+import { DIALECT_RULES, type OpenSchema, propertiesOf, rootObject, saysNothing } from "./property-lists.ts";
 import { parseTypeExpression, TypeExpressionError } from "./type-expression.ts";
-import { DIALECTS, type SchemaDialect, typeNames } from "./type-names.ts";
-import { type TypeContext, typeSchema, unionSchema } from "./type-schema.ts";
+import {
+  DIALECTS,
+  type SchemaDialect,
+  type TypeContext,
+  typeNames,
+  typeSchema,
+  unionSchema,
+} from "./type-schema.ts";
 
 const NAMES: OptionNames<NormalizeSchemaOptions> = { dialect: true };
 

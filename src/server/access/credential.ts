@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { TOKEN_ID_PREFIX } from "../../access-tokens/token-principal.ts";
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { Credentials } from "../../executor/http/authentication.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../executor/tls/client-certificate.ts";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import { authenticate, noteSender, type Sender } from "../../executor/http/authentication.ts";
 import type { Guards } from "../../executor/http/more-routes.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";

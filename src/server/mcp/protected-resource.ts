@@ -1,5 +1,8 @@
-import type { AccessTokenProblem } from "../../access-tokens/access-token-error.ts";
-import { type AccessTokenOptions, checkAccessTokenOptions } from "../../access-tokens/options.ts";
+import {
+  type AccessTokenOptions,
+  type AccessTokenProblem,
+  checkAccessTokenOptions,
+} from "../../access-tokens/options.ts";
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
 
 /** The path of the MCP server. */

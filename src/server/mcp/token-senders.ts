@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { AccessTokenError } from "../../access-tokens/access-token-error.ts";
 import { AccessTokens } from "../../access-tokens/access-tokens.ts";
-import type { AccessTokenOptions } from "../../access-tokens/options.ts";
+import { AccessTokenError, type AccessTokenOptions } from "../../access-tokens/options.ts";
 import type { Sender } from "../../executor/http/authentication.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { unavailable } from "../http/refusals.ts";

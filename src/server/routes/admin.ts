@@ -1,7 +1,7 @@
 import { JournalError } from "../../journal/journal-error.ts";
 import { principalIn } from "../../journal/read/record-members.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { PolicyDecision } from "../../policy/decision.ts";
+import type { PolicyDecision } from "../../policy/policy.ts";
 import type { App, Exchange } from "../http/exchange.ts";
 import {
   badRequest,

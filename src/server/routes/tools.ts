@@ -1,13 +1,10 @@
-import type { RegisteredTool } from "../../engine/registered-tool.ts";
-import type { DefinitionPins } from "../../engine/registry-options.ts";
+import type { DefinitionPins, RegisteredTool } from "../../engine/registered-tool.ts";
 import type { Tool } from "../../engine/tool.ts";
-import { changedValues } from "../../pins/compare-definitions.ts";
-import { showChanges } from "../../pins/show-changes.ts";
+import { changedValues, showChanges } from "../../pins/show-changes.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
-import { toPrintableJson } from "../../rendering/printable-json.ts";
 import { render, textOf } from "../../rendering/render.ts";
-import { toLine } from "../../rendering/shown.ts";
-import type { WasmImplementation } from "../../tool/implementations/wasm-implementation.ts";
+import { toLine, toPrintableJson } from "../../rendering/shown.ts";
+import type { WasmImplementation } from "../../tool/implementations/implementations.ts";
 import type { App } from "../http/exchange.ts";
 import { pageOf } from "../http/page.ts";
 import type { Inspected, SessionService } from "../service.ts";

@@ -1,15 +1,15 @@
 import { beginning } from "../../base/text.ts";
-import { checkArguments } from "../../engine/arguments/check-arguments.ts";
-import { argumentPaths, checkDeclaredArguments } from "../../engine/arguments/declared-paths.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
+import { checkArguments } from "../../engine/call.ts";
+import { argumentPaths, checkDeclaredArguments } from "../../engine/declared-arguments.ts";
 import { cancelled, Refusal } from "../../engine/refusal.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { CallHistory } from "../../policy/history/call-history.ts";
+import type { CallHistory } from "../../policy/call-history.ts";
 import { escapeName } from "../../policy/match/name-pattern.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
-import { inputSummary } from "../../rendering/input-summary.ts";
 import { toLine } from "../../rendering/shown.ts";
+import { inputSummary } from "../../rendering/text-summary.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 import type { CallChoice, Inquiry, Resolution, ShownCall } from "../confirmations/confirmation.ts";
 import type { MessageCore, SessionCore } from "./core.ts";
@@ -217,7 +217,7 @@ export async function problemOfArguments(
     const { value: input } = checked;
     const { declared } = registered;
     const found = declared && (await checkDeclaredArguments(declared, input, workspace, toolName));
-    const paths = argumentPaths(found);
+    const paths = found && argumentPaths(found);
     const decision = await policy.check(
       Object.freeze({
         callId,

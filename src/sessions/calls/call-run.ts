@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import { cutOffRefusal } from "../../engine/dispatch-turn.ts";
+import { cutOffRefusal } from "../../engine/engine.ts";
 import { dispatchNow, refuseCall } from "../../engine/pipeline.ts";
 import type { ConfirmationRecord } from "../confirmations/confirmation.ts";
 import type { CallIdentity } from "../store/call-identity.ts";

@@ -1,11 +1,11 @@
 import type { MaybePromise } from "../../base/promises.ts";
-import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { ReceivedCall } from "../../engine/call.ts";
 import type { Refusal } from "../../engine/refusal.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { CallHistory } from "../../policy/history/call-history.ts";
+import type { CallHistory } from "../../policy/call-history.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";

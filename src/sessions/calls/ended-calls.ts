@@ -1,4 +1,3 @@
-import type { ReceivedCall } from "../../engine/call/call.ts";
 import {
   type ExecutionReceipt,
   NOTHING_RAN,
@@ -7,6 +6,7 @@ import {
 } from "../../engine/call/execution.ts";
 import type { RecordedCall } from "../../engine/call/journal.ts";
 import { WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
+import type { ReceivedCall } from "../../engine/call.ts";
 import {
   CANCELLED_TEXT,
   confirmationTimeoutText,

@@ -1,6 +1,5 @@
-import { type ReceivedCall, receiveCall, type ToolCall } from "../../engine/call/call.ts";
-import { repeatedIds, twiceText } from "../../engine/call/repeated-ids.ts";
-import { isCutOff } from "../../engine/dispatch-turn.ts";
+import { type ReceivedCall, receiveCall, repeatedIds, type ToolCall, twiceText } from "../../engine/call.ts";
+import { isCutOff } from "../../engine/engine.ts";
 
 /** A call of a message, as it arrived. */
 export interface MessageCall extends ReceivedCall {

@@ -1,17 +1,20 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
-import type { ReceivedCall } from "../../engine/call/call.ts";
-import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
+import type {
+  ConfirmationAnswer,
+  ConfirmationRequest,
+  QuestionReply,
+  QuestionRequest,
+} from "../../engine/call/confirmation.ts";
 import type { ChangeStaging, DispatchContext } from "../../engine/call/context.ts";
 import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallJournal } from "../../engine/call/journal.ts";
-import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
+import type { ReceivedCall } from "../../engine/call.ts";
 import type { Refusal } from "../../engine/refusal.ts";
-import { continueTrace } from "../../engine/reporting/follow.ts";
+import { continueTrace } from "../../engine/reporting/reporter.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { CallHistory } from "../../policy/history/call-history.ts";
-import type { CallLedger } from "../../policy/history/call-ledger.ts";
+import type { CallHistory, CallLedger } from "../../policy/call-history.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import type { CallKey, ConfirmationRecord } from "../confirmations/confirmation.ts";
 import type { Confirmer } from "../confirmations/confirmation-broker.ts";

@@ -2,6 +2,8 @@ import { isThenable, type MaybePromise, toPromise } from "../../base/promises.ts
 import { canHold } from "../../engine/call/context.ts";
 import { Refusal } from "../../engine/refusal.ts";
 import { lookUpAll, parsePointer } from "../../json/pointer.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import { isWithinOrigin, type OriginPattern, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import {
   type AskDecision,
   allow,
@@ -9,10 +11,9 @@ import {
   checkDecision,
   deny,
   type PolicyDecision,
-} from "../../policy/decision.ts";
-import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import { isWithinOrigin, type OriginPattern, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../policy/policy.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 import type { ConfirmationRecord } from "../confirmations/confirmation.ts";

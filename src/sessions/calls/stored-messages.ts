@@ -1,8 +1,8 @@
 import type { MaybePromise } from "../../base/promises.ts";
-import { SandgateError } from "../../base/sandgate-error.ts";
+import { SandgateError } from "../../base/thrown.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
-import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { ToolCall } from "../../engine/call.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { DurableMessage, DurableRuntime } from "../durable-runtime.ts";

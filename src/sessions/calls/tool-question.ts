@@ -1,4 +1,4 @@
-import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
+import type { QuestionReply, QuestionRequest } from "../../engine/call/confirmation.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { textSummary } from "../../rendering/text-summary.ts";
 import type {

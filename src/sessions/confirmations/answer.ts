@@ -1,12 +1,16 @@
 import { MAX_REASON_CHARS } from "../../engine/errors.ts";
 import { copyJson } from "../../json/copy.ts";
-import { equalJson } from "../../json/equal.ts";
-import { isJsonObject, type JsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
+import {
+  equalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  JsonValueError,
+} from "../../json/value.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import type { RuleConditions } from "../../policy/rule/rule.ts";
-import { checkOptions } from "../../policy/rule/rule-options.ts";
-import { answerProblem, copyAnswer } from "../../tool/questions/check-question.ts";
-import type { QuestionAnswer } from "../../tool/questions/question.ts";
+import { checkOptions } from "../../policy/rule/rule-shape.ts";
+import { answerProblem, copyAnswer, type QuestionAnswer } from "../../tool/question.ts";
 import type { ApprovalScope } from "../approvals.ts";
 import type { CallInquiry, Choice, Inquiry, QuestionInquiry, Resolution } from "./confirmation.ts";
 import type { CheckArguments, OpenConfirmation } from "./open-confirmations.ts";

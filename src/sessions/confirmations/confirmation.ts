@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { TextSummary } from "../../rendering/text-summary.ts";
-import type { QuestionAnswer } from "../../tool/questions/question.ts";
+import type { QuestionAnswer } from "../../tool/question.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ApprovalScope } from "../approvals.ts";
 

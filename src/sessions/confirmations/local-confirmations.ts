@@ -1,6 +1,6 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import { SteadyClock } from "../../base/steady-clock.ts";
-import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
+import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import { newId } from "../ids.ts";
 import {
   type AnswerOutcome,

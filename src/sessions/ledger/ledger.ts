@@ -1,7 +1,11 @@
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import { amountOf } from "../../policy/history/amount.ts";
-import { type LedgerQuery, type LedgerTally, MAX_AMOUNT_POINTER } from "../../policy/history/call-ledger.ts";
+import {
+  amountOf,
+  type LedgerQuery,
+  type LedgerTally,
+  MAX_AMOUNT_POINTER,
+} from "../../policy/call-history.ts";
 
 /** A call, as ledgers know it. It counts from the moment in which the policy is asked about it. */
 export interface Entry {

@@ -1,7 +1,7 @@
 import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
 import type { ErrorCode } from "../../engine/errors.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { CallLedger, LedgerQuery, LedgerTally } from "../../policy/history/call-ledger.ts";
+import type { CallLedger, LedgerQuery, LedgerTally } from "../../policy/call-history.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 import type { Ledger } from "./ledger.ts";

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../base/promises.ts";
-import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { ToolCall } from "../../engine/call.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { ApprovalTable } from "../approvals.ts";
 import type { InquiryTable } from "../confirmations/confirmation.ts";

@@ -1,8 +1,8 @@
-import { type OptionNames, refuseUnknown } from "../../base/options.ts";
 import type { TraceHeaders } from "../../base/trace-headers.ts";
-import type { ToolCall } from "../../engine/call/call.ts";
+import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { CallHistory } from "../../policy/history/call-history.ts";
+import type { ToolCall } from "../../engine/call.ts";
+import type { CallHistory } from "../../policy/call-history.ts";
 import type { SessionCore, TurnCore, UnderWay } from "../calls/core.ts";
 import { type MessageCall, messageCall, messageCalls } from "../calls/message-calls.ts";
 import { MessageRun } from "../calls/message-run.ts";

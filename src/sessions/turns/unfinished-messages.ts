@@ -1,4 +1,4 @@
-import { race } from "../../base/timers/race.ts";
+import { race } from "../../base/timers.ts";
 import type { UnderWay } from "../calls/core.ts";
 
 /** Milliseconds for which a cancelled call is waited for. */

@@ -1,11 +1,18 @@
 import { adopt, isThenable } from "../../base/promises.ts";
 import { type FsCapability, pathOf } from "../../policy/agent-capabilities.ts";
 import type { CapabilityKernel } from "../../policy/capability-kernel.ts";
-import { allow, ask, checkDecision, deny, type PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { commonFsGrants, type FsGrant } from "../../policy/grant/fs-grant.ts";
 import { commonNetGrants } from "../../policy/grant/net-grant.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
+import {
+  allow,
+  ask,
+  checkDecision,
+  deny,
+  type PolicyDecision,
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../policy/policy.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import { type AllowedPath, checkDeclaredAccess } from "./declared-access.ts";
 

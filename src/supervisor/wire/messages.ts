@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { beginning, wellFormed } from "../../base/text.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { ErrorCode } from "../../engine/errors.ts";
-import type { JsonBounds } from "../../json/bounds.ts";
 import { parseJson } from "../../json/parse.ts";
+import type { JsonBounds } from "../../json/refusal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
 /** What an agent reads of why its call failed. */

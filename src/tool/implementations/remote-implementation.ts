@@ -1,5 +1,7 @@
-import type { JsonValue } from "../../json/value.ts";
-import type { McpImplementation } from "./mcp-implementation.ts";
+import { compileHeaders, compileUrl } from "../../http-template/http-template.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { LogLevel } from "../streamed.ts";
+import type { PauseWallTime } from "../wall-time.ts";
 
 /**
  * A tool that runs in another process: behind an endpoint of your own, behind any HTTP endpoint, behind whatever URL a call
@@ -46,15 +48,6 @@ export interface HttpImplementation {
   readonly maxRedirects?: number;
 }
 
-/**
- * A request to the URL in the argument `url`: with POST, of the text in `body` with the media type in `contentType`, by
- * default `application/json`. The grant must name the URL's origin (`net`), and with GET that of each redirect, of which at
- * most five are followed; POST follows none. The output is `{ url, status, contentType, text }` of a response that is text.
- */
-export interface WebImplementation {
-  readonly method: "GET" | "POST";
-}
-
 /** How the output is read from a response. Default: the whole body as JSON. */
 export interface HttpResponseRules {
   /** A JSON pointer (RFC 6901) to the part of the body that is the output. Default: the whole body. */
@@ -66,6 +59,15 @@ export interface HttpResponseRules {
    * string of its digits. Default: `"refuse"`.
    */
   readonly bigNumbers?: "refuse" | "string";
+}
+
+/**
+ * A request to the URL in the argument `url`: with POST, of the text in `body` with the media type in `contentType`, by
+ * default `application/json`. The grant must name the URL's origin (`net`), and with GET that of each redirect, of which at
+ * most five are followed; POST follows none. The output is `{ url, status, contentType, text }` of a response that is text.
+ */
+export interface WebImplementation {
+  readonly method: "GET" | "POST";
 }
 
 /** A tool that runs on executors: other Sandgate processes, started with `sandgate serve` or `startExecutor`. */
@@ -87,4 +89,131 @@ export function isExecutorImplementation(
 /** Whether a tool is one of an MCP server. */
 export function isMcpImplementation(remote: RemoteImplementation | undefined): remote is McpImplementation {
   return remote !== undefined && "mcp" in remote && remote.mcp !== undefined;
+}
+
+/** A tool of an MCP server. `openMcp` makes it; there is no way to write one down. */
+export interface McpImplementation {
+  readonly mcp: McpToolHandle;
+}
+
+/** A tool of an MCP server, with the connection to the server. */
+export interface McpToolHandle {
+  /** The definition as the server listed it, deeply frozen. */
+  readonly listed: JsonObject;
+  /** Whether there is a connection to the server now. */
+  readonly isConnected: boolean;
+  /** Calls the tool. Never rejects. */
+  call(args: JsonObject, options: McpCallOptions): Promise<McpCallEnd>;
+  /** Returns what the digest of the tool's definition covers besides what the tool itself declares. */
+  toJSON(): JsonObject;
+}
+
+/** Options of {@link McpToolHandle.call}. */
+export interface McpCallOptions {
+  /** Cancels the call: the server is told so. */
+  readonly signal: AbortSignal;
+  /** Gets what the server reports while the call runs. Must not throw. */
+  readonly onProgress?: (progress: McpProgress) => void;
+  /** Gets what the server logs about the call. Must not throw. */
+  readonly onLog?: (level: LogLevel, message: string) => void;
+  /** Which call it is, so that its client can be found. Default: it has none. */
+  readonly call?: McpCallIdentity;
+  /** Stops the call's wall time while a person answers. Default: it goes on. */
+  readonly pause?: PauseWallTime;
+}
+
+/** The ids of a call. */
+export interface McpCallIdentity {
+  readonly callId: string;
+  readonly turnId?: string | undefined;
+}
+
+/** How far a call has come (MCP, "Progress"). */
+export interface McpProgress {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  /** A text of the server. */
+  readonly message?: string | undefined;
+}
+
+/** How a call of an MCP tool ended. Texts named `detail` are for operators. */
+export type McpCallEnd =
+  /** The server's `CallToolResult`, exactly and deeply frozen, without `resultType`. Its `content` is a list of objects. */
+  | { readonly status: "result"; readonly result: JsonObject }
+  /** The server answered with an error of JSON-RPC. `message` is its text. `refused`: it says that it did not call the tool. */
+  | { readonly status: "error"; readonly message: string; readonly code: number; readonly refused: boolean }
+  /** The answer is not one. `message` says why, and has nothing of the server. */
+  | { readonly status: "malformed"; readonly message: string; readonly detail?: string }
+  /** There is no connection, or it ended. `sent`: whether the server may have got the request. */
+  | { readonly status: "unavailable"; readonly sent: boolean; readonly detail: string }
+  /** The signal was aborted. */
+  | { readonly status: "cancelled"; readonly sent: boolean };
+
+/** What the grant of every call of a remote tool must name. */
+interface RemoteNeeds {
+  /** The origin of its requests. */
+  readonly origin: string;
+  /** The names of the secrets in its headers. */
+  readonly secrets: readonly string[];
+}
+
+/** Returns what a registered remote tool needs; `undefined` if it needs nothing. */
+export function remoteNeeds(remote: RemoteImplementation | undefined): RemoteNeeds | undefined {
+  if (remote === undefined || !("http" in remote) || remote.http === undefined) return undefined;
+  const { url, headers = {} } = remote.http;
+  return { origin: compileUrl(url).origin, secrets: compileHeaders(headers).secrets };
+}
+
+/** The parsed address of an executor. */
+export interface ExecutorAddress {
+  /** The address in receipts: `https://executor.example:7420`, `unix:/run/sandgate.sock`. */
+  readonly url: string;
+  /** The origin of the requests; `http://localhost` for a unix socket. */
+  readonly origin: string;
+  /** The value of the header `host`. */
+  readonly authority: string;
+  /** The prefix of the protocol's paths, without a slash at the end; empty by default. */
+  readonly basePath: string;
+  readonly socketPath?: string;
+  /** Whether no other machine can read the traffic: TLS, loopback or a unix socket. */
+  readonly isPrivate: boolean;
+}
+
+/** The most executors of one tool; more can be put behind a load balancer. */
+const MAX_EXECUTORS = 64;
+
+/** Parses the `executor` of an implementation into unique addresses. Returns the problem if it is not valid. */
+export function parseExecutors(executor: unknown): readonly ExecutorAddress[] | string {
+  const urls: readonly unknown[] = Array.isArray(executor) ? executor : [executor];
+  if (urls.length === 0 || urls.length > MAX_EXECUTORS) {
+    return `executor must be a URL, or a list of 1 to ${MAX_EXECUTORS} URLs`;
+  }
+  const addresses = new Map<string, ExecutorAddress>();
+  for (const url of urls) {
+    const address = parseExecutor(url);
+    if (typeof address === "string") return address;
+    addresses.set(address.url, address);
+  }
+  return [...addresses.values()];
+}
+
+function parseExecutor(url: unknown): ExecutorAddress | string {
+  if (typeof url !== "string" && !(url instanceof URL)) return "executor must be a URL, or a list of URLs";
+  const [, socketPath] = /^unix:(?:\/\/)?(\/[^\0]+)$/.exec(String(url)) ?? [];
+  if (socketPath !== undefined) {
+    const [origin, authority] = ["http://localhost", "localhost"];
+    return { url: `unix:${socketPath}`, origin, authority, basePath: "", socketPath, isPrivate: true };
+  }
+  if (!URL.canParse(String(url))) return "executor must be an absolute URL";
+  const { protocol, host, hostname, origin, username, password, pathname, search, hash } = new URL(url);
+  if (protocol !== "http:" && protocol !== "https:") return "executor must be http:, https: or unix:/PATH";
+  // Credentials would be shown wherever the URL is.
+  if (username !== "" || password !== "") {
+    return "executor must not contain credentials: pass them to openSandboxes";
+  }
+  if (search !== "" || hash !== "") return "executor must have neither a query nor a fragment";
+  const basePath = pathname.replace(/\/+$/, "");
+  const isLoopback = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(hostname);
+  const isPrivate = protocol === "https:" || isLoopback;
+  return { url: origin + basePath, origin, authority: host, basePath, isPrivate };
 }

@@ -1,4 +1,4 @@
-import { FileFailure } from "../../tool/file-failure.ts";
+import { FileFailure } from "../../tool/tool-failure.ts";
 import type { FileEntry, WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { bytesOf, IgnoreRules, type Verdict } from "./ignore-rules.ts";
 import type { Pace } from "./pace.ts";

@@ -1,8 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { TextFinder } from "../../base/text-finder.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { shownPath } from "../../tool/file-failure.ts";
-import { ToolFailure } from "../../tool/tool-failure.ts";
+import { shownPath, ToolFailure } from "../../tool/tool-failure.ts";
 import type { Writing } from "../files/writing.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";

@@ -1,6 +1,6 @@
 import { TextFinder } from "../../base/text-finder.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { FileFailure, shownPath } from "../../tool/file-failure.ts";
+import { FileFailure, shownPath } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { Writing } from "../files/writing.ts";
 import { grantedFiles } from "../granted-files.ts";

@@ -1,7 +1,6 @@
 import { posix } from "node:path";
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { FileFailure, shownPath } from "../../tool/file-failure.ts";
-import { ToolFailure } from "../../tool/tool-failure.ts";
+import { FileFailure, shownPath, ToolFailure } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { Writing } from "../files/writing.ts";
 import { grantedFiles } from "../granted-files.ts";

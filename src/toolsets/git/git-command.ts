@@ -1,4 +1,4 @@
-import { shorten } from "../../engine/bounds/result-budget.ts";
+import { shorten } from "../../engine/result-budget.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 

@@ -1,6 +1,5 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import type { ProgramContext } from "../../tool/program-context.ts";
-import type { ModelReader } from "../../tool/tool-traits.ts";
+import type { ModelReader, ProgramContext } from "../../tool/tool-traits.ts";
 import { inputSchema } from "../input-schema.ts";
 import { shortenedText } from "../model-texts.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";

@@ -1,13 +1,17 @@
 import { LruMap } from "../../base/lru-map.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import type { HostContext } from "../../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../tool/implementations/implementations.ts";
 import type { Pace } from "../files/pace.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";
 import { listText, onOneLine } from "../model-texts.ts";
 import { Search, type SearchTime } from "../search/search.ts";
-import type { CodeSymbol, SymbolKind } from "./workspace-symbols.ts";
-import { refreshSymbols, type WorkspaceSymbols } from "./workspace-symbols.ts";
+import {
+  type CodeSymbol,
+  refreshSymbols,
+  type SymbolKind,
+  type WorkspaceSymbols,
+} from "./workspace-symbols.ts";
 
 /** A symbol, and how well it fits. */
 interface RankedSymbol {

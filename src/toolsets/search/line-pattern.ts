@@ -1,8 +1,8 @@
 import { beginning } from "../../base/text.ts";
 import { requiredBeginning, TextFinder } from "../../base/text-finder.ts";
+import { requiredLiteral } from "../../patterns/automaton/find-text.ts";
 import { compilePattern, type Pattern } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
-import { requiredLiteral } from "../../patterns/required-literal.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 
 /** A class of characters, or an escape: what is in them is no syntax of other kinds. */

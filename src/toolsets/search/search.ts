@@ -1,6 +1,6 @@
 import { formatDuration } from "../../base/units.ts";
-import { FileFailure, shownPath } from "../../tool/file-failure.ts";
-import type { HostContext } from "../../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../tool/implementations/implementations.ts";
+import { FileFailure, shownPath } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { Pace } from "../files/pace.ts";
 import { readAhead } from "../files/read-ahead.ts";

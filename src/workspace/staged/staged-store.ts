@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, posix } from "node:path";
-import { isNewerFormat, newerFormatText } from "../../base/file-format.ts";
 import { loadCrypto } from "../../base/load-crypto.ts";
+import { isNewerFormat, newerFormatText } from "../../base/own-files.ts";
 import { syscall, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS } from "../paths/fd-path.ts";
 import { HELD_NAME, parseRecord } from "./parse-record.ts";

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { WritesProtected } from "../../policy/grant/fs-members.ts";
+import type { WritesProtected } from "../../policy/grant/fs-grant.ts";
 import { openDirectory, openFile } from "../entries.ts";
 import type { EntryStat } from "../entry-stat.ts";
 import { GuardedFileError, ProtectedPlaceError, WorkspaceError } from "../error.ts";

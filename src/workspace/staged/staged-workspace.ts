@@ -1,6 +1,5 @@
 import { relative } from "node:path";
-import { type FsGrant, isFileGrant } from "../../policy/grant/fs-grant.ts";
-import type { WritesProtected } from "../../policy/grant/fs-members.ts";
+import { type FsGrant, isFileGrant, type WritesProtected } from "../../policy/grant/fs-grant.ts";
 import type { FileChange } from "../../tool/changes.ts";
 import type { ChangeBudget } from "../change-budget.ts";
 import { WorkspaceError } from "../error.ts";

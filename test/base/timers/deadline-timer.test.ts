@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { DeadlineTimer } from "../../../src/base/timers/deadline-timer.ts";
+import { DeadlineTimer } from "../../../src/base/timers.ts";
 
 interface Item {
   readonly name: string;
@@ -124,7 +124,7 @@ describe("a process with a deadline timer", () => {
   /** Adds an item, or adds and deletes it, and prints when the process ends and whether the item had expired. */
   async function run(keepsAlive: boolean, deletes: boolean): Promise<string> {
     const script = `
-      import { DeadlineTimer } from ${JSON.stringify(import.meta.resolve("../../../src/base/timers/deadline-timer.ts"))};
+      import { DeadlineTimer } from ${JSON.stringify(import.meta.resolve("../../../src/base/timers.ts"))};
       let state = "pending";
       const expire = (item) => { state = "expired"; timer.delete(item); };
       const timer = new DeadlineTimer({ deadlineOf: (item) => item.deadline, expire, keepsAlive: ${keepsAlive} });

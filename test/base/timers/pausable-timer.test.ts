@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { PausableTimer } from "../../../src/base/timers/pausable-timer.ts";
+import { PausableTimer } from "../../../src/base/timers.ts";
 
 vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
 

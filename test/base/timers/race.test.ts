@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { race } from "../../../src/base/timers/race.ts";
+import { race } from "../../../src/base/timers.ts";
 
 const never = new Promise<never>(() => {});
 

@@ -2,8 +2,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { print, styled } from "../../../src/cli/terminal.ts";
-import { shown } from "../../../src/rendering/shown.ts";
-import type { ShownText } from "../../../src/rendering/shown-text.ts";
+import { type ShownText, shown } from "../../../src/rendering/shown.ts";
 
 async function printed(
   shownText: ShownText,

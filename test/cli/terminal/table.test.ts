@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type RulesOfExecutions, formatTable as tableOf } from "../../../src/cli/commands/dispatch.ts";
 import { withoutStyles } from "../../../src/cli/terminal.ts";
 import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../../src/engine/call/execution.ts";
-import { textWidth } from "../../../src/rendering/text-width.ts";
+import { textWidth } from "../../../src/rendering/lines.ts";
 
 function execution(callId: string, toolName: string, output: string, failed = false): ToolExecution {
   return sealExecution(

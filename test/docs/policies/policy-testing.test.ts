@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { DECISION_CHANGES } from "../../../src/policy/compare-decisions.ts";
-import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
+import type { PolicyTool } from "../../../src/policy/file/checked-rule.ts";
 import { readPolicy } from "../../../src/policy/file/read.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";

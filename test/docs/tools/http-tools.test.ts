@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
-import { compileUrl } from "../../../src/http-template/url-template.ts";
+import { compileUrl } from "../../../src/http-template/http-template.ts";
 import { noResponseText } from "../../../src/sandboxes/remote/endpoint/outcome.ts";
 import { createFolder, sandgate } from "../../cli/sandgate.ts";
 

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { loadConfig } from "../../../src/cli/config/load-config.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { unavailable } from "../../sandboxes/microvm/availability.ts";
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
+import type { AskUser, QuestionReply, QuestionRequest } from "../../../src/engine/call/confirmation.ts";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
-import type { AskUser, QuestionReply, QuestionRequest } from "../../../src/engine/call/question.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import type { Sandbox, SandboxRouter } from "../../../src/sandboxes/contract/sandbox.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { Question } from "../../../src/tool/questions/question.ts";
+import type { Question } from "../../../src/tool/question.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 
 const NOBODY = "Permission denied: nobody is available to answer the question";

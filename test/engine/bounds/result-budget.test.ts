@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { withinBudget } from "../../../src/engine/bounds/result-budget.ts";
 import { buildToolResultMessages, type ToolResult } from "../../../src/engine/call/messages.ts";
+import { withinBudget } from "../../../src/engine/result-budget.ts";
 import type { ContentBlock } from "../../../src/tool/content.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { limitsOf } from "../../../src/engine/bounds/timeouts.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { limitsOf } from "../../../src/engine/bounds.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { boundGrant, boundLimits, boundSandbox } from "../../../src/engine/bounds/upper-bound.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { boundGrant, boundLimits, boundSandbox } from "../../../src/engine/bounds.ts";
 import { checkCapabilities } from "../../../src/policy/grant/capabilities.ts";
 import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
 import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import type { SandboxMode } from "../../../src/tool/sandbox-mode.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { ToolStart } from "../../../src/engine/call/hooks.ts";
+import type { ToolStart } from "../../../src/engine/call/context.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { allow, deny } from "../../../src/policy/decision.ts";
-import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { allow, deny, type PolicyRequest } from "../../../src/policy/policy.ts";
 import type { Principal } from "../../../src/policy/principal.ts";
-import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 
 const ADA: Principal = { id: "ada", kind: "user", roles: ["admin"] };

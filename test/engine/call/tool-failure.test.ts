@@ -6,7 +6,7 @@ import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { buildToolResultMessages } from "../../../src/engine/call/messages.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 import { ToolFailure, type ToolFailureCode } from "../../../src/tool/tool-failure.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CallTrace, CallTracer } from "../../../src/engine/call/trace.ts";
+import type { CallTrace, CallTracer } from "../../../src/engine/call/events.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 
 const echo = hostTool((input) => input);

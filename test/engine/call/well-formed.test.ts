@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 
 const FACE = "\u{1f600}";

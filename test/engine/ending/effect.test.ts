@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { changesNothing, SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { buildToolResultMessages } from "../../../src/engine/call/messages.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";

@@ -1,13 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
+import type { ToolRegistryOptions } from "../../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import type { ToolRegistryOptions } from "../../../src/engine/registry-options.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
-import { allow } from "../../../src/policy/decision.ts";
-import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { allow, type PolicyRequest } from "../../../src/policy/policy.ts";
 import type { SandboxMode } from "../../../src/tool/sandbox-mode.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 

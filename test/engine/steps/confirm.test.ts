@@ -10,8 +10,7 @@ import { toToolResult } from "../../../src/engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../../src/policy/decision.ts";
-import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { allow, ask, deny, type PolicyDecision, type PolicyRequest } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../helpers.ts";
 

@@ -5,9 +5,8 @@ import type { ConfirmationRequest } from "../../../src/engine/call/confirmation.
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { allow, ask } from "../../../src/policy/decision.ts";
 import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
-import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { allow, ask, type PolicyRequest } from "../../../src/policy/policy.ts";
 import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";

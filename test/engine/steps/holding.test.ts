@@ -4,11 +4,11 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vi
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import type { GrantedFiles, StageChanges } from "../../../src/sandboxes/contract/staged-changes.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { toChanges } from "../../../src/tool/changes.ts";
-import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
 import type { WorkspaceFiles } from "../../../src/tool/workspace-files.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";

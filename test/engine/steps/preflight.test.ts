@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { allow, ask, deny } from "../../../src/policy/decision.ts";
-import type { PreflightContext } from "../../../src/tool/preflight.ts";
+import { allow, ask, deny } from "../../../src/policy/policy.ts";
+import type { PreflightContext } from "../../../src/tool/tool-traits.ts";
 import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 
 type Preflight = NonNullable<Tool["preflight"]>;

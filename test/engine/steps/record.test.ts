@@ -9,7 +9,7 @@ import type {
 } from "../../../src/engine/call/journal.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { allow, ask, deny, type PolicyDecision } from "../../../src/policy/decision.ts";
+import { allow, ask, deny, type PolicyDecision } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
 

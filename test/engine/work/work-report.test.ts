@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { NestedWork } from "../../../src/engine/work.ts";
-import { WorkReport } from "../../../src/engine/work-report.ts";
+import { type NestedWork, WorkReport } from "../../../src/engine/work-report.ts";
 import type { TaskObserver } from "../../../src/sandboxes/contract/task.ts";
 
 function callOf(tool: string): NestedWork {

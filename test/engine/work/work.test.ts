@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type NestedWork, type Work, workText } from "../../../src/engine/work.ts";
+import { type NestedWork, type Work, workText } from "../../../src/engine/work-report.ts";
 
 const NOTHING: Work = { calls: [], omittedCalls: 0, log: [], omittedLines: 0 };
 

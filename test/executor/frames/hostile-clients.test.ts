@@ -7,7 +7,7 @@ import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import { FrameConnection } from "../../../src/executor/frames/frame-connection.ts";
 import { completeLimits } from "../../../src/executor/load/limits.ts";
 import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { FRAME } from "../../../src/remote-protocol/frames/frame.ts";
 import { FrameSeals, SealExchange } from "../../../src/remote-protocol/frames/seal.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Executor } from "../../../src/executor/executor.ts";
 import { isBasePath } from "../../../src/executor/http/listen-address.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { callOn } from "../../sandboxes/remote/executor-client/setting.ts";
 import { CountingTool, startExecutor } from "../harness.ts";

@@ -6,7 +6,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
 import type { Executor } from "../../../src/executor/executor.ts";
 import type { ExecutorOptions } from "../../../src/executor/options.ts";
-import { allow, ask } from "../../../src/policy/decision.ts";
+import { allow, ask } from "../../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../engine/helpers.ts";
 import { callOn } from "../../sandboxes/remote/executor-client/setting.ts";

@@ -9,7 +9,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Executor } from "../../../src/executor/executor.ts";
 import type { ExecutorOptions } from "../../../src/executor/options.ts";
 import type { RefusedHandshake } from "../../../src/executor/tls/tls-connections.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { Authority, type Issued } from "../../certificates.ts";
 import { CountingTool, dispatchBody, startExecutor, until } from "../harness.ts";
 

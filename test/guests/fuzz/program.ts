@@ -1,5 +1,5 @@
 /** The process in which random components run, one after another: the parent sends the seeds. */
-import { entryFile } from "../../../src/base/entry-file.ts";
+import { entryFile } from "../../../src/base/package-files.ts";
 import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
 import { WorkerPool } from "../../../src/sandboxes/threads/worker-pool.ts";
 import { Component } from "../../../src/sandboxes/wasm/component/component.ts";

@@ -1,6 +1,8 @@
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
-import type { QuickJsImplementation } from "../../../src/tool/implementations/quickjs-implementation.ts";
-import type { WasmImplementation } from "../../../src/tool/implementations/wasm-implementation.ts";
+import type {
+  QuickJsImplementation,
+  WasmImplementation,
+} from "../../../src/tool/implementations/implementations.ts";
 
 /** A tool for one of the two sandboxes. */
 export type GuestTool = { readonly quickjs: QuickJsImplementation } | { readonly wasm: WasmImplementation };

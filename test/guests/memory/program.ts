@@ -7,7 +7,7 @@ import { EventStream } from "../../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { MEMORY_CASES } from "./cases.ts";
 import type { MemoryCase, MemoryReport } from "./memory-case.ts";

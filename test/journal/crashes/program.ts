@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { CrashOrder } from "./order.ts";
 

@@ -10,7 +10,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { archiveJournal } from "../../../src/journal/archive-journal.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { verifyJournal } from "../../../src/journal/verify/verify-journal.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { DiskOrder, DiskReport } from "./order.ts";
 

@@ -10,7 +10,7 @@ import {
   type OverviewRange,
 } from "../../../src/journal/overview/overview.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { denied, dispatched, ended, recordCalls, TemporaryDirectory } from "../records.ts";
 
 const alice = { id: "alice", kind: "agent" } as const;

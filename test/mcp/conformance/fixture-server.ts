@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { type Server, startServer } from "../../../src/server/server.ts";
 import { asCaller, CALLER } from "./as-caller.ts";

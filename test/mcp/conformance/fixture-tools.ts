@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { McpClient, McpServer } from "../../../src/mcp/server/mcp-server.ts";
-import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
 
 /** A PNG of one red pixel, and a WAV without samples, in base64. */
 export const PNG =

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
-import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
 import { connectPair, PAIRS } from "./pairs.ts";
 
 describe.each(PAIRS)("From a client of %s to a server of %s", (client, server) => {

@@ -6,8 +6,7 @@ import { matchesTemplate, readTemplate } from "../../../src/mcp/gateway/passed-o
 import { ServerOffers } from "../../../src/mcp/gateway/server-offers.ts";
 import type { McpOffers } from "../../../src/mcp/server/mcp-offers.ts";
 import { findResource } from "../../../src/mcp/server/offers/find-offer.ts";
-import { pinned } from "../../../src/pins/definition-lock.ts";
-import { LockPins } from "../../../src/pins/lock-pins.ts";
+import { LockPins, pinned } from "../../../src/pins/lock-file.ts";
 import { connectionTo } from "../import/text-server.ts";
 import { connectPair, PAIRS } from "./pairs.ts";
 

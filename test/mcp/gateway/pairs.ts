@@ -3,7 +3,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { McpOffers } from "../../../src/mcp/server/mcp-offers.ts";
 import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { startServer } from "../../../src/server/server.ts";
 import { asCaller, CALLER } from "../conformance/as-caller.ts";

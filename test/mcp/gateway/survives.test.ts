@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { McpServer } from "../../../src/mcp/server/mcp-server.ts";
-import type { HostLogger } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostLogger } from "../../../src/tool/implementations/implementations.ts";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";
 import { connectPair, PAIRS } from "./pairs.ts";
 

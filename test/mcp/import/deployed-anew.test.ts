@@ -1,8 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { LockPins } from "../../../src/pins/lock-pins.ts";
-import { registeredDefinitions } from "../../../src/pins/registered-definitions.ts";
+import { LockPins, registeredDefinitions } from "../../../src/pins/lock-file.ts";
 import type { SideEffects } from "../../../src/tool/side-effects.ts";
 import { bodyOf, type Served, serve } from "./http-servers.ts";
 import { open } from "./open-hostile.ts";

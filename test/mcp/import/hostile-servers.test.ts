@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { pinned } from "../../../src/pins/definition-lock.ts";
-import { LockPins } from "../../../src/pins/lock-pins.ts";
+import { LockPins, pinned } from "../../../src/pins/lock-file.ts";
 import { hostile, nodeServer, open } from "./open-hostile.ts";
 
 /** How many processes of this machine have a text in their command lines. */

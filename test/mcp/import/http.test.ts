@@ -2,8 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { fromJsonSchema } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
-import { LockPins } from "../../../src/pins/lock-pins.ts";
-import { registeredDefinitions } from "../../../src/pins/registered-definitions.ts";
+import { LockPins, registeredDefinitions } from "../../../src/pins/lock-file.ts";
 import { bodyOf, serve, serveByHand, serveTools } from "./http-servers.ts";
 import { open } from "./open-hostile.ts";
 

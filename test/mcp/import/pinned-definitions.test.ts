@@ -6,11 +6,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/json
 import { ServerTools } from "../../../src/mcp/import/server-tools.ts";
 import { ImportedClasses } from "../../../src/mcp/import/tool-class.ts";
 import { ToolNames } from "../../../src/mcp/import/tool-names.ts";
-import { compareDefinitions } from "../../../src/pins/compare-definitions.ts";
-import type { DefinitionLock } from "../../../src/pins/definition-lock.ts";
-import { LockPins } from "../../../src/pins/lock-pins.ts";
-import { registeredDefinitions } from "../../../src/pins/registered-definitions.ts";
-import { showChanges } from "../../../src/pins/show-changes.ts";
+import { type DefinitionLock, LockPins, registeredDefinitions } from "../../../src/pins/lock-file.ts";
+import { compareDefinitions, showChanges } from "../../../src/pins/show-changes.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { remotePolicy } from "./open-hostile.ts";
 import { connectionTo, legacy, type Said } from "./text-server.ts";

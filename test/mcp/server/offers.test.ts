@@ -1,9 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { McpOffers } from "../../../src/mcp/server/mcp-offers.ts";
-import { deny } from "../../../src/policy/decision.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
-import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { deny, HostPolicy, type PolicyRequest } from "../../../src/policy/policy.ts";
 import { send, startMcpServer } from "./harness.ts";
 
 const secret = vi.fn(() => ({ contents: [{ uri: "docs://secret", text: "secret" }] }));

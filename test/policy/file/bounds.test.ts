@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigError, ConfigProblem } from "../../../src/config/problem.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
-import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
+import type { PolicyTool } from "../../../src/policy/file/checked-rule.ts";
 import { type LoadedPolicy, readPolicy } from "../../../src/policy/file/read.ts";
-import { proveInvariants } from "../../../src/policy/proof/prove-invariants.ts";
+import { proveInvariants } from "../../../src/policy/proof/prove.ts";
 
 const TOOLS = Array.from({ length: 20 }, (_, index): PolicyTool => {
   const inputSchema = { type: "object", properties: { path: { type: "string" } } } as const;

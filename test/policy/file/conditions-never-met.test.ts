@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../../src/config/problem.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
-import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
+import type { PolicyTool } from "../../../src/policy/file/checked-rule.ts";
 import { whyNever } from "../../../src/policy/file/possible-matches.ts";
 import { valuesAt, valuesOf } from "../../../src/policy/file/possible-values.ts";
 import { readPolicy } from "../../../src/policy/file/read.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../../../src/config/problem.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
-import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
+import type { PolicyTool } from "../../../src/policy/file/checked-rule.ts";
 import { readPolicy } from "../../../src/policy/file/read.ts";
 
 const save: PolicyTool = {

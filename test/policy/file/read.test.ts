@@ -6,8 +6,8 @@ import { ConfigError, formatProblem } from "../../../src/config/problem.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
+import type { PolicyTool } from "../../../src/policy/file/checked-rule.ts";
 import { loadPolicyFile } from "../../../src/policy/file/load.ts";
-import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
 import { type LoadedPolicy, readPolicy } from "../../../src/policy/file/read.ts";
 import type { PolicyRequest, PolicySubject } from "../../../src/policy/policy.ts";
 

@@ -4,7 +4,7 @@ import { atOnce } from "../../../src/base/turns.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
+import type { PolicyTool } from "../../../src/policy/file/checked-rule.ts";
 import { readPolicy } from "../../../src/policy/file/read.ts";
 import { shadowedRules } from "../../../src/policy/file/shadowed-rules.ts";
 import type { PolicySubject } from "../../../src/policy/policy.ts";

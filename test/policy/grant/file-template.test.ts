@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import type { PolicyDecision } from "../../../src/policy/decision.ts";
 import type { FileTemplate } from "../../../src/policy/grant/file-template.ts";
-import type { PolicySubject } from "../../../src/policy/policy.ts";
+import type { PolicyDecision, PolicySubject } from "../../../src/policy/policy.ts";
 import type { PolicyRule } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 

@@ -2,12 +2,17 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import { allow, ask, checkDecision, type PolicyDecision } from "../../../src/policy/decision.ts";
-import type { GrantOptions } from "../../../src/policy/grant/execution-grant.ts";
-import type { RuleCapabilities } from "../../../src/policy/grant/grant-template.ts";
+import type { GrantOptions, RuleCapabilities } from "../../../src/policy/grant/execution-grant.ts";
+import { TemplateRefusal } from "../../../src/policy/grant/file-template.ts";
 import { isWithinOrigin, parseOrigin } from "../../../src/policy/grant/net-grant.ts";
-import { TemplateRefusal } from "../../../src/policy/grant/template-refusal.ts";
-import type { PolicyRequest, PolicySubject } from "../../../src/policy/policy.ts";
+import {
+  allow,
+  ask,
+  checkDecision,
+  type PolicyDecision,
+  type PolicyRequest,
+  type PolicySubject,
+} from "../../../src/policy/policy.ts";
 import type { PolicyRule } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { compareDecisions } from "../../../src/policy/compare-decisions.ts";
-import { allow } from "../../../src/policy/decision.ts";
-import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
-import { isWithinGrant } from "../../../src/policy/grant/within.ts";
-import type { PolicyRequest } from "../../../src/policy/policy.ts";
+import { checkGrant, isWithinGrant } from "../../../src/policy/grant/execution-grant.ts";
+import { allow, type PolicyRequest } from "../../../src/policy/policy.ts";
 import type { AllowRule } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../../src/policy/strictest.ts";

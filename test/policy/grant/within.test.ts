@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { checkGrant, type GrantOptions } from "../../../src/policy/grant/execution-grant.ts";
-import { isWithinGrant } from "../../../src/policy/grant/within.ts";
+import { checkGrant, type GrantOptions, isWithinGrant } from "../../../src/policy/grant/execution-grant.ts";
 
 const SHOWN: GrantOptions = {
   sandbox: "quickjs",

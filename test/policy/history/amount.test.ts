@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { amountOf, isExactAmount } from "../../../src/policy/history/amount.ts";
+import { amountOf, isExactAmount } from "../../../src/policy/call-history.ts";
 
 const UNIT = 10n ** 12n;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fieldValues, valuesAt } from "../../../src/policy/history/field-values.ts";
+import { fieldValues, valuesAt } from "../../../src/policy/field-values.ts";
 
 const contacts = [
   { name: "Ann", email: "ann@x.example", phones: ["1", "2"] },

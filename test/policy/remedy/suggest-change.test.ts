@@ -3,8 +3,11 @@ import { ConfigSource } from "../../../src/config/source.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
 import { loadPolicyText } from "../../../src/policy/file/load.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../../../src/policy/policy.ts";
-import type { PolicySuggestion, SuggestedChange } from "../../../src/policy/remedy/suggest-change.ts";
-import { suggestChange } from "../../../src/policy/remedy/suggest-change.ts";
+import {
+  type PolicySuggestion,
+  type SuggestedChange,
+  suggestChange,
+} from "../../../src/policy/remedy/suggest-change.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../../src/policy/strictest.ts";
 

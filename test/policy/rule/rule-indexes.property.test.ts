@@ -5,8 +5,8 @@ import { spellerFor } from "../../../src/policy/match/spellings.ts";
 import { compileRule } from "../../../src/policy/rule/compiled-rule.ts";
 import { ConditionIndex, PrefixMap } from "../../../src/policy/rule/condition-index.ts";
 import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
-import { RuleBook } from "../../../src/policy/rule/rule-book.ts";
 import { RuleMatcher } from "../../../src/policy/rule/rule-matcher.ts";
+import { RuleBook } from "../../../src/policy/rule/rule-policy.ts";
 
 // Few values, which makes rules match often.
 const value: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import type { PolicyDecision } from "../../../src/policy/decision.ts";
 import { CAPABILITY_NAMES } from "../../../src/policy/grant/capabilities.ts";
 import { LIMIT_NAMES } from "../../../src/policy/grant/limits.ts";
-import type { PolicySubject } from "../../../src/policy/policy.ts";
+import type { PolicyDecision, PolicySubject } from "../../../src/policy/policy.ts";
 import type { Principal } from "../../../src/policy/principal.ts";
 import type { PolicyRule, RulePolicyOptions } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";

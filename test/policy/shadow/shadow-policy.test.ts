@@ -1,10 +1,14 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
-import { allow, deny, type PolicyDecision } from "../../../src/policy/decision.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../../src/policy/policy.ts";
+import {
+  allow,
+  deny,
+  type PolicyDecision,
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
-import type { PolicyDifference } from "../../../src/policy/shadow-policy.ts";
-import { ShadowPolicy } from "../../../src/policy/shadow-policy.ts";
+import { type PolicyDifference, ShadowPolicy } from "../../../src/policy/shadow-policy.ts";
 
 const REQUEST: PolicyRequest = Object.freeze({
   callId: "c",

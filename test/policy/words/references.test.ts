@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { referencesIn } from "../../../src/policy/words/references.ts";
+import { referencesIn } from "../../../src/policy/references.ts";
 
 const found = (text: string): readonly string[] => [...referencesIn(text)];
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { UserWords } from "../../../src/policy/words/user-words.ts";
+import { UserWords } from "../../../src/policy/user-words.ts";
 
 const has = (text: string, value: string | number): boolean => new UserWords(text).have(value);
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { standsWhole } from "../../../src/policy/words/whole-text.ts";
+import { standsWhole } from "../../../src/policy/user-words.ts";
 
 describe("A value stands whole in a text", () => {
   test.each([

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { allow, ask } from "../../../src/policy/decision.ts";
+import { allow, ask } from "../../../src/policy/policy.ts";
 import { ProgramChecker } from "../../../src/programs/check/program-checker.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { PreflightContext } from "../../../src/tool/preflight.ts";
+import type { PreflightContext } from "../../../src/tool/tool-traits.ts";
 import { Programs, tool } from "../harness.ts";
 
 const CONTEXT: PreflightContext = {

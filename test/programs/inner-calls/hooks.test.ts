@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import type { ToolStart } from "../../../src/engine/call/hooks.ts";
+import type { ToolStart } from "../../../src/engine/call/context.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { Programs, textOf, tool } from "../harness.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { openJournal } from "../../../src/journal/journal.ts";
 import { verifyJournal } from "../../../src/journal/verify/verify-journal.ts";
-import { deny } from "../../../src/policy/decision.ts";
+import { deny } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { TemporaryDirectory } from "../../journal/records.ts";
 import { Programs, tool } from "../harness.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { ask, deny } from "../../../src/policy/decision.ts";
-import type { RuntimePolicy } from "../../../src/policy/policy.ts";
+import { ask, deny, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import { programTools } from "../../../src/programs/program-tools.ts";
 import { MemorySuspensionStore } from "../../../src/programs/stores/memory-store.ts";
 import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";

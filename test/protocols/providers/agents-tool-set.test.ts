@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { type DispatchEvent, EventStream } from "../../../src/engine/call/events.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { agentsToolSet } from "../../../src/protocols/providers/openai/agents-tool-set.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { registry } from "../converse.ts";

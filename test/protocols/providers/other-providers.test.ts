@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ToolCall } from "../../../src/engine/call/call.ts";
+import type { ToolCall } from "../../../src/engine/call.ts";
 import { bedrockConverseProtocol } from "../../../src/protocols/providers/bedrock-converse.ts";
 import { cohereChatProtocol, cohereSdkProtocol } from "../../../src/protocols/providers/cohere.ts";
 import { googleGenerateProtocol } from "../../../src/protocols/providers/google.ts";

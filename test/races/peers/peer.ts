@@ -1,4 +1,4 @@
-import type { ToolCall } from "../../../src/engine/call/call.ts";
+import type { ToolCall } from "../../../src/engine/call.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 
 /** A call about which another library asks. */

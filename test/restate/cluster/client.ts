@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent } from "undici";
-import type { ToolCall } from "../../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import type { ToolCall } from "../../../src/engine/call.ts";
 import { PEOPLE, tokenOf } from "./project.ts";
 import { pick, type Random } from "./random.ts";
 

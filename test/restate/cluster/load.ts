@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ToolCall } from "../../../src/engine/call/call.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import type { ToolCall } from "../../../src/engine/call.ts";
 import { type Client, FinalAnswer, type PostedMessage } from "./client.ts";
 import { programOf } from "./programs.ts";
 import { PRINCIPALS } from "./project.ts";

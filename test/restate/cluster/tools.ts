@@ -5,7 +5,7 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../../src/json/value.ts";
-import type { HostFunction } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostFunction } from "../../../src/tool/implementations/implementations.ts";
 import type { Effect } from "./effects.ts";
 
 /** The longest time that a tool takes before its effect, and again after it, in ms: it is killed at any point. */

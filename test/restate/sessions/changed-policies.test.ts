@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { deny } from "../../../src/policy/decision.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
-import type { RuntimePolicy } from "../../../src/policy/policy.ts";
+import { deny, HostPolicy, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import type { Inquiry } from "../../../src/sessions/confirmations/confirmation.ts";
 import type { SessionsOptions } from "../../../src/sessions/options.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { ToolCall } from "../../../src/engine/call/call.ts";
-import type { AgentHooks } from "../../../src/engine/call/hooks.ts";
+import type { AgentHooks } from "../../../src/engine/call/context.ts";
+import type { ToolCall } from "../../../src/engine/call.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { Sessions } from "../../../src/sessions/sessions.ts";

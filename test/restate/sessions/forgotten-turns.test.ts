@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { openSessions, type Sessions } from "../../../src/sessions/sessions.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ToolCall } from "../../../src/engine/call/call.ts";
+import type { ToolCall } from "../../../src/engine/call.ts";
 import { SessionStoreError } from "../../../src/sessions/session-errors.ts";
 import { hostTool } from "../../engine/helpers.ts";
 import { freePorts } from "../free-ports.ts";

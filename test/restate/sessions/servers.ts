@@ -1,6 +1,6 @@
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import type { SuspensionKey } from "../../../src/programs/suspension/keys.ts";
 import { openSuspensions } from "../../../src/programs/suspension/suspensions.ts";
 import { openRestate } from "../../../src/restate/sessions/open-restate.ts";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { HostFunction } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostFunction } from "../../../src/tool/implementations/implementations.ts";
 import { contextFor, dispatchTool, hostTool } from "../../engine/helpers.ts";
 
 afterEach(() => void vi.useRealTimers());

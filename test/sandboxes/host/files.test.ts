@@ -12,13 +12,12 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vi
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/decision.ts";
 import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
-import type { RuntimePolicy } from "../../../src/policy/policy.ts";
+import { allow, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
 import type { WorkspaceFiles } from "../../../src/tool/workspace-files.ts";
 import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";

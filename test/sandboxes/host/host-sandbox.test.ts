@@ -4,13 +4,13 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
-import { allow } from "../../../src/policy/decision.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { BoundGrant } from "../../../src/sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../../src/sandboxes/contract/task.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
-import type { HostContext, HostInstance } from "../../../src/tool/implementations/host-implementation.ts";
+import type { HostContext, HostInstance } from "../../../src/tool/implementations/implementations.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
 
 async function run(

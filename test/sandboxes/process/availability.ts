@@ -1,6 +1,6 @@
 import { landlockProblem } from "../../../src/sandboxes/process/landlock/landlock-launcher.ts";
 import { Bubblewrap } from "../../../src/sandboxes/process/namespaces/bubblewrap.ts";
-import type { Isolation } from "../../../src/tool/isolation.ts";
+import type { Isolation } from "../../../src/tool/sandbox-mode.ts";
 
 /** Why programs cannot be confined with namespaces on this machine; `undefined` if they can. */
 export const unavailable: string | undefined = await Bubblewrap.open().then(

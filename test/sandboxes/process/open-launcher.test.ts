@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { EventStream } from "../../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { allow, ask, type PolicyDecision } from "../../../src/policy/decision.ts";
+import { allow, ask, type PolicyDecision } from "../../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { openLauncher } from "../../../src/sandboxes/process/process-sandbox.ts";
 import { landlockUnavailable, unavailable } from "./availability.ts";

@@ -17,12 +17,11 @@ import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { EventStream } from "../../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { allow } from "../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { Hierarchy } from "../../../src/sandboxes/process/cgroups.ts";
-import { Cgroups } from "../../../src/sandboxes/process/cgroups.ts";
+import { Cgroups, type Hierarchy } from "../../../src/sandboxes/process/cgroups.ts";
 import { REFUSED } from "../../../src/sandboxes/process/seccomp-system-calls.ts";
 import { unavailable } from "./availability.ts";
 

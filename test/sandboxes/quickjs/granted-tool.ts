@@ -1,11 +1,11 @@
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { allow } from "../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import type { Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { QuickJsImplementation } from "../../../src/tool/implementations/quickjs-implementation.ts";
+import type { QuickJsImplementation } from "../../../src/tool/implementations/implementations.ts";
 
 /** The grant of a call of a {@link GrantedTool}. */
 export interface CallSetting {

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 

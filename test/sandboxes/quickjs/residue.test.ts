@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 
 /** The first of two calls: it leaves marks wherever it can. */

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/decision.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool } from "../../engine/helpers.ts";
 

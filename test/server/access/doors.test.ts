@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { Role } from "../../../src/server/access/credential.ts";

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import { LockPins } from "../../../src/pins/lock-pins.ts";
-import { registeredDefinitions } from "../../../src/pins/registered-definitions.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { LockPins, registeredDefinitions } from "../../../src/pins/lock-file.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { wasiComponent } from "../../fixtures/wasm/wasi-component.ts";
 import { CREDENTIALS, refusalOf, startServer, TestClient } from "../harness.ts";
 

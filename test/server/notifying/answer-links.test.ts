@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../src/policy/policy.ts";
 import { Browser, startConsole } from "../console/console.ts";
 import { begin, CREDENTIALS, refusalOf, TestClient, WritingTool } from "../harness.ts";
 import { first, receivingServer } from "./receiver.ts";

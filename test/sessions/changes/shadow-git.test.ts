@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ShadowTree } from "../../../src/changes/shadow/shadow.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
 import { gitTools } from "../../../src/toolsets/git/git-tools.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SteadyClock } from "../../../src/base/steady-clock.ts";
-import type { LedgerQuery, LedgerTally } from "../../../src/policy/history/call-ledger.ts";
+import type { LedgerQuery, LedgerTally } from "../../../src/policy/call-history.ts";
 import { LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { checkOptions, type SessionLimits } from "../../../src/sessions/options.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
-import type { HistoryCondition } from "../../../src/policy/history/history-condition.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
+import type { HistoryCondition } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";
 import { answerTo, call, Gate, type TestSessions, testSessions, tool } from "../harness.ts";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SteadyClock } from "../../../src/base/steady-clock.ts";
-import { amountOf } from "../../../src/policy/history/amount.ts";
-import type { LedgerQuery } from "../../../src/policy/history/call-ledger.ts";
+import { amountOf, type LedgerQuery } from "../../../src/policy/call-history.ts";
 import { type LedgerEntry, LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 
 const TOOLS = ["send", "pay"] as const;

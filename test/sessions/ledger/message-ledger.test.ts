@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { SteadyClock } from "../../../src/base/steady-clock.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
-import { amountOf } from "../../../src/policy/history/amount.ts";
-import type { LedgerQuery, LedgerTally } from "../../../src/policy/history/call-ledger.ts";
+import { amountOf, type LedgerQuery, type LedgerTally } from "../../../src/policy/call-history.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import { LedgerScope, Ledgers } from "../../../src/sessions/ledger/ledgers.ts";
 import { MessageLedger } from "../../../src/sessions/ledger/message-ledger.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import type { StageChanges } from "../../../src/sandboxes/contract/staged-changes.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
-import type { TrackedFields } from "../../../src/policy/history/value-provenance.ts";
+import type { TrackedFields } from "../../../src/policy/call-history.ts";
 import { ProvenanceLedger } from "../../../src/sessions/provenance.ts";
 
 const emails = { tool: "list_contacts", field: "/email" };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answerProblem, checkQuestion, copyAnswer } from "../../../src/tool/questions/check-question.ts";
-import type { Question } from "../../../src/tool/questions/question.ts";
+import { answerProblem, checkQuestion, copyAnswer, type Question } from "../../../src/tool/question.ts";
 
 describe("A question", () => {
   test("is copied and frozen, without halves of characters", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AskUser, QuestionRequest } from "../../../src/engine/call/question.ts";
+import type { AskUser, QuestionRequest } from "../../../src/engine/call/confirmation.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 describe("ask_user", () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { DuplicateToolError } from "../../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { DuplicateToolError } from "../../../src/engine/registry-errors.ts";
 import { registerBasicTools } from "../../../src/toolsets/register-toolset.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 

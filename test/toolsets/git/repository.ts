@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import type { Isolation } from "../../../src/tool/isolation.ts";
+import type { Isolation } from "../../../src/tool/sandbox-mode.ts";
 import type { GitOptions } from "../../../src/toolsets/git/git-tools.ts";
 import { ToolsetScene, withIsolation } from "../toolset-scene.ts";
 

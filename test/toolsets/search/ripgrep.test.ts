@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
-import { allow } from "../../../src/policy/decision.ts";
+import { allow } from "../../../src/policy/policy.ts";
 import type { SandboxMode } from "../../../src/tool/sandbox-mode.ts";
 import { unavailable } from "../../sandboxes/process/availability.ts";
 import { ToolsetScene } from "../toolset-scene.ts";

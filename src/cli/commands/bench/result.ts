@@ -1,6 +1,6 @@
 import { availableParallelism, cpus } from "node:os";
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
-import { isNewerFormat, newerFormatText } from "../../../base/file-format.ts";
+import { isNewerFormat, newerFormatText } from "../../../base/own-files.ts";
 
 /** The percentiles of a report. */
 const PERCENTILES = { p50: 50, p90: 90, p99: 99, p999: 99.9 } as const;

@@ -5,7 +5,7 @@ import { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject } from "../../../json/value.ts";
 import { pathOf } from "../../../policy/agent-capabilities.ts";
 import { unregistered } from "../../../policy/file/name-checks.ts";
-import { repeatedItems } from "../../../policy/file/superfluous-parts.ts";
+import { repeatedItems } from "../../../policy/file/shadowed-rules.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
 import { whyUnreachable } from "../../config/grants-without-effect.ts";

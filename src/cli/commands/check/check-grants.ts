@@ -10,14 +10,14 @@ import {
   type CapabilityName,
   commonCapabilities,
 } from "../../../policy/grant/capabilities.ts";
-import { isOriginTemplate, mostOf } from "../../../policy/grant/grant-template.ts";
+import { isOriginTemplate, mostOf } from "../../../policy/grant/execution-grant.ts";
 import { type LimitName, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { isWithinOrigin, originOf, parseOrigin } from "../../../policy/grant/net-grant.ts";
 import { concernedTools } from "../../../policy/rule/concerned-tools.ts";
 import { type AllowedUse, isConditional, type PolicyRule, usedBy } from "../../../policy/rule/rule.ts";
 import type { Sandbox, SandboxRouter } from "../../../sandboxes/contract/sandbox.ts";
-import { remoteNeeds } from "../../../tool/checks/remote-needs.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
+import { remoteNeeds } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
 import { workspaceIsSupported } from "../../../workspace/paths/fd-path.ts";
 import { whyElsewhere, whyMissing, whyNotShown, whyUnreachable } from "../../config/grants-without-effect.ts";

@@ -1,11 +1,10 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigPath } from "../../../config/source.ts";
 import type { Tool } from "../../../engine/tool.ts";
-import type { HistoryCondition } from "../../../policy/history/history-condition.ts";
-import { toolsOf } from "../../../policy/rule/compile-history.ts";
 import { concernedTools } from "../../../policy/rule/concerned-tools.ts";
 import { namedFields } from "../../../policy/rule/conditions/tracked-fields.ts";
-import type { PolicyRule } from "../../../policy/rule/rule.ts";
+import { toolsOf } from "../../../policy/rule/history-conditions.ts";
+import type { HistoryCondition, PolicyRule } from "../../../policy/rule/rule.ts";
 import { type BaseMode, type CallLevel, DEFAULT_CLASS_LEVELS, levelOf } from "../../../sessions/levels.ts";
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../../../tool/side-effects.ts";

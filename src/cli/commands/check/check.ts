@@ -6,12 +6,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 import { uncheckableKeys } from "../../../policy/file/condition-checks.ts";
 import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
 import { type AllowedUse, usedBy } from "../../../policy/rule/rule.ts";
-import { escapeText } from "../../../rendering/escaping/escape.ts";
-import { toPrintableJson } from "../../../rendering/printable-json.ts";
-import { joinShown, shown } from "../../../rendering/shown.ts";
+import { escapeText } from "../../../rendering/escape.ts";
+import { joinShown, shown, toPrintableJson } from "../../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
-import { type HostModule, isHostModule } from "../../../tool/implementations/host-implementation.ts";
-import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
+import { type HostModule, isHostModule, sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { unapprovedTools } from "../../config/load-all-tools.ts";
 import { type Config, loadConfig } from "../../config/load-config.ts";
 import { loadServer } from "../../config/server/load-server.ts";

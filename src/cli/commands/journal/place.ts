@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { ConfigError } from "../../../config/problem.ts";
-import { readConfigFile } from "../../../config/read-file.ts";
+import { readConfigFile } from "../../../config/source.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { loadJournalOptions } from "../../config/load-journal.ts";
 import { UsageError } from "../../errors.ts";

@@ -5,9 +5,7 @@ import { type JournalPosition, readJournal } from "../../../journal/read/read-jo
 import { isCallRecord } from "../../../journal/read/recorded-calls.ts";
 import { canonicalText } from "../../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
-import { toPrintableJson } from "../../../rendering/printable-json.ts";
-import { joinShown, shown } from "../../../rendering/shown.ts";
-import { ShownText } from "../../../rendering/shown-text.ts";
+import { joinShown, ShownText, shown, toPrintableJson } from "../../../rendering/shown.ts";
 import {
   EXIT_INTERRUPTED,
   EXIT_OK,

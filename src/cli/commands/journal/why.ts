@@ -1,8 +1,7 @@
 import type { JournalEntry } from "../../../journal/line/entry.ts";
 import { readJournal } from "../../../journal/read/read-journal.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
-import { joinShown, shown } from "../../../rendering/shown.ts";
-import type { ShownText } from "../../../rendering/shown-text.ts";
+import { joinShown, type ShownText, shown } from "../../../rendering/shown.ts";
 import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { directoryOf, type JournalPlace } from "./place.ts";
 import { showEntry } from "./show.ts";

@@ -1,5 +1,5 @@
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
-import { readConfigFile } from "../../../config/read-file.ts";
+import { readConfigFile } from "../../../config/source.ts";
 import { logIn, logOut, type OAuthServerOptions } from "../../../mcp/import/log-in.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { loadMcp } from "../../config/load-mcp.ts";

@@ -1,10 +1,12 @@
 import { createInterface } from "node:readline";
 import { ConfigError } from "../../../config/problem.ts";
-import { compareDefinitions } from "../../../pins/compare-definitions.ts";
-import { type DefinitionLock, NOTHING_APPROVED } from "../../../pins/definition-lock.ts";
-import { writeLock } from "../../../pins/lock-file.ts";
-import { registeredDefinitions } from "../../../pins/registered-definitions.ts";
-import { showChanges, showNewDefinitions } from "../../../pins/show-changes.ts";
+import {
+  type DefinitionLock,
+  NOTHING_APPROVED,
+  registeredDefinitions,
+  writeLock,
+} from "../../../pins/lock-file.ts";
+import { compareDefinitions, showChanges, showNewDefinitions } from "../../../pins/show-changes.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import { type LocatedLock, registerOffers } from "../../config/load-all-tools.ts";
 import { loadConfig } from "../../config/load-config.ts";

@@ -1,15 +1,15 @@
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
+import { ToolRegistrationError } from "../../../engine/registered-tool.ts";
 import type { Tool } from "../../../engine/tool.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { McpImports } from "../../../mcp/import/open-mcp.ts";
 import type { McpOffers } from "../../../mcp/server/mcp-offers.ts";
 import type { McpServer } from "../../../mcp/server/mcp-server.ts";
-import type { DefinitionLock } from "../../../pins/definition-lock.ts";
+import type { DefinitionLock } from "../../../pins/lock-file.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import type { McpNotice, OnMcpNotice } from "../../../sandboxes/remote/mcp-client/notice.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
-import type { McpCallIdentity } from "../../../tool/implementations/mcp-implementation.ts";
+import type { McpCallIdentity } from "../../../tool/implementations/remote-implementation.ts";
 import type { ImportTools, McpConfig } from "../../config/load-mcp.ts";
 
 /** The server of MCP before the servers of a config. */

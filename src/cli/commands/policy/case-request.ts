@@ -1,16 +1,16 @@
 import { resolve } from "node:path";
 import { compileShape, mapOf, type Shape, TEXT } from "../../../config/shape.ts";
-import { argumentPaths, checkDeclaredArguments } from "../../../engine/arguments/declared-paths.ts";
+import { argumentPaths, checkDeclaredArguments } from "../../../engine/declared-arguments.ts";
 import { Refusal } from "../../../engine/refusal.ts";
 import type { RegisteredTool } from "../../../engine/registered-tool.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { CanonicalJson } from "../../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
+import type { TrackedFields } from "../../../policy/call-history.ts";
 import type { WrittenLimits } from "../../../policy/file/written-limits.ts";
-import type { TrackedFields } from "../../../policy/history/value-provenance.ts";
+import { WRITTEN_LIMITS } from "../../../policy/grant/grant-shape.ts";
 import type { PolicyRequest } from "../../../policy/policy.ts";
 import { checkPrincipal, type Principal } from "../../../policy/principal.ts";
-import { WRITTEN_LIMITS } from "../../../policy/rule/limit-shape.ts";
 import { SANDBOX_MODES, type SandboxMode } from "../../../tool/sandbox-mode.ts";
 import type { ArgumentPath } from "../../../tool/tool-traits.ts";
 import {

@@ -1,8 +1,7 @@
 import { diffPolicies } from "../../../journal/diff/diff-policies.ts";
 import type { ChangedCalls, PolicyDiff } from "../../../journal/diff/policy-diff.ts";
 import { DECISION_CHANGES, type DecisionChange } from "../../../policy/compare-decisions.ts";
-import { joinShown, shown } from "../../../rendering/shown.ts";
-import type { ShownText } from "../../../rendering/shown-text.ts";
+import { joinShown, type ShownText, shown } from "../../../rendering/shown.ts";
 import { showProgress } from "../../progress.ts";
 import { EXIT_OK, EXIT_WIDER, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { loadAnyPolicy } from "./load.ts";

@@ -3,11 +3,9 @@ import { mapOf, TEXT } from "../../../config/shape.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { parsePointer } from "../../../json/pointer.ts";
 import type { JsonObject, JsonValue } from "../../../json/value.ts";
-import type { CallHistory } from "../../../policy/history/call-history.ts";
-import type { LedgerTally } from "../../../policy/history/call-ledger.ts";
-import type { TrackedFields } from "../../../policy/history/value-provenance.ts";
+import type { CallHistory, LedgerTally, TrackedFields } from "../../../policy/call-history.ts";
 import type { PolicySubject } from "../../../policy/policy.ts";
-import { problemText } from "../../../schema/argument-problem.ts";
+import { problemText } from "../../../schema/arguments.ts";
 import { type Entry, Ledger, numbersOf } from "../../../sessions/ledger/ledger.ts";
 import { ProvenanceLedger } from "../../../sessions/provenance.ts";
 

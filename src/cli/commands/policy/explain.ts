@@ -1,18 +1,21 @@
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { parseJson } from "../../../json/parse.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import { type ExplainedRule, NO_ORIGINS, type PolicyExplanation } from "../../../policy/explanation.ts";
 import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
 import { formatLimit, type LimitName } from "../../../policy/grant/limits.ts";
-import type { PolicyRequest, RuntimePolicy } from "../../../policy/policy.ts";
+import {
+  type ExplainedRule,
+  NO_ORIGINS,
+  type PolicyExplanation,
+  type PolicyRequest,
+  type RuntimePolicy,
+} from "../../../policy/policy.ts";
 import {
   type PolicySuggestion,
   type SuggestedChange,
   suggestChange,
 } from "../../../policy/remedy/suggest-change.ts";
-import { toPrintableJson } from "../../../rendering/printable-json.ts";
-import { joinShown, shown } from "../../../rendering/shown.ts";
-import { ShownText } from "../../../rendering/shown-text.ts";
+import { joinShown, ShownText, shown, toPrintableJson } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal.ts";
 import { CALL_SHAPE, requestOf, type WrittenCall } from "./case-request.ts";

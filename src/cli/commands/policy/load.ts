@@ -1,9 +1,9 @@
 import { ConfigError } from "../../../config/problem.ts";
-import { readConfigFile } from "../../../config/read-file.ts";
+import { readConfigFile } from "../../../config/source.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { RecordedInputs } from "../../../journal/recorded-inputs.ts";
 import { directoryOf } from "../../../journal/storage/file-names.ts";
-import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
+import type { PolicyTool } from "../../../policy/file/checked-rule.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
 import { loadAllTools, registerOffers } from "../../config/load-all-tools.ts";

@@ -1,6 +1,5 @@
 import { ConfigError, formatProblem } from "../../../config/problem.ts";
-import { joinShown, shown } from "../../../rendering/shown.ts";
-import type { ShownText } from "../../../rendering/shown-text.ts";
+import { joinShown, type ShownText, shown } from "../../../rendering/shown.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import type { LocatedProof } from "../../config/load-policy.ts";
 import {

@@ -1,14 +1,12 @@
 import { dirname, join } from "node:path";
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
-import { readConfigFile } from "../../../config/read-file.ts";
 import type { Flaw } from "../../../config/shape.ts";
-import type { ConfigPath } from "../../../config/source.ts";
+import { type ConfigPath, readConfigFile } from "../../../config/source.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
-import { checkDecision, type PolicyDecision } from "../../../policy/decision.ts";
+import type { TrackedFields } from "../../../policy/call-history.ts";
 import { readLimits, WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../../../policy/grant/limits.ts";
-import type { TrackedFields } from "../../../policy/history/value-provenance.ts";
-import type { PolicyRequest } from "../../../policy/policy.ts";
+import { checkDecision, type PolicyDecision, type PolicyRequest } from "../../../policy/policy.ts";
 import { joinShown, shown } from "../../../rendering/shown.ts";
 import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
 import { POLICY_CASES } from "../../config/load-config.ts";

@@ -1,13 +1,10 @@
-import type { ToolCall } from "../../../engine/call/call.ts";
 import { EventStream } from "../../../engine/call/events.ts";
+import type { ToolCall } from "../../../engine/call.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../../executor/http/listen-address.ts";
 import type { RefusedRequest } from "../../../executor/http/refused-request.ts";
 import type { RefusedHandshake } from "../../../executor/tls/tls-connections.ts";
 import { JournalHistory } from "../../../journal/history/journal-history.ts";
-import { logCalls } from "../../../log/call-log.ts";
-import { LoggedWarnings } from "../../../log/logged-warnings.ts";
-import { mcpEntry } from "../../../log/mcp-entry.ts";
-import { handshakeEntry, refusalEntry } from "../../../log/refusal-entry.ts";
+import { handshakeEntry, LoggedWarnings, logCalls, mcpEntry, refusalEntry } from "../../../log/call-log.ts";
 import type { SuspensionStore } from "../../../programs/stores/suspension-store.ts";
 import type { Suspensions } from "../../../programs/suspension/suspensions.ts";
 import { shown } from "../../../rendering/shown.ts";

@@ -1,15 +1,14 @@
+import { ToolRegistrationError } from "../../../engine/registered-tool.ts";
 import { ToolRegistry } from "../../../engine/registry.ts";
-import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
-import { shown } from "../../../rendering/shown.ts";
-import type { ShownText } from "../../../rendering/shown-text.ts";
+import { type ShownText, shown } from "../../../rendering/shown.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import type { Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { GUEST_CALL } from "../../../sandboxes/wasm/exports/guest-interface.ts";
 import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
-import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/implementations.ts";
 import type { FileNeeds } from "./grant-file.ts";
 import { isChosen, listNames, type ToolChoice, whyNone } from "./tool-file.ts";
 

@@ -1,9 +1,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { PACKAGE_FOLDER } from "../../../base/package-folder.ts";
-import { cutMiddle } from "../../../rendering/cut.ts";
-import { toPrintableJson } from "../../../rendering/printable-json.ts";
-import { shown } from "../../../rendering/shown.ts";
+import { cutMiddle } from "../../../rendering/render.ts";
+import { shown, toPrintableJson } from "../../../rendering/shown.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/gate.ts";
 import { type InspectedExport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";

@@ -10,11 +10,13 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { isNewerFormat, newerFormatText } from "../../../base/file-format.ts";
-import { FileLock } from "../../../base/file-lock.ts";
 import { guardFiles } from "../../../base/guarded-files.ts";
-import type { KeyValueStore, KeyValueStores } from "../../../key-value/key-value-store.ts";
-import { MemoryKeyValue } from "../../../key-value/memory-key-value.ts";
+import { FileLock, isNewerFormat, newerFormatText } from "../../../base/own-files.ts";
+import {
+  type KeyValueStore,
+  type KeyValueStores,
+  MemoryKeyValue,
+} from "../../../key-value/key-value-store.ts";
 import { shown } from "../../../rendering/shown.ts";
 import { UsageError } from "../../errors.ts";
 

@@ -1,8 +1,7 @@
 import { open } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { defineTool, type Tool } from "../../../engine/tool.ts";
-import { joinShown, shown, toLine } from "../../../rendering/shown.ts";
-import { ShownText } from "../../../rendering/shown-text.ts";
+import { joinShown, ShownText, shown, toLine } from "../../../rendering/shown.ts";
 import type { SandboxRouter } from "../../../sandboxes/contract/sandbox.ts";
 import {
   type ComponentTool,

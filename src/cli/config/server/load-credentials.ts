@@ -1,7 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { described, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { TEXT } from "../../../config/shape.ts";
+import { described, PATH, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
 import { MIN_TOKEN_LENGTH } from "../../../executor/http/authentication.ts";
 import type { JsonObject } from "../../../json/value.ts";

@@ -1,6 +1,5 @@
-import { described, FLAG } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../../config/shape.ts";
+import { type CompiledShape, compileShape, described, FLAG, mapOf, TEXT } from "../../../config/shape.ts";
 import type { ConfigSource } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { checkRestateOptions, type RestateOptions } from "../../../restate/sessions/restate-options.ts";

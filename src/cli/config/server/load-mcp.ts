@@ -1,7 +1,6 @@
 import { SIGNATURE_ALGORITHMS, TOKEN_TYPES } from "../../../access-tokens/options.ts";
-import { described, FLAG, TEXTS } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { mapOf, TEXT } from "../../../config/shape.ts";
+import { described, FLAG, mapOf, TEXT, TEXTS } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { ProtectedResource } from "../../../server/mcp/protected-resource.ts";

@@ -1,5 +1,5 @@
-import { described, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
+import { described, PATH } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import { CERTIFICATE_NAME_FORM, isCertificateName } from "../../../executor/tls/client-certificate.ts";
 import { checkTls, type ServerTls } from "../../../executor/tls/server-tls.ts";

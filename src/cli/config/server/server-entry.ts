@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../../base/timers.ts";
 import {
   DURATION_FORM,
   formatBytes,
@@ -8,8 +8,19 @@ import {
   parseSize,
   SIZE_FORM,
 } from "../../../base/units.ts";
-import { DURATION, described, FLAG, PATH, SIZE, TEXTS } from "../../../config/described.ts";
-import { type CompiledShape, compileShape, type Flaw, mapOf, TEXT } from "../../../config/shape.ts";
+import {
+  type CompiledShape,
+  compileShape,
+  DURATION,
+  described,
+  FLAG,
+  type Flaw,
+  mapOf,
+  PATH,
+  SIZE,
+  TEXT,
+  TEXTS,
+} from "../../../config/shape.ts";
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { TOKEN, type TokenEntry } from "../token.ts";

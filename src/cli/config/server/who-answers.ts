@@ -3,8 +3,7 @@ import type { ConfigProblem } from "../../../config/problem.ts";
 import type { ConfigSource } from "../../../config/source.ts";
 import { LOCAL_ID } from "../../../executor/http/authentication.ts";
 import { compileNamePattern } from "../../../policy/match/name-pattern.ts";
-import { shown } from "../../../rendering/shown.ts";
-import type { ShownText } from "../../../rendering/shown-text.ts";
+import { type ShownText, shown } from "../../../rendering/shown.ts";
 import type { Credential } from "../../../server/access/credential.ts";
 import type { ServerConfig } from "./load-server.ts";
 

@@ -1,11 +1,13 @@
 import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
-import { DURATION, described, FLAG, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { mapOf, TEXT } from "../../../config/shape.ts";
+import { DURATION, described, FLAG, mapOf, PATH, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
-import { IDLE_FORM, isIdleTime } from "../../../tool/checks/process-problems.ts";
-import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import {
+  IDLE_FORM,
+  isIdleTime,
+  type ProcessImplementation,
+} from "../../../tool/implementations/process-implementation.ts";
 
 /** The times of a program, as a config has them. */
 export interface ProgramTimes {

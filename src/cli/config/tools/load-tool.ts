@@ -2,14 +2,18 @@ import { stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
-import { readConfigFile } from "../../../config/read-file.ts";
-import type { ConfigEntry, ConfigPath, ConfigSource } from "../../../config/source.ts";
+import {
+  type ConfigEntry,
+  type ConfigPath,
+  type ConfigSource,
+  readConfigFile,
+} from "../../../config/source.ts";
 import { TEXT_SCHEMA, type Tool } from "../../../engine/tool.ts";
 import { parsePointer } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { normalizeSchema } from "../../../schema/dialects/normalize.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
-import type { HostImplementation } from "../../../tool/implementations/host-implementation.ts";
+import type { HostImplementation } from "../../../tool/implementations/implementations.ts";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import { guardedPathBeside, pathBeside } from "../guard-code.ts";
 import { readProgramTimes } from "./implementation-shapes.ts";

@@ -1,8 +1,8 @@
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
 import { compileShape, mapOf } from "../../../config/shape.ts";
 import { ConfigEntry, type ConfigPath, type ConfigSource } from "../../../config/source.ts";
+import { ToolRegistrationError } from "../../../engine/registered-tool.ts";
 import { ToolRegistry } from "../../../engine/registry.ts";
-import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
 import type { Tool } from "../../../engine/tool.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { TOOLSET_NAMES, type ToolsetName, toolsOf } from "../../../toolsets/toolsets.ts";

@@ -1,15 +1,23 @@
-import { DURATION, described, FLAG, TEXTS } from "../../../config/described.ts";
-import { type CompiledShape, compileShape, mapOf, TEXT } from "../../../config/shape.ts";
+import {
+  type CompiledShape,
+  compileShape,
+  DURATION,
+  described,
+  FLAG,
+  mapOf,
+  TEXT,
+  TEXTS,
+} from "../../../config/shape.ts";
 import type { JsonObject } from "../../../json/value.ts";
-import { DIALECTS, type SchemaDialect } from "../../../schema/dialects/type-names.ts";
-import type { MicrovmImplementation } from "../../../tool/implementations/microvm-implementation.ts";
+import { DIALECTS, type SchemaDialect } from "../../../schema/dialects/type-schema.ts";
+import type { WasmImplementation } from "../../../tool/implementations/implementations.ts";
 import type {
   ArgumentReference,
+  MicrovmImplementation,
   PersistentShell,
   ProcessImplementation,
 } from "../../../tool/implementations/process-implementation.ts";
 import type { RemoteImplementation } from "../../../tool/implementations/remote-implementation.ts";
-import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { SIDE_EFFECTS } from "../../../tool/side-effects.ts";
 import type { ToolTraits } from "../../../tool/tool-traits.ts";
 import { IMPLEMENTATIONS, type ProgramTimes } from "./implementation-shapes.ts";

@@ -1,8 +1,7 @@
 import type { MaybePromise } from "../../../base/promises.ts";
 import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
-import { DURATION, described, FLAG, PATH } from "../../../config/described.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { mapOf, TEXT } from "../../../config/shape.ts";
+import { DURATION, described, FLAG, mapOf, PATH, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { GitOptions } from "../../../toolsets/git/git-tools.ts";

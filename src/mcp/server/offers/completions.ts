@@ -1,4 +1,4 @@
-import type { HostContext } from "../../../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../../tool/implementations/implementations.ts";
 import { ToolFailure } from "../../../tool/tool-failure.ts";
 import type { McpComplete, McpOffers } from "../mcp-offers.ts";
 import { COMPLETE, findPrompt } from "./find-offer.ts";

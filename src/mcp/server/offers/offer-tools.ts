@@ -1,5 +1,5 @@
 import type { Tool } from "../../../engine/tool.ts";
-import type { HostContext } from "../../../tool/implementations/host-implementation.ts";
+import type { HostContext } from "../../../tool/implementations/implementations.ts";
 import { ToolFailure } from "../../../tool/tool-failure.ts";
 import type { SessionInfo } from "../../../tool/tool-traits.ts";
 import type { McpOffers } from "../mcp-offers.ts";

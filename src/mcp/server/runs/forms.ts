@@ -1,8 +1,7 @@
 import type { JsonObject } from "../../../json/value.ts";
 import { toTerminalLines } from "../../../rendering/lines.ts";
 import { render } from "../../../rendering/render.ts";
-import { joinShown, shown } from "../../../rendering/shown.ts";
-import type { ShownText } from "../../../rendering/shown-text.ts";
+import { joinShown, type ShownText, shown } from "../../../rendering/shown.ts";
 import type { InquiryAnswer } from "../../../sessions/confirmations/answer.ts";
 import type { CallInquiry, Inquiry, QuestionInquiry } from "../../../sessions/confirmations/confirmation.ts";
 import type { McpInputRequest } from "./input-requests.ts";

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../../json/value.ts";
 import type { ConfirmationEvent } from "../../../sessions/confirmations/confirmation-broker.ts";
 import { newId } from "../../../sessions/ids.ts";
 import type { Session } from "../../../sessions/session.ts";
-import type { McpProgress } from "../../../tool/implementations/mcp-implementation.ts";
+import type { McpProgress } from "../../../tool/implementations/remote-implementation.ts";
 import type { McpServerOptions } from "../options.ts";
 import { FORM, MAX_FORM_CHARS } from "./forms.ts";
 import { type ClientCapabilities, showsForms, showsPages } from "./input-requests.ts";

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { Principal } from "../../../tool/principal.ts";
+import { isOriginTemplate } from "../../grant/execution-grant.ts";
 import { isFileTemplate } from "../../grant/file-template.ts";
-import { isOriginTemplate } from "../../grant/grant-template.ts";
 import { checkPrincipal } from "../../principal.ts";
 import { compileCondition, parseKey } from "../../rule/conditions/condition.ts";
 import type { AllowedUse, PolicyRule, RuleCondition, RuleConditions } from "../../rule/rule.ts";

@@ -2,14 +2,12 @@ import { CanonicalJson } from "../../../json/canonical.ts";
 import { copyJson } from "../../../json/copy.ts";
 import { type CompiledSchema, compileSchema } from "../../../schema/compiled-schema.ts";
 import { SchemaError } from "../../../schema/schema-error.ts";
-import type { PolicyDecision } from "../../decision.ts";
-import type { PolicySubject } from "../../policy.ts";
+import type { PolicyDecision, PolicySubject } from "../../policy.ts";
 import { concernedTools } from "../../rule/concerned-tools.ts";
 import type { PolicyRule, RulePolicyOptions } from "../../rule/rule.ts";
 import { RulePolicy } from "../../rule/rule-policy.ts";
-import { hasSelected } from "../granted.ts";
 import { type Invariant, selectionOf } from "../invariant.ts";
-import type { MinimalGrant } from "../minimal-grants.ts";
+import { hasSelected, type MinimalGrant } from "../minimal-grants.ts";
 import type { Witness } from "../proof.ts";
 import { type CallSketch, sketchCalls } from "./sketch-calls.ts";
 

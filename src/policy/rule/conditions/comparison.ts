@@ -1,5 +1,4 @@
-import { equalJson } from "../../../json/equal.ts";
-import type { JsonValue } from "../../../json/value.ts";
+import { equalJson, type JsonValue } from "../../../json/value.ts";
 import { compilePattern, type Pattern } from "../../../patterns/pattern.ts";
 import { isAmbiguous, MAX_MATCHED_LENGTH } from "../../match/ambiguous-text.ts";
 import { compileGlob } from "../../match/glob.ts";

@@ -1,5 +1,4 @@
-import { described } from "../../../config/described.ts";
-import { thenSchema } from "../../../config/shape.ts";
+import { described, thenSchema } from "../../../config/shape.ts";
 import { POINTER_PATTERN } from "../../../json/pointer.ts";
 import type { JsonObject } from "../../../json/value.ts";
 

@@ -1,9 +1,9 @@
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
-import type { ToolField, ValueProvenance, ValueSource } from "../../history/value-provenance.ts";
+import type { ToolField, ValueProvenance, ValueSource } from "../../call-history.ts";
 import { overlaps, type SpelledInput, type Spellings } from "../../match/spellings.ts";
 import type { PolicyRequest } from "../../policy.ts";
-import { MAX_REFERENCE_TEXT, referencesIn } from "../../words/references.ts";
+import { MAX_REFERENCE_TEXT, referencesIn } from "../../references.ts";
 import type { RuleCondition, RuleConditions } from "../rule.ts";
 import { compareSpelled, compileComparison } from "./comparison.ts";
 import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";

@@ -1,5 +1,10 @@
-import { fieldKey } from "../../history/field-key.ts";
-import type { FieldSource, ToolField, TrackedFields, ValueSource } from "../../history/value-provenance.ts";
+import {
+  type FieldSource,
+  fieldKey,
+  type ToolField,
+  type TrackedFields,
+  type ValueSource,
+} from "../../call-history.ts";
 import type { RuleCondition, RuleConditions } from "../rule.ts";
 
 /** A source or field that a condition names, with its path from the conditions. */

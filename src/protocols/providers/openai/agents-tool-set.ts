@@ -1,7 +1,7 @@
 import { LruMap } from "../../../base/lru-map.ts";
-import type { ToolCall } from "../../../engine/call/call.ts";
 import type { DispatchContext } from "../../../engine/call/context.ts";
 import { toToolResults } from "../../../engine/call/messages.ts";
+import type { ToolCall } from "../../../engine/call.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";

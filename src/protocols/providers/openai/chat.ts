@@ -1,5 +1,5 @@
-import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
+import type { ToolCall } from "../../../engine/call.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import { toArgumentsText, toInputText, toText } from "../../content.ts";

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { fileURLToPath } from "node:url";
-import { shownPath } from "../../../tool/file-failure.ts";
+import { shownPath } from "../../../tool/tool-failure.ts";
 import type { TaskObserver } from "../../contract/task.ts";
 
 /** How many files of a call are named. */

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { TextFinder } from "../../../base/text-finder.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../../tool/changes.ts";
-import { FileFailure, shownPath, WorkspaceEscapeError } from "../../../tool/file-failure.ts";
+import { FileFailure, shownPath, WorkspaceEscapeError } from "../../../tool/tool-failure.ts";
 import type { FileEntry, FileStat, WorkspaceFiles } from "../../../tool/workspace-files.ts";
 import {
   describeEntry,

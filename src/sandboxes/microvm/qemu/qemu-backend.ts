@@ -7,7 +7,7 @@ import { isBuiltin } from "node:module";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { entryFile } from "../../../base/entry-file.ts";
+import { entryFile } from "../../../base/package-files.ts";
 import { NODE_OPTIONS } from "../../process/landlock/launch-plan.ts";
 import { buildInitramfs } from "../guest/initramfs.ts";
 import type { MachineBackend, SavedMachine } from "../machine.ts";

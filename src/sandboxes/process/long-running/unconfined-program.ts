@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { isBuiltin } from "node:module";
 import type { Duplex, Readable, Writable } from "node:stream";
-import { entryFile } from "../../../base/entry-file.ts";
+import { entryFile } from "../../../base/package-files.ts";
 import { NODE_OPTIONS } from "../landlock/launch-plan.ts";
 import { KILL_GRACE_MS } from "../process-limits.ts";
 import { closeOf, exitOf } from "../program-pipes.ts";

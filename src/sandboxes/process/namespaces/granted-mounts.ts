@@ -1,9 +1,12 @@
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { QueueOwner } from "../../../base/fair-queue.ts";
-import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
-import type { FileGrant } from "../../../policy/grant/file-grant.ts";
-import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
+import {
+  type DirectoryGrant,
+  type FileGrant,
+  type FsGrant,
+  isFileGrant,
+} from "../../../policy/grant/fs-grant.ts";
 import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { findProtected, type OpenPlace } from "../../../workspace/find-protected.ts";
 import { protectionOf } from "../../../workspace/granted-protected.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
-import { shownPath } from "../../../tool/file-failure.ts";
+import { shownPath } from "../../../tool/tool-failure.ts";
 import { withNetwork } from "../call-network.ts";
 import type { Cgroup } from "../cgroups.ts";
 import type { GrantedFiles, Launched, Launcher } from "../launcher.ts";

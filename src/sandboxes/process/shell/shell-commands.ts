@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import { describeThrown } from "../../../base/thrown.ts";
-import { race } from "../../../base/timers/race.ts";
+import { race } from "../../../base/timers.ts";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../../../tool/tool-failure.ts";

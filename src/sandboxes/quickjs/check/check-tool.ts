@@ -1,7 +1,7 @@
 import { posix } from "node:path";
-import { entryFile } from "../../../base/entry-file.ts";
+import { entryFile } from "../../../base/package-files.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
-import type { QuickJsImplementation } from "../../../tool/implementations/quickjs-implementation.ts";
+import type { QuickJsImplementation } from "../../../tool/implementations/implementations.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { TaskObserver } from "../../contract/task.ts";
 import { WorkerPool } from "../../threads/worker-pool.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { resolveDependency } from "../../../base/package/resolve-dependency.ts";
+import { resolveDependency } from "../../../base/package-files.ts";
 
 /** Bytes of a page of linear memory. */
 export const PAGE_BYTES = 65_536;

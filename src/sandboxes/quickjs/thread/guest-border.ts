@@ -1,5 +1,5 @@
 import { takeGuardedFiles } from "../../../base/guarded-files.ts";
-import type { LogLevel } from "../../../tool/log-level.ts";
+import type { LogLevel } from "../../../tool/streamed.ts";
 import { WorkspaceError } from "../../../workspace/error.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";

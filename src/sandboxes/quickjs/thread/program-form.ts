@@ -1,5 +1,5 @@
 import type { Program } from "acorn";
-import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
+import type { TypedCode } from "../../../tool/implementations/implementations.ts";
 import { parsed, positioned, SCRIPT, type SyntaxNode, walk } from "../parse-program.ts";
 import {
   BodyChanges,

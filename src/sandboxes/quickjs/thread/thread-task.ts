@@ -1,4 +1,4 @@
-import type { TypedCode } from "../../../tool/implementations/quickjs-implementation.ts";
+import type { TypedCode } from "../../../tool/implementations/implementations.ts";
 import { type ToolFailureCode, toolFailureCode } from "../../../tool/tool-failure.ts";
 import type { ServiceError, ServiceRequest } from "../../guest-services/service-request.ts";
 import type { PoolOutcome } from "../../threads/pool-task.ts";

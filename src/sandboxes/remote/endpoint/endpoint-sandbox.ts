@@ -1,6 +1,6 @@
-import { race } from "../../../base/timers/race.ts";
+import { race } from "../../../base/timers.ts";
 import type { Egress } from "../../../egress/egress.ts";
-import { TemplateError } from "../../../http-template/url-template.ts";
+import { TemplateError } from "../../../http-template/http-template.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../../tool/implementations/implementations.ts";

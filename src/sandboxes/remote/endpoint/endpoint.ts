@@ -1,20 +1,21 @@
 import { SAFE_METHODS } from "../../../base/http-syntax.ts";
-import { fillBody, restOf } from "../../../http-template/body-template.ts";
-import { compileHeaders } from "../../../http-template/header-template.ts";
 import {
   ArgumentPlaceError,
+  compileHeaders,
   compileUrl,
+  fillBody,
   parseHttpUrl,
+  restOf,
   TemplateError,
-} from "../../../http-template/url-template.ts";
+} from "../../../http-template/http-template.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
-import type { McpImplementation } from "../../../tool/implementations/mcp-implementation.ts";
 import type {
   EndpointImplementation,
   ExecutorImplementation,
   HttpImplementation,
   HttpResponseRules,
+  McpImplementation,
   RemoteImplementation,
   WebImplementation,
 } from "../../../tool/implementations/remote-implementation.ts";

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { formatBytes } from "../../../base/units.ts";
 import { EgressError, type EgressErrorCode, type Traffic } from "../../../egress/egress-error.ts";
 import type { EgressResponse } from "../../../egress/request.ts";
-import { ArgumentPlaceError, TemplateError } from "../../../http-template/url-template.ts";
+import { ArgumentPlaceError, TemplateError } from "../../../http-template/http-template.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { HttpResponseRules } from "../../../tool/implementations/remote-implementation.ts";

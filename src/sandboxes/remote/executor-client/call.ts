@@ -1,5 +1,5 @@
 import { DelegateBackoff, handleWhenResult, type RetryPolicy, retry } from "cockatiel";
-import type { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
+import type { DeadlineTimer } from "../../../base/timers.ts";
 import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";

@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { beginning, wellFormed } from "../../../base/text.ts";
-import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
+import { DeadlineTimer } from "../../../base/timers.ts";
 import { shapeProblem } from "../../../remote-protocol/shapes.ts";
-import { type ExecutorAddress, parseExecutors } from "../../../tool/executor-address.ts";
-import type { ExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
+import {
+  type ExecutorAddress,
+  type ExecutorImplementation,
+  parseExecutors,
+} from "../../../tool/implementations/remote-implementation.ts";
 import type { GuestMemory } from "../../contract/guest-memory.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { DEFAULT_MAX_WAIT_MS, ToolPreparationError } from "../../contract/sandbox.ts";

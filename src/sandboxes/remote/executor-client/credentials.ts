@@ -5,7 +5,7 @@ import type { Pool } from "undici";
 import { type ClientCertificate, openPool } from "../../../egress/connections.ts";
 import { EgressError } from "../../../egress/egress-error.ts";
 import type { RequestKey } from "../../../remote-protocol/signatures/sign-request.ts";
-import type { ExecutorAddress } from "../../../tool/executor-address.ts";
+import type { ExecutorAddress } from "../../../tool/implementations/remote-implementation.ts";
 
 /** The TLS of connections to executors. */
 interface ClientTls {

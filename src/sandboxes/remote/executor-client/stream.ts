@@ -1,7 +1,7 @@
 import { EgressError } from "../../../egress/egress-error.ts";
 import { readShaped } from "../../../remote-protocol/bodies.ts";
 import { type StreamEvent, StreamReader } from "../../../remote-protocol/event-stream.ts";
-import type { LogLevel } from "../../../tool/log-level.ts";
+import type { LogLevel } from "../../../tool/streamed.ts";
 import type { TaskObserver } from "../../contract/task.ts";
 import { DEFAULT_LOG_BUDGET } from "../../threads/thread-message.ts";
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
-import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
+import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/remote-implementation.ts";
 import { type McpConnection, NotConnectedError } from "./connection.ts";
 import type { McpCallLink } from "./questions/open-calls.ts";
 import { LaterRequestError, SessionGoneError, unsentErrorIn } from "./unsent.ts";

@@ -1,7 +1,6 @@
 import type { Transport } from "@modelcontextprotocol/client";
-import { race } from "../../../base/timers/race.ts";
-import { equalJson } from "../../../json/equal.ts";
-import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import { race } from "../../../base/timers.ts";
+import { equalJson, isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { type ListedOffers, type ListedTools, listOffers, listTools } from "./lists.ts";
 import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
 import type { ServerAsks } from "./questions/asked-requests.ts";

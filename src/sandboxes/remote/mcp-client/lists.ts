@@ -1,7 +1,7 @@
 import { wellFormed } from "../../../base/text.ts";
-import type { JsonBounds } from "../../../json/bounds.ts";
 import { parseJson } from "../../../json/parse.ts";
 import { type RawPart, rawItems, rawMembers } from "../../../json/raw-parts.ts";
+import type { JsonBounds } from "../../../json/refusal.ts";
 import { freezeJson, isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 
 /** A token (RFC 9110, section 5.6.2). */

@@ -1,11 +1,14 @@
 import { beginning } from "../../../base/text.ts";
-import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
+import { DeadlineTimer } from "../../../base/timers.ts";
 import { freezeJson, isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
-import type { McpCallEnd, McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
-import { isMcpImplementation } from "../../../tool/implementations/remote-implementation.ts";
+import {
+  isMcpImplementation,
+  type McpCallEnd,
+  type McpCallOptions,
+} from "../../../tool/implementations/remote-implementation.ts";
 import { shorten } from "../../contract/failure.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { Sandbox } from "../../contract/sandbox.ts";

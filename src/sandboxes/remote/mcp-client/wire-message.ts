@@ -1,5 +1,5 @@
-import type { JsonBounds } from "../../../json/bounds.ts";
 import { parseJson } from "../../../json/parse.ts";
+import type { JsonBounds } from "../../../json/refusal.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 
 /** The most bytes of one message of a server. */

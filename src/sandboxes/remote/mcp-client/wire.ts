@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, McpSubscription, Transport } from "@modelcontextprotocol/client";
-import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../../base/timers.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
-import type { McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
+import type { McpCallOptions } from "../../../tool/implementations/remote-implementation.ts";
 import { answerRequests, type ServerAsks } from "./questions/asked-requests.ts";
 import type { McpCallLink, OpenCall } from "./questions/open-calls.ts";
 import { inRounds, withPages } from "./questions/rounds.ts";

@@ -1,9 +1,8 @@
 import { pathToFileURL } from "node:url";
 import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from "node:worker_threads";
 import type { Piscina } from "piscina";
-import { entryFile } from "../../../base/entry-file.ts";
-import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
-import { race } from "../../../base/timers/race.ts";
+import { entryFile } from "../../../base/package-files.ts";
+import { MAX_DELAY_MS, race } from "../../../base/timers.ts";
 import { DEFAULT_MAX_WAIT_MS } from "../../contract/sandbox.ts";
 import type { AbandonedThreads } from "../abandoned-threads.ts";
 import type {

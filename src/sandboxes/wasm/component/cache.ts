@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { sha256InSlices } from "../../../base/collected-bytes.ts";
 import { guardFiles } from "../../../base/guarded-files.ts";
-import { sha256InSlices } from "../../../base/slices.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 const DIGEST_BYTES = 32;

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { sharedCopy } from "../../../base/slices.ts";
-import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
+import { sharedCopy } from "../../../base/collected-bytes.ts";
+import type { WasmImplementation } from "../../../tool/implementations/implementations.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import {
   BinaryReader,

@@ -1,4 +1,4 @@
-import { concatInSlices } from "../../../base/slices.ts";
+import { concatInSlices } from "../../../base/collected-bytes.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 /** The kinds of exports (core specification, section 5.5.10). */

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../../json/value.ts";
-import type { LogLevel } from "../../../tool/log-level.ts";
+import type { LogLevel } from "../../../tool/streamed.ts";
 import { nestedCallProblem, type ServiceError } from "../../guest-services/service-request.ts";
 import type { LiftBudget } from "../abi/lift-budget.ts";
 import type { CurrentCall } from "./current-call.ts";

@@ -1,7 +1,7 @@
-import { UNPRINTABLE } from "../../../base/unprintable.ts";
+import { UNPRINTABLE } from "../../../base/text.ts";
 import { CanonicalJson } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/implementations.ts";
 import { BoundGrant } from "../../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type SandboxRouter, ToolPreparationError } from "../../contract/sandbox.ts";

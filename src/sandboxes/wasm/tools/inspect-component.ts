@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../json/value.ts";
-import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/implementations.ts";
 import { passComponentGate, readComponentBytes } from "../component/gate.ts";
 import { exportsFor } from "../component/jco/made-resources.ts";
 import { argumentsSchema, NoJsonError } from "../exports/json-schema.ts";

@@ -1,4 +1,4 @@
-import { entryFile } from "../../../base/entry-file.ts";
+import { entryFile } from "../../../base/package-files.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { COMPILED, CompilationReport, LENGTH_BYTES } from "./compilation-report.ts";
 import { MAX_CPU_MS, startLimitedChild, TIMEOUT_MS } from "./limited-child.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { entryFile } from "../../../base/entry-file.ts";
+import { entryFile } from "../../../base/package-files.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { PoolOutcome } from "../../threads/pool-task.ts";
 import { WorkerPool } from "../../threads/worker-pool.ts";

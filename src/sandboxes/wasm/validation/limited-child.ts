@@ -1,6 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { dirname, sep } from "node:path";
-import { entryFile } from "../../../base/entry-file.ts";
+import { entryFile } from "../../../base/package-files.ts";
 
 /** The maximum CPU time of a child. Its wall time depends on the load of the machine, so its limit is only a backstop. */
 export const MAX_CPU_MS = 10_000;

@@ -1,8 +1,10 @@
 import { basename } from "node:path";
-import { checkDecision } from "../../../policy/decision.ts";
-import type { PolicySubject } from "../../../policy/policy.ts";
-import type { SuggestedChange, SuggestedRule } from "../../../policy/remedy/suggest-change.ts";
-import { suggestChange } from "../../../policy/remedy/suggest-change.ts";
+import { checkDecision, type PolicySubject } from "../../../policy/policy.ts";
+import {
+  type SuggestedChange,
+  type SuggestedRule,
+  suggestChange,
+} from "../../../policy/remedy/suggest-change.ts";
 import type { Redaction } from "../../../redaction/redaction.ts";
 import type { CallRecord } from "./call-record.ts";
 

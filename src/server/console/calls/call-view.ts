@@ -1,8 +1,7 @@
 import { basename } from "node:path";
 import { lookUp, POINTER_PATTERN, parsePointer } from "../../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { PolicyExplanation } from "../../../policy/explanation.ts";
-import type { RuntimePolicy } from "../../../policy/policy.ts";
+import type { PolicyExplanation, RuntimePolicy } from "../../../policy/policy.ts";
 import type { Redaction } from "../../../redaction/redaction.ts";
 import { render, textOf } from "../../../rendering/render.ts";
 import { toLine } from "../../../rendering/shown.ts";

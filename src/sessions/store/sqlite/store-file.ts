@@ -1,8 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
-import { newerFormatText } from "../../../base/file-format.ts";
 import { databaseFiles, guardFiles } from "../../../base/guarded-files.ts";
 import { databasePath } from "../../../base/open-file-place.ts";
-import { createPrivateFile } from "../../../base/private-file.ts";
+import { createPrivateFile, newerFormatText } from "../../../base/own-files.ts";
 import { SessionStoreError } from "../../session-errors.ts";
 import { readableError } from "./readable-error.ts";
 

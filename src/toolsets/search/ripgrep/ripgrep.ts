@@ -1,12 +1,11 @@
 import { formatDuration } from "../../../base/units.ts";
 import { rustPattern } from "../../../patterns/rust-pattern.ts";
-import { FileFailure, shownPath } from "../../../tool/file-failure.ts";
 import type {
   ProcessImplementation,
   ProgramCompletion,
 } from "../../../tool/implementations/process-implementation.ts";
-import type { ProgramContext } from "../../../tool/program-context.ts";
-import { ToolFailure } from "../../../tool/tool-failure.ts";
+import { FileFailure, shownPath, ToolFailure } from "../../../tool/tool-failure.ts";
+import type { ProgramContext } from "../../../tool/tool-traits.ts";
 import type { GlobToken } from "../../files/glob-tokens.ts";
 import { prefixOf } from "../../files/walk.ts";
 import { LinePattern } from "../line-pattern.ts";

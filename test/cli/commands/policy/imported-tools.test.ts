@@ -1,8 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { pinned } from "../../../../src/pins/definition-lock.ts";
-import { formatLock } from "../../../../src/pins/lock-file.ts";
+import { formatLock, pinned } from "../../../../src/pins/lock-file.ts";
 import { createFolder, type Outcome, sandgate } from "../../sandgate.ts";
 
 /** A server that cannot be started: the commands must do with what the lock says of its tools. */

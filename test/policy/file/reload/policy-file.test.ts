@@ -6,9 +6,8 @@ import { ConfigError } from "../../../../src/config/problem.ts";
 import { type DispatchEvent, EventStream } from "../../../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
 import { CanonicalJson } from "../../../../src/json/canonical.ts";
-import { allow, type PolicyDecision } from "../../../../src/policy/decision.ts";
 import { openPolicyFile, type PolicyFile } from "../../../../src/policy/file/policy-file.ts";
-import type { PolicySubject } from "../../../../src/policy/policy.ts";
+import { allow, type PolicyDecision, type PolicySubject } from "../../../../src/policy/policy.ts";
 import { strictest } from "../../../../src/policy/strictest.ts";
 import { contextFor, hostTool } from "../../../engine/helpers.ts";
 

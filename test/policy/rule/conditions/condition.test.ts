@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { equalJson } from "../../../../src/json/equal.ts";
-import type { JsonValue } from "../../../../src/json/value.ts";
+import { equalJson, type JsonValue } from "../../../../src/json/value.ts";
 import { compileCondition as compileForCall } from "../../../../src/policy/rule/conditions/condition.ts";
 import type { Match } from "../../../../src/policy/rule/conditions/match.ts";
 import type { RuleCondition } from "../../../../src/policy/rule/rule.ts";

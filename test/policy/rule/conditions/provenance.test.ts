@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/json/value.ts";
-import type { CallHistory } from "../../../../src/policy/history/call-history.ts";
-import type { ValueProvenance } from "../../../../src/policy/history/value-provenance.ts";
+import type { CallHistory, ValueProvenance } from "../../../../src/policy/call-history.ts";
 import { compileCondition } from "../../../../src/policy/rule/conditions/condition.ts";
 import type { RuleCondition, RuleMatch } from "../../../../src/policy/rule/rule.ts";
 import { RuleMatcher } from "../../../../src/policy/rule/rule-matcher.ts";

@@ -1,13 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../../src/json/value.ts";
-import type { PolicyDecision } from "../../../../src/policy/decision.ts";
-import { amountOf } from "../../../../src/policy/history/amount.ts";
-import type { LedgerQuery, LedgerTally } from "../../../../src/policy/history/call-ledger.ts";
-import type { HistoryCondition } from "../../../../src/policy/history/history-condition.ts";
-import type { PolicySubject } from "../../../../src/policy/policy.ts";
-import { compileHistory } from "../../../../src/policy/rule/compile-history.ts";
-import type { PolicyRule } from "../../../../src/policy/rule/rule.ts";
+import { amountOf, type LedgerQuery, type LedgerTally } from "../../../../src/policy/call-history.ts";
+import type { PolicyDecision, PolicySubject } from "../../../../src/policy/policy.ts";
+import { compileHistory } from "../../../../src/policy/rule/history-conditions.ts";
+import type { HistoryCondition, PolicyRule } from "../../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../../src/policy/rule/rule-policy.ts";
 import { strictest } from "../../../../src/policy/strictest.ts";
 

@@ -17,9 +17,9 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from
 import { EventStream } from "../../../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
-import { allow } from "../../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
+import { allow } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
 import { landlockUnavailable } from "../availability.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { allow } from "../../../../src/policy/decision.ts";
+import { allow } from "../../../../src/policy/policy.ts";
 import { Cgroups } from "../../../../src/sandboxes/process/cgroups.ts";
 import type { ProcessSandboxOptions } from "../../../../src/sandboxes/process/process-sandbox.ts";
 import { openSessions } from "../../../../src/sessions/sessions.ts";

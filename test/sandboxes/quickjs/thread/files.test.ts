@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, w
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
-import type { DirectoryGrant } from "../../../../src/policy/grant/directory-grant.ts";
+import type { DirectoryGrant } from "../../../../src/policy/grant/fs-grant.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts";
 import { echo, serve } from "../../../egress/servers.ts";

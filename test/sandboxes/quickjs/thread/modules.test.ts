@@ -5,9 +5,9 @@ import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../../src/engine/tool.ts";
-import { allow } from "../../../../src/policy/decision.ts";
+import { allow } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import type { QuickJsImplementation } from "../../../../src/tool/implementations/quickjs-implementation.ts";
+import type { QuickJsImplementation } from "../../../../src/tool/implementations/implementations.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Executor, startExecutor } from "../../../../src/executor/executor.ts";
 import type { ExecutorOptions } from "../../../../src/executor/options.ts";
-import { allow, ask, deny } from "../../../../src/policy/decision.ts";
+import { allow, ask, deny } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";
 import { executorTools } from "../../../fixtures/executor/tools.ts";

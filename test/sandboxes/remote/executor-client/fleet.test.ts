@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { type Executor, startExecutor } from "../../../../src/executor/executor.ts";
-import { HostPolicy } from "../../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { executorTools } from "../../../fixtures/executor/tools.ts";
 import { callOn, execution, RawPeer, response } from "./setting.ts";

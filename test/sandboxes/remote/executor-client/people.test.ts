@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { ask } from "../../../../src/policy/decision.ts";
+import { ask } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { hostTool } from "../../../engine/helpers.ts";
 import { startExecutor } from "../../../executor/harness.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
-import { HostPolicy } from "../../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../../src/policy/policy.ts";
 import { openSandboxes, type SandboxesOptions } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { Authority } from "../../../certificates.ts";
 import { CountingTool, startExecutor } from "../../../executor/harness.ts";

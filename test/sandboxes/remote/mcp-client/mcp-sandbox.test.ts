@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { McpSandbox } from "../../../../src/sandboxes/remote/mcp-client/mcp-sandbox.ts";
-import type { McpCallEnd, McpCallOptions } from "../../../../src/tool/implementations/mcp-implementation.ts";
+import type {
+  McpCallEnd,
+  McpCallOptions,
+} from "../../../../src/tool/implementations/remote-implementation.ts";
 
 /** Runs a call whose server takes three times its wall time. */
 async function run(during: (options: McpCallOptions, waited: Promise<void>) => Promise<void>) {

@@ -5,8 +5,8 @@ import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import type { JsonValue } from "../../../../src/json/value.ts";
-import { allow } from "../../../../src/policy/decision.ts";
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
+import { allow } from "../../../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { piscinaPool } from "../../../../src/sandboxes/threads/piscina/piscina-pool.ts";
 

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../../../src/json/value.ts";
-import { allow } from "../../../../src/policy/decision.ts";
+import { allow } from "../../../../src/policy/policy.ts";
 import type { SandboxOutcome } from "../../../../src/sandboxes/contract/outcome.ts";
 import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
-import { HostPolicy } from "../../../../src/policy/host-policy.ts";
+import { HostPolicy } from "../../../../src/policy/policy.ts";
 import { send } from "../../../executor/harness.ts";
 import { CREDENTIALS, EventReader, refusalOf, TestClient, TOKENS } from "../../harness.ts";
 import { Browser, startConsole } from "../console.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { resolveDependency } from "../../../../base/package/resolve-dependency.ts";
+import { resolveDependency } from "../../../../base/package-files.ts";
 
 /**
  * Where the build puts its copy of web-streams-polyfill: beside the file of QuickJS's thread. This code is in that file, and

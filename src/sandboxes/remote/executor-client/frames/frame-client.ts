@@ -4,7 +4,7 @@ import type { ConnectionAware } from "../../../../egress/connections.ts";
 import { FRAMES_KEY_HEADER, FRAMES_PATH, FRAMES_PROTOCOL } from "../../../../remote-protocol/frames/frame.ts";
 import { FrameSeals, SealExchange } from "../../../../remote-protocol/frames/seal.ts";
 import { signRequest } from "../../../../remote-protocol/signatures/sign-request.ts";
-import type { ExecutorAddress } from "../../../../tool/executor-address.ts";
+import type { ExecutorAddress } from "../../../../tool/implementations/remote-implementation.ts";
 import { type CheckedCredentials, openConnections } from "../credentials.ts";
 import { FrameConnection } from "./frame-connection.ts";
 

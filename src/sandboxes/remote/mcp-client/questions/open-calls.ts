@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../json/value.ts";
-import type { McpCallOptions } from "../../../../tool/implementations/mcp-implementation.ts";
-import type { LogLevel } from "../../../../tool/log-level.ts";
+import type { McpCallOptions } from "../../../../tool/implementations/remote-implementation.ts";
+import type { LogLevel } from "../../../../tool/streamed.ts";
 import type { MessageId, WireMessage } from "../wire-message.ts";
 
 /** What a server asks of a client: a form, a page to open, a model's answer, or directories. */

@@ -1,4 +1,4 @@
-import type { WasmImplementation } from "../../../../tool/implementations/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../../tool/implementations/implementations.ts";
 import { ExportedFunctions } from "../../linking/exported-functions.ts";
 import type { ComponentFunction } from "../../linking/link-plan.ts";
 import type { Case, FunctionType, NamedType, ResourceType, ValueType } from "../../linking/value-type.ts";

@@ -1,6 +1,6 @@
 import { loadCrypto } from "../../../../base/load-crypto.ts";
 import type { Changes } from "../../../../tool/changes.ts";
-import type { LogLevel } from "../../../../tool/log-level.ts";
+import type { LogLevel } from "../../../../tool/streamed.ts";
 import { Workspace } from "../../../../workspace/workspace.ts";
 import type { ComponentRecord, TaggedValue } from "../../abi/value.ts";
 import { deniedInterface, type InterfaceMembers, MisuseError } from "../interface-members.ts";

@@ -8,15 +8,15 @@ import type { ToolExecution } from "../../../../../src/engine/call/execution.ts"
 import { ToolDispatchEngine } from "../../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../../src/engine/registry.ts";
 import type { JsonValue } from "../../../../../src/json/value.ts";
-import { allow } from "../../../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
+import { allow } from "../../../../../src/policy/policy.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import { openSandboxes } from "../../../../../src/sandboxes/open-sandboxes.ts";
 import { componentTools } from "../../../../../src/sandboxes/wasm/tools/component-tools.ts";
 import { inspectComponent } from "../../../../../src/sandboxes/wasm/tools/inspect-component.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
-import type { WasmImplementation } from "../../../../../src/tool/implementations/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../../../src/tool/implementations/implementations.ts";
 import { counterComponent } from "../../../../fixtures/wasm/counter-component.ts";
 import { logKeeper, wasmTask } from "../../../../fixtures/wasm/task.ts";
 import { typedComponent } from "../../../../fixtures/wasm/typed-component.ts";

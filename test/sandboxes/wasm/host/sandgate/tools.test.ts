@@ -6,8 +6,8 @@ import type { ToolExecution } from "../../../../../src/engine/call/execution.ts"
 import { ToolDispatchEngine } from "../../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../../src/engine/registry.ts";
 import { defineTool } from "../../../../../src/engine/tool.ts";
-import { allow } from "../../../../../src/policy/decision.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
+import { allow } from "../../../../../src/policy/policy.ts";
 import type { SandboxRouter } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import { HostSandbox } from "../../../../../src/sandboxes/host/host-sandbox.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";

@@ -1,0 +1,297 @@
+import { adopt, isThenable } from "../base/promises.ts";
+import { CanonicalJson } from "../json/canonical.ts";
+import type { JsonValue } from "../json/value.ts";
+import type { Redaction } from "../redaction/redaction.ts";
+import type { ResourceUse, SandboxOutcome } from "../sandboxes/contract/outcome.ts";
+import { type Changes, withPaths } from "../tool/changes.ts";
+import { changesNothing } from "../tool/side-effects.ts";
+import {
+  type ExecutionReceipt,
+  elapsedMs,
+  NOTHING_RAN,
+  sealExecution,
+  type ToolExecution,
+} from "./call/execution.ts";
+import type { DeniedRecord } from "./call/journal.ts";
+import { type DispatchFailure, redactedText } from "./errors.ts";
+import { modelTextOf, type ReadOutcome, readOutcome } from "./outcome.ts";
+import { failureOf } from "./refusal.ts";
+import { DEFAULT_RESULT_CHARS } from "./result-budget.ts";
+import { type CallState, placeOf, type StartedCall, shownName } from "./state.ts";
+import { callRecord, decidedRecord } from "./steps/record.ts";
+import type { Work, WorkReport } from "./work-report.ts";
+
+let random: typeof import("node:crypto").randomBytes | undefined;
+
+/** How a step ends a call: a hook aborted it, or its sandbox returned an outcome. */
+export type CallEnd = "abort" | SandboxOutcome;
+
+/** The result of a call that a step ended: `null` if a hook aborted it. Never throws. */
+export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
+  try {
+    if (end !== "abort") return finish(call as StartedCall, end);
+    recordDenial(call, { code: "aborted" });
+    forget(call);
+    call.reporter.aborted();
+    return null;
+  } catch (thrown) {
+    return fail(call, thrown);
+  }
+}
+
+function finish(call: StartedCall, given: SandboxOutcome): ToolExecution {
+  const outcome = withEarlierWait(call, given);
+  const { enforced: held = call.task.limits } = outcome;
+  // A task that did not start was held to no limit.
+  const hasRun = outcome.status !== "unavailable" && outcome.status !== "refused";
+  const enforced = hasRun ? held : NOTHING_RAN.enforced;
+  const used = Object.freeze(useOf(call, outcome));
+  const { grant } = call.task;
+  const { isolation } = outcome;
+  // Most receipts have these three members: spreading what others add would cost each of them a copy.
+  const receipt = Object.freeze(
+    isolation === undefined && !wasStopped(outcome)
+      ? { enforced, used, grant }
+      : {
+          enforced,
+          used,
+          ...(wasStopped(outcome) && endOf(outcome)),
+          grant,
+          ...(hasRun && isolation !== undefined && { isolation }),
+        },
+  );
+  const { outputSchema } = call.registered;
+  const read = withEffect(
+    call,
+    outcome,
+    readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema),
+  );
+  return seal(call, receipt, redact(call, outcome, read), outcome);
+}
+
+/** Adds how long the call waited before it was dispatched. */
+function withEarlierWait({ task: { waitedMs = 0 } }: StartedCall, outcome: SandboxOutcome): SandboxOutcome {
+  const earlierMs = Math.round(waitedMs);
+  if (earlierMs === 0) return outcome;
+  const { used } = outcome;
+  return { ...outcome, used: { ...used, waitedMs: earlierMs + (used.waitedMs ?? 0) } };
+}
+
+/**
+ * A host tool of the class `none` or `read` changes nothing, also when it fails: its effect is `none` once it has ended.
+ * The embedder declares the class, and the tool is code of the embedder. Changes that were seen count more. Sandboxes
+ * that confine a tool know by themselves what it could have changed.
+ */
+function withEffect(call: StartedCall, outcome: SandboxOutcome, read: ReadOutcome): ReadOutcome {
+  const { failure } = read;
+  if (failure === undefined || failure.effect === "none" || call.grant.sandbox !== "host") return read;
+  if (!changesNothing(call.registered.subject.sideEffects) || !hasEnded(outcome)) return read;
+  if (outcome.changes !== undefined && outcome.changes.files.length > 0) return read;
+  return { ...read, failure: { ...failure, effect: "none" } };
+}
+
+function hasEnded({ status, mayStillRun }: SandboxOutcome): boolean {
+  return mayStillRun !== true && status !== "timeout" && status !== "cancelled";
+}
+
+/** Whether a task was ended before it returned, or may not have ended at all. */
+function wasStopped({ status, mayStillRun }: SandboxOutcome): boolean {
+  return (
+    mayStillRun === true || status === "timeout" || status === "cancelled" || status === "limit_exceeded"
+  );
+}
+
+function endOf({ mayStillRun, ended }: SandboxOutcome): Pick<ExecutionReceipt, "mayStillRun" | "ended"> {
+  return mayStillRun ? { mayStillRun, ended: ended ?? "unknown" } : { ended: ended ?? "confirmed" };
+}
+
+/**
+ * Replaces what a function of the embedder threw and did not mean for the model by a reference, under which the event has it,
+ * unless the tool or the context says otherwise.
+ */
+function redact({ ctx, registered }: StartedCall, outcome: SandboxOutcome, read: ReadOutcome): ReadOutcome {
+  if (outcome.status !== "failed" || outcome.unhandled !== true) return read;
+  const { unhandledErrors = ctx.unhandledErrors ?? "redacted" } = registered.tool;
+  const { failure } = read;
+  if (unhandledErrors === "message" || failure === undefined) return read;
+  const reference = newReference();
+  const message = redactedText(reference, outcome.systemCode);
+  return { ...read, failure: { ...failure, message, userVisible: true, reference } };
+}
+
+/** What the call used. Its sandbox counts the calls that the tool made, not those that they made in turn. */
+function useOf({ nestedBudget }: CallState, { used }: SandboxOutcome): ResourceUse {
+  if (nestedBudget === undefined || nestedBudget.used === 0) return used;
+  return { ...used, nestedCalls: nestedBudget.used };
+}
+
+/** The result of a call in which a step threw: a refusal, or anything else. Never throws. */
+export function fail(call: CallState, thrown: unknown): ToolExecution {
+  const { task } = call;
+  const { used } = NOTHING_RAN;
+  const receipt =
+    task === undefined ? NOTHING_RAN : Object.freeze({ enforced: task.limits, used, grant: task.grant });
+  const failure = failureOf(thrown, task === undefined ? "none" : "unknown");
+  // What ran before the call was suspended may have had an effect.
+  const hasBegun = call.received.isSuspended === true && call.task === undefined;
+  return seal(call, receipt, {
+    output: null,
+    failure: hasBegun ? { ...failure, effect: "unknown" } : failure,
+  });
+}
+
+/** Forgets a call that was suspended. The result does not wait for it: what is not forgotten cannot go on. */
+function forget(call: CallState): void {
+  if (call.suspension !== undefined) void call.suspension.close();
+  else if (call.received.isSuspended === true) void call.ctx.suspensions?.forget(placeOf(call));
+}
+
+function seal(
+  call: CallState,
+  receipt: ExecutionReceipt,
+  read: ReadOutcome,
+  outcome?: SandboxOutcome,
+): ToolExecution {
+  const { id: callId, name: toolName } = call.received;
+  const { redaction, resultBudget } = call.ctx;
+  const { output, failure, metadata } = redaction === undefined ? read : withoutSecrets(read, redaction);
+  const { confirmation, questions } = call;
+  const changes = outcome?.changes && frozenChanges(outcome.changes, redaction);
+  const writtenElsewhere = outcome?.status === "completed" ? outcome.modelText : undefined;
+  const execution = sealExecution(
+    {
+      callId,
+      toolName,
+      arguments: call.input,
+      success: failure === undefined,
+      output,
+      durationMs: elapsedMs(call.startedAt, outcome?.endedAt),
+      sandbox: call.grant?.sandbox ?? null,
+      receipt: recordEnd(call, receipt, output, failure, changes),
+    },
+    {
+      error: failure,
+      metadata,
+      confirmation,
+      resultBudget,
+      partialOutput:
+        failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
+      changes,
+      questions,
+      work: call.workReport && workOf(call.workReport, redaction),
+      modelText:
+        failure === undefined && call.caller === undefined
+          ? readByModel(call, output, writtenElsewhere)
+          : undefined,
+    },
+  );
+  forget(call);
+  call.reporter.ended(execution, failure, call.decision?.rules);
+  return execution;
+}
+
+/**
+ * Returns how the model reads an output, if its tool says so.
+ *
+ * @param elsewhere What it said where it ran. Where a tool declares what its output is, the model reads nothing beside that.
+ */
+function readByModel(
+  { registered, received, input, ctx }: CallState,
+  output: JsonValue,
+  elsewhere: string | undefined,
+): string | undefined {
+  if (registered?.tool.modelText === undefined) {
+    if (elsewhere === undefined || registered?.outputSchema !== undefined) return undefined;
+    return ctx.redaction?.results ? ctx.redaction.text(elsewhere) : elsewhere;
+  }
+  const { name: toolName } = received;
+  return modelTextOf(registered.tool, output, {
+    chars: ctx.resultBudget?.chars ?? DEFAULT_RESULT_CHARS,
+    input,
+    toolName,
+  });
+}
+
+/** Changes arrive as a copy of a thread or an executor, or from a sandbox of the embedder. */
+function frozenChanges(changes: Changes, redaction: Redaction | undefined): Changes {
+  return withPaths(changes, (path) => (redaction?.results ? redaction.text(path) : path));
+}
+
+/** Returns what a tool did, without secrets. */
+function workOf({ work }: WorkReport, redaction: Redaction | undefined): Work {
+  const log = redaction === undefined ? work.log : work.log.map((line) => redaction.text(line));
+  return { ...work, calls: Object.freeze(work.calls), log: Object.freeze(log) };
+}
+
+function streamed({ partialOutput, ctx }: CallState): string | undefined {
+  return ctx.partialOutput && partialOutput?.text(ctx.partialOutput);
+}
+
+/** The secrets in what a tool threw never pass; those in an output do, unless the redaction says otherwise. */
+function withoutSecrets(read: ReadOutcome, redaction: Redaction): ReadOutcome {
+  const { output, failure, metadata } = read;
+  return {
+    output: redaction.results ? redaction.json(output) : output,
+    ...(failure && { failure: { ...failure, message: redaction.text(failure.message) } }),
+    ...(metadata && { metadata: redaction.results ? redaction.json(metadata) : metadata }),
+  };
+}
+
+/** Returns a reference by which an operator finds what the model must not read: six hexadecimal digits. */
+function newReference(): string {
+  // Loaded on first use: that takes half as long as loading this whole package.
+  random ??= process.getBuiltinModule("node:crypto").randomBytes;
+  return random(3).toString("hex");
+}
+
+/**
+ * Records how a call ended, or that it did not run. Never throws.
+ *
+ * @returns The receipt, which says so if the end of a call that ran could not be recorded.
+ */
+function recordEnd(
+  call: CallState,
+  receipt: ExecutionReceipt,
+  output: JsonValue,
+  failure: DispatchFailure | undefined,
+  changes?: Changes,
+): ExecutionReceipt {
+  const { journal } = call.ctx;
+  if (journal === undefined) return receipt;
+  try {
+    if (!call.isRecorded) {
+      const { code, detail: reason } = failure as DispatchFailure;
+      recordDenial(call, { code, ...(reason !== undefined && { reason }) });
+      return receipt;
+    }
+    ignoreRejection(
+      journal.end({
+        ...callRecord(call),
+        success: failure === undefined,
+        receipt,
+        ...(failure !== undefined && { code: failure.code, effect: failure.effect }),
+        ...(failure?.limit !== undefined && { limit: failure.limit }),
+        output: new CanonicalJson(output),
+        ...(changes !== undefined && { changes }),
+        ...(call.questions !== undefined && { questions: call.questions }),
+      }),
+    );
+    return receipt;
+  } catch {
+    return Object.freeze({ ...receipt, recorded: false });
+  }
+}
+
+/** Records a call that does not run. Never throws. */
+function recordDenial(call: CallState, why: Pick<DeniedRecord, "code" | "reason">): void {
+  try {
+    ignoreRejection(call.ctx.journal?.deny({ ...decidedRecord(call), ...why }));
+  } catch {
+    // Nothing ran, so no effect lacks its record.
+  }
+}
+
+/** A journal of the embedder's may return a promise where none is awaited: an unhandled rejection would end the process. */
+function ignoreRejection(returned: unknown): void {
+  if (isThenable(returned)) adopt(returned).catch(() => {});
+}
