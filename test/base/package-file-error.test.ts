@@ -7,7 +7,7 @@ import { build } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const PROGRAM = `
-  import * as sandgate from ${JSON.stringify(join(import.meta.dirname, "../../../src/entry/index.ts"))};
+  import * as sandgate from ${JSON.stringify(join(import.meta.dirname, "../../src/entry/index.ts"))};
   const errorOf = (work) => Promise.resolve().then(work).then(() => "none", (error) => error);
   const tool = { name: "a", description: "A.", inputSchema: { type: "object" }, host: () => 1 };
   (async () => {
