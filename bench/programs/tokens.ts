@@ -9,7 +9,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { describe } from "../../src/programs/catalogue/describe-tools.ts";
-import { registerPrograms } from "../../src/programs/register-programs.ts";
+import { registerPrograms } from "../../src/programs/program-tools.ts";
 import { anthropicMessagesProtocol } from "../../src/protocols/providers/anthropic.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
 

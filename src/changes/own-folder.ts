@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
-import { DIRECTORY_FLAGS, entryPath } from "../workspace/paths/fd-path.ts";
-import { realPath } from "../workspace/paths/real-path.ts";
+import { DIRECTORY_FLAGS, entryPath, realPath } from "../workspace/paths.ts";
 import { OWN_PREFIX } from "../workspace/protected-places.ts";
 import { openGranted } from "../workspace/root.ts";
 

@@ -1,12 +1,11 @@
 import { closeSync, constants, type Dirent, fsyncSync, lstatSync, openSync, readdirSync } from "node:fs";
 import { posix } from "node:path";
 import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
-import { Guard } from "../workspace/guard/guard.ts";
-import { entryPath } from "../workspace/paths/fd-path.ts";
-import { namesIn } from "../workspace/paths/real-path.ts";
-import { PathWalk } from "../workspace/paths/walk.ts";
+import { Guard } from "../workspace/guard.ts";
+import { entryPath, namesIn } from "../workspace/paths.ts";
 import { protectedPlace } from "../workspace/protected-places.ts";
 import { openGranted } from "../workspace/root.ts";
+import { PathWalk } from "../workspace/walk.ts";
 
 /**
  * Entries of a workspace by their paths. Each use walks to the entry anew and follows no link, so that no path leads out,

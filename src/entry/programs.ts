@@ -1,9 +1,13 @@
-export { type AiSdkProgramOptions, toAiSdkTool } from "../programs/adapters/ai-sdk-tool.ts";
-export { readAllowedCallers, withAllowedCallers } from "../programs/adapters/allowed-callers.ts";
-export { CodeExecutor } from "../programs/adapters/code-executor.ts";
 export { describe } from "../programs/catalogue/describe-tools.ts";
+export { CodeExecutor } from "../programs/code-executor.ts";
 export type { ProgramOptions } from "../programs/program-tools.ts";
-export { registerPrograms } from "../programs/register-programs.ts";
+export { registerPrograms } from "../programs/program-tools.ts";
+export {
+  type AiSdkProgramOptions,
+  readAllowedCallers,
+  toAiSdkTool,
+  withAllowedCallers,
+} from "../programs/provider-adapters.ts";
 
 // Waiting
 

@@ -1,2 +1,2 @@
-export { registerBasicTools, registerToolset } from "../toolsets/register-toolset.ts";
 export type { ToolsetName, ToolsetOptions } from "../toolsets/toolsets.ts";
+export { registerBasicTools, registerToolset } from "../toolsets/toolsets.ts";

@@ -1,12 +1,10 @@
 import { defineTool, type Tool } from "../engine/tool.ts";
-import { Writing } from "./files/writing.ts";
+import { patchFile } from "./fs/edit-file.ts";
 import { listDirectory } from "./fs/list-directory.ts";
-import { patchFile } from "./fs/patch-file.ts";
 import { readFile } from "./fs/read-file.ts";
 import { writeFile } from "./fs/write-file.ts";
-import { grantedFiles } from "./granted-files.ts";
-import { inputSchema } from "./input-schema.ts";
 import { runCommand, type ShellOptions } from "./shell-tools.ts";
+import { grantedFiles, inputSchema, Writing } from "./tool-parts.ts";
 
 const TEXT = { type: "string" } as const;
 const PATH = { type: "string", minLength: 1 } as const;

@@ -4,9 +4,8 @@ import type { HostContext } from "../tool/implementations/implementations.ts";
 import type { ProgramCompletion } from "../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import type { ModelReader } from "../tool/tool-traits.ts";
-import { inputSchema } from "./input-schema.ts";
 import { listText, onOneLine } from "./model-texts.ts";
-import type { ToolsetNaming } from "./toolset-naming.ts";
+import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 
 /** What a compiler or linter says of a place in a file. */
 interface Diagnostic {

@@ -9,9 +9,7 @@ import {
 } from "../key-value/key-value-store.ts";
 import type { HostContext } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
-import { Writing } from "./files/writing.ts";
-import { inputSchema } from "./input-schema.ts";
-import type { ToolsetNaming } from "./toolset-naming.ts";
+import { inputSchema, type ToolsetNaming, Writing } from "./tool-parts.ts";
 
 /** What a session remembers: texts under keys that are made here. */
 class MemoryEntries {

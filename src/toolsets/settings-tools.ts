@@ -3,8 +3,7 @@ import { defineTool, type Tool } from "../engine/tool.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { HostContext } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
-import { inputSchema } from "./input-schema.ts";
-import type { ToolsetNaming } from "./toolset-naming.ts";
+import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 
 /**
  * The embedder's functions behind the toolset `settings`. The model reads the message of a `ToolFailure` that they throw.

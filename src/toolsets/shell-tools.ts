@@ -1,11 +1,12 @@
+import { statfs } from "node:fs/promises";
+import { availableParallelism, freemem, loadavg, totalmem, uptime } from "node:os";
 import { plainText } from "../base/text.ts";
 import { defineTool, type Tool } from "../engine/tool.ts";
 import type { ProgramCompletion } from "../tool/implementations/process-implementation.ts";
 import type { ModelReader, ProgramContext } from "../tool/tool-traits.ts";
 import { PROTECTED_TEXT } from "../workspace/protected-places.ts";
-import { inputSchema } from "./input-schema.ts";
 import { noteText, shortenedText } from "./model-texts.ts";
-import type { ToolsetNaming } from "./toolset-naming.ts";
+import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 
 /** The room for the lines around the outputs, besides a note. */
 const RESERVED = 200;
@@ -88,6 +89,7 @@ export interface ShellOptions extends ToolsetNaming {
 const TIMEOUT_MS = 600_000;
 
 const COMMAND = { type: "string", minLength: 1, maxLength: 100_000 } as const;
+
 const CWD = {
   type: "string",
   minLength: 1,
@@ -284,4 +286,31 @@ function completionText(
 
 function withoutEnd(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
+}
+
+/** A tool that says how busy this machine is: `system_monitor`. */
+export function systemTools(): readonly Tool[] {
+  return [systemMonitor];
+}
+
+const systemMonitor = defineTool({
+  name: "system_monitor",
+  description:
+    "Returns the load of this machine (of the last 1, 5 and 15 minutes), and the size and free bytes of its memory and of the disk of the workspace. Use it before work that needs much of them.",
+  sideEffects: "read",
+  inputSchema: inputSchema({}),
+  host: async (_, { workspace }) => ({
+    cpus: availableParallelism(),
+    load: loadavg(),
+    uptimeSeconds: Math.floor(uptime()),
+    memory: { totalBytes: totalmem(), freeBytes: freemem() },
+    ...(workspace !== undefined && { disk: await diskOf(workspace) }),
+  }),
+});
+
+async function diskOf(
+  workspace: string,
+): Promise<{ readonly totalBytes: number; readonly freeBytes: number }> {
+  const { bsize, blocks, bavail } = await statfs(workspace);
+  return { totalBytes: bsize * blocks, freeBytes: bsize * bavail };
 }

@@ -1,21 +1,21 @@
 import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
+import { DuplicateToolError } from "../engine/registered-tool.ts";
 import { ToolRegistry } from "../engine/registry.ts";
+
 import type { Tool } from "../engine/tool.ts";
 import { type ProgramOptions, programTools } from "../programs/program-tools.ts";
-import { askTools } from "./ask-tools.ts";
 import { basicTools, minimumTools } from "./basic-tools.ts";
 import { type DiagnosticsOptions, diagnosticsTools } from "./diagnostics-tools.ts";
 import { fsTools } from "./fs/fs-tools.ts";
 import { type GitOptions, gitTools } from "./git/git-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
 import { type MemoryOptions, memoryTools } from "./memory-tools.ts";
-import { planTools } from "./plan-tools.ts";
+import { askTools, planTools } from "./person-tools.ts";
 import type { SearchTime } from "./search/search.ts";
 import { searchTools } from "./search/search-tools.ts";
 import { type SettingsOptions, settingsTools } from "./settings-tools.ts";
-import { type ShellOptions, shellTools } from "./shell-tools.ts";
-import { systemTools } from "./system-tools.ts";
-import type { ToolsetNaming } from "./toolset-naming.ts";
+import { type ShellOptions, shellTools, systemTools } from "./shell-tools.ts";
+import type { ToolsetNaming } from "./tool-parts.ts";
 import { type WebOptions, webTools } from "./web-tools.ts";
 
 /** Options of the toolsets `search` and `index`. */
@@ -79,7 +79,9 @@ const TOOLSETS: {
 };
 
 const NAMING: OptionNames<ToolsetNaming> = { prefix: true };
+
 const SEARCH: OptionNames<SearchToolsetOptions> = { prefix: true, timeMs: true };
+
 const SHELL: OptionNames<ShellOptions> = {
   prefix: true,
   env: true,
@@ -126,4 +128,57 @@ export function toolsOf<Name extends ToolsetName>(
   refuseUnknown(options, OPTION_NAMES[name], `the toolset '${name}'`);
   const { prefix = "" } = options;
   return TOOLSETS[name](options, registry).map((tool) => ({ ...tool, name: `${prefix}${tool.name}` }));
+}
+
+const NAMES: OptionNames<{ readonly replace?: boolean }> = { replace: true };
+
+/** The options of a toolset, which can be left out if none is required. */
+type ToolsetArguments<Name extends ToolsetName> =
+  Record<never, never> extends ToolsetOptions[Name]
+    ? readonly [options?: ToolsetOptions[Name]]
+    : readonly [options: ToolsetOptions[Name]];
+
+/**
+ * Registers the tools of a toolset: all of them, or none. Registering a tool grants nothing: a policy decides on each of
+ * its calls.
+ *
+ * @throws {TypeError} if there is no such toolset, or an option is invalid.
+ * @throws {DuplicateToolError} if the name of one of the tools is taken.
+ */
+export function registerToolset<Name extends ToolsetName>(
+  registry: ToolRegistry,
+  name: Name,
+  ...[options = {} as ToolsetOptions[Name]]: ToolsetArguments<Name>
+): void {
+  registerTools(registry, toolsOf(name, options, registry));
+}
+
+/**
+ * Registers tools: all of them, or none.
+ *
+ * @param options.replace Whether to replace tools with the same names. Default: `false`.
+ * @throws {DuplicateToolError} if the name of one of the tools is taken.
+ */
+export function registerTools(
+  registry: ToolRegistry,
+  tools: readonly Tool[],
+  { replace = false }: { readonly replace?: boolean } = {},
+): void {
+  const taken = replace ? undefined : tools.find((tool) => registry.has(tool.name));
+  if (taken !== undefined) throw new DuplicateToolError(taken.name, ["the name is taken"]);
+  for (const tool of tools) registry.register(tool, { replace });
+}
+
+/**
+ * Registers `Echo`, `Read` and `Write`: all of them, or none.
+ *
+ * @param options.replace Whether to replace tools with the same names. Default: `false`.
+ * @throws {DuplicateToolError} if a name is taken.
+ */
+export function registerBasicTools(
+  registry: ToolRegistry,
+  options: { readonly replace?: boolean } = {},
+): void {
+  refuseUnknown(options, NAMES, "registerBasicTools");
+  registerTools(registry, basicTools(), options);
 }

@@ -3,9 +3,8 @@ import { defineTool, type Tool } from "../engine/tool.ts";
 import type { HttpImplementation } from "../tool/implementations/remote-implementation.ts";
 import { DISPLAY_FORMAT, MAX_DISPLAY_CHARS } from "../tool/streamed.ts";
 import type { ModelReader } from "../tool/tool-traits.ts";
-import { inputSchema } from "./input-schema.ts";
 import { noteText } from "./model-texts.ts";
-import type { ToolsetNaming } from "./toolset-naming.ts";
+import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 
 /** The options of the toolset `web`. */
 export interface WebOptions extends ToolsetNaming {

@@ -11,7 +11,7 @@ import {
 import { setImmediate } from "node:timers/promises";
 import type { FileChange } from "../tool/changes.ts";
 import { isGone } from "./error.ts";
-import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
+import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths.ts";
 
 /** How much is looked at. Beyond it, a snapshot is not complete, and useless. */
 export interface SnapshotBounds {

@@ -1,15 +1,14 @@
 import { lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
-import { DirectoryListing } from "./directory-listing.ts";
 import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
-import type { SharedFd } from "./handles/shared-fd.ts";
+import type { SharedFd } from "./open-handles.ts";
 import { OpenedDirectory, type OpenOptions, openPath, statPath } from "./open-path.ts";
-import { entryPath } from "./paths/fd-path.ts";
-import { type Aliases, PathWalk, readLink } from "./paths/walk.ts";
+import { entryPath } from "./paths.ts";
 import type { WorkspaceRoot } from "./root.ts";
-import type { ToolDirectory } from "./tool-directory.ts";
+import { DirectoryListing, type ToolDirectory } from "./tool-directory.ts";
+import { type Aliases, PathWalk, readLink } from "./walk.ts";
 
 /** A granted directory, or one below it. */
 export class WorkspaceDirectory implements ToolDirectory {

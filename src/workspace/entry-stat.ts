@@ -1,6 +1,6 @@
 import { type BigIntStats, type Dirent, fstatSync, type Stats, statfsSync } from "node:fs";
 import { syscall, WorkspaceError } from "./error.ts";
-import { fdPath } from "./paths/fd-path.ts";
+import { fdPath } from "./paths.ts";
 
 /** The kind of a directory entry, with the names of WASI's `descriptor-type`. */
 export type EntryKind =

@@ -13,11 +13,11 @@ import { loadCrypto } from "../base/load-crypto.ts";
 import { checkRegularFile } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { WorkspaceFile } from "./file.ts";
-import { SharedFd } from "./handles/shared-fd.ts";
-import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
-import { type Aliases, type LinkRule, PathWalk } from "./paths/walk.ts";
+import { SharedFd } from "./open-handles.ts";
+import { entryPath, fdPath, O_PATH } from "./paths.ts";
 import { OWN_PREFIX } from "./protected-places.ts";
 import type { WorkspaceRoot } from "./root.ts";
+import { type Aliases, type LinkRule, PathWalk } from "./walk.ts";
 
 /** How a file is replaced. */
 export interface ReplaceOptions {

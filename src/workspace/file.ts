@@ -14,8 +14,8 @@ import {
 import { promisify } from "node:util";
 import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallLater, WorkspaceError } from "./error.ts";
-import { SharedFd } from "./handles/shared-fd.ts";
-import { fdPath } from "./paths/fd-path.ts";
+import { SharedFd } from "./open-handles.ts";
+import { fdPath } from "./paths.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
 /** Maximum bytes that one read returns. */

@@ -1,18 +1,26 @@
-import { type BigIntStats, closeSync, type Dirent, fstatSync, opendirSync, openSync } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+} from "node:fs";
 import type { QueueOwner } from "../base/fair-queue.ts";
 import { SlicedWork, Turnstile } from "../base/turns.ts";
 import { isGone } from "./error.ts";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
-import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
+import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths.ts";
 import { isNewVersion, isRepositoryFolder, isRunByGit } from "./protected-places.ts";
 import { DirectoryGrantError } from "./root.ts";
-import { SearchOrder, type WaitingDirectory } from "./search-order.ts";
 
 /** How many directories are searched at most, besides those that are beginnings of places. */
 const MAX_DIRECTORIES = 200;
 
 /** How many places are found at most, and how many beginnings of places: those that stay open, and others. */
 const MAX_OPEN = { places: 200, beginnings: 200 };
+
 const MAX_CLOSED = { places: 10_000, beginnings: 1_000 };
 
 /** How many entries are read, and looked at, before others may have a turn. */
@@ -268,5 +276,92 @@ function openIfThere(parent: number, name: string, flags: number): number | unde
   } catch (error) {
     if (isGone(error) || isClosedToPrograms(parent)) return undefined;
     throw error;
+  }
+}
+
+/** How many directories in one directory come before those elsewhere, the oldest of them. */
+const MAX_SIBLINGS = 100;
+
+/** A directory that is still to be searched. */
+interface WaitingDirectory {
+  readonly fd: number;
+  readonly names: readonly string[];
+  /** When it got its name or its contents, in nanoseconds since the epoch, if it is the beginning of a place; otherwise 0. */
+  readonly changedAt: bigint;
+}
+
+/**
+ * The order in which directories are searched, level by level. A program can make any number of directories to hide others behind
+ * them: therefore beginnings of places come first, and of many directories beside each other the oldest.
+ */
+class SearchOrder implements Disposable {
+  /** Whether no directory has been left out. */
+  isComplete = true;
+  readonly #beginnings: WaitingDirectory[] = [];
+  readonly #level: WaitingDirectory[] = [];
+  readonly #late: WaitingDirectory[] = [];
+  readonly #opened: number[] = [];
+  readonly #most: number;
+  #searched = 0;
+
+  /** @param most How many directories are searched, besides beginnings of places. */
+  constructor(first: WaitingDirectory, most: number) {
+    this.#level.push(first);
+    this.#most = most;
+  }
+
+  /** Returns the next directory; `undefined` if there is none, or enough have been searched. */
+  next(): WaitingDirectory | undefined {
+    const beginning = this.#beginnings.shift();
+    if (beginning !== undefined) return beginning;
+    const next = this.#searched < this.#most ? (this.#level.shift() ?? this.#late.shift()) : undefined;
+    if (next !== undefined) this.#searched++;
+    else if (this.#level.length + this.#late.length > 0) this.isComplete = false;
+    return next;
+  }
+
+  addBeginning(directory: WaitingDirectory): void {
+    this.#opened.push(directory.fd);
+    this.#beginnings.push(directory);
+  }
+
+  /**
+   * Adds the directories in a directory.
+   *
+   * @param open Opens one of them. Returns `undefined` if it is not there any more.
+   */
+  add(parent: number, names: readonly string[], open: (name: string) => WaitingDirectory | undefined): void {
+    const ordered = names.length > MAX_SIBLINGS ? oldestFirst(parent, names) : names;
+    for (const [index, name] of ordered.entries()) {
+      const queue = index < MAX_SIBLINGS ? this.#level : this.#late;
+      if (this.#searched + queue.length >= this.#most) {
+        this.isComplete = false;
+        return;
+      }
+      const directory = open(name);
+      if (directory === undefined) continue;
+      this.#opened.push(directory.fd);
+      queue.push(directory);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const fd of this.#opened) closeSync(fd);
+  }
+}
+
+/** Programs can change every other time of a directory. */
+function oldestFirst(parent: number, names: readonly string[]): readonly string[] {
+  return names
+    .map((name) => ({ name, age: bornAt(entryPath(parent, name)) }))
+    .sort((one, other) => one.age - other.age)
+    .map(({ name }) => name);
+}
+
+function bornAt(path: string): number {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.birthtimeMs ?? Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
   }
 }

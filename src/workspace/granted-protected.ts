@@ -1,5 +1,5 @@
 import { type FsGrant, isFileGrant, type WritesProtected } from "../policy/grant/fs-grant.ts";
-import { namesIn } from "./paths/real-path.ts";
+import { namesIn } from "./paths.ts";
 import {
   completesRepository,
   isRepositoryFolder,

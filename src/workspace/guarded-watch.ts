@@ -1,11 +1,26 @@
-import { type FSWatcher, watch } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import {
+  closeSync,
+  type Dirent,
+  type FSWatcher,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  type Stats,
+  watch,
+} from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { onGuardedFiles } from "../base/guarded-files.ts";
 import { isGone } from "./error.ts";
-import { coverOf, type GuardedCover, guardedAccess } from "./guarded-cover.ts";
+
+import { Guard, type GuardedPlace } from "./guard.ts";
+import { ENTRY_FLAGS, fdPath } from "./paths.ts";
+import { DirectoryGrantError } from "./root.ts";
 
 /** Milliseconds between two looks: where changes are reported, and where the system cannot watch more directories. */
 const LOOK_MS = 1_000;
+
 const UNREPORTED_LOOK_MS = 50;
 
 interface Place {
@@ -131,4 +146,190 @@ function changedIn({ before, look }: Place): string | undefined {
     // What cannot be searched any more could have any file.
     return [...before.keys()][0] ?? "";
   }
+}
+
+/** How many entries of a granted directory are looked at for hard links to guarded files. */
+const MAX_ENTRIES = 50_000;
+
+/** What has to be covered in a granted directory before a program sees it. Paths are relative to the directory. */
+export interface GuardedCover {
+  /** What is shown read-only. */
+  readonly readOnly: readonly string[];
+  /** What is not shown at all. */
+  readonly hidden: readonly { readonly path: string; readonly isFolder: boolean }[];
+  /** The directories on the way: they must not be moved away. */
+  readonly above: readonly string[];
+  /** Guarded files that do not exist. */
+  readonly missing: readonly string[];
+  /** What is at each path that is guarded. It differs if something else is there. */
+  readonly found: ReadonlyMap<string, string>;
+}
+
+const NOTHING: GuardedCover = { readOnly: [], hidden: [], above: [], missing: [], found: new Map() };
+
+/** What may be done with what a grant names itself; `undefined` for everything. */
+export function guardedAccess(path: string): "none" | "read" | undefined {
+  const guard = Guard.current();
+  const stats = guard && lstatSync(path, { throwIfNoEntry: false });
+  const access = guard?.accessTo(path);
+  if (
+    guard === undefined ||
+    access === "none" ||
+    stats === undefined ||
+    stats.isDirectory() ||
+    stats.nlink === 1
+  )
+    return access;
+  return guard.accessByLink(stats) ?? access;
+}
+
+/** Whether a directory has guarded files in it, or is one. Their hard links are not looked for. */
+export function isNearGuarded(directory: string): boolean {
+  return Guard.current()?.isNear(directory) ?? false;
+}
+
+/**
+ * Finds guarded files in a granted directory.
+ *
+ * @throws {DirectoryGrantError} if one of them could not be covered.
+ */
+export function coverOf(directory: string, isWritable: boolean): GuardedCover {
+  const guard = Guard.current();
+  if (guard === undefined) return NOTHING;
+  const readOnly = new Set<string>();
+  const hidden = new Map<string, boolean>();
+  const above = new Set<string>();
+  const missing = new Set<string>();
+  const found = new Map<string, string>();
+  const cover = (path: string, access: "none" | "read", stats: Stats): void => {
+    if (access === "none") hidden.set(path, stats.isDirectory());
+    else if (isWritable) readOnly.add(path);
+    else return;
+    found.set(path, `${stats.dev}:${stats.ino}`);
+  };
+  for (const place of guard.placesIn(directory)) {
+    const path = relative(directory, place.path);
+    if (place.ending !== undefined) {
+      for (const file of filesWith(place, directory)) {
+        const stats = entryAt(join(directory, file));
+        if (stats !== undefined) cover(file, "none", stats);
+      }
+    }
+    // Of the directory itself, it is for the caller to find out.
+    if (path === "" || path.startsWith("..")) continue;
+    if (isWritable) for (const each of parentsOf(path)) if (entryAt(join(directory, each))) above.add(each);
+    const stats = entryAt(place.path);
+    if (stats?.isSymbolicLink() && isWritable)
+      throw new DirectoryGrantError(
+        `'${place.path}' is a link through which Sandgate reads a file of its own: grant a directory without it for writing`,
+      );
+    if (place.ending !== undefined || stats?.isSymbolicLink()) continue;
+    if (stats !== undefined) cover(path, place.access, stats);
+    else if (isWritable || place.access === "none") missing.add(path);
+  }
+  for (const { path, access, stats } of hardLinks(guard, directory, isWritable)) cover(path, access, stats);
+  const covered = [...hidden.keys(), ...readOnly];
+  const uncovered = [...missing].filter((path) => !isBelowAny(path, covered));
+  for (const path of uncovered) found.set(path, "");
+  return {
+    readOnly: [...readOnly].filter((path) => !hidden.has(path)),
+    hidden: Array.from(hidden, ([path, isFolder]) => ({ path, isFolder })),
+    above: [...above].filter((path) => !hidden.has(path) && !readOnly.has(path)),
+    missing: uncovered,
+    found,
+  };
+}
+
+/** Why a grant of a guarded file is refused. For operators. */
+export function guardedText(path: string): string {
+  return `'${path}' holds keys or records of Sandgate itself, which no grant lets a tool reach`;
+}
+
+/** Why a program that stays is not started. For operators. */
+export function replaceableText(directory: string, path: string): string {
+  return (
+    `'${directory}' has a file of Sandgate itself, '${path}', which cannot be hidden from a program that stays once it is replaced or created: ` +
+    "grant it without write, or grant another directory"
+  );
+}
+
+/** Opens an entry of a granted directory, without following links. */
+export function openCovered(directory: string, path: string): number {
+  const whole = join(directory, path);
+  const fd = openSync(whole, ENTRY_FLAGS);
+  if (readlinkSync(fdPath(fd)) === whole && !fstatSync(fd).isSymbolicLink()) return fd;
+  closeSync(fd);
+  throw new DirectoryGrantError(`'${whole}' is reached through a link, and has a file of Sandgate itself`);
+}
+
+/** @throws {DirectoryGrantError} if it cannot be found out: a program could have closed the directory to hide the entry. */
+function entryAt(path: string): Stats | undefined {
+  return lookingAt(path, () => lstatSync(path, { throwIfNoEntry: false }), undefined);
+}
+
+function lookingAt<Found>(path: string, look: () => Found, none: Found): Found {
+  try {
+    return look();
+  } catch (error) {
+    if (isGone(error)) return none;
+    throw new DirectoryGrantError(
+      `'${path}' cannot be searched for files of Sandgate itself: ${String(error)}`,
+    );
+  }
+}
+
+function filesWith({ path, ending = "" }: GuardedPlace, directory: string): readonly string[] {
+  const names = lookingAt(path, () => readdirSync(path, { recursive: true, encoding: "utf8" }), []);
+  return names
+    .filter((name) => name.endsWith(ending))
+    .map((name) => relative(directory, join(path, name)))
+    .filter((file) => !file.startsWith(".."));
+}
+
+function parentsOf(path: string): readonly string[] {
+  const names = path.split("/").slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join("/"));
+}
+
+function isBelowAny(path: string, places: readonly string[]): boolean {
+  return places.some((place) => path.startsWith(`${place}/`));
+}
+
+/** Files that a program could reach by another name. There are hardly ever any, and then the directory is searched. */
+function hardLinks(
+  guard: Guard,
+  directory: string,
+  isWritable: boolean,
+): readonly { readonly path: string; readonly access: "none" | "read"; readonly stats: Stats }[] {
+  const all = lookingAt(directory, () => guard.linked(), []);
+  if (all === undefined)
+    throw new DirectoryGrantError(
+      `there are too many files of Sandgate itself to find those that have hard links in '${directory}': remove old ones`,
+    );
+  const linked = all.filter(({ access }) => isWritable || access === "none");
+  if (linked.length === 0) return [];
+  const found: { path: string; access: "none" | "read"; stats: Stats }[] = [];
+  const waiting = [directory];
+  let left = MAX_ENTRIES;
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    for (const entry of entriesOf(next)) {
+      if (--left < 0)
+        throw new DirectoryGrantError(
+          `a file of Sandgate itself has several hard links, and '${directory}' has too many files to look for them: remove the other links`,
+        );
+      const path = join(next, entry.name);
+      if (entry.isDirectory()) waiting.push(path);
+      else if (entry.isFile()) {
+        const stats = entryAt(path);
+        const known = linked.find((each) => each.stats.dev === stats?.dev && each.stats.ino === stats.ino);
+        if (stats !== undefined && known !== undefined)
+          found.push({ path: relative(directory, path), access: known.access, stats });
+      }
+    }
+  }
+  return found;
+}
+
+function entriesOf(directory: string): readonly Dirent[] {
+  return lookingAt(directory, () => readdirSync(directory, { withFileTypes: true }), []);
 }

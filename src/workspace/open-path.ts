@@ -3,10 +3,10 @@ import { checkRegularFile, type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { FileReplacement } from "./file-replacement.ts";
-import { SharedFd } from "./handles/shared-fd.ts";
-import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
-import { type Aliases, type LinkRule, PathWalk } from "./paths/walk.ts";
+import { SharedFd } from "./open-handles.ts";
+import { entryPath, fdPath, O_PATH } from "./paths.ts";
 import type { WorkspaceRoot } from "./root.ts";
+import { type Aliases, type LinkRule, PathWalk } from "./walk.ts";
 
 /** An open directory, and the other paths by which it was reached. */
 export class OpenedDirectory {

@@ -16,10 +16,10 @@ import { loadCrypto } from "../base/load-crypto.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FoundPlace, type FoundPlaces, listProtected } from "./find-protected.ts";
 import type { ProtectionGrant } from "./granted-protected.ts";
-import { Guard } from "./guard/guard.ts";
-import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
-import { PathWalk } from "./paths/walk.ts";
+import { Guard } from "./guard.ts";
+import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths.ts";
 import { OWN_PREFIX } from "./protected-places.ts";
+import { PathWalk } from "./walk.ts";
 
 const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 

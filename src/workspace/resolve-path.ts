@@ -1,13 +1,11 @@
 import { posix } from "node:path";
 import { EscapeError, WorkspaceError } from "./error.ts";
 import { type ProtectionGrant, unopenedPlace } from "./granted-protected.ts";
-import { OPEN_EACH_TIME, type UsedDirectory } from "./handles/directory-cache.ts";
-import { workspaceIsSupported } from "./paths/fd-path.ts";
-import { namesIn } from "./paths/real-path.ts";
-import { pathSegments } from "./paths/segments.ts";
-import { type Aliases, PathWalk } from "./paths/walk.ts";
+import { OPEN_EACH_TIME, type UsedDirectory } from "./open-handles.ts";
+import { namesIn, pathSegments, workspaceIsSupported } from "./paths.ts";
 import type { ProtectedPlace } from "./protected-places.ts";
 import { openGranted } from "./root.ts";
+import { type Aliases, PathWalk } from "./walk.ts";
 
 /** Where a path leads. */
 export class ResolvedPath {

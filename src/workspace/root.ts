@@ -5,13 +5,10 @@ import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { EscapeError, GuardedFileError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
 import { type ProtectionGrant, repositoryPlace, unopenedPlace } from "./granted-protected.ts";
-import { Guard } from "./guard/guard.ts";
-import type { DirectorySource } from "./handles/directory-cache.ts";
-import type { OpenHandles } from "./handles/open-handles.ts";
-import { SharedFd } from "./handles/shared-fd.ts";
-import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
-import { namesIn, realPath } from "./paths/real-path.ts";
-import type { PathWalk } from "./paths/walk.ts";
+import { Guard } from "./guard.ts";
+import { type DirectorySource, type OpenHandles, SharedFd } from "./open-handles.ts";
+import { DIRECTORY_FLAGS, fdPath, namesIn, realPath } from "./paths.ts";
+import type { PathWalk } from "./walk.ts";
 
 const ABSENT = { throwIfNoEntry: false } as const;
 

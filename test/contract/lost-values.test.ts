@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
-import { registerPrograms } from "../../src/programs/register-programs.ts";
+import { registerPrograms } from "../../src/programs/program-tools.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { startExecutor } from "../executor/harness.ts";
 import { unavailable } from "../sandboxes/process/availability.ts";

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../src/json/value.ts";
 import type { GrantOptions } from "../../src/policy/grant/execution-grant.ts";
 import { allow, type PolicyDecision, type PolicyRequest } from "../../src/policy/policy.ts";
 import type { ProgramOptions } from "../../src/programs/program-tools.ts";
-import { registerPrograms } from "../../src/programs/register-programs.ts";
+import { registerPrograms } from "../../src/programs/program-tools.ts";
 import type { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { contentText } from "../../src/tool/content.ts";
 

@@ -15,7 +15,7 @@ import {
   openSupervisor,
   type SupervisorOptions,
 } from "../../src/supervisor/supervisor.ts";
-import { registerBasicTools } from "../../src/toolsets/register-toolset.ts";
+import { registerBasicTools } from "../../src/toolsets/toolsets.ts";
 import { ISOLATIONS } from "../sandboxes/process/availability.ts";
 
 export const AGENTS: string = join(import.meta.dirname, "agents");

@@ -3,8 +3,8 @@ import { DuplicateToolError } from "../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { sandboxesOf } from "../../src/tool/implementations/implementations.ts";
 import type { Isolation, SandboxMode } from "../../src/tool/sandbox-mode.ts";
-import { registerToolset } from "../../src/toolsets/register-toolset.ts";
 import {
+  registerToolset,
   TOOLSET_NAMES,
   type ToolsetName,
   type ToolsetOptions,

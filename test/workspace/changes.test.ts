@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { MAX_FILE_CHANGES } from "../../src/tool/changes.ts";
 import { openFile } from "../../src/workspace/entries.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { GrantedTree, writeText } from "./granted-tree.ts";

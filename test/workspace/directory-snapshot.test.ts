@@ -17,7 +17,7 @@ import {
   SnapshotError,
   type SnapshotPlace,
 } from "../../src/workspace/directory-snapshot.ts";
-import { ENTRY_FLAGS, workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { ENTRY_FLAGS, workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { GrantedTree } from "./granted-tree.ts";
 
 let tree: GrantedTree;

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openDirectory } from "../../src/workspace/entries.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { codeOf, GrantedTree } from "./granted-tree.ts";
 

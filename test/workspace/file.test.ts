@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ChangeBudget, MAX_CREATED } from "../../src/workspace/change-budget.ts";
 import { openFile } from "../../src/workspace/entries.ts";
 import { MAX_READ_BYTES } from "../../src/workspace/file.ts";
-import { MAX_OPEN } from "../../src/workspace/handles/open-handles.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { MAX_OPEN } from "../../src/workspace/open-handles.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { codeOf, GrantedTree, readText, textOf } from "./granted-tree.ts";
 
 const isHere = workspaceIsSupported();

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findProtected } from "../../src/workspace/find-protected.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 

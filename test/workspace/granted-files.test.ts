@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { FileGrant } from "../../src/policy/grant/fs-grant.ts";
 import { openFile } from "../../src/workspace/entries.ts";
 import { locate } from "../../src/workspace/locate.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";

@@ -14,7 +14,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openDirectory, openFile } from "../../src/workspace/entries.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import {
   ATTEMPTS,
   CAN_GIVE_AWAY,

@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { findProtected } from "../../src/workspace/find-protected.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { type MadePlaces, ProtectedWatch } from "../../src/workspace/protected-watch.ts";
 
 let root: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { race } from "./race.ts";
 
 if (!workspaceIsSupported()) console.log("workspace: not tested, directories can be granted on Linux only");

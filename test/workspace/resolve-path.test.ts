@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { PathResolver, ResolvedPath } from "../../src/workspace/resolve-path.ts";
 import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import { GrantedTree } from "./granted-tree.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openDirectory } from "../../src/workspace/entries.ts";
-import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths.ts";
 import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { ATTEMPTS, codeOf, GrantedTree, listNames, readText, writeText } from "./granted-tree.ts";

@@ -12,9 +12,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { syscall, syscallUnless } from "../../workspace/error.ts";
-import { isObject, isPath, parseRecord } from "../../workspace/staged/parse-record.ts";
-import { readOwnFile } from "../../workspace/staged/read-own-file.ts";
-import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
+import {
+  isObject,
+  isPath,
+  parseRecord,
+  readOwnFile,
+  type StagedRecord,
+} from "../../workspace/staged/staged-record.ts";
 import { syncDirectory } from "../workspace-places.ts";
 
 /**

@@ -13,9 +13,9 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { isNewerFormat, newerFormatText } from "../../base/own-files.ts";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
-import { Guard } from "../../workspace/guard/guard.ts";
-import { fdPath } from "../../workspace/paths/fd-path.ts";
-import { isDiskEntry, isObject, isPath } from "../../workspace/staged/parse-record.ts";
+import { Guard } from "../../workspace/guard.ts";
+import { fdPath } from "../../workspace/paths.ts";
+import { isDiskEntry, isObject, isPath } from "../../workspace/staged/staged-record.ts";
 import { openFile, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 

@@ -1,8 +1,7 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
-import { readOwnFile } from "../../workspace/staged/read-own-file.ts";
-import type { StagedRecord } from "../../workspace/staged/staged-record.ts";
+import { readOwnFile, type StagedRecord } from "../../workspace/staged/staged-record.ts";
 import { StagedStore } from "../../workspace/staged/staged-store.ts";
 import { acceptRecords, recover } from "../accepting/accept.ts";
 import { AcceptingJournal, isRunning, ownProcess } from "../accepting/accepting-journal.ts";

@@ -4,8 +4,8 @@ import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import type { HostContext } from "../../tool/implementations/implementations.ts";
 import { changesNothing } from "../../tool/side-effects.ts";
 import { declare, firstSentence } from "./describe-tools.ts";
+import { withSelf } from "./query-words.ts";
 import { type SearchDocument, type SearchFields, SearchIndex } from "./search-index.ts";
-import { withSelf } from "./word-forms.ts";
 
 /** The most parameters of a tool that are indexed. */
 const MAX_PARAMETERS = 64;

@@ -1,6 +1,5 @@
-import { isQuestion, queryWordsOf } from "./query-words.ts";
+import { isQuestion, queryWordsOf, wordsOf } from "./query-words.ts";
 import { synonymsOf } from "./synonyms.ts";
-import { wordsOf } from "./word-forms.ts";
 
 /** A document: its fields, and how much a word counts in each. */
 export interface SearchFields {

@@ -1,4 +1,4 @@
-import { stem } from "./word-forms.ts";
+import { stem } from "./query-words.ts";
 
 /**
  * Words that people use for the same thing as those that tools are described with: a line for each. A word can stand in

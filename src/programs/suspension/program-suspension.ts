@@ -2,17 +2,18 @@ import { ExponentialBackoff, handleAll, retry } from "cockatiel";
 import type { MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type {
+  CallPlace,
   CallSuspension,
   ClaimedCall,
   EngineState,
   SuspendableCall,
 } from "../../engine/call/suspension.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonObject } from "../../json/value.ts";
 import type { SuspendedTask, SuspendedTemplate } from "../../sandboxes/contract/suspension.ts";
 import type { NestedResult } from "../../sandboxes/contract/task.ts";
 import type { ProgramHeader, StoredCall, SuspensionStore } from "../stores/suspension-store.ts";
-import type { SuspensionKeys } from "./keys.ts";
-import { boundResult, boundTo, programId, writeContent } from "./program-record.ts";
-import { seal, unseal } from "./sealing.ts";
+import { type SuspensionKeys, seal, unseal } from "./keys.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";
 
 /** How often an operation is tried again, after about 0.1, 0.2 and 0.4 s. */
@@ -254,4 +255,54 @@ export function warnNotRemoved(thrown: unknown): void {
  */
 export async function repeated<Result>(operation: () => MaybePromise<Result>): Promise<Result> {
   return RETRIES.execute(async () => operation());
+}
+
+const ID_LENGTH = 32;
+
+/** Returns the id of the program that a call is. */
+export function programId({ sessionId, turnId, messageId, callId }: CallPlace): string {
+  return new CanonicalJson([sessionId, turnId, messageId, callId]).digest.slice(0, ID_LENGTH);
+}
+
+/** What a sealed program is bound to: everything that is readable of it, but whether it waits. */
+export function boundTo({ state: _, ...header }: ProgramHeader): JsonObject {
+  return JSON.parse(JSON.stringify(header)) as JsonObject;
+}
+
+/** What a sealed result of a call is bound to. */
+function boundResult(
+  program: Pick<ProgramHeader, "id" | "principal">,
+  call: { readonly number: number; readonly digest: string },
+): JsonObject {
+  const { id, principal = null } = program;
+  return { program: id, principal, call: call.number, digest: call.digest };
+}
+
+/** What is sealed. */
+interface ProgramContent {
+  readonly engine: Omit<EngineState, "definitions" | "policyRevision">;
+  readonly state: SuspendedTask["state"];
+  readonly leftWaitMs: number;
+  readonly heap: Uint8Array;
+}
+
+/** Writes the content of a program: the length of a JSON text, the text, and the heap. */
+function writeContent({ heap, ...rest }: ProgramContent): Uint8Array {
+  const text = Buffer.from(JSON.stringify(rest));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(text.length);
+  return Buffer.concat([length, text, heap]);
+}
+
+/** @throws {SuspensionRefusedError} if it is no content. */
+export function readContent(content: Uint8Array): ProgramContent {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.length);
+  try {
+    const heapAt = 4 + bytes.readUInt32LE(0);
+    if (heapAt > bytes.length) throw new RangeError("the text is longer than the content");
+    const rest = JSON.parse(bytes.toString("utf8", 4, heapAt)) as Omit<ProgramContent, "heap">;
+    return { ...rest, heap: bytes.subarray(heapAt) };
+  } catch {
+    throw new SuspensionRefusedError("changed");
+  }
 }

@@ -11,10 +11,16 @@ import type {
 } from "../../engine/call/suspension.ts";
 import { MemorySuspensionStore } from "../stores/memory-store.ts";
 import type { ProgramHeader, StoredProgram, SuspensionStore } from "../stores/suspension-store.ts";
-import { type SuspensionKey, SuspensionKeys } from "./keys.ts";
-import { boundTo, programId, readContent } from "./program-record.ts";
-import { ProgramSuspension, repeated, type SuspensionHost, warnNotRemoved } from "./program-suspension.ts";
-import { seal, unseal } from "./sealing.ts";
+import { type SuspensionKey, SuspensionKeys, seal, unseal } from "./keys.ts";
+import {
+  boundTo,
+  ProgramSuspension,
+  programId,
+  readContent,
+  repeated,
+  type SuspensionHost,
+  warnNotRemoved,
+} from "./program-suspension.ts";
 import { SuspensionRefusedError } from "./suspension-error.ts";
 
 /**

@@ -11,7 +11,7 @@ import {
   type SandboxedTool,
   type ToolImplementations,
 } from "../../tool/implementations/implementations.ts";
-import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../workspace/paths.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";

@@ -6,7 +6,7 @@ import type {
   QuickJsImplementation,
   ToolImplementations,
 } from "../../tool/implementations/implementations.ts";
-import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../workspace/paths.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";

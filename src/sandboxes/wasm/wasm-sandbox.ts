@@ -4,7 +4,7 @@ import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations, WasmImplementation } from "../../tool/implementations/implementations.ts";
-import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../workspace/paths.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import { GuestMemory } from "../contract/guest-memory.ts";

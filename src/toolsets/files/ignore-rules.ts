@@ -1,5 +1,4 @@
-import { Glob } from "./glob.ts";
-import { readGlob } from "./glob-tokens.ts";
+import { Glob, readGlob } from "./glob.ts";
 import type { Pace } from "./pace.ts";
 
 /** What the rules of a `.gitignore` say of an entry; `undefined` if no rule matches it. */

@@ -1,8 +1,8 @@
 import { noteText } from "../model-texts.ts";
-import { numberLines } from "./numbered-lines.ts";
 
 /** How many lines are shown before and after those that changed, and how many at most. */
 const AROUND = 3;
+
 const MAX_LINES = 60;
 
 /** The longest line that is shown with those that changed. */
@@ -94,3 +94,37 @@ function countLines(text: string, end: number): number {
   for (let at = text.indexOf("\n"); at >= 0 && at < end; at = text.indexOf("\n", at + 1)) count++;
   return count;
 }
+
+/** How wide a number is at least, as `cat -n` writes it. */
+const WIDTH = 6;
+
+/** A line with its number, as `cat -n` writes it. */
+export function numberedLine(number: number, line: string): string {
+  return `${String(number).padStart(WIDTH)}\t${line}`;
+}
+
+/** Returns the lines of a text with their numbers. A line end at the end of the text begins no line. */
+export function numberLines(text: string, first: number): string {
+  return text
+    .split("\n")
+    .slice(0, text.endsWith("\n") ? -1 : undefined)
+    .map((line, index) => numberedLine(first + index, line))
+    .join("\n");
+}
+
+/** Whether a text consists of lines with such numbers, one after the other, as they are read in the result of a tool. */
+export function hasLineNumbers(text: string): boolean {
+  const lines = text.replace(/\r?\n$/, "").split("\n");
+  const [first = -1] = lines.map(numberOf);
+  return first >= 0 && lines.every((line, index) => numberOf(line) === first + index);
+}
+
+function numberOf(line: string): number {
+  const [, digits] = /^(?= {0,5}\d+\t)(?=[ \d]{6,16}\t) *(\d+)\t/.exec(line) ?? [];
+  return digits === undefined ? -1 : Number(digits);
+}
+
+/** What the model reads of a new text that has line numbers. */
+export const NUMBERED: string =
+  "each line of the new text begins with a line number as read_file shows it, which would get into the file. Leave the " +
+  "numbers out, with the tab after each; to have them in the file, write it with a command.";

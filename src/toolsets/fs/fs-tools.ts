@@ -1,11 +1,7 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { Writing } from "../files/writing.ts";
-import { grantedFiles } from "../granted-files.ts";
-import { inputSchema } from "../input-schema.ts";
-import { editFile } from "./edit-file.ts";
-import { FILE_PATH } from "./file-path.ts";
+import { FILE_PATH, grantedFiles, inputSchema, Writing } from "../tool-parts.ts";
+import { editFile, patchFile } from "./edit-file.ts";
 import { listDirectory } from "./list-directory.ts";
-import { patchFile } from "./patch-file.ts";
 import { readFile } from "./read-file.ts";
 import { writeFile } from "./write-file.ts";
 

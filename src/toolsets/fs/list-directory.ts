@@ -1,8 +1,7 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { FileEntry, FileKind } from "../../tool/workspace-files.ts";
-import { grantedFiles } from "../granted-files.ts";
-import { inputSchema } from "../input-schema.ts";
 import { listText, onOneLine } from "../model-texts.ts";
+import { grantedFiles, inputSchema } from "../tool-parts.ts";
 
 /** The most entries that a call returns. */
 const MAX_ENTRIES = 1_000;

@@ -4,11 +4,9 @@ import { formatBytes } from "../../base/units.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import { FileFailure, shownPath, ToolFailure } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
-import { grantedFiles } from "../granted-files.ts";
-import { inputSchema } from "../input-schema.ts";
 import { noteText } from "../model-texts.ts";
-import { FILE_PATH } from "./file-path.ts";
-import { numberedLine, numberLines } from "./numbered-lines.ts";
+import { FILE_PATH, grantedFiles, inputSchema } from "../tool-parts.ts";
+import { numberedLine, numberLines } from "./changed-lines.ts";
 
 /** How much of a file is read at a time. Smaller files are read as a whole. */
 const STEP_BYTES: number = 1_024 * 1_024;

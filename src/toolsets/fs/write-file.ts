@@ -2,11 +2,8 @@ import { posix } from "node:path";
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import { FileFailure, shownPath, ToolFailure } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
-import type { Writing } from "../files/writing.ts";
-import { grantedFiles } from "../granted-files.ts";
-import { inputSchema } from "../input-schema.ts";
-import { FILE_PATH } from "./file-path.ts";
-import { hasLineNumbers, NUMBERED } from "./numbered-lines.ts";
+import { FILE_PATH, grantedFiles, inputSchema, type Writing } from "../tool-parts.ts";
+import { hasLineNumbers, NUMBERED } from "./changed-lines.ts";
 
 /** Returns the tool `write_file`. */
 export function writeFile(writing: Writing): Tool {

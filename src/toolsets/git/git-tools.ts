@@ -1,8 +1,7 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ModelReader, ProgramContext } from "../../tool/tool-traits.ts";
-import { inputSchema } from "../input-schema.ts";
 import { shortenedText } from "../model-texts.ts";
-import type { ToolsetNaming } from "../toolset-naming.ts";
+import { inputSchema, type ToolsetNaming } from "../tool-parts.ts";
 import {
   git,
   PATTERNS,

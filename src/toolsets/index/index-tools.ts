@@ -2,10 +2,9 @@ import { LruMap } from "../../base/lru-map.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { HostContext } from "../../tool/implementations/implementations.ts";
 import type { Pace } from "../files/pace.ts";
-import { grantedFiles } from "../granted-files.ts";
-import { inputSchema } from "../input-schema.ts";
 import { listText, onOneLine } from "../model-texts.ts";
 import { Search, type SearchTime } from "../search/search.ts";
+import { grantedFiles, inputSchema } from "../tool-parts.ts";
 import {
   type CodeSymbol,
   refreshSymbols,

@@ -2,7 +2,7 @@ import { beginning } from "../../base/text.ts";
 import { formatBytes } from "../../base/units.ts";
 import { FileFailure } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
-import { readAhead } from "../files/read-ahead.ts";
+import { readAhead } from "../files/pace.ts";
 import type { Search } from "../search/search.ts";
 import { blankJavaScript } from "./blank-javascript.ts";
 

@@ -1,8 +1,8 @@
 import { requiredBeginning, TextFinder } from "../../base/text-finder.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ModelReader } from "../../tool/tool-traits.ts";
-import { inputSchema } from "../input-schema.ts";
 import { listText, onOneLine } from "../model-texts.ts";
+import { inputSchema } from "../tool-parts.ts";
 import { CUT_LINES, isCut, linesOf, shownLine } from "./matched-lines.ts";
 import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
 import { Search } from "./search.ts";

@@ -1,5 +1,5 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { inputSchema } from "../input-schema.ts";
+import { inputSchema } from "../tool-parts.ts";
 import { greppedText } from "./found-text.ts";
 import { LinePattern } from "./line-pattern.ts";
 import { type FileLines, type GrepResult, grepText, MatchedLines, NARROWER } from "./matched-lines.ts";

@@ -1,6 +1,5 @@
 import { ToolFailure } from "../../tool/tool-failure.ts";
-import { Glob } from "../files/glob.ts";
-import { type GlobToken, readGlob } from "../files/glob-tokens.ts";
+import { Glob, type GlobToken, readGlob } from "../files/glob.ts";
 
 /** The most texts that `{a,b}` in a glob stand for. */
 const MAX_ALTERNATIVES = 64;

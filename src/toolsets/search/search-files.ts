@@ -1,5 +1,5 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import { inputSchema } from "../input-schema.ts";
+import { inputSchema } from "../tool-parts.ts";
 import { pathsText } from "./found-text.ts";
 import { compilePathGlob, GLOB_FORM } from "./path-glob.ts";
 import { Search } from "./search.ts";

@@ -2,10 +2,9 @@ import { formatDuration } from "../../base/units.ts";
 import type { HostContext } from "../../tool/implementations/implementations.ts";
 import { FileFailure, shownPath } from "../../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
-import { Pace } from "../files/pace.ts";
-import { readAhead } from "../files/read-ahead.ts";
+import { Pace, readAhead } from "../files/pace.ts";
 import { noGaps, prefixOf, type WalkGaps, walkFiles } from "../files/walk.ts";
-import { grantedFiles } from "../granted-files.ts";
+import { grantedFiles } from "../tool-parts.ts";
 import type { PathFilter } from "./path-glob.ts";
 
 /** How long the tools that search may take. */

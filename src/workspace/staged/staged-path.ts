@@ -1,6 +1,6 @@
 import type { EntryStat } from "../entry-stat.ts";
 import { EscapeError, WorkspaceError } from "../error.ts";
-import { pathSegments } from "../paths/segments.ts";
+import { pathSegments } from "../paths.ts";
 import { OWN_PREFIX } from "../protected-places.ts";
 import type { ToolDirectory } from "../tool-directory.ts";
 import type { StagedRecord } from "./staged-record.ts";

@@ -13,11 +13,9 @@ import { dirname, join, posix } from "node:path";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import { isNewerFormat, newerFormatText } from "../../base/own-files.ts";
 import { syscall, syscallUnless, WorkspaceError } from "../error.ts";
-import { DIRECTORY_FLAGS } from "../paths/fd-path.ts";
-import { HELD_NAME, parseRecord } from "./parse-record.ts";
-import { readOwnFile } from "./read-own-file.ts";
+import { DIRECTORY_FLAGS } from "../paths.ts";
 import type { StagedAmount } from "./staged-quota.ts";
-import type { StagedRecord } from "./staged-record.ts";
+import { HELD_NAME, parseRecord, readOwnFile, type StagedRecord } from "./staged-record.ts";
 
 /** The format of the folder with all that is in it. Before it was written down, it was the first one, too. */
 const FORMAT = 1;

@@ -2,13 +2,17 @@ import { relative } from "node:path";
 import { type FsGrant, isFileGrant, type WritesProtected } from "../../policy/grant/fs-grant.ts";
 import type { FileChange } from "../../tool/changes.ts";
 import type { ChangeBudget } from "../change-budget.ts";
+import type { EntryKind, EntryStat } from "../entry-stat.ts";
 import { WorkspaceError } from "../error.ts";
-import type { OpenHandles } from "../handles/open-handles.ts";
-import type { ToolDirectory } from "../tool-directory.ts";
-import { StagedContents } from "./staged-contents.ts";
-import { StagedDirectory } from "./staged-directory.ts";
+import type { WorkspaceFile } from "../file.ts";
+import type { ReplaceOptions } from "../file-replacement.ts";
+import type { OpenHandles } from "../open-handles.ts";
+import type { OpenOptions } from "../open-path.ts";
+import { pathSegments } from "../paths.ts";
+import type { Listing, NewVersion, ToolDirectory } from "../tool-directory.ts";
 import type { StagedMount } from "./staged-mount.ts";
-import { StagedView } from "./staged-view.ts";
+import { isOwn, resolveStaged, type StagedPlace } from "./staged-path.ts";
+import { StagedContents, StagedView } from "./staged-view.ts";
 
 /** How a directory is granted. */
 interface GrantedDirectory {
@@ -104,4 +108,184 @@ export function withoutOutside(grant: FsGrant, { workspace }: StagedMount): FsGr
 function pathIn(workspace: string, directory: string): string | undefined {
   const path = relative(workspace, directory);
   return path === ".." || path.startsWith("../") ? undefined : path;
+}
+
+/** A granted directory, or one below it, as it is with the staged changes. What is changed in it is staged, too. */
+export class StagedDirectory implements ToolDirectory {
+  readonly #view: StagedView;
+  /** Relative to the granted directory; empty for the directory itself. */
+  readonly #path: string;
+
+  constructor(view: StagedView, path = "") {
+    this.#view = view;
+    this.#path = path;
+  }
+
+  get isWritable(): boolean {
+    return this.#view.isWritable;
+  }
+
+  open(path: string, options: OpenOptions = {}): WorkspaceFile | ToolDirectory {
+    const { write = false, create = false, exclusive = false, truncate = false, directory } = options;
+    if (write || create || truncate) this.#view.checkWritable();
+    if ((truncate && !write) || (create && directory)) throw new WorkspaceError("invalid");
+    const place = this.#resolve(path, options.follow === true && !(create && exclusive));
+    if (place.kind !== "missing" && create && exclusive) throw new WorkspaceError("exist");
+    switch (place.kind) {
+      case "missing":
+        if (!create) throw new WorkspaceError("no-entry");
+        return this.#view.createFile(place, options);
+      case "directory":
+        if (write || create) throw new WorkspaceError("is-directory");
+        return new StagedDirectory(this.#view, place.path);
+      case "file": {
+        if (directory) throw new WorkspaceError("not-directory");
+        const file = write ? this.#view.change(place, options) : this.#view.read(place, options);
+        if (truncate) file.resize(0);
+        return file;
+      }
+      default:
+        throw new WorkspaceError(place.kind === "link" ? "loop" : "not-permitted");
+    }
+  }
+
+  stat(path: string, { follow = false }: Pick<OpenOptions, "follow"> = {}): EntryStat {
+    return this.#view.statOf(this.#resolve(path, follow));
+  }
+
+  /** Whether there is an entry at a path, without following a link at its end. */
+  exists(path: string): boolean {
+    return this.#resolve(path, false).kind !== "missing";
+  }
+
+  statSelf(): EntryStat {
+    return this.#view.statOf(this.#self());
+  }
+
+  readLink(path: string): string {
+    const place = this.#resolve(path, false);
+    if (place.kind === "missing") throw new WorkspaceError("no-entry");
+    if (place.kind !== "link") throw new WorkspaceError("invalid");
+    return this.#view.disk.readLink(place.path);
+  }
+
+  list(): Listing {
+    return listStaged(this.#view, this.#self());
+  }
+
+  replace(path: string, { create = false }: Pick<ReplaceOptions, "create"> = {}): NewVersion {
+    this.#view.checkWritable();
+    const place = this.#resolve(path, true);
+    if (place.kind === "missing" && !create) throw new WorkspaceError("no-entry");
+    if (place.kind === "directory") throw new WorkspaceError("is-directory");
+    if (place.kind !== "missing" && place.kind !== "file") throw new WorkspaceError("not-permitted");
+    return this.#view.replace(place);
+  }
+
+  createDirectory(path: string): void {
+    this.#view.checkWritable();
+    const place = this.#resolve(withoutEndSlash(path), false);
+    if (place.kind !== "missing") throw new WorkspaceError("exist");
+    this.#view.createDirectory(place);
+  }
+
+  removeDirectory(path: string): void {
+    this.#view.checkWritable();
+    const place = this.#resolve(withoutEndSlash(path), false);
+    if (place.kind === "missing") throw new WorkspaceError("no-entry");
+    if (place.kind !== "directory") throw new WorkspaceError("not-directory");
+    if (place.path === "" || isDots(path)) throw new WorkspaceError("invalid");
+    const listing = listStaged(this.#view, place);
+    try {
+      if (listing.next() !== undefined) throw new WorkspaceError("not-empty");
+    } finally {
+      listing.close();
+    }
+    this.#view.remove(place);
+  }
+
+  removeFile(path: string): void {
+    this.#view.checkWritable();
+    const place = this.#resolve(path, false);
+    if (place.kind === "missing") throw new WorkspaceError("no-entry");
+    if (place.kind === "directory" || isDots(path)) throw new WorkspaceError("is-directory");
+    if (place.kind === "other") throw new WorkspaceError("not-permitted");
+    this.#view.remove(place);
+  }
+
+  rename(path: string, to: ToolDirectory, toPath: string): void {
+    this.#view.checkWritable();
+    if (!(to instanceof StagedDirectory)) throw new WorkspaceError("not-permitted");
+    to.#view.checkWritable();
+    const from = this.#resolve(path, false);
+    const target = to.#resolve(toPath, false);
+    if (from.kind === "missing") throw new WorkspaceError("no-entry");
+    if (from.kind !== "file") throw new WorkspaceError("unsupported", ONLY_FILES);
+    if (target.kind !== "missing" && target.kind !== "file") {
+      throw new WorkspaceError(target.kind === "directory" ? "is-directory" : "unsupported");
+    }
+    if (this.#view.pathOf(from) !== to.#view.pathOf(target)) this.#view.move(from, to.#view, target);
+  }
+
+  share(): this {
+    return this;
+  }
+
+  /** The granted directory is closed with the workspace. */
+  close(): void {}
+
+  #resolve(path: string, follow: boolean): StagedPlace {
+    return resolveStaged(this.#view, this.#path, path, follow);
+  }
+
+  /** @throws {WorkspaceError} if it has been removed. */
+  #self(): StagedPlace {
+    const place = this.#resolve(".", true);
+    if (place.kind === "directory") return place;
+    throw new WorkspaceError(place.kind === "missing" ? "no-entry" : "not-directory");
+  }
+}
+
+const ONLY_FILES =
+  "only files can be moved while changes wait to be accepted: create the directory and move its files one by one";
+
+/** Whether a path names no entry of its directory. */
+function isDots(path: string): boolean {
+  const last = pathSegments(path).at(-1);
+  return last === "." || last === "..";
+}
+
+/** Removes trailing slashes, which a path to a directory may have even before the directory exists. */
+function withoutEndSlash(path: string): string {
+  return path.length > 1 ? path.replace(/(?<=[^/])\/+$/, "") : path;
+}
+
+const KINDS: Readonly<Record<"file" | "directory", EntryKind>> = {
+  file: "regular-file",
+  directory: "directory",
+};
+
+/** Lists what is on the disk without what is hidden, and then what is staged. */
+function listStaged(view: StagedView, { path, disk }: StagedPlace): Listing {
+  const records = new Map(view.stagedIn(path).map((record) => [record.name, record]));
+  const held = [...records.values()];
+  const opened =
+    disk === undefined && view.find(path)?.was?.kind !== "directory" ? undefined : view.openDisk(path);
+  const listing = opened?.list();
+  return {
+    next: () => {
+      for (let entry = listing?.next(); entry !== undefined; entry = listing?.next()) {
+        const isHidden = path === "" && isOwn(entry.name);
+        if (!records.has(entry.name) && !isHidden) return entry;
+      }
+      for (let record = held.shift(); record !== undefined; record = held.shift()) {
+        if (record.kind !== "gone") return { name: record.name, kind: KINDS[record.kind] };
+      }
+      return undefined;
+    },
+    close: () => {
+      listing?.close();
+      opened?.close();
+    },
+  };
 }

@@ -8,7 +8,7 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import { allow, type PolicyRequest } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { GUEST_GLOBALS } from "../../../src/sandboxes/quickjs/driver/globals.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { sandgate } from "../../cli/sandgate.ts";
 import { serve } from "../../egress/servers.ts";
 import { GrantedTool } from "../../sandboxes/quickjs/granted-tool.ts";

@@ -8,7 +8,7 @@ import { allow, type RuntimePolicy } from "../../../src/policy/policy.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
 import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
 import type { WorkspaceFiles } from "../../../src/tool/workspace-files.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 

@@ -7,7 +7,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
 import { allow, ask, type PolicyRequest } from "../../../src/policy/policy.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 

@@ -3,7 +3,7 @@ import { formatProblem } from "../../../src/config/problem.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { readPolicy } from "../../../src/policy/file/read.ts";
-import { registerToolset } from "../../../src/toolsets/register-toolset.ts";
+import { registerToolset } from "../../../src/toolsets/toolsets.ts";
 
 /** The warnings of a policy with one rule, for the tools of the toolsets `fs` and `system`. */
 function warningsOf(rule: string): readonly string[] {

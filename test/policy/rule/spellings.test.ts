@@ -10,7 +10,7 @@ import type { JsonObject } from "../../../src/json/value.ts";
 import type { PolicyRule, RuleCondition } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 
 const ALLOW: PolicyRule = { effect: "allow", tools: ["*"], sandboxes: ["host"] };
 const NO_LINKS = workspaceIsSupported() ? false : "links are not resolved here";

@@ -3,9 +3,12 @@ import { generateText, stepCountIs } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { toAiSdkTool } from "../../../src/programs/adapters/ai-sdk-tool.ts";
-import { readAllowedCallers, withAllowedCallers } from "../../../src/programs/adapters/allowed-callers.ts";
-import { CodeExecutor } from "../../../src/programs/adapters/code-executor.ts";
+import { CodeExecutor } from "../../../src/programs/code-executor.ts";
+import {
+  readAllowedCallers,
+  toAiSdkTool,
+  withAllowedCallers,
+} from "../../../src/programs/provider-adapters.ts";
 import { anthropicMessagesProtocol } from "../../../src/protocols/providers/anthropic.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { ToolFailure } from "../../../src/tool/tool-failure.ts";

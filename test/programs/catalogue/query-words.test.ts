@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { isQuestion, queryWordsOf } from "../../../src/programs/catalogue/query-words.ts";
-import { stem } from "../../../src/programs/catalogue/word-forms.ts";
+import { isQuestion, queryWordsOf, stem } from "../../../src/programs/catalogue/query-words.ts";
 
 test.each([
   ["turn the lights off", "stop"],

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { ToolIndex } from "../../../src/programs/catalogue/catalogue-tools.ts";
-import { stem, wordsOf } from "../../../src/programs/catalogue/word-forms.ts";
+import { stem, wordsOf } from "../../../src/programs/catalogue/query-words.ts";
 import { tool } from "../harness.ts";
 import { HELD_OUT_SEARCH_QUERIES, MORE_SEARCH_QUERIES } from "./more-queries.ts";
 import { SEARCH_QUERIES, SEARCH_TOOLS, type SetQuery, UNSEEN_SEARCH_QUERIES } from "./search-set.ts";

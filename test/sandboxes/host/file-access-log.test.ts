@@ -9,7 +9,7 @@ import type { Tool } from "../../../src/engine/tool.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { contextFor, dispatchTool, hostTool } from "../../engine/helpers.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 

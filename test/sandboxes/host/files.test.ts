@@ -19,7 +19,7 @@ import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { HostContext } from "../../../src/tool/implementations/implementations.ts";
 import type { WorkspaceFiles } from "../../../src/tool/workspace-files.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 

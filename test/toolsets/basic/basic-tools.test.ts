@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DuplicateToolError } from "../../../src/engine/registered-tool.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { registerBasicTools } from "../../../src/toolsets/register-toolset.ts";
+import { registerBasicTools } from "../../../src/toolsets/toolsets.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 test("Echo returns its text", async () => {

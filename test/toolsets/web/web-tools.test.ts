@@ -10,7 +10,7 @@ import { allow } from "../../../src/policy/policy.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { openSessions } from "../../../src/sessions/sessions.ts";
-import { registerToolset } from "../../../src/toolsets/register-toolset.ts";
+import { registerToolset } from "../../../src/toolsets/toolsets.ts";
 import { recordEvents } from "../../engine/helpers.ts";
 
 let reply: (request: IncomingMessage, response: ServerResponse) => void;

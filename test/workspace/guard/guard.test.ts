@@ -23,10 +23,10 @@ import type { FsGrant } from "../../../src/policy/grant/fs-grant.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { toolsOf } from "../../../src/toolsets/toolsets.ts";
-import { Guard } from "../../../src/workspace/guard/guard.ts";
 import { MountPoints } from "../../../src/workspace/guard/mount-points.ts";
-import { coverOf } from "../../../src/workspace/guarded-cover.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { Guard } from "../../../src/workspace/guard.ts";
+import { coverOf } from "../../../src/workspace/guarded-watch.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { filesComponent } from "../../fixtures/wasm/files-component.ts";
 import { wasmTask } from "../../fixtures/wasm/task.ts";
 import {

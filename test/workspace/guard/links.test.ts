@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFi
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { guardFiles } from "../../../src/base/guarded-files.ts";
-import { coverOf } from "../../../src/workspace/guarded-cover.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { coverOf } from "../../../src/workspace/guarded-watch.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { codeOf, GrantedTree, readText, writeText } from "../granted-tree.ts";
 
 let tree: GrantedTree;

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openFile } from "../../../src/workspace/entries.ts";
-import { DirectoryCache } from "../../../src/workspace/handles/directory-cache.ts";
+import { DirectoryCache } from "../../../src/workspace/open-handles.ts";
 import { PathResolver } from "../../../src/workspace/resolve-path.ts";
 import { DirectoryGrantError } from "../../../src/workspace/root.ts";
 import { Workspace } from "../../../src/workspace/workspace.ts";

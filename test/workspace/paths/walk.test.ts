@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openDirectory } from "../../../src/workspace/entries.ts";
 import { WORKSPACE_ERROR_CODES } from "../../../src/workspace/error.ts";
-import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../src/workspace/paths.ts";
 import { ATTEMPTS, codeOf, GrantedTree, readText, writeText } from "../granted-tree.ts";
 
 const isHere = workspaceIsSupported();

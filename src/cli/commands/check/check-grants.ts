@@ -19,7 +19,7 @@ import type { Sandbox, SandboxRouter } from "../../../sandboxes/contract/sandbox
 import { sandboxesOf } from "../../../tool/implementations/implementations.ts";
 import { remoteNeeds } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxMode } from "../../../tool/sandbox-mode.ts";
-import { workspaceIsSupported } from "../../../workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../workspace/paths.ts";
 import { whyElsewhere, whyMissing, whyNotShown, whyUnreachable } from "../../config/grants-without-effect.ts";
 
 /** What a part of a policy grants to a tool's calls, together with the rules that always apply to them. */

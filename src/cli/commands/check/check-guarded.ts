@@ -4,7 +4,7 @@ import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import type { LocatedPolicy } from "../../../policy/file/located-policy.ts";
 import { usedBy } from "../../../policy/rule/rule.ts";
 import { absolutePath } from "../../../sessions/trusted-workspaces.ts";
-import { Guard, type GuardedPlace } from "../../../workspace/guard/guard.ts";
+import { Guard, type GuardedPlace } from "../../../workspace/guard.ts";
 import { absolutePathBeside } from "../../config/guard-code.ts";
 
 /** How many files a problem names. */

@@ -13,8 +13,8 @@ import {
   removeEntry,
 } from "../../../workspace/entries.ts";
 import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
-import { DirectoryCache } from "../../../workspace/handles/directory-cache.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
+import { DirectoryCache } from "../../../workspace/open-handles.ts";
 import { type MountedDirectory, Workspace, type WorkspaceOptions } from "../../../workspace/workspace.ts";
 import type { StageChanges, StagedFiles } from "../../contract/staged-changes.ts";
 import { outsideOfTool } from "./file-access-log.ts";

@@ -11,11 +11,11 @@ import { protectionOf } from "../../../workspace/granted-protected.ts";
 import {
   coverOf,
   type GuardedCover,
+  GuardedWatch,
   guardedAccess,
   guardedText,
   isNearGuarded,
-} from "../../../workspace/guarded-cover.ts";
-import { GuardedWatch } from "../../../workspace/guarded-watch.ts";
+} from "../../../workspace/guarded-watch.ts";
 import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { GrantedFiles, Launched } from "../launcher.ts";

@@ -12,14 +12,14 @@ import { findProtected, type OpenPlace } from "../../../workspace/find-protected
 import { protectionOf } from "../../../workspace/granted-protected.ts";
 import {
   coverOf,
+  GuardedWatch,
   guardedAccess,
   guardedText,
   isNearGuarded,
   openCovered,
   replaceableText,
-} from "../../../workspace/guarded-cover.ts";
-import { GuardedWatch } from "../../../workspace/guarded-watch.ts";
-import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
+} from "../../../workspace/guarded-watch.ts";
+import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths.ts";
 import { allMade, type MadePlaces, ProtectedWatch } from "../../../workspace/protected-watch.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
 import type { FileUse, GrantedFiles } from "../launcher.ts";

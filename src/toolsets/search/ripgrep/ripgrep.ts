@@ -6,7 +6,7 @@ import type {
 } from "../../../tool/implementations/process-implementation.ts";
 import { FileFailure, shownPath, ToolFailure } from "../../../tool/tool-failure.ts";
 import type { ProgramContext } from "../../../tool/tool-traits.ts";
-import type { GlobToken } from "../../files/glob-tokens.ts";
+import type { GlobToken } from "../../files/glob.ts";
 import { prefixOf } from "../../files/walk.ts";
 import { LinePattern } from "../line-pattern.ts";
 import { MatchedLines, NARROWER } from "../matched-lines.ts";

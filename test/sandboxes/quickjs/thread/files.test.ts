@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vi
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import type { DirectoryGrant } from "../../../../src/policy/grant/fs-grant.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../../src/workspace/paths.ts";
 import { echo, serve } from "../../../egress/servers.ts";
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 import { type CallSetting, GrantedTool } from "../granted-tool.ts";

@@ -7,7 +7,7 @@ import {
 import { GuestBorder } from "../../../../src/sandboxes/quickjs/thread/guest-border.ts";
 import type { QuickJsTask } from "../../../../src/sandboxes/quickjs/thread/thread-task.ts";
 import { type TaskThread, ThreadLog } from "../../../../src/sandboxes/threads/thread-message.ts";
-import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../../src/workspace/paths.ts";
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 
 /** Opens the border of a call with or without external access. */

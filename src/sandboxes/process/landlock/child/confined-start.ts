@@ -4,7 +4,7 @@
  * started before would not be confined.
  */
 import { constants, openSync, readFileSync, readlinkSync, writeSync } from "node:fs";
-import { DIRECTORY_FLAGS, fdPath } from "../../../../workspace/paths/fd-path.ts";
+import { DIRECTORY_FLAGS, fdPath } from "../../../../workspace/paths.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "../../launcher.ts";
 import type { LaunchPlan } from "../launch-plan.ts";
 import {

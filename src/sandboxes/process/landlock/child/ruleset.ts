@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
-import { O_PATH } from "../../../../workspace/paths/fd-path.ts";
+import { O_PATH } from "../../../../workspace/paths.ts";
 import type { GrantedPath, PathAccess } from "../launch-plan.ts";
 import { addressOf, succeed, systemCall } from "./c-library.ts";
 

@@ -19,7 +19,7 @@ import { MisuseError } from "../../../../../src/sandboxes/wasm/host/interface-me
 import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/descriptor.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { openFile } from "../../../../../src/workspace/entries.ts";
-import { workspaceIsSupported } from "../../../../../src/workspace/paths/fd-path.ts";
+import { workspaceIsSupported } from "../../../../../src/workspace/paths.ts";
 import { filesComponent } from "../../../../fixtures/wasm/files-component.ts";
 import { wasmTask } from "../../../../fixtures/wasm/task.ts";
 import { GrantedTree } from "../../../../workspace/granted-tree.ts";

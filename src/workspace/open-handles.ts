@@ -1,8 +1,60 @@
 import { closeSync, fstatSync, statSync } from "node:fs";
-import { realPath } from "../paths/real-path.ts";
+import { WorkspaceError } from "./error.ts";
+import { realPath } from "./paths.ts";
+
+/**
+ * An open descriptor that is closed exactly once, when its last holder releases it: its number may be reused
+ * then.
+ */
+export class SharedFd {
+  readonly #handles: OpenHandles;
+  readonly #number: number;
+  readonly #closeNumber: (number: number) => void;
+  #holders = 1;
+
+  /**
+   * @param open Opens the descriptor.
+   * @param close Closes it. Default: `closeSync`.
+   * @throws {WorkspaceError} `insufficient-memory`, without calling `open`, if too many handles are open.
+   */
+  constructor(handles: OpenHandles, open: () => number, close: (number: number) => void = closeSync) {
+    this.#closeNumber = close;
+    handles.checkRoom();
+    this.#number = open();
+    this.#handles = handles;
+    handles.add(this);
+  }
+
+  /** @throws {WorkspaceError} `bad-descriptor` if the descriptor is closed. */
+  get number(): number {
+    if (this.#holders === 0) throw new WorkspaceError("bad-descriptor");
+    return this.#number;
+  }
+
+  /** Adds a holder. */
+  share(): void {
+    if (this.#holders === 0) throw new WorkspaceError("bad-descriptor");
+    this.#holders++;
+  }
+
+  /** Releases one holder, and closes the descriptor when the last one is released. */
+  release(): void {
+    if (this.#holders === 1) this.close();
+    else if (this.#holders > 0) this.#holders--;
+  }
+
+  /** Closes the descriptor, even if it has holders. */
+  close(): void {
+    if (this.#holders === 0) return;
+    this.#holders = 0;
+    this.#handles.delete(this);
+    this.#closeNumber(this.#number);
+  }
+}
 
 /** How long a directory stays open after its last use, and how many do. */
 const KEPT_MS = 2_000;
+
 const MAX_KEPT = 16;
 
 /** An open granted directory. */
@@ -117,4 +169,32 @@ function isAt({ fd, device, inode }: Entry, directory: string): boolean {
   if (realPath(fd) !== directory) return false;
   const found = statSync(directory, { throwIfNoEntry: false });
   return found !== undefined && found.dev === device && found.ino === inode;
+}
+
+/** Maximum number of files and directories that a call can have open at once. */
+export const MAX_OPEN = 128;
+
+/**
+ * The open files and directories of a call. Their number is bounded, and all are closed when the call ends.
+ */
+export class OpenHandles {
+  readonly #open = new Set<{ close(): void }>();
+
+  /** @throws {WorkspaceError} `insufficient-memory` if {@link MAX_OPEN} handles are open. */
+  checkRoom(): void {
+    if (this.#open.size >= MAX_OPEN) throw new WorkspaceError("insufficient-memory");
+  }
+
+  add(handle: { close(): void }): void {
+    this.#open.add(handle);
+  }
+
+  delete(handle: { close(): void }): void {
+    this.#open.delete(handle);
+  }
+
+  /** Closes all open handles. */
+  close(): void {
+    for (const handle of this.#open) handle.close();
+  }
 }

@@ -1,9 +1,16 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
-import { EscapeError, syscall, syscallUnless, WorkspaceError, type WorkspaceErrorCode } from "../error.ts";
-import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
-import { namesIn, realPath } from "./real-path.ts";
-import { pathSegments } from "./segments.ts";
+import { EscapeError, syscall, syscallUnless, WorkspaceError, type WorkspaceErrorCode } from "./error.ts";
+import {
+  DIRECTORY_FLAGS,
+  ENTRY_FLAGS,
+  entryPath,
+  fdPath,
+  namesIn,
+  O_PATH,
+  pathSegments,
+  realPath,
+} from "./paths.ts";
 
 /** Maximum depth of a path below its start. Each level holds an open descriptor. */
 const MAX_DEPTH = 128;

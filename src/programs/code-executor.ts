@@ -1,13 +1,14 @@
-import { describeThrown } from "../../base/thrown.ts";
-import { type OptionNames, refuseUnknown } from "../../base/unknown-names.ts";
-import type { DispatchContext } from "../../engine/call/context.ts";
-import { ToolDispatchEngine } from "../../engine/engine.ts";
-import { ToolRegistry } from "../../engine/registry.ts";
-import type { Tool } from "../../engine/tool.ts";
-import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import { allow, type RuntimePolicy } from "../../policy/policy.ts";
-import { ProgramChecker } from "../check/program-checker.ts";
-import { RUN_PROGRAM, runProgramTool } from "../run-program.ts";
+import { describeThrown } from "../base/thrown.ts";
+import { type OptionNames, refuseUnknown } from "../base/unknown-names.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import { ToolDispatchEngine } from "../engine/engine.ts";
+import { ToolRegistry } from "../engine/registry.ts";
+import type { Tool } from "../engine/tool.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import { allow } from "../policy/policy.ts";
+import { ProgramChecker } from "./check/program-checker.ts";
+import { RUN_PROGRAM, runProgramTool } from "./run-program.ts";
 
 const NAMES: OptionNames<CodeExecutorOptions> = {
   sandboxes: true,
