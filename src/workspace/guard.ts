@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readlinkSync, type Stats } from "node:fs";
 import { join, resolve } from "node:path";
 import { type GuardedAccess, type GuardedFile, guardedFiles } from "../base/guarded-files.ts";
 import { isGone } from "./error.ts";
-import { MountPoints } from "./guard/mount-points.ts";
+import { MountPoints } from "./mount-points.ts";
 import { foldName } from "./protected-places.ts";
 
 /** A guarded file at one of its paths. */

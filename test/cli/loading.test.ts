@@ -5,8 +5,10 @@ import { describe, expect, test } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const SRC = new URL("../../src/", import.meta.url).href;
-/** The one file of the modules that do the work that parsing the command line needs: it imports nothing. */
+/** The one file of the modules that do the work that parsing the command line needs. */
 const FORMATS = "protocols/formats.ts";
+/** What it needs: this imports nothing. */
+const JSON_VALUES = "json/value.ts";
 /** Where the version is read. It imports nothing, too. */
 const PACKAGE_FOLDER = "base/package-folder.ts";
 /** What finds the command that was meant, after a mistake. It imports nothing, too. */
@@ -37,13 +39,15 @@ describe("the command loads", () => {
     ["--help"],
     ["check --help"],
     ["deploy"],
-  ])("only the files of the command line and of rendering, and two or three of others, for %s", async (args) => {
+  ])("only the files of the command line and of rendering, and three or four of others, for %s", async (args) => {
     const modules = await modulesOf(...args.split(" "));
     expect(modules).toContain("cli/main.ts");
     const ours = modules.filter((path) => path.startsWith("cli/"));
     const others = modules.filter((path) => !path.startsWith("cli/") && !RENDERING.test(path));
     expect(others).toEqual(
-      args === "deploy" ? [FORMATS, PACKAGE_FOLDER, SUGGEST] : [FORMATS, PACKAGE_FOLDER],
+      args === "deploy"
+        ? [FORMATS, JSON_VALUES, PACKAGE_FOLDER, SUGGEST]
+        : [FORMATS, JSON_VALUES, PACKAGE_FOLDER],
     );
     // The definitions of the commands are loaded, and their code is not, nor what summarises arguments.
     expect(ours.filter((path) => path.startsWith("cli/commands/"))).toEqual([]);
