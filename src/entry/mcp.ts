@@ -10,4 +10,4 @@ export type { McpNotice } from "../sandboxes/remote/mcp-client/notice.ts";
 export type { McpOffers, McpPrompt, McpResource, McpResourceTemplate } from "../mcp/server/mcp-offers.ts";
 export { type McpClient, type McpServer, openMcpServer } from "../mcp/server/mcp-server.ts";
 export type { McpServerOptions } from "../mcp/server/options.ts";
-export type { McpStdio } from "../mcp/server/stdio/serve-stdio.ts";
+export type { McpStdio } from "../mcp/server/serve-stdio.ts";

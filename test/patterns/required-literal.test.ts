@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { requiredLiteral } from "../../src/patterns/automaton/find-text.ts";
+import { requiredLiteral } from "../../src/patterns/find-text.ts";
 
 describe("The text that a pattern requires", () => {
   test.each([

@@ -17,7 +17,7 @@ import { peerServer, type ServerParts } from "./peer-server.ts";
 import type { ClientCapabilities, McpInputRequest } from "./runs/input-requests.ts";
 import { PendingRuns } from "./runs/pending-runs.ts";
 import { Runs } from "./runs/runs.ts";
-import { type McpStdio, type StdioStreams, serveStdio } from "./stdio/serve-stdio.ts";
+import { type McpStdio, type StdioStreams, serveStdio } from "./serve-stdio.ts";
 import { refuseParamHeaders } from "./tools/param-headers.ts";
 import type { EndOfCall } from "./tools/tool-handlers.ts";
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../json/value.ts";
-import { type Answer, findText } from "../../patterns/automaton/find-text.ts";
-import { compileProgram, type Program } from "../../patterns/automaton/program.ts";
+import { compileProgram, type Program } from "../../patterns/automaton.ts";
+import { type Answer, findText } from "../../patterns/find-text.ts";
 import { compilePattern, type PatternOptions } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { AMBIGUITIES, MAX_MATCHED_LENGTH } from "../match/ambiguous-text.ts";

@@ -4,7 +4,7 @@ import { greppedText } from "./found-text.ts";
 import { LinePattern } from "./line-pattern.ts";
 import { type FileLines, type GrepResult, grepText, MatchedLines, NARROWER } from "./matched-lines.ts";
 import { compilePathGlob, GLOB_FORM, type PathFilter } from "./path-glob.ts";
-import { ripgrep } from "./ripgrep/ripgrep.ts";
+import { ripgrep } from "./ripgrep.ts";
 import { Search } from "./search.ts";
 import {
   DEFAULT_MATCHES,

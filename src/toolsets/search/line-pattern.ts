@@ -1,6 +1,6 @@
 import { beginning } from "../../base/text.ts";
 import { requiredBeginning, TextFinder } from "../../base/text-finder.ts";
-import { requiredLiteral } from "../../patterns/automaton/find-text.ts";
+import { requiredLiteral } from "../../patterns/find-text.ts";
 import { compilePattern, type Pattern } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";

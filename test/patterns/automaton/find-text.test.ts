@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findText } from "../../../src/patterns/automaton/find-text.ts";
-import { compileProgram } from "../../../src/patterns/automaton/program.ts";
+import { compileProgram } from "../../../src/patterns/automaton.ts";
+import { findText } from "../../../src/patterns/find-text.ts";
 
 /** Returns the shortest text that all of some patterns match, and none of others. */
 function shortest(all: readonly string[], none: readonly string[] = [], maxLength = 100) {

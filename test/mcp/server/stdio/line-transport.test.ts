@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import * as SDK from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LineTransport } from "../../../../src/mcp/server/stdio/line-transport.ts";
+import { LineTransport } from "../../../../src/mcp/server/serve-stdio.ts";
 
 function start() {
   const [input, output] = [new PassThrough(), new PassThrough()];

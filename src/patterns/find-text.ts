@@ -1,4 +1,4 @@
-import { hasCodePoint, type Place, type Program, representatives, WORD } from "./program.ts";
+import { hasCodePoint, type Place, type Program, representatives, WORD } from "./automaton.ts";
 
 /** A character that stands for itself, or an escape that does. */
 const CHARACTER = /^(?:[^\\^$.*+?()[\]{}|\ufffd]|\\[\\^$.*+?()[\]{}|/-])$/u;

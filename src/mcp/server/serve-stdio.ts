@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
-import { CollectedBytes } from "../../../base/collected-bytes.ts";
+import type { JSONRPCMessage, Server as SdkServer, Transport } from "@modelcontextprotocol/server";
+import { CollectedBytes } from "../../base/collected-bytes.ts";
+import type { Session } from "../../sessions/session.ts";
 import {
   MAX_MESSAGE_BYTES,
   type MessageMember,
@@ -9,7 +10,8 @@ import {
   readClientMessage,
   refusalOf,
   refusalText,
-} from "../client-message.ts";
+} from "./client-message.ts";
+import { peerServer, type ServerParts } from "./peer-server.ts";
 
 /** The longest name and value of a member that is read, in bytes. */
 const MAX_BYTES = 8_192;
@@ -211,4 +213,59 @@ export class LineTransport implements Transport {
     this.onclose?.();
     this.#close();
   }
+}
+
+/** The streams of a client. */
+export interface StdioStreams {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** A client over stdio. */
+export interface McpStdio {
+  /** Resolves when the client has closed its end, or after {@link close}. */
+  readonly closed: Promise<void>;
+  /** Ends the connection, and the calls of the client. */
+  close(): Promise<void>;
+  /** The servers of the connection. @internal */
+  servers(): readonly SdkServer[];
+}
+
+/** Serves one client. Its calls run in one session, which ends with the connection. */
+export function serveStdio(
+  parts: ServerParts,
+  open: () => Promise<Session>,
+  { input = process.stdin, output = process.stdout }: Partial<StdioStreams>,
+): McpStdio {
+  let opened: Promise<Session> | undefined;
+  const session = (): Promise<Session> => {
+    opened ??= open();
+    return opened;
+  };
+  const servers = new Set<SdkServer>();
+  const transport = new LineTransport(parts.sdk, { input, output }, (problem) =>
+    parts.options.onProblem?.(problem),
+  );
+  const serving = import("@modelcontextprotocol/server/stdio").then((sdk) =>
+    sdk.serveStdio(
+      ({ era }) => {
+        const server = peerServer(parts, era === "modern", session);
+        servers.add(server);
+        return server;
+      },
+      { transport, onerror: (error) => parts.options.onProblem?.(error.message) },
+    ),
+  );
+  const end = async (): Promise<void> => {
+    await opened?.then((each) => each.close()).catch(() => {});
+  };
+  const closed = serving.then(() => transport.closed).then(end);
+  return {
+    closed,
+    servers: () => [...servers],
+    close: async () => {
+      await (await serving).close();
+      await closed;
+    },
+  };
 }

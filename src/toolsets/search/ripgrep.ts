@@ -1,19 +1,31 @@
-import { formatDuration } from "../../../base/units.ts";
-import { rustPattern } from "../../../patterns/rust-pattern.ts";
+import { formatDuration } from "../../base/units.ts";
+import { rustPattern } from "../../patterns/rust-pattern.ts";
 import type {
   ProcessImplementation,
   ProgramCompletion,
-} from "../../../tool/implementations/process-implementation.ts";
-import { FileFailure, shownPath, ToolFailure } from "../../../tool/tool-failure.ts";
-import type { ProgramContext } from "../../../tool/tool-traits.ts";
-import type { GlobToken } from "../../files/glob.ts";
-import { prefixOf } from "../../files/walk.ts";
-import { LinePattern } from "../line-pattern.ts";
-import { MatchedLines, NARROWER } from "../matched-lines.ts";
-import { compilePathGlob, type PathGlob, readPathGlob } from "../path-glob.ts";
-import { notSearched } from "../search.ts";
-import { DEFAULT_MATCHES, moreThan } from "../search-input.ts";
-import { checkLines, type FoundFile, readFound } from "./found-lines.ts";
+} from "../../tool/implementations/process-implementation.ts";
+import { FileFailure, shownPath, ToolFailure } from "../../tool/tool-failure.ts";
+import type { ProgramContext } from "../../tool/tool-traits.ts";
+import type { GlobToken } from "../files/glob.ts";
+import { prefixOf } from "../files/walk.ts";
+import { LinePattern } from "./line-pattern.ts";
+import { type FoundLine, type Line, MatchedLines, NARROWER } from "./matched-lines.ts";
+import { compilePathGlob, type PathGlob, readPathGlob } from "./path-glob.ts";
+import { notSearched } from "./search.ts";
+import { DEFAULT_MATCHES, moreThan } from "./search-input.ts";
+
+/** The lines that ripgrep found in a file. */
+interface FoundFile {
+  readonly path: string;
+  readonly lines: readonly Line[];
+}
+
+/** What is found among the lines of a file. */
+interface CheckedLines {
+  readonly lines: readonly FoundLine[];
+  readonly matches: number;
+  readonly hasMore: boolean;
+}
 
 /** How many lines of each file are read to find out whether the file has a match, if only paths are asked for. */
 const LINES_FOR_PATH = 3;
@@ -287,4 +299,54 @@ function written(token: GlobToken): string {
 function escaped(character: string): string {
   if (character === ":" || character === "\n") return "[^/]";
   return /[\\^$.[\]|()?*+{}]/.test(character) ? `\\${character}` : character;
+}
+
+/**
+ * Reads the lines that ripgrep wrote as `PATH NUL NUMBER:TEXT`, in order. A line that is not complete is left out, and so are files
+ * with a NUL in a line.
+ */
+function readFound(stdout: string): readonly FoundFile[] {
+  const files: { readonly path: string; readonly lines: Line[] }[] = [];
+  for (let at = 0; at < stdout.length; ) {
+    const nul = stdout.indexOf("\0", at);
+    const end = nul < 0 ? -1 : stdout.indexOf("\n", nul);
+    if (end < 0) break;
+    const path = stdout.slice(at, nul);
+    const [, number = ""] = /^(\d+)[:-]/.exec(stdout.slice(nul + 1, nul + 20)) ?? [];
+    const start = nul + number.length + 2;
+    const text = stdout.slice(start, stdout[end - 1] === "\r" && end > start ? end - 1 : end);
+    let file = files.at(-1);
+    if (file?.path !== path) {
+      file = { path, lines: [] };
+      files.push(file);
+    }
+    file.lines.push({ number: Number(number), text });
+    at = end + 1;
+  }
+  return files.filter(({ lines }) => !lines.some(({ text }) => text.includes("\0")));
+}
+
+/**
+ * Matches the lines again: ripgrep is asked for more than the pattern matches.
+ *
+ * @param context How many lines before and after each match are returned.
+ * @param limit The most matches.
+ */
+function checkLines(
+  lines: readonly Line[],
+  pattern: LinePattern,
+  context: number,
+  limit: number,
+): CheckedLines {
+  const matching = lines.filter(({ text }) => pattern.matches(text));
+  const shown = matching.slice(0, limit).map(({ number }) => number);
+  const next = matching[limit]?.number ?? Number.POSITIVE_INFINITY;
+  const isShown = ({ number }: Line): boolean =>
+    number < next && shown.some((each) => Math.abs(each - number) <= context);
+  const numbers = new Set(shown);
+  return {
+    lines: lines.filter(isShown).map((line) => ({ ...line, isMatch: numbers.has(line.number) })),
+    matches: shown.length,
+    hasMore: matching.length > limit,
+  };
 }

@@ -1,5 +1,5 @@
-import type { PatternOptions } from "../pattern.ts";
-import { PatternError, translatePattern } from "../pattern-syntax.ts";
+import type { PatternOptions } from "./pattern.ts";
+import { PatternError, translatePattern } from "./pattern-syntax.ts";
 
 /** A set of code points: the first and the last one of each of its ranges, in ascending order. */
 type CodePoints = readonly (readonly [first: number, last: number])[];
