@@ -19,7 +19,9 @@ import {
   PROTECTED_FILES,
   refuseProtectedFiles,
 } from "./protected-files.ts";
-import { withTrailers } from "./trailers.ts";
+
+/** A line of a trailer, as `git interpret-trailers` knows it. */
+const TRAILER = /^[A-Za-z0-9-]+: \S/;
 
 /** The options of the toolset `git`. */
 export interface GitOptions extends ToolsetNaming {
@@ -373,4 +375,22 @@ function requireWriteUnlessListed({ action = "list" }: { readonly action?: strin
 
 function present(text: string | undefined): readonly string[] {
   return text === undefined ? [] : [text];
+}
+
+/**
+ * Appends trailers to a commit message: to those at its end, or as a paragraph of their own.
+ *
+ * @throws {TypeError} if a name or a value cannot be a trailer.
+ */
+function withTrailers(message: string, trailers: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(trailers).map(([name, value]) => {
+    const line = `${name}: ${value}`;
+    if (!TRAILER.test(line) || /[\r\n]/.test(line)) throw new TypeError(`'${name}' cannot be a trailer`);
+    return line;
+  });
+  if (lines.length === 0) return message;
+  const paragraphs = message.trimEnd().split(/\n{2,}/);
+  const isAfterTrailers =
+    paragraphs.length > 1 && (paragraphs.at(-1) ?? "").split("\n").every((line) => TRAILER.test(line));
+  return `${message.trimEnd()}${isAfterTrailers ? "\n" : "\n\n"}${lines.join("\n")}\n`;
 }
