@@ -5,7 +5,7 @@ import ipaddr from "ipaddr.js";
 import { EgressError } from "./egress-error.ts";
 import type { OriginRule } from "./net-rules.ts";
 
-/** Resolves a host name to all its addresses. Rejects if it has none. */
+/** Resolves a host name to all its addresses. Rejects if there are no addresses. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
 
 /** Uses the system's resolver: the hosts file, then DNS. */

@@ -240,7 +240,10 @@ function bufferOf(body: string | Uint8Array | undefined): Buffer | undefined {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }
 
-/** Bytes of a request's head: the request line, `host`, the connection's headers, and `fields` bytes of others. */
+/**
+ * Bytes of a request's head: the request line, `host`, the connection's headers, and `fields` bytes for the
+ * other headers.
+ */
 function headSize(method: string, path: string, host: string, fields: number): number {
   return method.length + path.length + host.length + 70 + fields;
 }

@@ -55,8 +55,8 @@ export interface EgressLimits {
   /** Bytes of a response's body, before and after it is decompressed. */
   readonly bodyBytes: number;
   /**
-   * Bytes after which the body of an error response (not 2xx) is truncated instead of refused; a longer compressed
-   * body is dropped. Default: error responses are limited like others.
+   * Bytes after which the body of an error response (not 2xx) is truncated instead of refused; a longer
+   * compressed body is dropped. Default: error responses have the limit of other responses.
    */
   readonly failureBodyBytes?: number;
   /** Bytes that may be sent and received in total, with everything that HTTP and TLS add. Default: no limit of the total. */
@@ -75,7 +75,7 @@ export type ResponseHeaders = Readonly<Record<string, string | string[] | undefi
 /** A complete response. */
 export interface EgressResponse {
   readonly status: number;
-  /** The reason phrase, of at most 256 characters; empty with HTTP/2, which has none. */
+  /** The reason phrase, of at most 256 characters; empty with HTTP/2, which has no reason phrases. */
   readonly statusText: string;
   readonly headers: ResponseHeaders;
   /** Decompressed. */

@@ -51,7 +51,7 @@ const UNWANTED = new Error("the response is no longer wanted");
 export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAware {
   connection: ConnectionAware["connection"];
   status = 0;
-  /** The reason phrase; empty with HTTP/2, which has none. */
+  /** The reason phrase; empty with HTTP/2, which has no reason phrases. */
   statusText = "";
   headers: ResponseHeaders = {};
   /** The content codings of the body, the outermost one first. */

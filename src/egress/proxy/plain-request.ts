@@ -21,8 +21,8 @@ export function checkPlain({ method = "", headers }: IncomingMessage): void {
 }
 
 /**
- * Sends a request over a connection of its own, and passes the response on. The message is written anew, so that the server
- * reads the one request that was checked.
+ * Sends a request over a connection of its own, and passes the response on. The message is serialised again,
+ * so that the server reads exactly the request that was checked.
  *
  * @throws {Error} an {@link EgressError} if the budget is used up; otherwise the error of a stream.
  */
