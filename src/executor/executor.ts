@@ -73,19 +73,19 @@ export class Executor implements AsyncDisposable {
       };
       return JSON.stringify({ tools: registry.definitions().filter(({ name }) => listsAll || mayRun(name)) });
     };
-    const tell = (refused: RefusedRequest): void => {
+    const reportRefusal = (refused: RefusedRequest): void => {
       try {
         onRefusal?.(refused);
       } catch {
-        // The client must get its answer.
+        // The client must get its answer even if the listener throws.
       }
     };
-    const tellHandshake = (refused: RefusedHandshake): void => {
+    const reportHandshake = (refused: RefusedHandshake): void => {
       this.#dispatcher.metrics.refusedHandshake();
       try {
         onRefusedHandshake?.(refused);
       } catch {
-        // Other clients must get theirs.
+        // An error of the listener must not affect other clients.
       }
     };
     const bodies = new FairBudget(limits.bodyBytes * HELD_BODIES, limits.bodyBytes);
@@ -97,14 +97,14 @@ export class Executor implements AsyncDisposable {
       bodies,
       unread,
       writeTools,
-      onRefusal: tell,
+      onRefusal: reportRefusal,
       more,
     });
     const { metrics } = this.#dispatcher;
     const { server, connections } = openServer(limits, tls, {
       onRequest: (request, response) => this.#routes.handle(request, response),
       onRefusedConnection: () => metrics.connectionRefused(),
-      onRefusedHandshake: tellHandshake,
+      onRefusedHandshake: reportHandshake,
       shouldUpgrade: (request) => hasFrames && FrameUpgrades.wanted(request, authentication.basePath),
     });
     this.#server = server;
@@ -122,7 +122,7 @@ export class Executor implements AsyncDisposable {
       unread,
       more,
       isAnsweringOn: (socket) => this.#routes.isAnsweringOn(socket),
-      onRefusal: tell,
+      onRefusal: reportRefusal,
     });
     this.#frames = frames;
     this.#server.on("upgrade", (request, socket, head) => frames.handle(request, socket as Socket, head));
@@ -240,8 +240,9 @@ export class Executor implements AsyncDisposable {
   }
 
   /**
-   * After `limits.drainDelayMs`, stops accepting calls, waits until the accepted ones end, cancels the others after `limits.drainMs`, and
-   * closes. All accepted calls have been answered when it resolves. Idempotent.
+   * After `limits.drainDelayMs`, stops accepting calls, waits until the accepted ones end, cancels the
+   * remaining ones after `limits.drainMs`, and closes. All accepted calls have been answered when it
+   * resolves. Idempotent.
    */
   close(): Promise<void> {
     this.#closed ??= this.#drain();

@@ -1,6 +1,6 @@
 /**
- * The events in the stream of a call: any number of `output` and `log`, `waiting` (an empty object) if the call waits for its
- * turn after others, and a final `execution` or `problem`.
+ * The events in the stream of a call: any number of `output` and `log`, `waiting` (an empty object) if the
+ * call waits for its turn, and a final `execution` or `problem`.
  */
 export type StreamEventName = "output" | "log" | "waiting" | "execution" | "problem";
 
@@ -59,13 +59,13 @@ export class StreamReader {
       this.#pendingLength = 0;
       start = index + lineEnd.length;
     }
-    this.#keep(piece.slice(start));
+    this.#buffer(piece.slice(start));
     if (this.pendingLength > this.#maxLength) throw new EventTooLongError();
     return events;
   }
 
   /** Many small pieces would take many times their length, also as one text that is made of them. */
-  #keep(piece: string): void {
+  #buffer(piece: string): void {
     if (piece === "") return;
     this.#pending.push(piece);
     this.#pendingLength += piece.length;

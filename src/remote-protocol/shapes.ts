@@ -154,7 +154,7 @@ export function shapeProblem(name: ShapeName, value: JsonValue): string | undefi
   return check.problem(value);
 }
 
-/** The schema of an object that has these members, and no others. */
+/** The schema of an object without additional members. */
 export function closed(properties: JsonObject, optional: readonly string[] = []): JsonObject {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: "object", properties, required, additionalProperties: false };

@@ -20,10 +20,10 @@ export interface FrameCallHost {
   /** @throws {RemoteProblem | RouteRefusal} if the sender may not dispatch calls any more. */
   checkSender(): void;
   send(frame: OutgoingFrame): void;
-  /** Called once, when the call has its answer. */
+  /** Called once, when the call has been answered. */
   ended(call: FrameCall): void;
-  /** Tells the operator of a problem. */
-  tell(thrown: unknown, body: DispatchRequest | undefined): void;
+  /** Reports a problem to the operator. */
+  reportProblem(thrown: unknown, body: DispatchRequest | undefined): void;
 }
 
 /** Milliseconds by which the clocks of both ends may drift apart between two pings. */
@@ -41,8 +41,8 @@ const REPLAYED: Buffer = Buffer.from([1]);
 /** A call that arrived in a frame. */
 export class FrameCall implements CallWaiter {
   readonly id: number;
-  /** Bytes that are reserved for its body. */
-  readonly heldBytes: number;
+  /** Bytes reserved for its body. */
+  readonly reservedBytes: number;
   readonly onEvent: CallWaiter["onEvent"];
   readonly #host: FrameCallHost;
   readonly #frame: Omit<CallFrame, "body">;
@@ -52,25 +52,25 @@ export class FrameCall implements CallWaiter {
   #leave: (() => void) | undefined;
 
   /** @throws {FrameError} if the payload is malformed. */
-  constructor(host: FrameCallHost, id: number, payload: Buffer, heldBytes: number) {
+  constructor(host: FrameCallHost, id: number, payload: Buffer, reservedBytes: number) {
     this.id = id;
-    this.heldBytes = heldBytes;
+    this.reservedBytes = reservedBytes;
     this.#host = host;
     const { body, ...frame } = readCallFrame(payload);
     this.#frame = frame;
-    if (frame.isStreamed) this.onEvent = (event) => this.#tell(event);
+    if (frame.isStreamed) this.onEvent = (event) => this.#sendEvent(event);
     this.#guarded(() => {
       host.checkSender();
       this.#body = readBody(body);
     });
   }
 
-  /** Whether it has its answer, or the client does not wait for one. */
+  /** Whether it has been answered, or the client no longer waits for an answer. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Submits the call, now or after the connection was polled once more. */
+  /** Submits the call, immediately or after the connection was polled again. */
   submit(): void {
     this.#guarded(() => {
       const { timeoutMs } = this.#known;
@@ -81,7 +81,7 @@ export class FrameCall implements CallWaiter {
     });
   }
 
-  /** Ends the call without an answer: the client does not wait for it any more. */
+  /** Ends the call without an answer: the client no longer waits for one. */
   leave(): void {
     this.#isOver = true;
     this.#leave?.();
@@ -104,10 +104,9 @@ export class FrameCall implements CallWaiter {
     if (!this.#isOver) this.#fail(problem);
   }
 
-  /** Refuses the call. */
   #fail(thrown: unknown): void {
     const problem = problemOf(thrown);
-    this.#host.tell(thrown, this.#body);
+    this.#host.reportProblem(thrown, this.#body);
     this.#end(problemFrame(this.id, problem));
   }
 
@@ -119,7 +118,7 @@ export class FrameCall implements CallWaiter {
     this.#host.ended(this);
   }
 
-  #tell(event: CallEvent): void {
+  #sendEvent(event: CallEvent): void {
     if (this.#isOver || this.#host.isCongested) return;
     const isOutput = event.type === "tool.output";
     const data = isOutput ? { chunk: event.chunk } : { level: event.level, message: event.message };

@@ -34,15 +34,18 @@ export interface FrameServices {
   readonly requestMs: number;
   /** @throws {RemoteProblem | RouteRefusal} if the sender may not dispatch calls any more. */
   checkSender(): void;
-  /** Tells the operator of a problem. */
-  tell(thrown: unknown, body?: DispatchRequest): void;
+  /** Reports a problem to the operator. */
+  reportProblem(thrown: unknown, body?: DispatchRequest): void;
 }
 
-/** Bytes that a call takes up here besides its body. */
+/** Bytes charged for a call in addition to its body. */
 const CALL_BYTES = 1_024;
-/** Bytes that wait without being charged: most frames are smaller, and have been sent when the turn of the event loop ends. */
+/**
+ * Buffered bytes that are not charged: most frames are smaller, and are sent before the turn of the event
+ * loop ends.
+ */
 const FREE_BYTES = 65_536;
-/** Bytes that wait for a slow reader, beyond which chunks and log lines are dropped and no calls are read. */
+/** Bytes buffered for a slow reader. Beyond this, chunks and log lines are dropped, and no calls are read. */
 const MAX_WAITING_BYTES = 1_024 * 1_024;
 const PING_BYTES = 8;
 /** Milliseconds that a client has to read the last frame. */
@@ -152,27 +155,27 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   send(frame: OutgoingFrame): void {
     if (this.#isOver) return;
     this.#outbox.send(frame);
-    // What is lost can be asked for again.
+    // The client can ask for a lost answer again.
     if (!this.#settleUnread()) this.destroy();
   }
 
-  /** Charges what waits for the client to read. Returns `false` if there is no room for it. */
+  /** Charges the bytes that the client has not read. Returns `false` if they exceed the budget. */
   #settleUnread(): boolean {
-    const bytes = this.#outbox.heldBytes;
+    const bytes = this.#outbox.memoryBytes;
     return this.#unread.settle(bytes > FREE_BYTES ? bytes : 0);
   }
 
-  tell(thrown: unknown, body: DispatchRequest | undefined): void {
-    this.#services.tell(thrown, body);
+  reportProblem(thrown: unknown, body: DispatchRequest | undefined): void {
+    this.#services.reportProblem(thrown, body);
   }
 
   ended(call: FrameCall): void {
     if (!this.#calls.delete(call.id)) return;
-    this.release(call.heldBytes);
+    this.release(call.reservedBytes);
     if (this.#calls.size === 0) this.#idleSince = performance.now();
   }
 
-  /** Accepts no further calls. Those that were accepted are answered. */
+  /** Stops accepting calls. Accepted calls are still answered. */
   goAway(problem?: RemoteProblem): void {
     if (this.#isGoingAway) return;
     this.#isGoingAway = true;
@@ -196,7 +199,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     }
   }
 
-  /** Ends the connection after what was sent. */
+  /** Ends the connection after flushing what was sent. */
   end(): void {
     if (this.#isOver) return;
     this.#outbox.flush();
@@ -207,7 +210,7 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     this.#socket.once("close", () => clearTimeout(force));
   }
 
-  /** Ends the connection at once, and cancels its calls. */
+  /** Closes the connection immediately, and cancels its calls. */
   destroy(): void {
     this.#isOver = true;
     this.#leaveAll();
@@ -243,28 +246,28 @@ export class FrameConnection implements FrameSink, FrameCallHost {
   #violated(thrown: unknown): void {
     const isViolation = thrown instanceof FrameError;
     const problem = isViolation ? new RemoteProblem("bad_request", thrown.message) : thrown;
-    this.#services.tell(problem);
-    const told = isViolation ? thrown.message : "the executor failed unexpectedly";
+    this.#services.reportProblem(problem);
+    const message = isViolation ? thrown.message : "the executor failed unexpectedly";
     this.#isGoingAway = false;
-    this.goAway(new RemoteProblem(isViolation ? "bad_request" : "internal_error", told));
+    this.goAway(new RemoteProblem(isViolation ? "bad_request" : "internal_error", message));
     this.end();
   }
 
   #takeCall(id: number, payload: Buffer): void {
-    const heldBytes = payload.length + CALL_BYTES;
-    if (!this.#services.bodies.take(this.sender.caller, heldBytes)) {
+    const reservedBytes = payload.length + CALL_BYTES;
+    if (!this.#services.bodies.take(this.sender.caller, reservedBytes)) {
       this.#refuse(overloaded());
       return;
     }
     let call: FrameCall;
     try {
-      call = new FrameCall(this, id, payload, heldBytes);
+      call = new FrameCall(this, id, payload, reservedBytes);
     } catch (thrown) {
-      this.release(heldBytes);
+      this.release(reservedBytes);
       throw thrown;
     }
     if (call.isOver) {
-      this.release(heldBytes);
+      this.release(reservedBytes);
       return;
     }
     this.#idleSince = undefined;
@@ -272,9 +275,9 @@ export class FrameConnection implements FrameSink, FrameCallHost {
     this.#arrived.push(call);
   }
 
-  /** Refuses the call that arrives, before its body was read. */
+  /** Refuses an arriving call before its body is read. */
   #refuse(problem: RemoteProblem): void {
-    this.#services.tell(problem);
+    this.#services.reportProblem(problem);
     this.send(problemFrame(this.#lastId, problem));
   }
 

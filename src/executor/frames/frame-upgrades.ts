@@ -102,7 +102,7 @@ const MAX_CALLS = 4_096;
 /** Milliseconds after which a connection without calls is closed. */
 const IDLE_MS = 60_000;
 
-/** What the signature of an upgrade covers besides what every signature covers. */
+/** The components that the signature of an upgrade covers, in addition to those of every signature. */
 const COVERED: readonly string[] = ["upgrade", FRAMES_KEY_HEADER];
 
 /** Turns connections into framed ones, on which clients have many calls at once. */
@@ -205,12 +205,12 @@ export class FrameUpgrades {
         if (Date.now() >= expiresAt) throw new RemoteProblem("unauthenticated", "the credential has expired");
         more?.admit(`GET ${FRAMES_PATH}`, sender);
       },
-      tell: (thrown, body) => this.#tell(request, thrown, body),
+      reportProblem: (thrown, body) => this.#report(request, thrown, body),
     };
   }
 
   #refuse(request: IncomingMessage, socket: Socket, thrown: unknown): void {
-    const problem = this.#tell(request, thrown);
+    const problem = this.#report(request, thrown);
     const text = JSON.stringify(problem);
     const { status } = problem.kind;
     const headers = { ...problem.headers, "content-length": Buffer.byteLength(text), connection: "close" };
@@ -220,7 +220,7 @@ export class FrameUpgrades {
   }
 
   /** Counts a problem, and reports it to the operator. */
-  #tell(request: IncomingMessage, thrown: unknown, body?: DispatchRequest): ReturnType<typeof problemOf> {
+  #report(request: IncomingMessage, thrown: unknown, body?: DispatchRequest): ReturnType<typeof problemOf> {
     const problem = problemOf(thrown);
     this.#options.dispatcher.metrics.refused(problem.code);
     this.#options.onRefusal(refusedRequest(request, problem, body));

@@ -88,12 +88,14 @@ export class Authentication {
 
   /**
    * @param options.before The authentication that this one replaces.
-   * @param options.hasOthers Whether credentials are also checked elsewhere. Default: as before; `false` at first.
-   * @param options.authorities The digest of the authorities of clients' certificates. Default: there are none.
-   * @param options.basePath The path below which clients reach the server; it is removed from requests. Default: as before;
-   *   empty at first.
-   * @throws {TypeError} if a key is not a public Ed25519 key, a token is too short or not the only one of its kind, the
-   *   name of `token` is empty or the id of a key, or there are certificates without authorities.
+   * @param options.hasOthers Whether other code checks credentials, too. Default: as before; `false` at
+   *   first.
+   * @param options.authorities The digest of the authorities of clients' certificates. Default: there are
+   *   none.
+   * @param options.basePath The path below which clients reach the server; it is removed from requests.
+   *   Default: as before; empty at first.
+   * @throws {TypeError} if a key is not a public Ed25519 key, a token is too short or not the only one of its
+   *   kind, the name of `token` is empty or the id of a key, or there are certificates without authorities.
    */
   constructor(
     { keys, token, tokenName = DEFAULT_TOKEN_NAME, tokens = [], certificates = [] }: Credentials,

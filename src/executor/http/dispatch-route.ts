@@ -30,7 +30,7 @@ interface Refusals {
    */
   fail(thrown: unknown, body?: DispatchRequest): void;
   /** Only reports a problem to the operator. */
-  tell(problem: RemoteProblem, body?: DispatchRequest): void;
+  report(problem: RemoteProblem, body?: DispatchRequest): void;
 }
 
 interface RequestParts {
@@ -61,7 +61,7 @@ class DispatchExchange implements CallWaiter {
     this.#sender = sender;
     this.#refusals = refusals;
     this.#stream = stream;
-    if (stream !== undefined) this.onEvent = (event: CallEvent): void => stream.tell(event);
+    if (stream !== undefined) this.onEvent = (event: CallEvent): void => stream.sendEvent(event);
   }
 
   /** Submits the call in the body. */
@@ -88,7 +88,7 @@ class DispatchExchange implements CallWaiter {
   }
 
   waits(): void {
-    if (this.#stream?.hasBegun) this.#stream.tellWait();
+    if (this.#stream?.hasBegun) this.#stream.sendWait();
     // HTTP/1.0 has no interim responses (RFC 9110, section 15.2).
     else if (this.#request.httpVersion !== "1.0") this.#response.writeProcessing();
   }
@@ -102,7 +102,7 @@ class DispatchExchange implements CallWaiter {
   refused(problem: RemoteProblem): void {
     this.#leave = undefined;
     if (this.#stream?.hasBegun) {
-      this.#refusals.tell(problem, this.#body);
+      this.#refusals.report(problem, this.#body);
       this.#stream.fail(problem);
     } else this.#refusals.fail(problem, this.#body);
   }

@@ -56,7 +56,7 @@ export class ListenError extends SandgateError {
 }
 
 /**
- * Refuses a server that others than this machine can reach, unless it asks for credentials and is encrypted.
+ * Refuses a server that other machines can reach, unless it requires credentials and is encrypted.
  *
  * @throws {ListenError} otherwise.
  */

@@ -16,7 +16,7 @@ export type ExecutorRoute =
   | `POST ${typeof DISPATCH_PATH}`
   | `GET ${typeof FRAMES_PATH | typeof TOOLS_PATH | typeof METRICS_PATH}`;
 
-/** Routes besides those of the remote protocol, on the same server. */
+/** Routes in addition to those of the remote protocol, on the same server. */
 export interface MoreRoutes {
   /** Whether a request is for these routes. */
   has(request: IncomingMessage): boolean;
@@ -37,7 +37,7 @@ export interface MoreRoutes {
   admit(route: ExecutorRoute, sender: Sender): void;
   /** Why no call that is accepted now would run; `undefined` if calls run. */
   readonly unreadiness: string | undefined;
-  /** Metrics besides those of the executor. */
+  /** Metrics in addition to those of the executor. */
   readMetrics(): readonly Metric[];
   /** Ends everything that is under way. Later requests are refused. */
   drain(): Promise<void>;

@@ -53,7 +53,10 @@ interface OpenServer {
 /** Called with the requests and events of a server. */
 interface ServerListeners {
   readonly onRequest: RequestListener;
-  /** Whether a request is one for another protocol; others are answered as if they had no header `upgrade`. */
+  /**
+   * Whether to upgrade the connection of a request. Other requests are answered as if they had no header
+   * `upgrade`.
+   */
   readonly shouldUpgrade: (request: IncomingMessage) => boolean;
   /** A connection was closed because there are too many. */
   readonly onRefusedConnection: () => void;
@@ -216,7 +219,9 @@ async function listen(server: Server, address: ListenAddress, backlog: number): 
   }
 }
 
-/** Creates the socket with its final mode. If the mode was set afterwards, others could connect before. */
+/**
+ * Creates the socket with its final mode. If the mode were set afterwards, other users could connect before.
+ */
 async function listenPrivately(server: Server, path: string, backlog: number): Promise<void> {
   const listening = once(server, "listening");
   const before = process.umask(0o177);

@@ -94,8 +94,8 @@ export function bodyLength({ headers }: IncomingMessage, maxBytes: number): numb
  * end, `take` is never called.
  *
  * @param bytes The length returned by {@link bodyLength}.
- * @param reserve Reserves memory for bytes that have arrived, so that bytes that were only announced cost nothing. If
- *   it returns `false`, it has refused the request, and the rest of the body is dropped.
+ * @param reserve Reserves memory for bytes that have arrived: bytes that were only announced are not charged.
+ *   If it returns `false`, it has refused the request, and the remaining body is dropped.
  * @param take Called with the body as soon as its last byte arrives.
  */
 export function readBody(

@@ -26,7 +26,7 @@ export class AnswerStream {
   }
 
   /** Sends a chunk or a log line. */
-  tell(event: CallEvent): void {
+  sendEvent(event: CallEvent): void {
     const waiting = this.#response.writableLength;
     if (waiting > MAX_WAITING_BYTES) return;
     const isOutput = event.type === "tool.output";
@@ -38,7 +38,7 @@ export class AnswerStream {
   }
 
   /** Reports that the call waits, or has waited, so that the client does not time out. */
-  tellWait(): void {
+  sendWait(): void {
     this.#response.write(writeStreamEvent("waiting", "{}"));
   }
 
@@ -103,7 +103,10 @@ export function bodyOf(text: string): string | Buffer {
   return text.length > MAX_TEXT_LENGTH ? Buffer.from(text) : text;
 }
 
-/** Responds with a problem or a refusal. The connection is kept alive if the rest of the request is small. */
+/**
+ * Responds with a problem or a refusal. The connection is kept alive if the unread part of the request is
+ * small.
+ */
 export function respondProblem(
   request: IncomingMessage,
   response: ServerResponse,

@@ -139,13 +139,13 @@ export class Routes {
 
   #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown, body?: DispatchRequest): void {
     const problem = problemOf(thrown);
-    this.#tell(request, problem, body);
+    this.#report(request, problem, body);
     if (response.headersSent) response.destroy();
     else respondProblem(request, response, problem);
   }
 
   /** Counts a problem, and reports it to the operator. */
-  #tell(request: IncomingMessage, problem: RemoteProblem | RouteRefusal, body?: DispatchRequest): void {
+  #report(request: IncomingMessage, problem: RemoteProblem | RouteRefusal, body?: DispatchRequest): void {
     this.#dispatcher.metrics.refused(problem.code);
     this.#onRefusal(refusedRequest(request, problem, body));
   }
@@ -195,7 +195,7 @@ export class Routes {
         this.#more?.admit(`POST ${DISPATCH_PATH}`, sender);
       },
       fail: (thrown, body) => this.#fail(request, response, thrown, body),
-      tell: (problem, body) => this.#tell(request, problem, body),
+      report: (problem, body) => this.#report(request, problem, body),
     });
   }
 
@@ -225,7 +225,7 @@ export class Routes {
     }
   }
 
-  /** Where there are no roles, everyone who reads the metrics is a caller. */
+  /** Without roles, everyone who reads the metrics is a caller. */
   #writeMetrics({ principal }: Sender): string {
     const all = [this.#dispatcher.readMetrics(), this.#more?.readMetrics() ?? [], this.process.read()].flat();
     return writeMetrics(this.#more === undefined ? withoutOthers(all, principal?.id) : all);

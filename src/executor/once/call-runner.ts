@@ -91,7 +91,7 @@ export class CallRunner {
       if (own?.listening) own.emit(event);
       // Nested calls have other ids. What they print is not output of this call.
       const isOwn = event.callId === call.request.call.id;
-      if (isOwn && (event.type === "tool.output" || event.type === "tool.log")) call.tell(event);
+      if (isOwn && (event.type === "tool.output" || event.type === "tool.log")) call.sendEvent(event);
     });
     return events;
   }
@@ -102,19 +102,19 @@ export class CallRunner {
  * executor's own journal, and what it streamed has been reported already. A text for the model has a bound.
  */
 function reportedExecution(execution: ToolExecution): ToolExecution {
-  const { confirmation, questions, partialOutput, work, modelText, ...told } = execution;
+  const { confirmation, questions, partialOutput, work, modelText, ...reported } = execution;
   if (modelText !== undefined) {
     // The client does not know that a program wrote it.
-    const isOfProgram = told.sandbox === "process" || told.sandbox === "microvm";
+    const isOfProgram = reported.sandbox === "process" || reported.sandbox === "microvm";
     const text = isOfProgram ? plainText(modelText) : modelText;
-    return { ...told, modelText: shorten(text, MAX_MODEL_TEXT, 0.6) };
+    return { ...reported, modelText: shorten(text, MAX_MODEL_TEXT, 0.6) };
   }
   return confirmation === undefined &&
     questions === undefined &&
     partialOutput === undefined &&
     work === undefined
     ? execution
-    : told;
+    : reported;
 }
 
 /** A call that a hook aborts has no execution, but the protocol requires one. */

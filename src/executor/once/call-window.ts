@@ -130,7 +130,7 @@ export class CallWindow<Running> {
     return this.#bytes;
   }
 
-  /** When the last one ended of the calls that ran and are not known any more; `-Infinity` if there are none. */
+  /** When the latest of the forgotten calls that ran has ended; `-Infinity` if none was forgotten. */
   get forgottenUntil(): number {
     return this.#forgottenUntil;
   }

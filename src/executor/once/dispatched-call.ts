@@ -32,7 +32,7 @@ export interface CallOrigin {
 }
 
 /** Milliseconds that a call may wait without its waiters knowing: clients wait a little longer than a wall time. */
-const UNTOLD_WAIT_MS = 20;
+const MIN_WAIT_MS = 20;
 
 /** A call from its arrival to its answer, with its waiters. */
 export class DispatchedCall {
@@ -45,7 +45,7 @@ export class DispatchedCall {
   readonly arrivedAt: number;
   /** Whether it sends events while it runs. */
   readonly isStreamed: boolean;
-  /** The trace that its first request belongs to; `undefined` if it belongs to none. */
+  /** The trace of its first request; `undefined` if that has none. */
   readonly trace: TraceHeaders | undefined;
   readonly #abort = new AbortController();
   #waiters: CallWaiter[] = [];
@@ -107,23 +107,23 @@ export class DispatchedCall {
     return undefined;
   }
 
-  /** The call waits for its turn: its wall time does not pass. */
+  /** The call waits for its turn: its wall time is stopped. */
   waits(): void {
     if (this.#hasReportedWait || this.#waitsSince !== undefined) return;
     this.#waitsSince = performance.now();
     this.onWait?.();
   }
 
-  /** It begins, or goes on. */
+  /** The call begins, or continues. */
   begins(): void {
     if (this.#waitsSince === undefined) return;
     this.#waitedMs += performance.now() - this.#waitsSince;
     this.#waitsSince = undefined;
   }
 
-  /** Tells the waiters that the call waits, or has waited, if it did. */
-  tellWait(): void {
-    if (this.#hasReportedWait || (this.#waitsSince === undefined && this.#waitedMs < UNTOLD_WAIT_MS)) return;
+  /** Notifies the waiters, once, if the call waits or has waited. */
+  reportWait(): void {
+    if (this.#hasReportedWait || (this.#waitsSince === undefined && this.#waitedMs < MIN_WAIT_MS)) return;
     this.#hasReportedWait = true;
     for (const waiter of this.#waiters) waiter.waits();
   }
@@ -149,7 +149,7 @@ export class DispatchedCall {
     for (const follow of this.#followers ?? []) follow();
   }
 
-  tell(event: CallEvent): void {
+  sendEvent(event: CallEvent): void {
     for (const waiter of this.#waiters) waiter.onEvent?.(event);
   }
 

@@ -52,7 +52,7 @@ export class Dispatcher {
       arrivedAt + (request.grant.limits.wallTimeMs ?? 0) * WAIT_TOLD_AFTER,
     expire: (call) => {
       this.#late.delete(call);
-      call.tellWait();
+      call.reportWait();
     },
   });
   #isDraining = false;
@@ -141,7 +141,7 @@ export class Dispatcher {
     this.#isDraining = true;
     return new Promise((resolve) => {
       this.#onIdle = resolve;
-      this.#tellIfIdle();
+      this.#notifyIfIdle();
     });
   }
 
@@ -235,7 +235,7 @@ export class Dispatcher {
   #forget(name: string, call: DispatchedCall): void {
     this.#late.delete(call);
     this.#window.cancel(name);
-    this.#tellIfIdle();
+    this.#notifyIfIdle();
   }
 
   #start(name: string, call: DispatchedCall): void {
@@ -271,10 +271,10 @@ export class Dispatcher {
     this.#late.delete(call);
     this.#admission.release(call.caller);
     call.letFollow();
-    this.#tellIfIdle();
+    this.#notifyIfIdle();
   }
 
-  #tellIfIdle(): void {
+  #notifyIfIdle(): void {
     if (this.#isDraining && this.#window.runningSize === 0) this.#onIdle?.();
   }
 }

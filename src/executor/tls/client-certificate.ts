@@ -41,7 +41,7 @@ export function clientCertificateOf(socket: Socket): ClientCertificate | undefin
   return read;
 }
 
-/** Reads alternative names as Node.js writes them. A text that is not in this form has none. */
+/** Reads alternative names as Node.js writes them. Returns none for a text in another form. */
 export function alternativeNames(text: string): readonly string[] {
   const names: string[] = [];
   ALTERNATIVE_NAME.lastIndex = 0;

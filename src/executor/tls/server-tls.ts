@@ -22,7 +22,7 @@ export interface ServerTls {
 /** TLS options that have been checked. */
 export interface CheckedTls {
   readonly context: SecureContextOptions;
-  /** Which clients need certificates; `undefined` if none is asked for one. */
+  /** Which clients need certificates; `undefined` if certificates are not requested. */
   readonly clients: "required" | "optional" | undefined;
   /** The digest of the clients' authorities; empty if there are none. */
   readonly authorities: string;

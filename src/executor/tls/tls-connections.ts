@@ -32,7 +32,7 @@ export class TlsConnections {
     // Before the TLS server's own listener, which begins the handshake.
     server.prependListener("connection", (socket: Socket) => this.#begin(socket));
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
-      this.#tell(error.code ?? "TLS_ERROR", error.message, socket);
+      this.#report(error.code ?? "TLS_ERROR", error.message, socket);
     });
     // Before the HTTP server's own listener, which would begin to read requests.
     server.prependListener("secureConnection", (socket) => this.#admit(socket));
@@ -101,7 +101,7 @@ export class TlsConnections {
       socket.once("close", () => this.#open.delete(socket));
       return;
     }
-    this.#tell(...refusal, socket);
+    this.#report(...refusal, socket);
     socket.destroy();
   }
 
@@ -120,7 +120,7 @@ export class TlsConnections {
     return [code, "the client's certificate cannot be verified"];
   }
 
-  #tell(code: string, message: string, socket: TLSSocket): void {
+  #report(code: string, message: string, socket: TLSSocket): void {
     const { remoteAddress: address } = socket;
     this.#onRefused(Object.freeze({ code, message, ...(address !== undefined && { address }) }));
   }

@@ -84,7 +84,7 @@ export class FrameReader {
 
   #begin(chunk: Buffer, at: number): number {
     const left = chunk.length - at;
-    if (left < FRAME_HEADER_BYTES) return this.#keep(chunk, at, left);
+    if (left < FRAME_HEADER_BYTES) return this.#buffer(chunk, at, left);
     const payload = chunk.readUInt32BE(at);
     const size = FRAME_HEADER_BYTES + payload + this.#sealBytes;
     if (!this.#sink.admit(chunk.readUInt8(at + 4), chunk.readUInt32BE(at + 5), payload)) {
@@ -93,7 +93,7 @@ export class FrameReader {
     }
     if (left < size) {
       this.#wanted = size;
-      return this.#keep(chunk, at, left);
+      return this.#buffer(chunk, at, left);
     }
     this.#deliver(chunk.subarray(at, at + size));
     return at + size;
@@ -103,7 +103,7 @@ export class FrameReader {
     const isHeader = this.#wanted === 0;
     const missing = (isHeader ? FRAME_HEADER_BYTES : this.#wanted) - this.#filled;
     const next = at + Math.min(missing, chunk.length - at);
-    this.#keep(chunk, at, next - at);
+    this.#buffer(chunk, at, next - at);
     // It is empty if there was no memory for the frame.
     if (this.#filled === 0 || next - at < missing) return next;
     if (!isHeader) {
@@ -128,7 +128,7 @@ export class FrameReader {
     return next;
   }
 
-  #keep(chunk: Buffer, at: number, bytes: number): number {
+  #buffer(chunk: Buffer, at: number, bytes: number): number {
     const filled = this.#filled + bytes;
     if (filled > this.#partial.length && !this.#grow(filled)) {
       this.#drop(this.#wanted - filled);

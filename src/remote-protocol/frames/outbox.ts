@@ -30,7 +30,7 @@ const MAX_BATCH_BYTES = 1_024 * 1_024;
 /** Frames that are written at once, before the turn of the event loop ends: the reader works on them meanwhile. */
 const EAGER_FRAMES = 16;
 
-/** Bytes of memory that a frame takes up while it waits, besides its text. */
+/** Bytes of memory that a buffered frame takes up in addition to its text. */
 const WAITING_FRAME_BYTES = 256;
 
 /**
@@ -65,7 +65,7 @@ export class Outbox {
   }
 
   /** The memory of frames that the reader has not read, in bytes: many small frames take up more than their length. */
-  get heldBytes(): number {
+  get memoryBytes(): number {
     return this.bytes + this.#waiting.length * WAITING_FRAME_BYTES;
   }
 

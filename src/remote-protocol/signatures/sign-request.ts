@@ -32,7 +32,10 @@ export interface UnsignedRequest {
   readonly covered?: Readonly<Record<string, string>>;
 }
 
-/** Default lifetime of a signature in ms. A request is sent as soon as it is signed, so none needs a longer one. */
+/**
+ * Default lifetime of a signature in ms. A request is sent as soon as it is signed, so a longer one is never
+ * needed.
+ */
 export const SIGNATURE_LIFETIME_MS = 30_000;
 
 const KEY_ID = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,256}$/;

@@ -54,7 +54,7 @@ async function connectTo(tools: readonly Tool[], unread: FairBudget, caller = ""
     requestMs: 30_000,
     bounds: { process: dispatcher.processId, calls: 100, bodyBytes: 65_536, idleMs: 60_000 },
     checkSender: () => {},
-    tell: (thrown: unknown) => void told.push(thrown),
+    reportProblem: (thrown: unknown) => void told.push(thrown),
   };
   const connection = new FrameConnection(server, sender, services, undefined);
   onTestFinished(() => connection.destroy());

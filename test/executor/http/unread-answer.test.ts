@@ -129,7 +129,7 @@ describe("clients that do not read", () => {
     await until(() => streams.length === clients.length);
     const chunk = { type: "tool.output", chunk: "x".repeat(200_000) } as CallEvent;
     for (let round = 0; round < 40; round++) {
-      for (const { stream } of streams) stream.tell(chunk);
+      for (const { stream } of streams) stream.sendEvent(chunk);
       // What the kernel takes is not held here.
       await new Promise((resolve) => setImmediate(resolve));
     }
