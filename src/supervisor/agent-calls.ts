@@ -110,7 +110,7 @@ interface Admission {
 /** Takes the calls of one agent through the kernel and the engine. */
 export class AgentCalls {
   readonly #options: AgentCallsOptions;
-  /** The tools that a call which found none may read of. */
+  /** The tools that the error of a call of an unknown tool may name. */
   readonly #visible: ToolRegistry;
   #running = 0;
   /** Resolves when no call is running; `undefined` if nothing waits for that. */

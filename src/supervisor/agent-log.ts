@@ -37,7 +37,7 @@ export class AgentLog {
     this.#onLine({ agent: this.#agent, source: "supervisor", text });
   }
 
-  /** Reads the lines of an output to its end. After a line that is too long, the others are dropped. */
+  /** Reads the lines of an output to its end. Lines after one that is too long are dropped. */
   readFrom(source: "stdout" | "stderr", stream: Readable): void {
     let lines: BoundedLines | undefined = new BoundedLines(MAX_LINE_BYTES);
     stream.on("error", () => {});

@@ -14,8 +14,8 @@ export interface OwnFiles {
 }
 
 /**
- * Finds the program of an agent, and the files that are its own: its folder with everything below it, read-only and at its own
- * path, and the program itself if it is no part of the system.
+ * Finds the program of an agent and its files: its folder with everything below it, read-only and at its own
+ * path, and the program itself unless it belongs to the system.
  *
  * @param command A path, or a name that is looked up in this process's `PATH`.
  * @param cwd The agent's folder. Default: it has none.

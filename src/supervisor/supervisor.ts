@@ -73,7 +73,7 @@ export interface SupervisorOptions
   readonly sandboxes: Sandboxes;
   /** Decides on calls that the kernel allows, and grants at most what it does. Default: the kernel decides alone. */
   readonly policy?: RuntimePolicy;
-  /** Gets what agents write besides their calls. Default: it is dropped. */
+  /** Receives what agents write other than their calls. Default: it is dropped. */
   readonly onLog?: (line: AgentLogLine) => void;
   /** The most agents at once. Default: 256. */
   readonly maxAgents?: number;
@@ -85,7 +85,10 @@ export interface AgentOptions {
   readonly command: string;
   /** Default: none. */
   readonly args?: readonly string[];
-  /** Variables besides `PATH`, `HOME` and `LANG`. Default: none; nothing of this process's environment is passed on. */
+  /**
+   * Variables in addition to `PATH`, `HOME` and `LANG`. Default: none; the environment of this process is not
+   * passed on.
+   */
   readonly env?: Readonly<Record<string, string>>;
   /**
    * The agent's own folder, in which it begins. A confined agent sees it read-only with everything below it. Default: it has

@@ -88,7 +88,7 @@ function checkPath(
   );
 }
 
-/** The origin of a URL as the kernel compares it; `undefined` if it has none. */
+/** The origin of a URL as the kernel compares it; `undefined` if the URL has none. */
 function originOf(value: JsonValue): string | undefined {
   if (typeof value !== "string" || !URL.canParse(value)) return undefined;
   const { origin, protocol, username, password } = new URL(value);
