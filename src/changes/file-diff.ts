@@ -52,7 +52,7 @@ function countLines(text: string): number {
   return count;
 }
 
-/** Says that files differ, when the differences of too many others are shown. */
+/** Says that files differ, without a diff: too many are shown already. */
 export function omittedDiff(path: string): string {
   return `File ${quoted(path)} differs. Too many changes wait to show all differences: read this one by its path\n`;
 }

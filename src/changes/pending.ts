@@ -86,7 +86,7 @@ export interface PendingChange {
    * must be rendered before it is shown. Empty for a directory.
    */
   readonly diff: string;
-  /** Set if the difference was omitted because too many others were shown: the change can be read by its path. */
+  /** Set if the diff was omitted because too many were shown: the change can be read by its path. */
   readonly isOmitted?: true;
   /** Identifies the change, with the new contents and what is accepted with it: what is accepted is what was shown. */
   readonly digest: string;

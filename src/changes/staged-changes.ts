@@ -132,7 +132,7 @@ export class StagedChanges {
   }
 
   /**
-   * Makes all changes on the disk, or none: neither a failure nor a crash leaves some of them made.
+   * Makes all changes on the disk, or none, even after a failure or a crash.
    *
    * @param options The digest is the one of all changes: see {@link digestOfAll}.
    */
@@ -168,7 +168,7 @@ export class StagedChanges {
   /**
    * Stages the changes of another store, such as those of a shadow.
    *
-   * @returns conflicts with changes that are staged already: then none was taken.
+   * @returns conflicts with changes that are already staged. If there are any, no change is staged.
    */
   adopt(from: StagedStore, records: readonly StagedRecord[]): Promise<readonly ChangeConflict[]> {
     return this.#locked(async () => {

@@ -8,8 +8,8 @@ import { openGranted } from "../workspace/root.ts";
 import { PathWalk } from "../workspace/walk.ts";
 
 /**
- * Entries of a workspace by their paths. Each use walks to the entry anew and follows no link, so that no path leads out,
- * whatever others do in the workspace meanwhile.
+ * Entries of a workspace by their paths. Each use walks to the entry again and follows no link, so that no
+ * path leads out of the workspace, even if other processes change it meanwhile.
  */
 export class WorkspacePlaces implements Disposable {
   /** An absolute path without links. */

@@ -14,11 +14,13 @@ import { plan, prepare } from "./prepare.ts";
 import { changedDirectories, doStep, removeOwn, StepConflict, undoStep } from "./run-steps.ts";
 
 /**
- * Makes staged changes on the disk: all of them, or none. Each step is recorded in a journal before it is done, so that
- * {@link recover} can complete or undo it after a crash.
+ * Makes staged changes on the disk: all of them, or none. Each step is recorded in a journal before it is
+ * done, so that {@link recover} can complete or undo it after a crash.
  *
- * @param hashes The SHA-256 that the new contents of files must have, by their paths. Default: they may be any.
- * @returns the path of an entry that others have changed meanwhile, so that nothing was accepted; `undefined` if all were.
+ * @param hashes The SHA-256 that the new contents of files must have, by their paths. Default: they are not
+ *   checked.
+ * @returns the path of an entry that another process has changed meanwhile, so that nothing was accepted;
+ *   `undefined` if all were.
  * @throws {WorkspaceError} as a rejection, if the system refuses a step: nothing was accepted.
  */
 export async function acceptRecords(

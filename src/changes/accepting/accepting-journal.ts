@@ -139,8 +139,8 @@ export class AcceptingJournal {
 const BEGINNING = '{"state":';
 
 /** The state comes first, at the same place in every record. */
-function textOf({ state, ...others }: AcceptingRecord): string {
-  return `${BEGINNING}${stateText(state)},${JSON.stringify(others).slice(1)}`;
+function textOf({ state, ...record }: AcceptingRecord): string {
+  return `${BEGINNING}${stateText(state)},${JSON.stringify(record).slice(1)}`;
 }
 
 /** All states are equally long. */

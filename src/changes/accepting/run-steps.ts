@@ -63,7 +63,7 @@ function place(places: WorkspacePlaces, { path, temporary, identity, version }: 
     move(places, temporary, path);
     return;
   }
-  // A rename would replace what others create meanwhile.
+  // A rename would replace an entry that another process has created meanwhile.
   if (places.identity(path) !== identity) {
     const isNew = syscallUnless(["exist"], () => {
       places.at(temporary, (from) => places.at(path, (to) => linkSync(from, to)));
@@ -83,7 +83,7 @@ function removeFolder(places: WorkspacePlaces, path: string): void {
   if (isRemoved === undefined) throw new StepConflict(path);
 }
 
-/** Undoes a step, unless it was not done. What others have changed since stays. */
+/** Undoes a step if it was done. Later changes by other processes are preserved. */
 export function undoStep(places: WorkspacePlaces, step: Step): void {
   switch (step.kind) {
     case "remove":

@@ -5,8 +5,11 @@ import { findEntry, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 import { copyFile, entriesOf, MAX_BYTES, TooLargeError } from "./shadow-tree.ts";
 
-/** Settings that say how files and index belong together, and who commits. Git runs no program by them. */
-const KEPT: ReadonlyMap<string, RegExp> = new Map([
+/**
+ * Settings for how files map to the index, and for the author of commits. None of them makes git run a
+ * program.
+ */
+const COPIED_SETTINGS: ReadonlyMap<string, RegExp> = new Map([
   ["core.filemode", /^(true|false)$/i],
   ["core.symlinks", /^(true|false)$/i],
   ["core.autocrlf", /^(true|false|input)$/i],
@@ -20,7 +23,10 @@ const SECTION = /^\s*\[\s*([\w.-]+)[^\]]*\]/;
 
 const SETTING = /^\s*([\w-]+)\s*=\s*(.*?)\s*$/;
 
-/** What a repository has besides its objects. References come first, so that the objects they need are there. */
+/**
+ * The files of a repository other than its objects. References are copied first, so that the objects they
+ * need exist.
+ */
 const FIRST = /^(HEAD|packed-refs|shallow|index|sharedindex\.[0-9a-f]+|info\/exclude|refs\/(?!stash$).+)$/;
 const OBJECTS = /^objects\/.+/;
 
@@ -31,12 +37,13 @@ const ALTERNATES: readonly string[] = ["objects/info/alternates", "objects/info/
 const MAX_CONFIG_BYTES = 65_536;
 
 /**
- * Gives the copy of a workspace a repository of its own: with the objects, the references and the index of the workspace's,
- * and a new configuration. Nothing that git runs is copied, such as hooks, and nothing is shared. No program runs, and no
- * link is followed.
+ * Gives the copy of a workspace a repository of its own: with the objects, the references and the index of
+ * the workspace's, and a new configuration. Nothing that git runs is copied, such as hooks, and nothing is
+ * shared. No program runs, and no link is followed.
  *
- * The copy gets none if the workspace is not the root of a repository, if its repository is elsewhere (as in a worktree or a
- * submodule), has objects elsewhere, uses an extension of the format, or is larger than 100,000 files or 4 GiB.
+ * The copy gets no repository if the workspace is not the root of one, if its repository is elsewhere (as in
+ * a worktree or a submodule), has objects elsewhere, uses an extension of the format, or is larger than
+ * 100,000 files or 4 GiB.
  *
  * @param to The copy.
  * @returns whether the copy has one.
@@ -95,7 +102,7 @@ async function configOf(from: WorkspacePlaces): Promise<string | undefined> {
  * @returns `undefined` if the repository has another format than all versions of git know.
  */
 export function freshConfig(text: string): string | undefined {
-  const kept = new Map<string, string>();
+  const copied = new Map<string, string>();
   let section = "";
   for (const line of text.split("\n")) {
     const start = SECTION.exec(line);
@@ -105,9 +112,9 @@ export function freshConfig(text: string): string | undefined {
     const [, name = "", value = ""] = SETTING.exec(line.slice(start?.[0].length ?? 0)) ?? [];
     const key = `${section}.${name.toLowerCase()}`;
     if (key === "core.repositoryformatversion" && value !== "0") return undefined;
-    if (KEPT.get(key)?.test(value)) kept.set(key, value);
+    if (COPIED_SETTINGS.get(key)?.test(value)) copied.set(key, value);
   }
-  const lines = [...kept].map(([key, value]) => {
+  const lines = [...copied].map(([key, value]) => {
     const [of = "", name = ""] = key.split(".");
     return `[${of}]\n\t${name} = "${value}"\n`;
   });

@@ -42,7 +42,8 @@ export class TooLargeError extends RangeError {
 }
 
 /**
- * Copies a workspace. No link is followed, whatever others do in the workspace meanwhile, and no program runs.
+ * Copies a workspace. No link is followed, even if other processes change the workspace meanwhile, and no
+ * program runs.
  *
  * @throws {TooLargeError} as a rejection, if it has more than 100,000 entries or 4 GiB.
  */

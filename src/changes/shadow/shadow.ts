@@ -85,9 +85,9 @@ export class ShadowTree {
   }
 
   /**
-   * Makes all changes of the copy in the workspace, or none: neither a failure nor a crash leaves only some of them made.
+   * Makes all changes of the copy in the workspace, or none, even after a failure or a crash.
    *
-   * @param staged Where they are staged, rather than made. Default: they are made.
+   * @param staged Where to stage them. Default: they are made on the disk.
    */
   async merge(staged?: StagedChanges): Promise<AcceptedChanges> {
     return this.#withRecords(async (places, store, records, unsupported, after) => {
@@ -168,7 +168,7 @@ export class ShadowTree {
         if (JSON.stringify(was) === JSON.stringify(now) || (await isThere(places, path, now))) continue;
         if (was?.kind === "other" || now?.kind === "other" || now?.kind === "link") {
           unsupported.push({ path, reason: "unsupported" });
-        } else records.push({ path, was: was ?? null, now: await this.#hold(copy, store, path, now) });
+        } else records.push({ path, was: was ?? null, now: await this.#stage(copy, store, path, now) });
       }
       for (const record of records) store.put(record);
       return await act(places, store, records, unsupported, after);
@@ -178,7 +178,7 @@ export class ShadowTree {
     }
   }
 
-  async #hold(
+  async #stage(
     copy: WorkspacePlaces,
     store: StagedStore,
     path: string,
@@ -209,7 +209,10 @@ const MAX_BASE_BYTES: number = 256 * 1_024 * 1_024;
 /** What runs for each copy. */
 const RUNNING = new Map<string, Promise<void>>();
 
-/** Whether a file of a copy is in the workspace, too: a merge was completed after a crash, or others have made the change. */
+/**
+ * Whether a file of a copy is in the workspace, too: a merge was completed after a crash, or another process
+ * has made the same change.
+ */
 async function isThere(places: WorkspacePlaces, path: string, now: TreeEntry | undefined): Promise<boolean> {
   try {
     const found = findEntry(places, path);
