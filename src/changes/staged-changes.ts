@@ -73,7 +73,7 @@ export class StagedChanges {
 
   /** Opens the files of a call, so that its changes are staged. */
   readonly hold: StageChanges = ({ grants, fileBytes }) => {
-    const files = new HostFiles(grants, fileBytes, { held: this.#mount });
+    const files = new HostFiles(grants, fileBytes, { staged: this.#mount });
     return {
       files,
       get writtenBytes() {

@@ -6,7 +6,7 @@ import { WorkspaceError } from "./error.ts";
  */
 export const MAX_CREATED = 10_000;
 
-/** Counts the changes of a call against its limits, and keeps which entries they were made to. */
+/** Counts the changes of a call against its limits, and collects the changed entries. */
 export class ChangeBudget {
   readonly touched: TouchedEntries = new TouchedEntries();
   readonly #fileBytes: number;
@@ -72,8 +72,8 @@ export interface TouchedEntry {
 type Before = Pick<TouchedEntry, "existed" | "isMovedDirectory">;
 
 /**
- * The entries that a call has changed. Only the first change of an entry counts, since it tells what was there before; what
- * is there afterwards, the file system tells.
+ * The entries that a call has changed. Only the first change of an entry is recorded: it says what existed
+ * before. The state afterwards is read from the file system.
  */
 class TouchedEntries {
   readonly #entries = new Map<string, TouchedEntry>();

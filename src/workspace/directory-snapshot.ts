@@ -49,9 +49,9 @@ export class SnapshotError extends Error {
 }
 
 /**
- * The files below directories, each by its size, its times and its inode: what a program changes shows in the difference of
- * two snapshots. Contents are not read, and no link is followed. A directory `.git` counts as one file, besides what git runs
- * there. A directory counts if nothing in it does, with `/` at the end of its path.
+ * The files below directories, each by its size, its times and its inode. The difference of two snapshots
+ * shows what a program changed. Contents are not read, and no link is followed. A directory `.git` counts as
+ * one file, apart from what git runs there. An empty directory is listed with `/` at the end of its path.
  */
 export class DirectorySnapshot {
   readonly #files = new Map<string, { readonly state: string; readonly bytes: number }>();
@@ -61,9 +61,9 @@ export class DirectorySnapshot {
   #entries = 0;
 
   /**
-   * Looks at everything, in turns of the event loop.
+   * Scans all places, yielding to the event loop.
    *
-   * @throws {SnapshotError} as a rejection, if there is too much, or a directory cannot be read.
+   * @throws {SnapshotError} as a rejection, if there are too many entries, or a directory cannot be read.
    */
   static async take(
     places: readonly SnapshotPlace[],

@@ -61,11 +61,11 @@ export function statFd(fd: number): EntryStat {
 /**
  * Checks an entry that was opened without its contents.
  *
- * @param device The device of an open directory of which it is known that its file system stores files: others on that
- *   device need not be asked. Default: none.
+ * @param device A device whose file system is known to store files: entries on it are not checked for that.
+ *   Default: every entry is checked.
  * @returns its status.
- * @throws {WorkspaceError} if it is not a regular file, has several hard links and belongs to another user, or is of a file
- *   system that exposes the kernel. The message says which.
+ * @throws {WorkspaceError} if it is not a regular file, has several hard links and belongs to another user,
+ *   or is of a file system that exposes the kernel. The message says which.
  */
 export function checkRegularFile(place: number, device?: number): Stats {
   const stats = syscall(() => fstatSync(place));

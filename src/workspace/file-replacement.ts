@@ -139,7 +139,7 @@ function checkReplaceable(place: number): Stats {
 export function takeOver(fd: number, { mode, uid, gid }: Pick<Stats, "mode" | "uid" | "gid">): void {
   const own = fstatSync(fd);
   if (own.uid !== uid || own.gid !== gid) {
-    // Only a privileged process may give files away. Others may set a group of theirs.
+    // Unprivileged processes can only set one of their own groups.
     syscallUnless(["not-permitted"], () => fchownSync(fd, own.uid, gid));
     syscallUnless(["not-permitted"], () => fchownSync(fd, uid, gid));
   }

@@ -36,7 +36,7 @@ export class WorkspaceFile {
   readonly access: FileAccess;
   readonly #root: WorkspaceRoot;
   readonly #fd: SharedFd;
-  /** `undefined` once a change has been retained, or if none has to be. */
+  /** `undefined` once a change has been recorded, or if changes are not recorded. */
   #path: string | undefined;
   /** A lower bound of the file's size in bytes. */
   #end = 0;
@@ -120,7 +120,7 @@ export class WorkspaceFile {
     this.#path = undefined;
   }
 
-  /** Opens the same file for appending, which is safe even if others append at the same time. */
+  /** Opens the same file for appending, which is safe even if other processes append at the same time. */
   openForAppending(): WorkspaceAppender {
     const flags = constants.O_WRONLY | constants.O_APPEND;
     const path = fdPath(this.#writable());

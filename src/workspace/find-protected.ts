@@ -15,21 +15,21 @@ import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths.ts";
 import { isNewVersion, isRepositoryFolder, isRunByGit } from "./protected-places.ts";
 import { DirectoryGrantError } from "./root.ts";
 
-/** How many directories are searched at most, besides those that are beginnings of places. */
+/** Maximum number of directories to search, not counting beginnings of places. */
 const MAX_DIRECTORIES = 200;
 
-/** How many places are found at most, and how many beginnings of places: those that stay open, and others. */
+/** Maximum number of places and of beginnings of places, if they stay open. */
 const MAX_OPEN = { places: 200, beginnings: 200 };
 
 const MAX_CLOSED = { places: 10_000, beginnings: 1_000 };
 
-/** How many entries are read, and looked at, before others may have a turn. */
+/** How many entries are read before other searches get a turn. */
 const ENTRIES_AT_ONCE = 64;
 
-/** Directories of packages, which can be many; what is in them is not the user's. */
+/** Packages: they can have many entries, which are not the user's own files. */
 const UNSEARCHED = "node_modules";
 
-/** Folders of a repository which can be many, and which hold no work tree. */
+/** Folders of a repository which can have many entries, and never contain a work tree. */
 const OF_GIT = ["objects", "refs", "logs", "lfs"];
 
 /** A protected place that exists, or the directory in which such places are. */
@@ -44,13 +44,13 @@ export interface FoundPlace {
   /** Identifies the directory that the entry is in. */
   readonly parent: string;
   /**
-   * When its contents or its name were last changed, in nanoseconds since the epoch; or those of the directories that make it a
-   * protected place, of which one can have got its name from another one.
+   * When its contents or its name were last changed, in nanoseconds since the epoch; or those of the
+   * directories that make it a protected place: one of them can have been renamed.
    */
   readonly changedAt: bigint;
 }
 
-/** A place that is open. Who searched closes it. */
+/** An open place, which the caller of the search closes. */
 export interface OpenPlace extends FoundPlace {
   readonly fd: number;
 }
@@ -93,7 +93,7 @@ export async function findProtected(
 }
 
 /**
- * Finds protected places as {@link findProtected} does, and opens none of them.
+ * Finds protected places like {@link findProtected}, without opening them.
  *
  * @param options.onUnsearched Receives the path of each entry that cannot be searched.
  */
@@ -291,8 +291,8 @@ interface WaitingDirectory {
 }
 
 /**
- * The order in which directories are searched, level by level. A program can make any number of directories to hide others behind
- * them: therefore beginnings of places come first, and of many directories beside each other the oldest.
+ * The order in which directories are searched, level by level. A program could hide a directory behind any
+ * number of new ones. Therefore beginnings of places come first, and then the oldest directories of a level.
  */
 class SearchOrder implements Disposable {
   /** Whether no directory has been left out. */
@@ -304,7 +304,7 @@ class SearchOrder implements Disposable {
   readonly #most: number;
   #searched = 0;
 
-  /** @param most How many directories are searched, besides beginnings of places. */
+  /** @param most How many directories are searched, not counting beginnings of places. */
   constructor(first: WaitingDirectory, most: number) {
     this.#level.push(first);
     this.#most = most;

@@ -33,7 +33,8 @@ export function unopenedPlace(
 }
 
 /**
- * Returns the place that an entry is if it makes its folder a repository, or tells git what to run in a folder that is one.
+ * Returns the protected place of an entry that makes its folder a repository, or says what git runs in a
+ * repository.
  *
  * @param path The names from the root of the file system to the entry.
  * @param exists Whether there is something at a path.

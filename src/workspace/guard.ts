@@ -52,7 +52,7 @@ export class Guard {
   readonly #near = new Map<string, boolean>();
   #linked: { readonly files: readonly LinkedFile[] | undefined } | undefined;
 
-  /** The guard of the files that are guarded now; `undefined` if there are none. */
+  /** The guard of the files that are currently guarded; `undefined` if there are none. */
   static current(): Guard | undefined {
     const files = guardedFiles();
     if (files.length === 0) return undefined;
@@ -70,7 +70,7 @@ export class Guard {
       const paths = new Set([named, real, ...mounts.aliasesOf(real)]);
       return [
         ...[...paths].map((path) => ({ path, access, isFolder, ending, named })),
-        // Whoever replaces a link on the way chooses the file.
+        // Replacing a link on the way would choose another file.
         ...links
           .filter((path) => !paths.has(path))
           .map((path) => ({ path, access: "read" as const, isFolder: false, ending: undefined, named })),
@@ -83,7 +83,7 @@ export class Guard {
     }
   }
 
-  /** What may be done with what is at a path; `undefined` if it is not guarded. */
+  /** The access to the entry at a path; `undefined` if it is not guarded. */
   accessTo(path: string): GuardedAccess | undefined {
     let found: GuardedAccess | undefined;
     const folded = foldPath(path);
@@ -103,8 +103,8 @@ export class Guard {
   }
 
   /**
-   * Whether a directory has guarded files in it or below it, or is in a guarded folder. If not, its files can be guarded
-   * ones only by a hard link.
+   * Whether a directory has guarded files in it or below it, or is in a guarded folder. Otherwise, its files
+   * are only guarded if they are hard links to guarded ones.
    */
   isNear(directory: string): boolean {
     const known = this.#near.get(directory);
@@ -115,7 +115,9 @@ export class Guard {
     return isNear;
   }
 
-  /** Returns the guarded files in a directory or below it, and those that hold the directory itself. */
+  /**
+   * Returns the guarded files in a directory or below it, and the guarded folders that contain the directory.
+   */
   placesIn(directory: string): readonly GuardedPlace[] {
     const folded = foldPath(directory);
     const start = folded === "/" ? "/" : `${folded}/`;
@@ -125,7 +127,7 @@ export class Guard {
   }
 
   /**
-   * What may be done with a file that has several hard links, of which one can be a guarded one: nothing, if there are too
+   * The access to a file with several hard links, one of which can be a guarded file: none if there are too
    * many guarded files to find out.
    */
   accessByLink({ dev, ino }: Pick<Stats, "dev" | "ino">): GuardedAccess | undefined {
@@ -234,7 +236,7 @@ function targetOf(path: string): string | undefined {
 
 const PLAIN = /^[ -~]*$/;
 
-/** Folds a path as file systems do that do not tell letters of another case apart. */
+/** Folds the case of a path like a case-insensitive file system. */
 function foldPath(path: string): string {
   return PLAIN.test(path) ? path.toLowerCase() : path.split("/").map(foldName).join("/");
 }

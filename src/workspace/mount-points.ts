@@ -60,7 +60,10 @@ function unescaped(path: string): string {
   );
 }
 
-/** Returns a path relative to a directory that holds it, empty for itself; otherwise `undefined`. */
+/**
+ * Returns a path relative to a directory that contains it, `""` for the directory itself; `undefined` if it
+ * is outside.
+ */
 function below(path: string, directory: string): string | undefined {
   if (path === directory) return "";
   const start = directory === "/" ? "/" : `${directory}/`;

@@ -52,10 +52,10 @@ export class SharedFd {
   }
 }
 
-/** How long a directory stays open after its last use, and how many do. */
-const KEPT_MS = 2_000;
+/** How long a directory stays open after its last use, and how many directories stay open. */
+const IDLE_MS = 2_000;
 
-const MAX_KEPT = 16;
+const MAX_CACHED = 16;
 
 /** An open granted directory. */
 export interface UsedDirectory {
@@ -111,20 +111,20 @@ export class DirectoryCache implements DirectorySource, Disposable {
       this.#drop(directory, entry);
       entry = undefined;
     }
-    entry ??= this.#keep(directory, open);
+    entry ??= this.#open(directory, open);
     entry.users++;
     entry.isRecent = true;
     const { fd, device } = entry;
     return { fd, device, release: () => this.#release(directory, entry) };
   }
 
-  #keep(directory: string, open: (directory: string) => number): Entry {
+  #open(directory: string, open: (directory: string) => number): Entry {
     const fd = open(directory);
     const { dev: device, ino: inode } = fstatSync(fd);
     const entry = { fd, device, inode, users: 0, isRecent: true };
-    if (this.#entries.size >= MAX_KEPT) this.#closeUnused(() => true);
-    if (this.#entries.size < MAX_KEPT) this.#entries.set(directory, entry);
-    this.#timer ??= setInterval(() => this.#closeOld(), KEPT_MS).unref();
+    if (this.#entries.size >= MAX_CACHED) this.#closeUnused(() => true);
+    if (this.#entries.size < MAX_CACHED) this.#entries.set(directory, entry);
+    this.#timer ??= setInterval(() => this.#closeOld(), IDLE_MS).unref();
     return entry;
   }
 
@@ -156,7 +156,7 @@ export class DirectoryCache implements DirectorySource, Disposable {
     this.#timer = undefined;
   }
 
-  /** Closes what no call uses; the rest is closed when its calls end. */
+  /** Closes unused directories. Those in use are closed when their calls end. */
   [Symbol.dispose](): void {
     this.#isClosed = true;
     this.#stop();

@@ -37,7 +37,7 @@ export interface OpenOptions extends Partial<FileAccess> {
   readonly aliases?: Aliases;
 }
 
-/** Maximum number of attempts to open a file that others keep creating and removing at the same time. */
+/** Maximum number of attempts to open a file that other processes create and remove at the same time. */
 const MAX_TRIES = 8;
 
 /**
@@ -97,8 +97,8 @@ function tryOpen(
 }
 
 /**
- * Replaces a file with several hard links by a copy, so that its other names keep their contents. Returns whether there was
- * anything to replace.
+ * Replaces a file that has several hard links by a copy, so that the other links are not changed. Returns
+ * whether a file was replaced.
  */
 function replaceLinked(
   root: WorkspaceRoot,

@@ -174,7 +174,7 @@ export const REPOSITORY_PLACE: ProtectedPlace = {
   reason: "makes the folder a repository, whose configuration tells git which programs to run",
 };
 
-/** What makes a folder a repository that git takes for one, and tells git what to run, in lower case. */
+/** The entries that make a folder a repository for git, or say what git runs, in lower case. */
 const RUN_BY_GIT = ["head", "config", "config.worktree", "hooks", "commondir", "modules", "worktrees"];
 
 /** Whether git runs or follows what has a name in a repository. That of `.git` has places of its own. */
@@ -282,8 +282,8 @@ function beginningWith(own: string): Beginning {
 function placesFrom(name: string): readonly SplitPlace[] {
   if (SHORT_NAME.test(name)) return SPLIT;
   const exact = BY_NAME.get(name) ?? NONE;
-  const others = BY_PATTERN.filter(({ names: [first = ""] }) => isSame(name, first));
-  return others.length === 0 ? exact : [...exact, ...others];
+  const byPattern = BY_PATTERN.filter(({ names: [first = ""] }) => isSame(name, first));
+  return byPattern.length === 0 ? exact : [...exact, ...byPattern];
 }
 
 const ONLY_ASCII = /^[ -~]*$/;

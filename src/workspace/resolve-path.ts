@@ -32,7 +32,10 @@ export class ResolvedPath {
     return namesIn(place).every((name, index) => name === this.#names[index]);
   }
 
-  /** Returns every path to what is there, relative to a directory that holds it: where it is, and where links name it. */
+  /**
+   * Returns every path to the entry, relative to a directory that contains it: its real path, and those
+   * through links.
+   */
   pathsIn(place: string): readonly string[] {
     const own = namesIn(place);
     return [this.#names, ...this.#aliases].flatMap((names) =>
@@ -58,13 +61,13 @@ function linksIn(aliases: Aliases, directory: readonly string[]): readonly strin
 export type UnresolvedPath = "escapes" | { readonly problem: string };
 
 /**
- * Finds out where paths lead that are relative to a directory, and that must stay in it. Nothing is opened but
- * directories, and the entry at the end without its contents. What is there can change afterwards: the caller
- * has to check it again.
+ * Resolves paths that are relative to a directory and must stay in it. Opens only directories, and the entry
+ * at the end without its contents. The result can be outdated at once: the caller has to check the entry
+ * again.
  */
 export class PathResolver implements Disposable {
   readonly #directory: string;
-  /** `undefined` where directories cannot be held open: then links are not resolved. */
+  /** `undefined` if this platform cannot open directories: then links are not resolved. */
   readonly #opened: UsedDirectory | undefined;
 
   /**

@@ -140,11 +140,11 @@ export class WorkspaceRoot {
   }
 
   /**
-   * Checks that an entry that is opened for reading is none that no tool may read.
+   * Checks that tools may read an entry.
    *
    * @param name Of the entry in the directory; `undefined` for the directory itself.
    * @param stats Of the entry.
-   * @throws {GuardedFileError} if it is.
+   * @throws {GuardedFileError} if they may not.
    */
   checkReadable(
     directory: number,

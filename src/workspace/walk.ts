@@ -12,7 +12,7 @@ import {
   realPath,
 } from "./paths.ts";
 
-/** Maximum depth of a path below its start. Each level holds an open descriptor. */
+/** Maximum depth of a path below its start. Each level uses an open descriptor. */
 const MAX_DEPTH = 128;
 
 /** Maximum number of links that a path can lead through, as on Linux (`path_resolution(7)`). */
@@ -26,20 +26,20 @@ export type Aliases = readonly (readonly string[])[];
 
 const NO_ALIASES: Aliases = [];
 
-/** Whether a path may lead through links, which are resolved like the rest of the path. */
+/** Whether a path may lead through links. */
 export type LinkRule = "allowed" | "refused";
 
 /**
- * Resolves a path one name at a time. Each system call uses a single name in a directory that is held open,
- * and never follows a link: links are read, and their targets are walked like the rest of the path. `..`
- * returns to the previous directory, which is held open as well. The walk therefore never leaves its start
- * directory, even if entries are renamed or replaced by links in the meantime. Absolute links are refused,
- * and so are the magic links of `/proc`, whose targets are absolute paths or names that do not exist.
+ * Resolves a path one name at a time. Each system call uses a single name in an open directory, and never
+ * follows a link: links are read, and their targets are walked like the path itself. `..` returns to the
+ * previous directory, which is still open. The walk therefore never leaves its start directory, even if
+ * entries are renamed or replaced by links in the meantime. Absolute links are refused, and so are the magic
+ * links of `/proc`, whose targets are absolute paths or names that do not exist.
  */
 export class PathWalk implements Disposable {
   readonly #from: number;
   /** The open directories below the start, down to the current one. */
-  readonly #held: number[] = [];
+  readonly #opened: number[] = [];
   /** The name by which each of them was entered. */
   readonly #names: string[] = [];
   /** The remaining segments of the path, in reverse order. */
@@ -71,17 +71,20 @@ export class PathWalk implements Disposable {
 
   /** The current directory. The walk closes it. */
   get directory(): number {
-    return this.#held.at(-1) ?? this.#from;
+    return this.#opened.at(-1) ?? this.#from;
   }
 
-  /** The name in {@link directory} that {@link open} came to; `undefined` if the path ends in no name. */
+  /**
+   * The last name that {@link open} reached, in {@link directory}; `undefined` if the path does not end in a
+   * name.
+   */
   get lastName(): string | undefined {
     return this.#lastName;
   }
 
   /**
-   * Walks to the directory of the path's last name, and returns the name; `undefined` if the path ends in
-   * none.
+   * Walks to the directory of the path's last name, and returns the name; `undefined` if the path does not
+   * end in a name.
    */
   toLastName(): string | undefined {
     for (;;) {
@@ -151,19 +154,19 @@ export class PathWalk implements Disposable {
   }
 
   #goUp(): void {
-    const left = this.#held.pop();
+    const left = this.#opened.pop();
     this.#names.pop();
     if (left === undefined) throw new EscapeError();
     closeSync(left);
   }
 
   #goDown(name: string): void {
-    if (this.#held.length >= MAX_DEPTH) throw new WorkspaceError("name-too-long");
+    if (this.#opened.length >= MAX_DEPTH) throw new WorkspaceError("name-too-long");
     const path = entryPath(this.directory, name);
     // These codes mean a link or a file.
     const fd = syscallUnless(["not-directory", "loop"], () => openSync(path, DIRECTORY_FLAGS));
     if (fd !== undefined) {
-      this.#held.push(fd);
+      this.#opened.push(fd);
       this.#names.push(name);
     } else if (!this.#follow(name)) throw new WorkspaceError("not-directory");
   }
@@ -180,7 +183,7 @@ export class PathWalk implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const fd of this.#held.splice(0)) closeSync(fd);
+    for (const fd of this.#opened.splice(0)) closeSync(fd);
   }
 }
 

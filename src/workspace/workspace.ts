@@ -27,8 +27,8 @@ export interface MountedDirectory {
 export interface WorkspaceOptions {
   /** Opens the granted directories. Default: each is opened for this workspace alone. */
   readonly directories?: DirectorySource | undefined;
-  /** Where changes are staged. Default: they are not, but made at once. */
-  readonly held?: StagedMount | undefined;
+  /** Where changes are staged. Default: they are made at once. */
+  readonly staged?: StagedMount | undefined;
 }
 
 /** The directory of a grant, and how paths in it are shown among changes. */
@@ -47,7 +47,7 @@ export class Workspace implements Disposable {
   readonly #budget: ChangeBudget;
   readonly #directories: DirectorySource;
   readonly #roots: GrantedRoot[] = [];
-  readonly #held: StagedWorkspace | undefined;
+  readonly #staged: StagedWorkspace | undefined;
 
   /**
    * @param fileBytes The limit `fileBytes` of the call.
@@ -56,13 +56,13 @@ export class Workspace implements Disposable {
   constructor(
     given: readonly FsGrant[],
     fileBytes: number,
-    { directories: source = OPEN_EACH_TIME, held }: WorkspaceOptions = {},
+    { directories: source = OPEN_EACH_TIME, staged }: WorkspaceOptions = {},
   ) {
     this.#directories = source;
     this.#budget = new ChangeBudget(fileBytes);
     try {
-      const grants = held === undefined ? given : given.map((grant) => withoutOutside(grant, held));
-      this.#held = held && new StagedWorkspace(held, this.#handles, this.#budget);
+      const grants = staged === undefined ? given : given.map((grant) => withoutOutside(grant, staged));
+      this.#staged = staged && new StagedWorkspace(staged, this.#handles, this.#budget);
       const directories = grants.flatMap((grant) => {
         if (isFileGrant(grant)) return [];
         const { at = "/" } = grant;
@@ -73,7 +73,7 @@ export class Workspace implements Disposable {
         const shownAs = (path: string): string => (grants.length === 1 ? path : join(at, path).slice(1));
         this.#roots.push({ root, shownAs });
         const directory = new WorkspaceDirectory(root, root.fd);
-        return [{ at, directory: this.#held?.show(directory, grant, shownAs) ?? directory }];
+        return [{ at, directory: this.#staged?.show(directory, grant, shownAs) ?? directory }];
       });
       this.directories = [...directories, ...this.#openFiles(grants.filter(isFileGrant))];
     } catch (error) {
@@ -102,10 +102,10 @@ export class Workspace implements Disposable {
       });
       const shownAs = (): string => at.slice(1);
       this.#roots.push({ root, shownAs });
-      const held = this.#held?.show(new WorkspaceDirectory(root, root.fd), { ...opened, named }, shownAs);
+      const staged = this.#staged?.show(new WorkspaceDirectory(root, root.fd), { ...opened, named }, shownAs);
       const place = dirname(at);
       const files = mounted.get(place) ?? new GrantedFiles();
-      files.add(basename(at), root, relative(within, file), held);
+      files.add(basename(at), root, relative(within, file), staged);
       mounted.set(place, files);
     }
     return Array.from(mounted, ([at, directory]) => ({ at, directory }));
@@ -140,7 +140,7 @@ export class Workspace implements Disposable {
       const change = changeOf(entry, root.fd.number);
       return change === undefined ? [] : [{ ...change, path: shownAs(change.path) }];
     });
-    return toChanges([...files, ...(this.#held?.changes() ?? [])], { more: hasMore });
+    return toChanges([...files, ...(this.#staged?.changes() ?? [])], { more: hasMore });
   }
 
   /** Resets the counts of changes for the next call. Open handles stay open. */
@@ -195,7 +195,7 @@ interface GrantedFile {
   /** Relative to the root. */
   readonly path: string;
   /** The root's directory with the staged changes; `undefined` if changes are not staged. */
-  readonly held: StagedDirectory | undefined;
+  readonly staged: StagedDirectory | undefined;
 }
 
 /**
@@ -210,8 +210,8 @@ class GrantedFiles implements ToolDirectory {
    * @param path Relative to the root.
    * @param staged The root's directory with the staged changes. Default: changes are not staged.
    */
-  add(name: string, root: WorkspaceRoot, path: string, held?: StagedDirectory): void {
-    this.#files.set(name, { root, path, held });
+  add(name: string, root: WorkspaceRoot, path: string, staged?: StagedDirectory): void {
+    this.#files.set(name, { root, path, staged });
   }
 
   get isWritable(): boolean {
@@ -224,8 +224,8 @@ class GrantedFiles implements ToolDirectory {
       if (options.write || options.create) throw new WorkspaceError("is-directory");
       return this;
     }
-    const { root, held } = file;
-    if (held !== undefined) return openStaged(held, file.path, options);
+    const { root, staged } = file;
+    if (staged !== undefined) return openStaged(staged, file.path, options);
     const opened = openPath(root, root.fd.number, file.path, { ...options, follow: false, links: "refused" });
     if (!(opened instanceof OpenedDirectory)) return opened;
     opened.fd.release();
@@ -235,14 +235,15 @@ class GrantedFiles implements ToolDirectory {
   stat(path: string): EntryStat {
     const file = this.#find(path);
     if (file === undefined) return this.statSelf();
-    const stat = file.held?.stat(file.path) ?? statPath(file.root.fd.number, file.path, { links: "refused" });
-    // What else could be there is not granted.
+    const stat =
+      file.staged?.stat(file.path) ?? statPath(file.root.fd.number, file.path, { links: "refused" });
+    // Entries of other kinds are not granted.
     if (stat.kind !== "regular-file")
       throw new WorkspaceError("not-permitted", "the path is no regular file");
     return stat;
   }
 
-  /** The directory is not a real one, whose times and links would tell of other files. */
+  /** The directory is virtual: times and links of the real one would reveal other files. */
   statSelf(): EntryStat {
     const times = { accessedAt: 0n, modifiedAt: 0n, changedAt: 0n };
     return { kind: "directory", size: 0n, links: 1n, ...times, identity: "granted files" };
@@ -251,10 +252,10 @@ class GrantedFiles implements ToolDirectory {
   replace(path: string, options: Pick<ReplaceOptions, "create"> = {}): NewVersion {
     const file = this.#find(path);
     if (file === undefined) throw new WorkspaceError("is-directory");
-    if (file.held !== undefined) {
+    if (file.staged !== undefined) {
       // No link leads to a granted file.
-      if (file.held.exists(file.path)) this.stat(path);
-      return file.held.replace(file.path, options);
+      if (file.staged.exists(file.path)) this.stat(path);
+      return file.staged.replace(file.path, options);
     }
     return new FileReplacement(file.root, file.root.fd.number, file.path, { ...options, links: "refused" });
   }
@@ -301,8 +302,8 @@ class GrantedFiles implements ToolDirectory {
   }
 }
 
-function openStaged(held: StagedDirectory, path: string, options: OpenOptions): WorkspaceFile {
-  const opened = held.open(path, { ...options, follow: false });
+function openStaged(staged: StagedDirectory, path: string, options: OpenOptions): WorkspaceFile {
+  const opened = staged.open(path, { ...options, follow: false });
   if (opened instanceof WorkspaceFile) return opened;
   opened.close();
   throw new WorkspaceError("is-directory");

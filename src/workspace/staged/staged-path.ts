@@ -13,7 +13,7 @@ const MAX_DEPTH = 128;
 export interface StagedPlace {
   /** Relative to the granted directory, without `.`, `..` and links; empty for the directory itself. */
   readonly path: string;
-  /** The change that is staged of it; `undefined` if there is none. */
+  /** The staged change of the entry; `undefined` if there is none. */
   readonly record: StagedRecord | undefined;
   /** What is on the disk, unless a change hides it. */
   readonly disk: EntryStat | undefined;

@@ -19,7 +19,7 @@ export class StagedQuota {
   #bytes = 0;
   #entries = 0;
 
-  /** @param all The room that this one is part of. Default: none. */
+  /** @param all The quota that this one is part of. Default: none. */
   constructor(limits: StagedAmount, all?: StagedQuota) {
     this.#limits = limits;
     this.#all = all;

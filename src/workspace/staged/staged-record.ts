@@ -42,7 +42,10 @@ export function versionOf({ identity, size, modifiedAt }: EntryStat): string {
 /** The most files of which a session remembers which version it has read. */
 const MAX_SEEN = 10_000;
 
-/** Which versions of files a session has read last: a change to another version could undo the changes of others. */
+/**
+ * The versions of files that a session has read last. Changing another version could undo changes that the
+ * session does not know of.
+ */
 export class SeenVersions {
   readonly #versions = new Map<string, string>();
 
@@ -69,10 +72,10 @@ export const HELD_NAME: RegExp = /^[0-9a-f]{32}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /**
- * Reads a staged change from the workspace, where others than Sandgate can have written it: a repository can come with a
- * folder of its name.
+ * Reads a staged change from the workspace. Sandgate need not have written it: a repository can contain a
+ * folder of this name.
  *
- * @returns `undefined` if it is not one that Sandgate writes.
+ * @returns `undefined` if Sandgate does not write such a record.
  */
 export function parseRecord(value: unknown): StagedRecord | undefined {
   if (!isObject(value)) return undefined;
@@ -118,7 +121,7 @@ const FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
  * Reads a file of Sandgate's own folder as JSON. A link is not followed, and a pipe does not block.
  *
  * @param maxBytes The size of the longest file that is read.
- * @returns `undefined` if there is no such file, or it is none that Sandgate writes.
+ * @returns `undefined` if the file does not exist, or Sandgate cannot have written it.
  */
 export function readOwnFile(path: string, maxBytes: number): unknown {
   const fd = syscallUnless(["no-entry", "not-directory", "loop"], () => openSync(path, FLAGS));

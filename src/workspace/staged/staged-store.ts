@@ -52,7 +52,7 @@ export class StagedStore {
     ensureDirectory(this.#records);
   }
 
-  /** Returns the change that is staged of a path; `undefined` if there is none. */
+  /** Returns the staged change of a path; `undefined` if there is none. */
   find(path: string): StagedRecord | undefined {
     const record = readRecord(this.#fileOf(path));
     return record?.path === path ? record : undefined;

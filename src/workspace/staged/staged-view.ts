@@ -117,9 +117,9 @@ export class StagedView implements StagedLookup {
   /** Opens a file for writing: of one on the disk, a copy. */
   change(place: StagedPlace, { read = false }: OpenOptions): WorkspaceFile {
     this.#checkUnprotected(place);
-    const held = place.record?.now.kind === "file" ? place.record.now.content : this.#copy(place);
+    const content = place.record?.now.kind === "file" ? place.record.now.content : this.#copy(place);
     this.#options.touch(this.pathOf(place), true);
-    return this.#contents.open(held, { read, write: true });
+    return this.#contents.open(content, { read, write: true });
   }
 
   createFile(place: StagedPlace, { read = false }: OpenOptions): WorkspaceFile {
@@ -127,7 +127,7 @@ export class StagedView implements StagedLookup {
     const { content, file } = this.#contents.create();
     file.close();
     try {
-      this.#hold(place, { kind: "file", content });
+      this.#stage(place, { kind: "file", content });
     } catch (error) {
       this.#contents.remove(content);
       throw error;
@@ -143,7 +143,7 @@ export class StagedView implements StagedLookup {
     return {
       file,
       commit: () => {
-        this.#hold(place, { kind: "file", content });
+        this.#stage(place, { kind: "file", content });
         isPending = false;
       },
       [Symbol.dispose]: () => {
@@ -156,12 +156,12 @@ export class StagedView implements StagedLookup {
 
   createDirectory(place: StagedPlace): void {
     this.#checkUnprotected(place);
-    this.#hold(place, { kind: "directory" });
+    this.#stage(place, { kind: "directory" });
   }
 
   remove(place: StagedPlace): void {
     this.#checkUnprotected(place);
-    this.#hold(place, { kind: "gone" });
+    this.#stage(place, { kind: "gone" });
   }
 
   /** Moves a file, which may replace another one. */
@@ -176,7 +176,7 @@ export class StagedView implements StagedLookup {
     } finally {
       source.close();
     }
-    this.#hold(place, { kind: "gone" });
+    this.#stage(place, { kind: "gone" });
   }
 
   get #contents(): StagedContents {
@@ -207,8 +207,8 @@ export class StagedView implements StagedLookup {
   }
 
   #exists(path: string): boolean {
-    const held = this.find(path);
-    if (held !== undefined) return held.now.kind !== "gone";
+    const staged = this.find(path);
+    if (staged !== undefined) return staged.now.kind !== "gone";
     try {
       this.disk.stat(path);
       return true;
@@ -234,8 +234,8 @@ export class StagedView implements StagedLookup {
     }
   }
 
-  /** Holds a change. What was on the disk is what it was when the first change was staged. */
-  #hold(place: StagedPlace, now: StagedEntry): void {
+  /** Stages a change. `was` of its record stays what was on the disk before the first change. */
+  #stage(place: StagedPlace, now: StagedEntry): void {
     this.#checkUnlocked();
     const path = this.pathOf(place);
     // Another call of the session can have changed it since the path was resolved.
@@ -325,7 +325,9 @@ class StagedBudget extends ChangeBudget {
   }
 }
 
-/** The largest file whose change can be staged: it is read as a whole to notice that others change it. */
+/**
+ * The largest file whose change can be staged: it is read as a whole to detect changes by other processes.
+ */
 const MAX_STAGED_FILE_BYTES: number = 64 * 1_024 * 1_024;
 
 /** The staged contents, opened for one call. */
@@ -366,7 +368,7 @@ export class StagedContents {
 }
 
 /**
- * Reads a whole file of the disk, to notice later that others have changed it.
+ * Reads a whole file from the disk, to detect later whether other processes have changed it.
  *
  * @param copy Where its contents are copied. Default: nowhere.
  */

@@ -268,7 +268,7 @@ const KINDS: Readonly<Record<"file" | "directory", EntryKind>> = {
 /** Lists what is on the disk without what is hidden, and then what is staged. */
 function listStaged(view: StagedView, { path, disk }: StagedPlace): Listing {
   const records = new Map(view.stagedIn(path).map((record) => [record.name, record]));
-  const held = [...records.values()];
+  const staged = [...records.values()];
   const opened =
     disk === undefined && view.find(path)?.was?.kind !== "directory" ? undefined : view.openDisk(path);
   const listing = opened?.list();
@@ -278,7 +278,7 @@ function listStaged(view: StagedView, { path, disk }: StagedPlace): Listing {
         const isHidden = path === "" && isOwn(entry.name);
         if (!records.has(entry.name) && !isHidden) return entry;
       }
-      for (let record = held.shift(); record !== undefined; record = held.shift()) {
+      for (let record = staged.shift(); record !== undefined; record = staged.shift()) {
         if (record.kind !== "gone") return { name: record.name, kind: KINDS[record.kind] };
       }
       return undefined;
