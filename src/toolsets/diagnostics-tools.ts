@@ -26,7 +26,7 @@ const FORMATS: readonly RegExp[] = [
   /^(?!(?:\S*\/)?(?:ba|da)?sh:)(?<path>[^\s:][^:\n]*): line (?<line>\d{1,9}): (?<rest>.+)$/,
   // `src/a.sh: 3: …`, as dash writes it. Without a dot or a slash, it could be anything.
   /^(?<path>[^\s:]*[./][^\s:]*): (?<line>\d{1,9}): (?<rest>.+)$/,
-  // `src/a.c:3:14: error: …`, as most others do.
+  // `src/a.c:3:14: error: …`, as most other tools do.
   /^(?<path>[^\s:][^:\n]*):(?<line>\d{1,9})(?::(?<column>\d{1,9}))?:? (?<rest>.+)$/,
 ];
 
@@ -43,7 +43,7 @@ const SEVERITY = /^(?<severity>error|warning|info|note|hint)\b:?\s*/i;
 /** Python's warnings have names, such as `SyntaxWarning: …`. */
 const NAMED_WARNING = /^\w+Warning\b/;
 
-/** Longer lines hold no diagnostics. */
+/** Longer lines are not parsed as diagnostics. */
 const MAX_LINE = 4_096;
 
 /** The options of the toolset `diagnostics`: where diagnostics come from. One of both is needed. */

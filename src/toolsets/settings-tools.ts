@@ -17,7 +17,7 @@ export interface SettingsOptions extends ToolsetNaming {
     value: JsonValue,
     context: HostContext,
   ) => MaybePromise<boolean | undefined>;
-  /** Has the agent run on another model or service from now on. Returns `false` if there is no such one. */
+  /** Switches the agent to another model or service. Returns `false` if it does not exist. */
   readonly switchBackend: (name: string, context: HostContext) => MaybePromise<boolean | undefined>;
 }
 

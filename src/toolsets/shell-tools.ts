@@ -8,7 +8,7 @@ import { PROTECTED_TEXT } from "../workspace/protected-places.ts";
 import { noteText, shortenedText } from "./model-texts.ts";
 import { inputSchema, type ToolsetNaming } from "./tool-parts.ts";
 
-/** The room for the lines around the outputs, besides a note. */
+/** The characters reserved for the lines around the outputs, without a note. */
 const RESERVED = 200;
 
 /** How much of a long output is its beginning: what went wrong stands at the end. */
@@ -67,7 +67,7 @@ find_tests`;
 
 /** The options of the toolset `shell`. */
 export interface ShellOptions extends ToolsetNaming {
-  /** Environment variables of every command, with their values, which are no secrets. Default: none. */
+  /** Environment variables of every command, with their values, which must not be secrets. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
   /** The command of `run_tests`. Default: it is found by the files of the project. */
   readonly testCommand?: string;

@@ -4,7 +4,7 @@ import type { HostContext } from "../tool/implementations/implementations.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
 import type { WorkspaceFiles } from "../tool/workspace-files.ts";
 
-/** The JSON Schema of an object with required and optional members, and no others. */
+/** The JSON Schema of an object with required and optional members, without additional ones. */
 type ObjectSchema<Required, Optional> = {
   readonly type: "object";
   readonly properties: Required & Optional;
@@ -13,10 +13,10 @@ type ObjectSchema<Required, Optional> = {
 };
 
 /**
- * Returns the input schema of a tool: an object that has these members and no others.
+ * Returns the input schema of a tool: an object without additional members.
  *
- * @param required The schemas of the members that must be there.
- * @param optional The schemas of the others.
+ * @param required The schemas of the required members.
+ * @param optional The schemas of the optional members.
  */
 export function inputSchema<
   const Required extends JsonObject,

@@ -115,7 +115,8 @@ export const TOOLSET_NAMES: readonly ToolsetName[] = Object.freeze(Object.keys(T
 /**
  * Returns the tools of a toolset, with the names that they are registered with.
  *
- * @param registry Where they are going to be registered, for the tools that call others. Default: an empty registry.
+ * @param registry Where they will be registered, for the tools that call other tools. Default: an empty
+ *   registry.
  */
 export function toolsOf<Name extends ToolsetName>(
   name: Name,
@@ -139,10 +140,10 @@ type ToolsetArguments<Name extends ToolsetName> =
     : readonly [options: ToolsetOptions[Name]];
 
 /**
- * Registers the tools of a toolset: all of them, or none. Registering a tool grants nothing: a policy decides on each of
- * its calls.
+ * Registers the tools of a toolset: all of them, or none. Registering a tool grants nothing: a policy decides
+ * on each of its calls.
  *
- * @throws {TypeError} if there is no such toolset, or an option is invalid.
+ * @throws {TypeError} if the toolset does not exist, or an option is invalid.
  * @throws {DuplicateToolError} if the name of one of the tools is taken.
  */
 export function registerToolset<Name extends ToolsetName>(

@@ -3,9 +3,9 @@ import type { FileEntry, WorkspaceFiles } from "../../tool/workspace-files.ts";
 import { bytesOf, IgnoreRules, type Verdict } from "./ignore-rules.ts";
 import type { Pace } from "./pace.ts";
 
-/** What a walk could not use. */
+/** Directories and files that a walk could not read. */
 export interface WalkGaps {
-  /** Directories that could not be listed: others may not read them, they are too deep, or have too many entries. */
+  /** Directories that could not be listed: without permission, too deep, or with too many entries. */
   readonly directories: string[];
   /** `.gitignore` files that could not be read, or are too large. */
   readonly ignoreFiles: string[];
@@ -136,7 +136,7 @@ async function isIgnored(
  *
  * @param prefix The path of the directory with a slash at its end; empty for the first one.
  * @param entries What is in the directory.
- * @returns `above` if there is none.
+ * @returns `above` if the file does not exist.
  */
 async function scopeOf(
   files: WorkspaceFiles,
@@ -154,14 +154,13 @@ async function scopeOf(
       return { start: bytesOf(prefix).length, rules: await IgnoreRules.parse(text, pace), above };
     }
   } catch (error) {
-    // It was removed in the meantime, or others may not read it.
+    // It was removed in the meantime, or cannot be read without permission.
     if (!(error instanceof FileFailure)) throw error;
   }
   gaps.ignoreFiles.push(path);
   return above;
 }
 
-/** Returns the object in which a walk tells what it could not use. */
 export function noGaps(): WalkGaps {
   return { directories: [], ignoreFiles: [] };
 }

@@ -18,7 +18,7 @@ export interface EditOutput {
   readonly changed: {
     readonly firstLine: number;
     readonly content: string;
-    /** How many more there are. Absent: none. */
+    /** How many more there are; absent if there are no more. */
     readonly leftOut?: number;
   };
 }

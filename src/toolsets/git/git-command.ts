@@ -42,7 +42,7 @@ const OVERRIDES: readonly string[] = [
   "advice.detachedHead=false",
 ];
 
-/** Settings with a name of their own, which only the repository knows: programs, and what holds for one URL. */
+/** Settings whose names depend on the repository: programs, and settings for one URL. */
 const NAMED_SETTINGS =
   "http\\..*\\.sslverify|" +
   "filter\\..*\\.(clean|smudge|process|required)|merge\\..*\\.driver|credential\\..*\\.helper|trailer\\..*\\.(command|cmd)";
@@ -93,7 +93,10 @@ unset GIT_AUTHORIZATION
 export GIT_CONFIG_COUNT=$count
 `;
 
-/** Fails unless the configuration of the repository names who commits. Git would guess, or advise to change other files. */
+/**
+ * Fails unless the configuration of the repository names an author. Git would guess one, or advise changing
+ * other files.
+ */
 export const REQUIRE_AUTHOR: string =
   'git -c user.useConfigOnly=true var GIT_AUTHOR_IDENT >/dev/null 2>&1 || fail "The author of commits is not known: ask ' +
   'the user to set user.name and user.email in the configuration of this repository"';
@@ -134,7 +137,7 @@ filtered=$(look diff --cached --name-only --diff-filter=d | look check-attr --st
 marked=$(look diff --cached --check | grep 'leftover conflict marker' | head -n 20) || :
 [ -z "$marked" ] || printf '%s\\n' "These lines look like the marks of conflicts:" "$marked"`;
 
-/** Says what is under way besides. */
+/** Reports a rebase, merge, cherry-pick or revert that is under way. */
 export const SAY_WHAT_IS_UNDER_WAY: string = `
 if [ -d .git/rebase-merge ] || [ -d .git/rebase-apply ]; then echo "A rebase is under way: it goes on or ends with git itself."
 elif [ -f .git/MERGE_HEAD ]; then echo "A merge is under way: resolve what is in conflict (U), stage it and commit."

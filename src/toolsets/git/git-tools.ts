@@ -25,11 +25,14 @@ const TRAILER = /^[A-Za-z0-9-]+: \S/;
 
 /** The options of the toolset `git`. */
 export interface GitOptions extends ToolsetNaming {
-  /** Who commits. Default: whom the configuration of the repository names; that of the user is not read. */
+  /**
+   * The author of commits. Default: the one in the configuration of the repository; the user's own
+   * configuration is not read.
+   */
   readonly author?: { readonly name: string; readonly email: string };
   /**
-   * Returns trailers for a commit, such as `{ "X-AI-Model": "…" }`. Called also when a person is asked about the commit, who
-   * is shown them. Default: none.
+   * Returns trailers for a commit, such as `{ "X-AI-Model": "…" }`. Also called when a person is asked to
+   * confirm the commit, since they are shown. Default: none.
    */
   readonly commitTrailers?: (context: ProgramContext) => Readonly<Record<string, string>>;
 }
@@ -70,7 +73,7 @@ export function gitTools({ author, commitTrailers }: GitOptions): readonly Tool[
     ...WRITE,
     name: "git_commit",
     description: "Commits what is staged. Hooks do not run.",
-    // The trailers are no arguments of the call: otherwise, the person who confirms it would not see them.
+    // Trailers are not arguments of the call, so the person who confirms it would not see them otherwise.
     ...(commitTrailers !== undefined && {
       projectChanges: (_: unknown, context: ProgramContext) =>
         Object.entries(commitTrailers(context)).map(([name, value]) => `commit trailer ${name}: ${value}`),

@@ -63,7 +63,7 @@ export function blankJavaScript(text: string): string {
   return pieces.join("");
 }
 
-/** Looks at nothing behind the end: a search would read the rest of a long line for each of its characters. */
+/** Never reads past the end: a search would read to the end of a long line for each of its characters. */
 function countLines(text: string, start: number, end: number): number {
   let count = 0;
   for (let at = start; at < end; at++) if (text.charCodeAt(at) === LINE_FEED) count++;

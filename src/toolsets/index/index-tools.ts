@@ -54,12 +54,12 @@ const TEST_PENALTY = 8;
 const MAX_RESULTS = 100;
 const DEFAULT_RESULTS = 20;
 
-/** The most symbols that are retained, of all workspaces together. */
-const MAX_KEPT = 300_000;
+/** Maximum number of indexed symbols of all workspaces together. */
+const MAX_INDEXED = 300_000;
 
 /** The tool `project_knowledge_search`, with an index of each workspace. */
 export function indexTools({ timeMs = 10_000 }: SearchTime): readonly Tool[] {
-  const kept = new LruMap<string, WorkspaceSymbols>(MAX_KEPT, { sizeOf: ({ size }) => size + 1 });
+  const indexes = new LruMap<string, WorkspaceSymbols>(MAX_INDEXED, { sizeOf: ({ size }) => size + 1 });
   const search = defineTool({
     name: "project_knowledge_search",
     description:
@@ -90,8 +90,8 @@ export function indexTools({ timeMs = 10_000 }: SearchTime): readonly Tool[] {
     host: async ({ query, limit = DEFAULT_RESULTS }, context) => {
       const search = new Search(context, timeMs);
       const key = keyOf(context);
-      const refreshed = await refreshSymbols(grantedFiles(context), search, kept.get(key));
-      kept.set(key, refreshed.kept);
+      const refreshed = await refreshSymbols(grantedFiles(context), search, indexes.get(key));
+      indexes.set(key, refreshed.index);
       const ranked = await rankSymbols(refreshed.found, query, search.pace);
       const symbols = ranked.slice(0, limit).map(({ symbol, path }) => ({ ...symbol, path }));
       if (ranked.length > limit) search.note(`The best ${limit} of ${ranked.length} symbols are shown.`);

@@ -118,18 +118,18 @@ export interface WorkspaceSymbols {
   readonly size: number;
 }
 
-/** What a call may see of a workspace, and what is retained for the next one. */
+/** The symbols that a call may see, and the index for the next call. */
 interface Refreshed {
   /** Files that this call has found. */
   readonly found: WorkspaceSymbols;
-  /** With files that it had no time for. */
-  readonly kept: WorkspaceSymbols;
+  /** With files of the previous index that this call had no time for. */
+  readonly index: WorkspaceSymbols;
 }
 
 /**
  * Finds the files of a workspace, and reads those that have changed.
  *
- * @param before What was retained of the same workspace.
+ * @param before The index of the previous call in the same workspace.
  */
 export async function refreshSymbols(
   files: WorkspaceFiles,
@@ -149,17 +149,17 @@ export async function refreshSymbols(
     found.set(file.path, file);
     size += file.symbols.length;
   }
-  const kept = new Map(found);
-  let keptSize = size;
+  const indexed = new Map(found);
+  let indexedSize = size;
   for (const [path, file] of search.pace.hasEnded ? (before?.files ?? []) : []) {
-    if (kept.has(path) || keptSize + file.symbols.length > MAX_SYMBOLS) continue;
-    kept.set(path, file);
-    keptSize += file.symbols.length;
+    if (indexed.has(path) || indexedSize + file.symbols.length > MAX_SYMBOLS) continue;
+    indexed.set(path, file);
+    indexedSize += file.symbols.length;
   }
-  return { found: { files: found, size }, kept: { files: kept, size: keptSize } };
+  return { found: { files: found, size }, index: { files: indexed, size: indexedSize } };
 }
 
-/** @param known The file as it was. */
+/** @param known The file in the previous index. */
 async function readFile(
   files: WorkspaceFiles,
   path: string,

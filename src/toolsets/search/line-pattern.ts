@@ -142,7 +142,10 @@ export class LinePattern {
   }
 }
 
-/** Says what to write in place of syntax that patterns here do not have; `undefined` if a pattern has none that is known. */
+/**
+ * Returns a replacement for syntax that these patterns do not support; `undefined` if a pattern has no known
+ * one.
+ */
 function foreignSyntax(pattern: string): string | undefined {
   const [, negation = "", name = ""] = /\[[^\]]*\[:(\^?)(\w+):\]/.exec(pattern) ?? [];
   const posix = Object.hasOwn(POSIX, name) ? POSIX[name] : undefined;

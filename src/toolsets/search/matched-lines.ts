@@ -6,7 +6,7 @@ import { moreThan } from "./search-input.ts";
 /** How much is searched between two looks at the time, in characters of a simple pattern. */
 const STEP = 32_768;
 
-/** What a line costs besides its characters. */
+/** The cost of a line in addition to its characters. */
 const LINE_COST = 64;
 
 /** A line that matches, or one around it. */

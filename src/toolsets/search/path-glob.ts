@@ -40,7 +40,7 @@ export function readPathGlob(source: string): readonly PathGlob[] {
     const whole = pattern.endsWith("/") ? `${pattern}**` : pattern;
     const tokens = readGlob(whole);
     if (tokens === undefined) throw invalid(source, "a bracket or an escape in it is not complete");
-    // A slash at the start holds the glob to the directory in which the search begins.
+    // A slash at the start anchors the glob to the directory in which the search begins.
     return { tokens, isOfNames: !alternative.includes("/") };
   });
 }
